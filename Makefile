@@ -1,0 +1,136 @@
+# Everything that is done with this checkout. `make` lists it. Needs Python 3.11 or newer, with pip; nothing else.
+
+.DEFAULT_GOAL := help
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-builtin-rules
+.DELETE_ON_ERROR:
+
+# The first Python that is new enough; PYTHON=… for another.
+PYTHON ?= $(or $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done),$(error Python 3.11 or newer is needed))
+JOBS ?= 2
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+PIP_INSTALL := -m pip --disable-pip-version-check install -qq
+PIP_PINNED := $(PIP_INSTALL) --progress-bar off --require-hashes --no-deps
+PIP_OURS := $(PIP_INSTALL) --no-deps --no-build-isolation --no-index -e ./sdk -e .
+
+# Releases younger than this do not enter the locks: a bad release is usually found within a week.
+LOCK_DATE := 2026-11-13T12:00:00Z
+LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	--no-emit-find-links --exclude-newer $(LOCK_DATE) --custom-compile-command "make lock"
+
+# The Claude Code that the hook is proved against.
+CLAUDE_CODE := @anthropic-ai/claude-code@2.1.327
+CLAUDE := .cache/claude-code/node_modules/.bin/claude
+
+BOUNDED ?=
+LONG := -m "long and not claude" --timeout 3600 $(if $(BOUNDED),--bounded)
+
+.PHONY: help
+help:  ## list the targets
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# --- a working checkout ---
+
+.PHONY: setup
+setup: $(INSTALLED)  ## make .venv from the pinned requirements (every other target does it by itself)
+
+$(INSTALLED): requirements/dev.txt pyproject.toml sdk/pyproject.toml
+	@test -x $(BIN)/pip || { echo "making .venv"; $(PYTHON) -m venv .venv; }
+	@echo "installing the pinned requirements (about a minute the first time)"
+	@$(BIN)/python $(PIP_PINNED) -r requirements/dev.txt
+	@$(BIN)/python $(PIP_OURS)
+	@touch $@
+
+.PHONY: demo
+demo: $(INSTALLED)  ## a payment approved from a chat card, surviving every kill (AUTO=1 plays it without you)
+	@$(BIN)/python -m examples.demo $(if $(AUTO),--auto)
+
+.PHONY: serve
+serve: $(INSTALLED)  ## the gateway with your ./assent.yaml (CONFIG=path for another)
+	@$(BIN)/assent serve --config $(or $(CONFIG),assent.yaml)
+
+# --- the one door ---
+
+.PHONY: test
+test: check  ## all checks and the quick tests; what CI runs
+	@$(BIN)/pytest -q -n $(JOBS) --dist loadgroup
+
+.PHONY: check
+check: $(INSTALLED)  ## format, lint, types, floors, file budget, unused dependencies
+	@echo "format"; $(BIN)/ruff format --quiet --check . || { $(BIN)/ruff format --diff . | head -60; exit 1; }
+	@echo "lint"; $(BIN)/ruff check --quiet .
+	@echo "types"; $(BIN)/basedpyright
+	@echo "floors"; $(BIN)/lint-imports --no-logo
+	@echo "dependencies"; $(BIN)/deptry .
+	@echo "file budget"; $(BIN)/python -m tests.project.file_budget
+
+.PHONY: fix
+fix: $(INSTALLED)  ## let ruff mend what it can
+	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format .
+
+# --- the slower suites (BOUNDED=1: the short form that CI runs) ---
+
+.PHONY: crash
+crash: $(INSTALLED)  ## kill the gateway at every write, and again
+	@$(BIN)/pytest $(LONG) tests/durability
+
+.PHONY: fuzz
+fuzz: $(INSTALLED)  ## throw generated requests at the API, from its own OpenAPI
+	@$(BIN)/pytest $(LONG) tests/api
+
+.PHONY: claude
+claude: $(INSTALLED) $(CLAUDE)  ## the hook with the real Claude Code, offline against a scripted model
+	@$(BIN)/pytest -m claude --timeout 300 tests
+
+.PHONY: claude-install
+claude-install: $(CLAUDE)
+
+$(CLAUDE):
+	@command -v npm >/dev/null || { echo "npm is needed to install $(CLAUDE_CODE)" >&2; exit 1; }
+	@echo "installing $(CLAUDE_CODE) into .cache/claude-code"
+	@npm install --prefix .cache/claude-code --no-save --no-package-lock --no-audit --no-fund --loglevel error $(CLAUDE_CODE)
+	@test -e $@
+
+.PHONY: bench
+bench: .venv-bench/.installed  ## the benchmarks, each against its reference (ARGS=--quick for a look)
+	@.venv-bench/bin/python -m benchmarks $(ARGS)
+
+.venv-bench/.installed: requirements/bench.txt pyproject.toml sdk/pyproject.toml
+	@test -x .venv-bench/bin/pip || $(PYTHON) -m venv .venv-bench
+	@echo "installing the pinned requirements of the benchmarks into .venv-bench"
+	@.venv-bench/bin/python $(PIP_PINNED) -r requirements/bench.txt
+	@.venv-bench/bin/python $(PIP_OURS)
+	@touch $@
+
+.PHONY: screenshots
+screenshots: $(INSTALLED)  ## redraw docs/images from the running demo (needs a Chromium)
+	@$(BIN)/python -m examples.screenshots
+
+.PHONY: coverage
+coverage: $(INSTALLED)  ## the quick tests with branch coverage
+	@$(BIN)/coverage erase
+	@$(BIN)/coverage run -m pytest -q
+	@$(BIN)/coverage combine --quiet
+	@$(BIN)/coverage report
+
+.PHONY: compose-lint
+compose-lint: $(INSTALLED)  ## look over docker-compose.yml and the Dockerfile (no Docker needed)
+	@$(BIN)/pytest -q -p no:randomly tests/project/test_compose.py
+
+# --- upkeep ---
+
+.PHONY: lock
+lock: | $(INSTALLED)  ## pin the requirements again (move LOCK_DATE first)
+	@$(LOCK) pyproject.toml -o requirements/gateway.txt
+	@$(LOCK) pyproject.toml --extra dev -c requirements/gateway.txt -o requirements/dev.txt
+	@$(LOCK) pyproject.toml --extra bench -c requirements/gateway.txt -o requirements/bench.txt
+	@$(LOCK) --group build -c requirements/dev.txt -o requirements/build.txt
+	@git diff --stat -- requirements 2>/dev/null || true
+
+.PHONY: clean
+clean:  ## remove all that make has made
+	@rm -rf .venv .venv-bench .cache .coverage .coverage.* .hypothesis .import_linter_cache .pytest_cache .ruff_cache htmlcov
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""The tests, in rings: rules, storage, channels, stories, wire, survival, and the house itself (CONTRIBUTING.md)."""

@@ -1,0 +1,1 @@
+"""Ring 6: the house itself."""

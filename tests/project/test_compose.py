@@ -1,0 +1,101 @@
+"""The compose file and the image are pinned, healthy and without a secret (no Docker is needed to look)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.project.source_tree import ROOT
+
+ONE_SHOT = {"migrate"}
+PINNED = re.compile(r":\d+\.\d+[\w.-]*$|@sha256:[0-9a-f]{64}$")
+SECRET_NAME = re.compile(r"PASSWORD|SECRET|TOKEN|KEY|DATABASE_URL")
+
+
+@pytest.fixture(scope="module")
+def compose() -> dict[str, Any]:
+    return yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def services(compose: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return compose["services"]
+
+
+@pytest.fixture(scope="module")
+def dockerfile() -> str:
+    return (ROOT / "Dockerfile").read_text(encoding="utf-8")
+
+
+def test_every_service_tells_its_health_or_ends(services: dict[str, dict[str, Any]]) -> None:
+    for name, service in services.items():
+        if name in ONE_SHOT:
+            assert service["restart"] == "no"
+        else:
+            assert service["healthcheck"]["test"][0] == "CMD", name
+
+
+def test_every_image_is_pinned(services: dict[str, dict[str, Any]], dockerfile: str) -> None:
+    images = [service["image"] for service in services.values()] + re.findall(
+        r"^FROM (\S+)", dockerfile, flags=re.MULTILINE
+    )
+
+    assert [image for image in images if not PINNED.search(image)] == []
+
+
+def test_two_gateways_stand_behind_one_port(services: dict[str, dict[str, Any]]) -> None:
+    gateways = sorted(name for name, service in services.items() if service.get("command", [""])[0] == "serve")
+    proxy = (ROOT / "deploy" / "nginx.conf").read_text(encoding="utf-8")
+
+    assert len(gateways) == 2
+    assert sorted(re.findall(r"^\s*server (\S+):8080", proxy, flags=re.MULTILINE)) == gateways
+    assert [name for name, service in services.items() if "ports" in service] == ["proxy"]
+
+
+def test_gateways_start_after_the_migrations_and_those_after_the_database(services: dict[str, dict[str, Any]]) -> None:
+    assert services["migrate"]["depends_on"]["postgres"]["condition"] == "service_healthy"
+    for name in ("gateway-a", "gateway-b"):
+        assert services[name]["depends_on"]["migrate"]["condition"] == "service_completed_successfully"
+
+
+def test_no_secret_stands_in_the_file(services: dict[str, dict[str, Any]]) -> None:
+    for service in services.values():
+        for name, value in service.get("environment", {}).items():
+            if SECRET_NAME.search(name):
+                assert re.search(r"\$\{\w+:[?-]", value), name
+
+
+def test_what_must_be_set_is_asked_for(services: dict[str, dict[str, Any]]) -> None:
+    gateway = services["gateway-a"]["environment"]
+
+    for name in ("ASSENT_DATABASE_URL", "ASSENT_SECRET"):
+        assert re.search(r"\$\{\w+:\?say .+\}", gateway[name])
+
+
+def test_the_gateways_connect_as_a_role_that_row_security_binds(services: dict[str, dict[str, Any]]) -> None:
+    roles = (ROOT / "deploy" / "roles.sh").read_text(encoding="utf-8")
+
+    assert "//assent_app:" in services["gateway-a"]["environment"]["ASSENT_DATABASE_URL"]
+    assert re.search(r"CREATE ROLE assent_app LOGIN NOSUPERUSER .*NOBYPASSRLS", roles)
+    assert "//assent_owner:" in services["migrate"]["environment"]["ASSENT_DATABASE_URL"]
+
+
+def test_every_mounted_file_is_in_the_checkout(services: dict[str, dict[str, Any]]) -> None:
+    mounted = {volume.split(":")[0] for service in services.values() for volume in service.get("volumes", [])}
+    ours = {path for path in mounted if path.startswith("./")} - {"./assent.yaml"}  # the operator's own
+
+    assert ours
+    assert [path for path in ours if not (ROOT / path).is_file()] == []
+
+
+def test_the_image_runs_without_root_from_pinned_requirements(dockerfile: str) -> None:
+    final = dockerfile.rpartition("\nFROM ")[2]
+
+    assert re.search(r"^USER (?!root|0)\w+", final, flags=re.MULTILINE)
+    assert "HEALTHCHECK" in final
+    assert "/healthz" in final
+    for install in re.findall(r"pip install ([^&\n]*)", dockerfile):
+        assert "--require-hashes" in install or "--no-index" in install

@@ -1,0 +1,127 @@
+"""Importing a module does nothing, and the pure and the light packages import next to nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from tests.project.source_tree import ROOT, imported_packages, module_name, python_files, shown, syntax
+
+# The files that hold a platform's SDK; everything else must be importable without loading one.
+SDK_HOMES = ("client.py", "listener.py")
+SDKS = ("lark_oapi", "slack_sdk")
+
+# Runs in a process of its own. Reads of the environment count only when our own code makes them.
+PROBE = r"""
+import importlib, json, os, sys, threading
+
+root, sdks, names = json.loads(sys.argv[1])
+ours = tuple(os.path.join(root, folder) + os.sep for folder in ("app", "channels", "sdk"))
+effects, current = [], ""
+ENVIRONMENT = ("os.py", "_collections_abc.py", "<frozen os>", "<frozen _collections_abc>")
+
+def our_frame():
+    frame = sys._getframe(2)
+    while frame and os.path.basename(frame.f_code.co_filename) in ENVIRONMENT:
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_filename.startswith(ours)
+
+real_read = os._Environ.__getitem__
+def watched_read(self, key):
+    if our_frame():
+        effects.append([current, "reads the environment", str(key)])
+    return real_read(self, key)
+os._Environ.__getitem__ = watched_read
+
+DOINGS = (
+    "socket.connect", "socket.bind", "socket.getaddrinfo", "subprocess.Popen",
+    "os.system", "os.mkdir", "sqlite3.connect",
+)
+def watch(event, args):
+    if event in DOINGS:
+        effects.append([current, event, ""])
+    elif event == "open" and isinstance(args[1], str) and set(args[1]) & set("wax+"):
+        effects.append([current, "writes a file", str(args[0])])
+sys.addaudithook(watch)
+
+for current in names:
+    importlib.import_module(current)
+effects += [[current, "starts a thread", t.name] for t in threading.enumerate() if t is not threading.main_thread()]
+effects += [["", "loads", sdk] for sdk in sdks if sdk in sys.modules]
+print(json.dumps(effects))
+"""
+
+
+def effects_of_importing(names: list[str], root: str) -> list[Any]:
+    """Import modules in a fresh process and return what that did besides: (module, effect, detail)."""
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", PROBE, json.dumps([root, SDKS, names])],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=50,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([root, f"{root}/sdk"])},
+        cwd=root,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("folder", ["app", "channels", "sdk/assent"])
+def test_importing_has_no_effect(folder: str) -> None:
+    names = [module_name(path) for path in python_files(folder) if path.name not in SDK_HOMES]
+
+    assert names
+    assert effects_of_importing(names, str(ROOT)) == []
+
+
+def test_the_probe_sees_effects(tmp_path: Any) -> None:
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / "__init__.py").write_text(
+        "import os, slack_sdk, sqlite3\nos.environ.get('HOME')\n"
+        "sqlite3.connect(':memory:').close()\nopen('left', 'w').close()\n"
+    )
+
+    effects = effects_of_importing(["app"], str(tmp_path))
+
+    assert [effect for _, effect, _ in effects] == [
+        "reads the environment",
+        "sqlite3.connect",
+        "writes a file",
+        "loads",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("folder", "allowed"),
+    [
+        ("app/domain", {"app", "cel", "rfc8785", "jsonschema", "referencing"}),
+        ("sdk/assent", {"assent", "httpx2", "anyio"}),
+    ],
+)
+def test_the_pure_and_the_light_import_only_what_they_may(folder: str, allowed: set[str]) -> None:
+    strays = {
+        f"{shown(path)}:{line} {package}"
+        for path in python_files(folder)
+        for line, package in imported_packages(syntax(path))
+        if package not in allowed | set(sys.stdlib_module_names)
+    }
+
+    assert not strays
+
+
+def test_the_domain_does_no_io_and_has_no_clock() -> None:
+    impure = {"asyncio", "logging", "os", "pathlib", "random", "socket", "sqlite3", "subprocess", "threading", "time"}
+    strays = {
+        f"{shown(path)}:{line} {package}"
+        for path in python_files("app/domain")
+        for line, package in imported_packages(syntax(path))
+        if package in impure
+    }
+
+    assert not strays

@@ -1,0 +1,67 @@
+"""What is installed is pinned by hash, satisfies what is asked for, and names no place on the network."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tests.project.source_tree import ROOT, shown
+
+LOCKS = {"gateway": [], "dev": ["dev"], "bench": ["bench"]}
+ADDRESSES = re.compile(r"://|index-url|find-links [^\\]|trusted-host")
+
+
+def pins(lock: str) -> dict[str, str]:
+    """Read the name and version of every pinned requirement."""
+    text = (ROOT / "requirements" / f"{lock}.txt").read_text(encoding="utf-8")
+    return dict(re.findall(r"^([a-z0-9._-]+)(?:\[[^\]]*\])?==(\S+)", text, flags=re.MULTILINE))
+
+
+@pytest.mark.parametrize("lock", [*LOCKS, "build"])
+def test_every_pin_has_a_hash(lock: str) -> None:
+    text = (ROOT / "requirements" / f"{lock}.txt").read_text(encoding="utf-8")
+    entries = re.split(r"\n(?=[a-z0-9])", re.sub(r"^\s*#.*\n", "", text, flags=re.MULTILINE))
+
+    assert len(entries) == len(pins(lock)) > 0
+    assert [entry.split(" ")[0] for entry in entries if "--hash=sha256:" not in entry] == []
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_the_locks_hold_what_pyproject_asks_for(lock: str) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    agent = tomllib.loads((ROOT / "sdk" / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = [text for extra in LOCKS[lock] for text in project["optional-dependencies"][extra]]
+    pinned = pins(lock)
+
+    asked = [Requirement(text) for text in [*project["dependencies"], *agent["dependencies"], *extras]]
+    unmet = [str(ask) for ask in asked if not ask.specifier.contains(pinned.get(canonicalize_name(ask.name), "0"))]
+
+    assert unmet == [], "run `make lock`"
+
+
+def test_the_locks_agree_on_versions() -> None:
+    runtime = pins("gateway")
+
+    for lock in ("dev", "bench"):
+        assert runtime.items() <= pins(lock).items()
+
+
+def test_what_installs_names_no_address() -> None:
+    files = [
+        *(ROOT / "requirements").iterdir(),
+        ROOT / "pyproject.toml",
+        ROOT / "sdk" / "pyproject.toml",
+        ROOT / ".ci" / "run",
+    ]
+    naming = [shown(path) for path in files if ADDRESSES.search(path.read_text(encoding="utf-8"))]
+
+    assert naming == []
+
+
+def test_dbos_is_a_matter_of_the_benchmarks_alone() -> None:
+    assert "dbos" in pins("bench")
+    assert "dbos" not in pins("dev")

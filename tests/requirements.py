@@ -1,0 +1,112 @@
+"""The ledger: every promise that the tests must show, under a stable id.
+
+A test says what it shows with ``@requirement("S-04")``. `tests/project/test_requirements_ledger.py` checks both ways:
+no promise without a test, no id that is not written here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promise:
+    """What must hold, and who asks for it."""
+
+    sentence: str
+    source: str
+
+
+def requirement(*ids: str) -> pytest.MarkDecorator:
+    """Mark a test with the promises that it shows."""
+    return pytest.mark.requirement(*ids)
+
+
+def _must(sentence: str, source: str = "threat model") -> Promise:
+    return Promise(sentence=sentence, source=source)
+
+
+def _survives(sentence: str) -> Promise:
+    return Promise(sentence=sentence, source="fault experiment")
+
+
+LEDGER: dict[str, Promise] = {
+    # Against attackers.
+    "S-01": _must("Nothing runs without a consumed grant of exactly this request, agent and tool.", "AISVS 9.2.1"),
+    "S-02": _must(
+        "An approval holds for the exact arguments that were shown; any changed leaf is refused.", "AISVS 9.2.3"
+    ),
+    "S-03": _must("Of any number of simultaneous claims of a grant, exactly one succeeds.", "AISVS 9.2.4"),
+    "S-04": _must(
+        "A callback that is not provably the platform's gets one uniform 401; without a secret nothing starts."
+    ),
+    "S-05": _must("Our own verifier stands before the platform's SDK on every route."),
+    "S-06": _must("Every click is authorised; a refused one changes nothing and burns no token."),
+    "S-07": _must("An empty or unresolvable set of approvers means that nobody may approve."),
+    "S-08": _must(
+        "The hook denies whatever goes wrong: gateway away, hang, nonsense, a killed hook, a wrong exit code."
+    ),
+    "S-09": _must("Nobody approves their own request, through whatever account or agent of theirs."),
+    "S-10": _must("One function alone turns votes into a decision; every entrance goes through it."),
+    "S-11": _must(
+        "An approval that is not committed before the deadline never counts, however long it waited for a lock."
+    ),
+    "S-12": _must("A click settles exactly the request of its card, never another one that happens to wait."),
+    "S-14": _must(
+        "Another org's ids look like unknown ids, and the database itself shows an org only its rows.", "ASVS 8.4.1"
+    ),
+    "S-15": _must("GET, HEAD and OPTIONS never decide, whoever or whatever follows the link.", "ASVS 3.5.3"),
+    "S-16": _must("An agent's key and an agent's own labels can neither decide nor weaken the rules."),
+    "S-17": _must("If the audit event cannot be written, the change it tells of does not happen."),
+    "S-20": _must("A replayed callback has one effect, before and after a restart, on any replica."),
+    "S-21": _must(
+        "Button tokens are sealed and bound to request, verdict, place and revision; they carry no arguments."
+    ),
+    "S-22": _must("A click on an outdated card decides nothing and shows the present state."),
+    "S-23": _must("A quorum counts people: one vote each, whichever channels they use."),
+    "S-24": _must("After a committed denial a request is never approved."),
+    "S-32": _must(
+        "Floods, oversized, slow and deeply nested bodies are cut off cheaply, and neighbours are still served."
+    ),
+    "S-33": _must("Callers are rejected before their bodies are parsed, and secrets are compared in constant time."),
+    "S-34": _must(
+        "API keys are random, stored hashed, scoped, expiring, rotatable and revocable on every replica at once."
+    ),
+    "S-41": _must("Hostile JSON (duplicate keys, NaN, unsafe integers, lone surrogates) is refused, never repaired."),
+    "S-43": _must(
+        "Creating with the same idempotency key gives one request and one card; with other arguments it is refused."
+    ),
+    "S-45": _must("A click must come from the app, tenant, chat and message that the card was posted to."),
+    "S-46": _must("The long connection checks exactly as strictly as the webhook."),
+    "S-47": _must("Forwarded or copied cards decide nothing."),
+    "S-48": _must("Bots, workers and keys without a verified person behind them cannot vote."),
+    "S-51": _must("Errors tell a caller nothing about secrets, signatures, SQL or stacks."),
+    "S-52": _must("Ids are unguessable and tell no time; unknown and foreign ids look the same.", "ASVS 11.5.1"),
+    "S-53": _must("Sweepers touch only what is pending and due; looking at a list writes nothing."),
+    "S-54": _must("A person's name stands only on their own vote in time; all else is the system's, with its reason."),
+    "S-57": _must("A configuration with any fault does not start, and all its faults are told at once."),
+    # Against faults.
+    "F-01": _survives("Killed at any write of create, decide, claim or audit: what was acknowledged is there."),
+    "F-02": _survives("Killed between commit and card: exactly one live card afterwards."),
+    "F-03": _survives("Killed between the platform's answer and its record: no second live card."),
+    "F-04": _survives("Killed between callback and commit: the platform's retry has one effect."),
+    "F-05": _survives("Killed between the decision's commit and its answer: the retry is told that it is decided."),
+    "F-06": _survives(
+        "Killed between the decision's commit and the wake-up: the waiter comes back to the same answer."
+    ),
+    "F-07": _survives("A killed agent that asks again finds the same request, not a second card."),
+    "F-08": _survives("Killed between claim and side effect: reported as unknown, never repeated by itself."),
+    "F-09": _survives("Killed between side effect and record: the downstream key keeps it at one payment."),
+    "F-10": _survives("Sweepers killed in the middle and racing: one expiry each, claimed rows untouched."),
+    "F-13": _survives("A replica frozen inside a decision cannot write when it thaws."),
+    "F-14": _survives("Approve and deny at once, on two replicas: one winner, and the loser is told who."),
+    "F-15": _survives("Approve at the deadline against the sweeper: the audit's order equals the state."),
+    "F-16": _survives("Approve against cancel: no grant for a withdrawn request."),
+    "F-17": _survives("Sixty-four clicks at once, over all channels: one vote a person."),
+    "F-18": _survives("Many votes and a revocation at once: the quorum is crossed exactly at its threshold."),
+    "F-19": _survives("A row lock held past the deadline: expired, always."),
+    "F-20": _survives("The COMMIT's answer lost: the caller re-reads; nothing doubled, nothing lost."),
+    "F-22": _survives("The database stopped at once under load: ready again by itself, nothing acknowledged is lost."),
+}
