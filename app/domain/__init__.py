@@ -1,0 +1,1 @@
+"""Words and rules of approval. Pure: no I/O, no clock, no logging, no framework."""

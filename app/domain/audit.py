@@ -1,0 +1,149 @@
+"""Who did what when, in a chain.
+
+Each org has its own chain: seq 0, 1, 2, … without gaps, and each event's hash is
+``SHA-256(0x00 ‖ previous hash ‖ RFC 8785 form of the event)`` (the leaf prefix of RFC 9162). Deleting, changing,
+moving or inserting an event breaks every hash behind it. A chain alone does not stop someone who can rewrite all of
+it: its head must also be kept elsewhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, cast
+
+from app.domain.canonical import canonical
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from datetime import datetime
+
+    from app.domain.canonical import JsonValue
+
+GENESIS = "0" * 64
+"""The hash before the first event."""
+
+
+class Kind(StrEnum):
+    """What an event is about."""
+
+    CREATED = "request.created"
+    VOTE = "request.voted"
+    APPROVED = "request.approved"
+    DENIED = "request.denied"
+    EXPIRED = "request.expired"
+    CANCELLED = "request.cancelled"
+    UNDELIVERABLE = "request.undeliverable"
+    CLAIMED = "grant.claimed"
+    LAPSED = "grant.lapsed"
+    SUCCEEDED = "execution.succeeded"
+    FAILED = "execution.failed"
+    UNKNOWN = "execution.unknown"
+    RECONCILED = "execution.reconciled"
+    ALLOWED = "call.allowed"
+    REFUSED = "call.refused"
+    CLICK_REFUSED = "click.refused"
+    CARD_POSTED = "card.posted"
+    CARD_RETIRED = "card.retired"
+    CARD_FAILED = "card.failed"
+    KEY_CREATED = "key.created"
+    KEY_REVOKED = "key.revoked"
+    POLICY_LOADED = "policy.loaded"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What is to be said of one act. `facts` are JSON-able and hold no sensitive value."""
+
+    kind: Kind
+    actor: str  # e-mail of a person, "agent:<name>", "key:<id>" or "system"
+    facts: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditEvent:
+    """One link of an org's chain."""
+
+    org: str
+    seq: int
+    id: str
+    at: datetime
+    record: Record
+    request_id: str | None
+    request_version: int | None  # set on the one event of each change of a request
+    prev_hash: str
+    hash: str
+
+
+def link(
+    record: Record,
+    *,
+    org: str,
+    seq: int,
+    event_id: str,
+    at: datetime,
+    request_id: str | None,
+    request_version: int | None,
+    prev_hash: str,
+) -> AuditEvent:
+    """Bind a record to its predecessor."""
+    unhashed = AuditEvent(
+        org=org,
+        seq=seq,
+        id=event_id,
+        at=at,
+        record=record,
+        request_id=request_id,
+        request_version=request_version,
+        prev_hash=prev_hash,
+        hash="",
+    )
+    return AuditEvent(
+        org=org,
+        seq=seq,
+        id=event_id,
+        at=at,
+        record=record,
+        request_id=request_id,
+        request_version=request_version,
+        prev_hash=prev_hash,
+        hash=hash_of(unhashed),
+    )
+
+
+def hash_of(event: AuditEvent) -> str:
+    """Recompute an event's hash from its content and its predecessor's hash."""
+    leaf = canonical(
+        {
+            "org": event.org,
+            "seq": event.seq,
+            "id": event.id,
+            "at": event.at.isoformat(),
+            "kind": event.record.kind.value,
+            "actor": event.record.actor,
+            "facts": cast(
+                "JsonValue", dict(event.record.facts)
+            ),  # JSON-able by Record's contract; canonical() refuses the rest
+            "request_id": event.request_id,
+            "request_version": event.request_version,
+        }
+    )
+    return hashlib.sha256(b"\x00" + bytes.fromhex(event.prev_hash) + leaf).hexdigest()
+
+
+def first_fault(events: Iterable[AuditEvent], *, after: tuple[int, str] = (-1, GENESIS)) -> str | None:
+    """Walk a chain in order of `seq` and say what is wrong first, or None.
+
+    `after` is the (seq, hash) of the event before the first one given.
+    """
+    seq, prev = after
+    for event in events:
+        if event.seq != seq + 1:
+            return f"event {seq + 1} is missing: the next one found is {event.seq}"
+        if event.prev_hash != prev:
+            return f"event {event.seq} does not follow event {seq}: its predecessor's hash differs"
+        if hash_of(event) != event.hash:
+            return f"event {event.seq} was changed: its content does not give its hash"
+        seq, prev = event.seq, event.hash
+    return None

@@ -1,0 +1,185 @@
+"""Strict JSON in, canonical JSON out: what a digest rests on.
+
+Hostile JSON is refused, never repaired. A parser that keeps the last of two equal keys, reads `1e400` as infinity or
+rounds a large integer shows the approver one call and runs another. So this is refused, with the path of the fault:
+text that is not UTF-8 or starts with a byte order mark, duplicate keys, NaN and the infinities, numbers that read as
+integers beyond ±(2**53 - 1), halves of surrogate pairs, and nesting beyond a limit.
+
+Canonical form is RFC 8785 (JCS): one text per value, whatever the order of keys and the white space were.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+import rfc8785
+
+from app.domain.errors import BadJsonError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+JsonValue: TypeAlias = "str | int | float | bool | list[JsonValue] | dict[str, JsonValue] | None"
+"""A value that JSON can say."""
+
+MAX_DEPTH = 64
+MAX_INT = 2**53 - 1
+_INTEGRAL_NOTATION = 1e21  # from here on the canonical form of a float has an exponent, so that it stays a float
+_LONGEST_INT = 17  # characters of -(2**53 - 1); longer ones are not even converted, which would take quadratic time
+_KEY_IN_FAULT = 64
+
+_BRACKETS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+_Path: TypeAlias = "tuple[_Path, str | int] | None"  # a linked list from the leaf up: free until there is a fault
+
+
+@dataclass(frozen=True, slots=True)
+class _Refused:
+    """Stands where the parser met something that it may not let pass, until the walk names its path."""
+
+    why: str
+
+
+def parse_json(raw: bytes, *, max_depth: int = MAX_DEPTH) -> JsonValue:
+    """Turn the bytes of a body into a value. Raises BadJsonError with the `path` of the fault ("" is the whole)."""
+    if raw.startswith(b"\xef\xbb\xbf"):
+        raise _fault("starts with a byte order mark", None)
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise _fault(f"not UTF-8 at byte {error.start}", None) from None
+    _refuse_depth(raw, max_depth)
+    try:
+        value: object = json.loads(
+            text,
+            object_pairs_hook=_object_of,
+            parse_constant=lambda name: _Refused(f"{name} is not JSON"),
+            parse_float=_float_of,
+            parse_int=_int_of,
+        )
+    except json.JSONDecodeError as error:
+        raise _fault(f"{error.msg} at line {error.lineno}, column {error.colno}", None) from None
+    return check_value(value, max_depth=max_depth)
+
+
+def check_value(value: object, *, max_depth: int = MAX_DEPTH) -> JsonValue:
+    """Return `value` itself if it is JSON under the same rules as `parse_json`. Raises BadJsonError with the path."""
+    pending: list[tuple[object, _Path, int]] = [(value, None, 0)]
+    while pending:
+        part, path, depth = pending.pop()
+        if isinstance(part, dict):
+            members = cast("dict[object, object]", part)
+            for key, member in members.items():
+                if not isinstance(key, str):
+                    raise _fault("a key is not a text", path)
+                if _has_lone_surrogate(key):
+                    raise _fault("half of a surrogate pair in a key", (path, key))
+                pending.append((member, (path, key), depth + 1))
+        elif isinstance(part, list):
+            items = cast("list[object]", part)
+            pending.extend((item, (path, index), depth + 1) for index, item in enumerate(items))
+        else:
+            why = _fault_of_scalar(part)
+            if why is not None:
+                raise _fault(why, path)
+            continue
+        if depth >= max_depth:
+            raise _fault(f"nested deeper than {max_depth}", path)
+    return cast("JsonValue", value)  # every part of it was looked at
+
+
+def canonical(value: object) -> bytes:
+    """Return the RFC 8785 form of `value`. Raises BadJsonError where `value` is not acceptable JSON."""
+    return rfc8785.dumps(check_value(value))
+
+
+def digest(value: JsonValue | Mapping[str, JsonValue]) -> str:
+    """Return the SHA-256 of the canonical form, as 64 hexadecimal digits. Raises BadJsonError."""
+    return hashlib.sha256(canonical(value)).hexdigest()
+
+
+def path_text(*steps: str | int) -> str:
+    """Write a path as ``items[3].payee``; a key that is no plain word as ``["two words"]``, in ASCII, cut short."""
+    written = ""
+    for step in steps:
+        if isinstance(step, int):
+            written += f"[{step}]"
+        elif _PLAIN_KEY.fullmatch(step):
+            written += f".{step[:_KEY_IN_FAULT]}" if written else step[:_KEY_IN_FAULT]
+        else:
+            written += f"[{json.dumps(step[:_KEY_IN_FAULT])}]"
+    return written
+
+
+def _refuse_depth(raw: bytes, max_depth: int) -> None:
+    """Count brackets outside of strings, before any parser descends; a hostile depth ends the scan at once."""
+    if raw.count(b"[") + raw.count(b"{") <= max_depth:
+        return
+    depth = 0
+    for token in _BRACKETS.finditer(raw):
+        first = raw[token.start()]
+        if first in b"[{":
+            depth += 1
+            if depth > max_depth:
+                raise _fault(f"nested deeper than {max_depth}", None)
+        elif first in b"]}":
+            depth -= 1
+
+
+def _object_of(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    members: dict[str, object] = {}
+    for key, value in pairs:
+        members[key] = _Refused("the same key twice") if key in members else value
+    return members
+
+
+def _float_of(text: str) -> object:
+    number = float(text)
+    return number if math.isfinite(number) else _Refused("too large a number")
+
+
+def _int_of(text: str) -> object:
+    return int(text) if len(text) <= _LONGEST_INT else _Refused("an integer beyond ±(2**53 - 1)")
+
+
+def _fault_of_scalar(value: object) -> str | None:
+    match value:
+        case None | bool():
+            return None
+        case str():
+            return "half of a surrogate pair" if _has_lone_surrogate(value) else None
+        case int():
+            return None if -MAX_INT <= value <= MAX_INT else "an integer beyond ±(2**53 - 1)"
+        case float():
+            if not math.isfinite(value):
+                return "not a finite number"
+            return "an integer beyond ±(2**53 - 1)" if MAX_INT < abs(value) < _INTEGRAL_NOTATION else None
+        case _Refused():
+            return value.why
+        case _:
+            return f"not JSON: {type(value).__name__}"
+
+
+def _has_lone_surrogate(text: str) -> bool:
+    if text.isascii():
+        return False
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _fault(why: str, path: _Path) -> BadJsonError:
+    steps: list[str | int] = []
+    while path is not None:
+        path, step = path
+        steps.append(step)
+    where = path_text(*reversed(steps))
+    return BadJsonError(f"{where}: {why}" if where else why, path=where, why=why)

@@ -1,0 +1,46 @@
+"""One approver's verdict, and how it reached us."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+
+class Verdict(StrEnum):
+    """What an approver says."""
+
+    APPROVE = "approve"
+    DENY = "deny"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """Through which door a verdict came in: kept with the decision, so that an auditor can ask the platform.
+
+    `channel` is the channel's name, or ``api``. The rest is empty where the door has no such thing.
+    """
+
+    channel: str
+    account_id: str = ""
+    tenant: str = ""
+    app_id: str = ""
+    chat_id: str = ""
+    message_id: str = ""
+    card_revision: int = 0
+    assurance: str = "L1"  # L1: one click, or one call with a personal key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """A recorded verdict of one person on one request. Each person has one."""
+
+    id: str
+    person: str  # e-mail, as in the file
+    verdict: Verdict
+    reason: str | None
+    at: datetime
+    evidence: Evidence

@@ -1,0 +1,34 @@
+"""What must happen because of a step: values, carried out by use cases in the step's own transaction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostCards:
+    """Bring the first card to every channel of the request."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefreshCards:
+    """Make every copy of the card show the present state."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IssueGrant:
+    """Write the single-use permission."""
+
+    not_after: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wake:
+    """Tell whoever waits for this request to look at the row."""
+
+
+Effect = PostCards | RefreshCards | IssueGrant | Wake

@@ -1,0 +1,180 @@
+"""Everything that can go wrong in the gateway's own terms.
+
+    AssentError
+    ├── NotFoundError                 unknown id, or another org's
+    ├── UnauthenticatedError          no key, or one that does not verify
+    ├── ForbiddenError                known, but not entitled
+    │   ├── WrongScopeError           this kind of key may not do this
+    │   └── NotEligibleError          this person may not decide this request
+    ├── ConflictError                 the state says no
+    │   ├── AlreadySettledError       the request is final
+    │   ├── AlreadyDecidedError       this person has voted otherwise
+    │   ├── NotApprovedError          nothing to claim
+    │   ├── AlreadyClaimedError       the grant is spent
+    │   ├── GrantLapsedError          the grant's own short life is over
+    │   ├── DigestMismatchError       what is presented is not what was approved
+    │   ├── NotStartedError           an outcome for what was never claimed
+    │   └── OutcomeConflictError      another outcome was reported already
+    ├── InvalidError                  malformed, with the path of the fault
+    │   ├── BadJsonError              hostile or broken JSON
+    │   ├── BadArgumentsError         against the tool's schema
+    │   ├── UnknownToolError          the file forbids tools that it does not name
+    │   └── IdempotencyMismatchError  one key, two different calls
+    ├── TooLargeError                 a body over the limit
+    ├── TooManyError                  over a quota; try later
+    └── UnavailableError              the store is away or we are stopping; try later
+
+The docstring of a class is the title that callers read; `code` is stable and is what programs look at. HTTP knows these
+errors (`app/api/problems.py`); they do not know HTTP.
+"""
+
+from __future__ import annotations
+
+
+class AssentError(Exception):
+    """Something went wrong."""
+
+    code = "error"
+
+    def __init__(self, detail: str = "", **more: object) -> None:
+        """Keep a sentence for people, and facts for programs (`more`, JSON-able)."""
+        super().__init__(detail or self.title())
+        self.detail = detail or self.title()
+        self.more = more
+
+    @classmethod
+    def title(cls) -> str:
+        """Return the first line of the docstring."""
+        return (cls.__doc__ or "").strip().splitlines()[0]
+
+
+class NotFoundError(AssentError):
+    """There is no such thing here."""
+
+    code = "not_found"
+
+
+class UnauthenticatedError(AssentError):
+    """The caller could not be verified."""
+
+    code = "unauthenticated"
+
+
+class ForbiddenError(AssentError):
+    """The caller is known but not entitled to this."""
+
+    code = "forbidden"
+
+
+class WrongScopeError(ForbiddenError):
+    """This kind of key may not do this."""
+
+    code = "wrong_scope"
+
+
+class NotEligibleError(ForbiddenError):
+    """This person may not decide this request."""
+
+    code = "not_eligible"
+
+
+class ConflictError(AssentError):
+    """The present state does not allow this."""
+
+    code = "conflict"
+
+
+class AlreadySettledError(ConflictError):
+    """The request is already settled."""
+
+    code = "already_settled"
+
+
+class AlreadyDecidedError(ConflictError):
+    """This person has already decided otherwise."""
+
+    code = "already_decided"
+
+
+class NotApprovedError(ConflictError):
+    """The request is not approved."""
+
+    code = "not_approved"
+
+
+class AlreadyClaimedError(ConflictError):
+    """The approval was already claimed; it works once."""
+
+    code = "already_claimed"
+
+
+class GrantLapsedError(ConflictError):
+    """The approval was not claimed in time and has lapsed."""
+
+    code = "grant_lapsed"
+
+
+class DigestMismatchError(ConflictError):
+    """What was presented is not what was approved."""
+
+    code = "digest_mismatch"
+
+
+class NotStartedError(ConflictError):
+    """Nothing was claimed, so there is no outcome to report."""
+
+    code = "not_started"
+
+
+class OutcomeConflictError(ConflictError):
+    """Another outcome was already recorded."""
+
+    code = "outcome_conflict"
+
+
+class InvalidError(AssentError):
+    """The input is malformed."""
+
+    code = "invalid"
+
+
+class BadJsonError(InvalidError):
+    """The body is not acceptable JSON."""
+
+    code = "bad_json"
+
+
+class BadArgumentsError(InvalidError):
+    """The arguments do not fit the tool's schema."""
+
+    code = "bad_arguments"
+
+
+class UnknownToolError(InvalidError):
+    """The configuration forbids tools that it does not name."""
+
+    code = "unknown_tool"
+
+
+class IdempotencyMismatchError(InvalidError):
+    """This idempotency key was used for another call."""
+
+    code = "idempotency_mismatch"
+
+
+class TooLargeError(AssentError):
+    """The body is larger than is accepted here."""
+
+    code = "too_large"
+
+
+class TooManyError(AssentError):
+    """Too many calls; try again later."""
+
+    code = "too_many"
+
+
+class UnavailableError(AssentError):
+    """The gateway cannot do this right now; try again shortly."""
+
+    code = "unavailable"

@@ -1,0 +1,236 @@
+"""The rules of an org and the answer they give for one tool call.
+
+Rules are read top to bottom and the first that matches answers; the default answers what no rule names. Doubt never
+allows: a condition that cannot be evaluated asks people, and where there is nobody to ask the answer is no. Nothing
+that an agent says of itself (that its call is safe, read-only, approved) is looked at.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, assert_never
+
+from app.domain.card import Language
+from app.domain.condition import ConditionFailedError, scope_of
+from app.domain.errors import UnknownToolError
+from app.domain.people import Directory
+from app.domain.rule import Then
+from app.domain.tool import Tool, text_of, values_at
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from app.domain.condition import Condition, Scope
+    from app.domain.rule import Asking, Rule
+    from app.domain.tool_call import ToolCall
+
+DEFAULT_RULE = "default"  # the id under which the file's default answers
+UNKNOWN_TOOL_RULE = "unknown-tool"  # the id under which a tool that the file does not know is denied
+HIDDEN = "•••"
+_LONGEST_VALUE = 200
+
+
+class UnknownTools(StrEnum):
+    """What becomes of a call of a tool that the file's `tools` do not name."""
+
+    RULES = "rules"  # the rules and the default decide, as for any tool
+    DENY = "deny"
+    REFUSE = "refuse"  # the call itself is an error: `Policy.get_tool` raises
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelSpec:
+    """A configured channel, without its secrets."""
+
+    name: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """One org's file, checked and compiled. `ask` is None only where nothing would need it."""
+
+    org: str
+    version: str
+    default: Then
+    ask: Asking | None = None
+    unknown_tools: UnknownTools = UnknownTools.RULES
+    tools: Mapping[str, Tool] = field(default_factory=dict[str, Tool])
+    rules: tuple[Rule, ...] = ()
+    directory: Directory = field(default_factory=Directory)
+    channels: tuple[ChannelSpec, ...] = ()
+    language: Language = Language.EN
+    _rules_of: dict[str, tuple[Rule, ...]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Sort the rules by tool, so that judging a call looks only at the rules that name its tool."""
+        names = {*self.tools, *(p.text for rule in self.rules for p in rule.tools if not p.is_glob)}
+        object.__setattr__(self, "_rules_of", {name: self._naming(name) for name in names})
+
+    def rules_for(self, tool: str) -> tuple[Rule, ...]:
+        """Return the rules that name this tool, in the file's order."""
+        known = self._rules_of.get(tool)
+        return self._naming(tool) if known is None else known
+
+    def get_tool(self, name: str) -> Tool:
+        """Return what the file says of a tool; of an unknown one, its bare name.
+
+        Raises UnknownToolError where the file refuses unknown tools.
+        """
+        known = self.tools.get(name)
+        if known is not None:
+            return known
+        if self.unknown_tools is UnknownTools.REFUSE:
+            near = difflib.get_close_matches(name, self.tools, n=3)
+            hint = f"; near it: {', '.join(near)}" if near else ""
+            raise UnknownToolError(f"the configuration does not know this tool{hint}", path="tool", near=near)
+        return Tool(name=name)
+
+    def _naming(self, tool: str) -> tuple[Rule, ...]:
+        return tuple(rule for rule in self.rules if rule.names(tool))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceStep:
+    """What became of one rule. `values` are the arguments that its condition named, the sensitive ones hidden."""
+
+    rule_id: str
+    matched: bool
+    why: str
+    values: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Answer:
+    rule_id: str
+    reason: str  # one sentence
+    policy_version: str
+    trace: tuple[TraceStep, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allow(_Answer):
+    """The call may go ahead. `record` is False where the file wants no trail of such calls."""
+
+    record: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deny(_Answer):
+    """The call may not go ahead."""
+
+    record: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask(_Answer):
+    """People decide."""
+
+    asking: Asking
+
+
+Ruling = Allow | Deny | Ask
+
+
+def judge(policy: Policy, call: ToolCall, *, now: datetime) -> Ruling:
+    """Answer a call whose arguments have been checked. Never raises for what a call contains."""
+    tool = policy.tools.get(call.tool)
+    if tool is None:
+        tool = Tool(name=call.tool)
+        if policy.unknown_tools is not UnknownTools.RULES:
+            why = "The configuration does not know this tool."
+            step = TraceStep(rule_id=UNKNOWN_TOOL_RULE, matched=True, why=why)
+            return _deny(policy, UNKNOWN_TOOL_RULE, why, (step,))
+    trace: list[TraceStep] = []
+    scope: Scope | None = None
+    for rule in policy.rules_for(call.tool):
+        if not rule.is_for(call.agent):
+            trace.append(TraceStep(rule_id=rule.id, matched=False, why="is about other agents"))
+            continue
+        if rule.when is None:
+            trace.append(TraceStep(rule_id=rule.id, matched=True, why="has no condition"))
+            return _answer(policy, rule, tuple(trace))
+        try:
+            scope = scope or _scope(call, now)
+            holds = rule.when.holds(scope)
+        except ConditionFailedError as error:
+            why = f"its condition could not be evaluated: {error.why}"
+            trace.append(TraceStep(rule_id=rule.id, matched=True, why=why, values=_values(rule.when, tool, call)))
+            return _in_doubt(policy, rule, tuple(trace))
+        why = "its condition is true" if holds else "its condition is false"
+        trace.append(TraceStep(rule_id=rule.id, matched=holds, why=why, values=_values(rule.when, tool, call)))
+        if holds:
+            return _answer(policy, rule, tuple(trace))
+    trace.append(TraceStep(rule_id=DEFAULT_RULE, matched=True, why="no rule matched"))
+    return _by_default(policy, tuple(trace))
+
+
+def _answer(policy: Policy, rule: Rule, trace: tuple[TraceStep, ...]) -> Ruling:
+    match rule.then:
+        case Then.ALLOW:
+            reason = rule.reason or f"Rule {rule.id} allows it."
+            return Allow(rule_id=rule.id, reason=reason, policy_version=policy.version, trace=trace, record=rule.record)
+        case Then.DENY:
+            reason = rule.reason or f"Rule {rule.id} forbids it."
+            return _deny(policy, rule.id, reason, trace, record=rule.record)
+        case Then.ASK:
+            return _ask(policy, rule.id, rule.reason or f"Rule {rule.id} asks for approval.", rule.asking, trace)
+        case _:
+            assert_never(rule.then)
+
+
+def _in_doubt(policy: Policy, rule: Rule, trace: tuple[TraceStep, ...]) -> Ruling:
+    reason = f"The condition of rule {rule.id} could not be evaluated, so people are asked."
+    return _ask(policy, rule.id, reason, rule.asking or policy.ask, trace)
+
+
+def _by_default(policy: Policy, trace: tuple[TraceStep, ...]) -> Ruling:
+    match policy.default:
+        case Then.ALLOW:
+            reason = "No rule matched, and the default is to allow."
+            return Allow(rule_id=DEFAULT_RULE, reason=reason, policy_version=policy.version, trace=trace, record=True)
+        case Then.DENY:
+            return _deny(policy, DEFAULT_RULE, "No rule matched, and the default is to deny.", trace)
+        case Then.ASK:
+            return _ask(policy, DEFAULT_RULE, "No rule matched, and the default is to ask.", policy.ask, trace)
+        case _:
+            assert_never(policy.default)
+
+
+def _ask(policy: Policy, rule_id: str, reason: str, asking: Asking | None, trace: tuple[TraceStep, ...]) -> Ask | Deny:
+    if asking is None or not asking.stages or not asking.channels:
+        return _deny(policy, rule_id, f"{reason.removesuffix('.')}; but there is nobody to ask.", trace)
+    return Ask(rule_id=rule_id, reason=reason, policy_version=policy.version, trace=trace, asking=asking)
+
+
+def _deny(policy: Policy, rule_id: str, reason: str, trace: tuple[TraceStep, ...], *, record: bool = True) -> Deny:
+    return Deny(rule_id=rule_id, reason=reason, policy_version=policy.version, trace=trace, record=record)
+
+
+def _scope(call: ToolCall, now: datetime) -> Scope:
+    return scope_of(
+        arguments=call.arguments,
+        agent=call.agent,
+        user=call.requester,
+        session=call.session,
+        tool=call.tool,
+        now=now,
+    )
+
+
+def _values(condition: Condition, tool: Tool, call: ToolCall) -> tuple[tuple[str, str], ...]:
+    return tuple(seen for path in condition.reads for seen in _shown(path, tool, call))
+
+
+def _shown(path: str, tool: Tool, call: ToolCall) -> list[tuple[str, str]]:
+    hidden = bool(tool.sensitive) and tool.hides(path)
+    if "." not in path:  # the plain case, kept fast: this runs for every condition of every call
+        if path not in call.arguments:
+            return []
+        return [(path, HIDDEN if hidden else text_of(call.arguments[path])[:_LONGEST_VALUE])]
+    return [
+        (at, HIDDEN if hidden else text_of(value)[:_LONGEST_VALUE]) for at, value in values_at(call.arguments, path)
+    ]

@@ -1,0 +1,192 @@
+"""The durable question, the permission it may yield, and what then ran: the words of the four state machines.
+
+    request    pending ─stages met─▶ approved    ─a denial─▶ denied    ─deadline─▶ expired
+                       ─withdrawn──▶ cancelled   ─nobody reachable─▶ undeliverable          all but pending are final
+    grant      issued ─claim─▶ consumed          ─not claimed in time─▶ lapsed   ─kill switch─▶ revoked
+    execution  started ─▶ succeeded | failed     ─lease over─▶ unknown ─reconciled─▶ succeeded | failed
+    delivery   queued ─▶ live ─▶ retired         ─▶ undeliverable
+
+They are four because they have four owners: the sweep that expires requests can never touch an execution.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime, timedelta
+
+    from app.domain.decision import Decision
+    from app.domain.quorum import Stage
+    from app.domain.tool_call import ToolCall
+
+
+API = "api"
+"""The channel name that stands for the HTTP API itself: people decide with their own keys, and no card is posted."""
+
+
+class Status(StrEnum):
+    """Where the question stands. All but PENDING are final."""
+
+    PENDING = "pending"
+    APPROVED = "approved"
+    DENIED = "denied"
+    EXPIRED = "expired"
+    CANCELLED = "cancelled"
+    UNDELIVERABLE = "undeliverable"
+
+    @property
+    def final(self) -> bool:
+        """Whether this status never changes again."""
+        return self is not Status.PENDING
+
+
+class GrantStatus(StrEnum):
+    """Whether the permission can still be used."""
+
+    ISSUED = "issued"
+    CONSUMED = "consumed"
+    LAPSED = "lapsed"
+    REVOKED = "revoked"
+
+
+class ExecutionStatus(StrEnum):
+    """What the tool did, as far as is known."""
+
+    STARTED = "started"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+
+
+class DeliveryStatus(StrEnum):
+    """Where one card stands. A card is a view, never the truth."""
+
+    QUEUED = "queued"
+    LIVE = "live"
+    RETIRED = "retired"
+    UNDELIVERABLE = "undeliverable"
+
+
+class State(StrEnum):
+    """The one word that people read, derived from request, grant and execution."""
+
+    PENDING = "pending"
+    APPROVED = "approved"
+    EXECUTING = "executing"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+    DENIED = "denied"
+    EXPIRED = "expired"
+    CANCELLED = "cancelled"
+    UNDELIVERABLE = "undeliverable"
+    LAPSED = "lapsed"
+
+
+OPEN_STATES = frozenset({State.PENDING, State.APPROVED, State.EXECUTING, State.UNKNOWN})
+"""States in which something is still owed: an answer, a claim, an outcome."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settlement:
+    """How a request became final: by whom, when, why and through which door.
+
+    `by` is a person only if one voted in time.
+    """
+
+    at: datetime
+    by: str  # e-mail, or "system", or "agent:<name>"
+    reason: str | None
+    via: str | None  # the channel's name, "api", or None for the system's own doing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """The single-use permission. Its id is the idempotency key that the tool is handed."""
+
+    id: str
+    status: GrantStatus
+    not_after: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Execution:
+    """What came of the grant. `claim_id` was made by the caller, so that a repeated claim is recognised."""
+
+    id: str
+    claim_id: str
+    status: ExecutionStatus
+    started_at: datetime
+    lease_until: datetime
+    settled_at: datetime | None = None
+    result: str | None = None  # canonical JSON
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfirmationRequest:
+    """The question with all that belongs to it, as one value.
+
+    `version` grows by one with every change of any part, and each change has exactly one audit event of that version.
+    """
+
+    id: str
+    call: ToolCall
+    call_digest: str
+    digest: str  # what is approved and claimed
+    nonce: str
+    code: str  # the short code that people compare
+    title: str
+    pinned: tuple[str, ...]  # argument names that must be seen first
+    sensitive: tuple[str, ...]  # argument names whose values never leave the store
+    rule_id: str | None
+    policy_version: str
+    why: str  # why this needs approval, in a sentence
+    stages: tuple[Stage, ...]
+    channels: tuple[str, ...]
+    claim_within: timedelta  # how long the grant lives
+    lease: timedelta  # how long an execution may take before its outcome is unknown
+    created_at: datetime
+    expires_at: datetime
+    status: Status = Status.PENDING
+    version: int = 1
+    settlement: Settlement | None = None
+    decisions: tuple[Decision, ...] = ()
+    grant: Grant | None = None
+    execution: Execution | None = None
+    predecessor_id: str | None = None
+
+    @property
+    def card_channels(self) -> tuple[str, ...]:
+        """The channels that carry cards."""
+        return tuple(name for name in self.channels if name != API)
+
+    @property
+    def state(self) -> State:
+        """The one word for people."""
+        if self.execution is not None:
+            return _EXECUTED[self.execution.status]
+        if self.grant is not None and self.grant.status in {GrantStatus.LAPSED, GrantStatus.REVOKED}:
+            return State.LAPSED
+        return State(self.status.value)
+
+    @property
+    def attachable(self) -> bool:
+        """Whether the same call of the same session stands on this request instead of asking again."""
+        return self.state in {State.PENDING, State.APPROVED}
+
+    @property
+    def barred(self) -> frozenset[str]:
+        """Who may not decide: the requester and the agent's owner."""
+        return frozenset(who for who in (self.call.requester, self.call.owner) if who)
+
+
+_EXECUTED = {
+    ExecutionStatus.STARTED: State.EXECUTING,
+    ExecutionStatus.SUCCEEDED: State.SUCCEEDED,
+    ExecutionStatus.FAILED: State.FAILED,
+    ExecutionStatus.UNKNOWN: State.UNKNOWN,
+}

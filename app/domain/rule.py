@@ -1,0 +1,78 @@
+"""One rule of the file: what it is about, what it answers, and whom it asks."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from app.domain.condition import Condition
+    from app.domain.quorum import Stage
+
+
+class Then(StrEnum):
+    """What a rule answers."""
+
+    ALLOW = "allow"
+    DENY = "deny"
+    ASK = "ask"
+
+
+@dataclass(frozen=True, slots=True)
+class NamePattern:
+    """An exact name, or a glob in which ``*`` stands for any characters. Upper and lower case differ."""
+
+    text: str
+    _regex: re.Pattern[str] | None = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Compile the glob once."""
+        parts = self.text.split("*")
+        regex = re.compile(".*".join(map(re.escape, parts)), re.DOTALL) if len(parts) > 1 else None
+        object.__setattr__(self, "_regex", regex)
+
+    @property
+    def is_glob(self) -> bool:
+        """Whether it can match more than one name."""
+        return self._regex is not None
+
+    def matches(self, name: str) -> bool:
+        """Say whether it stands for `name`."""
+        return self.text == name if self._regex is None else self._regex.fullmatch(name) is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """Whom to ask, where, and how long: what rules that leave it out inherit from the file's `ask`."""
+
+    stages: tuple[Stage, ...]
+    channels: tuple[str, ...]
+    timeout: timedelta = timedelta(minutes=30)
+    claim_within: timedelta = timedelta(minutes=10)  # how long an approval may wait to be used
+    lease: timedelta = timedelta(minutes=10)  # how long an execution may take before its outcome is unknown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One rule of the file. Only a rule that asks has `asking`. No `agents` means every agent."""
+
+    id: str
+    tools: tuple[NamePattern, ...]
+    agents: tuple[NamePattern, ...] = ()
+    when: Condition | None = None
+    then: Then
+    reason: str | None = None
+    asking: Asking | None = None
+    record: bool = True
+    line: int = 0
+
+    def names(self, tool: str) -> bool:
+        """Say whether the rule is about this tool."""
+        return any(pattern.matches(tool) for pattern in self.tools)
+
+    def is_for(self, agent: str) -> bool:
+        """Say whether the rule is about this agent."""
+        return not self.agents or any(pattern.matches(agent) for pattern in self.agents)

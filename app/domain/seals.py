@@ -1,0 +1,126 @@
+"""What is sealed with the gateway's key: button tokens, short codes, API keys.
+
+A button token is ``a1.<key id>.<handle>.<action>.<mac>``: the handle is random and names one revision of one card in
+one place; the MAC binds it to everything that a click must match. It carries no arguments and nothing that a person
+could choose. A short code is eight Crockford characters of a MAC over the request's random nonce and digest: it cannot
+be ground, because the nonce is not the agent's.
+
+HMAC-SHA256 throughout; keys are derived per purpose from the master secrets, the first of which seals and all of which
+still verify, so that a rotation breaks no live card.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from app.domain.decision import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MIN_SECRET = 32
+"""Characters that a master secret must have at least."""
+
+_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_ACTIONS = {Verdict.APPROVE: "y", Verdict.DENY: "n"}
+_VERDICTS = {letter: verdict for verdict, letter in _ACTIONS.items()}
+
+
+class WeakSecretError(ValueError):
+    """A master secret is missing or too short."""
+
+
+class BadTokenError(ValueError):
+    """A button's token was not made by this gateway, for this card, in this place."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Everything that a click must match: the token's MAC covers all of it."""
+
+    org: str
+    request_id: str
+    digest: str
+    revision: int
+    channel: str
+    chat_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SealedClick:
+    """A token's readable parts, not yet verified."""
+
+    key_id: str
+    handle: str
+    verdict: Verdict
+    mac: str
+
+
+class Seals:
+    """Makes and verifies what is sealed. Holds the keys; nothing else in the gateway sees them."""
+
+    def __init__(self, secrets: Sequence[str]) -> None:
+        """Take the master secrets, newest first. Raises WeakSecretError."""
+        if not secrets or any(len(secret.strip()) < MIN_SECRET for secret in secrets):
+            raise WeakSecretError(f"a master secret needs at least {MIN_SECRET} characters")
+        self._keys = {_key_id(secret): secret.encode() for secret in secrets}
+        self._newest = _key_id(secrets[0])
+
+    def token(self, verdict: Verdict, handle: str, place: Place) -> str:
+        """Seal a button."""
+        letter = _ACTIONS[verdict]
+        return f"a1.{self._newest}.{handle}.{letter}.{self._mac(self._newest, letter, handle, place)}"
+
+    def verify(self, click: SealedClick, place: Place) -> None:
+        """Check that a token belongs to this very place. Raises BadTokenError."""
+        if click.key_id not in self._keys:
+            raise BadTokenError("sealed with a key that is no longer accepted")
+        letter = _ACTIONS[click.verdict]
+        if not hmac.compare_digest(click.mac, self._mac(click.key_id, letter, click.handle, place)):
+            raise BadTokenError("the seal does not match this card")
+
+    def code(self, *, nonce: str, digest: str) -> str:
+        """Return the short code of a request: ``K7QM-3XWA``. The row keeps it, so a rotation does not change it."""
+        raw = int.from_bytes(self._derive(self._newest, "code", f"{nonce}\n{digest}")[:5], "big")
+        letters = "".join(_CROCKFORD[(raw >> shift) & 31] for shift in range(35, -1, -5))
+        return f"{letters[:4]}-{letters[4:]}"
+
+    def key_hashes(self, secret: str) -> tuple[str, ...]:
+        """Return what an API key's secret is stored as: one hash per master secret, newest first."""
+        return tuple(self._derive(key_id, "api-key", secret).hex() for key_id in self._keys)
+
+    def _mac(self, key_id: str, letter: str, handle: str, place: Place) -> str:
+        bound = (
+            letter,
+            handle,
+            place.org,
+            place.request_id,
+            place.digest,
+            str(place.revision),
+            place.channel,
+            place.chat_id,
+        )
+        # Length-prefixed, so that no two different places read the same.
+        text = "".join(f"{len(part)}:{part}" for part in bound)
+        return self._derive(key_id, "button", text)[:20].hex()
+
+    def _derive(self, key_id: str, purpose: str, text: str) -> bytes:
+        purpose_key = hmac.digest(self._keys[key_id], f"assent.{purpose}.v1".encode(), hashlib.sha256)
+        return hmac.digest(purpose_key, text.encode(), hashlib.sha256)
+
+
+def parse_token(token: str) -> SealedClick:
+    """Split a token into its parts. Raises BadTokenError if it has not the shape of one."""
+    parts = token.split(".")
+    if len(token) > 200 or len(parts) != 5 or parts[0] != "a1" or parts[3] not in _VERDICTS:
+        raise BadTokenError("not a button of this gateway")
+    if not all(part.isascii() and part.isalnum() for part in parts):
+        raise BadTokenError("not a button of this gateway")
+    return SealedClick(key_id=parts[1], handle=parts[2], verdict=_VERDICTS[parts[3]], mac=parts[4])
+
+
+def _key_id(secret: str) -> str:
+    return hashlib.sha256(b"assent.key-id.v1\x00" + secret.encode()).hexdigest()[:8]

@@ -1,0 +1,326 @@
+"""The outside as the core sees it, on one screen.
+
+A channel carries cards to people and their clicks back. It never decides: it verifies that the platform really sent a
+call, turns it into one of the `Inbound` values, and renders the answer that a use case gives.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from datetime import datetime, timedelta
+
+    from app.domain.card import Card, Language
+
+
+class Clock(Protocol):
+    """Where the time comes from."""
+
+    def now(self) -> datetime:
+        """Return the present instant, aware, in UTC."""
+        ...
+
+
+class IdFactory(Protocol):
+    """Where ids come from."""
+
+    def new(self, prefix: str) -> str:
+        """Return an unguessable id such as ``req_…``: 160 random bits and no time in it."""
+        ...
+
+
+# --- what a channel sends ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageRef:
+    """Where one card lives: everything a click on it must match, and all that is needed to edit it.
+
+    `app_id` and `tenant` are "" where the platform's answer does not tell them.
+    """
+
+    app_id: str
+    tenant: str
+    chat_id: str
+    message_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Post:
+    """A card to be put into a chat.
+
+    `key` (at most 50 characters, the same for every attempt at this revision) is what the platform's own deduplication,
+    or `Channel.find`, recognises an earlier attempt by.
+    """
+
+    card: Card
+    chat_id: str
+    key: str
+
+
+class AccountStatus(StrEnum):
+    """What the platform says of an account."""
+
+    ACTIVE = "active"
+    DEACTIVATED = "deactivated"  # deleted, frozen, resigned
+    GUEST = "guest"  # a restricted member, or of another workspace
+    BOT = "bot"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """A platform account, by its immutable id."""
+
+    tenant: str  # Slack team id, Feishu tenant key; "" where the platform did not tell
+    account_id: str
+    status: AccountStatus
+
+
+# --- what a channel receives ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InboundCall:
+    """An HTTP call of a platform, exactly as it came. Header names are lower-cased; a name may come twice."""
+
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+
+    def header(self, name: str) -> str | None:
+        """Return the value of a header that came exactly once; None if it is missing or came twice."""
+        values = [value for key, value in self.headers if key == name]
+        return values[0] if len(values) == 1 else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpAnswer:
+    """What the platform is told, within its three seconds. `body` is JSON (a dict), or empty."""
+
+    status: int = 200
+    body: dict[str, object] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Challenge:
+    """The platform tries whether the address is ours; `answer` is what it wants to hear."""
+
+    answer: HttpAnswer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ignored:
+    """A genuine call that asks nothing of us; answered with an empty 200."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Click:
+    """A verified press of one of our buttons.
+
+    What is asked (approve or deny, of which request) is sealed in `token`. `message_id` is "" when the platform does
+    not name the message (a Slack modal): it then travels in the sealed place the channel chose and is still compared.
+    """
+
+    token: str
+    app_id: str
+    tenant: str  # of the person who clicked
+    account_id: str
+    chat_id: str
+    message_id: str
+    event_key: str  # the same for every redelivery of this very click
+    reason: str | None = None
+    wants_reason: bool = False  # Deny was pressed where the reason is asked in a second step: see Channel.ask_reason
+    via_modal: bool = False  # the answer goes into the modal, not under the card
+    reply_to: str = ""  # a one-time address for a private answer; a secret, never stored or logged
+    trigger: str = ""  # a one-time right to open a modal; a secret
+
+
+Inbound = Challenge | Ignored | Click
+
+
+class ClickResult(StrEnum):
+    """What became of a click."""
+
+    RECORDED = "recorded"  # the vote counts (the request may still wait for others)
+    ALREADY = "already"  # the request is settled, or this person has voted; nothing changed
+    REFUSED = "refused"  # this account may not, or this card is not live; the request still waits
+    RETRY = "retry"  # nothing was recorded; pressing again in a moment is right
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClickOutcome:
+    """The answer to a click: one sentence for the person who clicked, and the card as it is now, where there is one."""
+
+    result: ClickResult
+    sentence: str
+    card: Card | None = None
+
+
+class Severity(StrEnum):
+    """How bad a finding is."""
+
+    OK = "ok"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One line of `assent doctor`: what was looked at, how it stands, and how to mend it."""
+
+    severity: Severity
+    what: str
+    mend: str = ""
+
+
+# --- the protocol -----------------------------------------------------------------------------------------------------
+
+
+class ChannelUnavailableError(Exception):
+    """The platform did not take the message; trying again later is right.
+
+    `retry_after` is the platform's own wish, when it said one. `ambiguous` is True when the platform may have taken the
+    message all the same (a reset, a time-out, a half-failed answer): it must then be looked for before it is sent
+    again.
+    """
+
+    def __init__(self, why: str, *, retry_after: timedelta | None = None, ambiguous: bool = False) -> None:
+        """Keep a short reason without secrets."""
+        super().__init__(why)
+        self.why = why
+        self.retry_after = retry_after
+        self.ambiguous = ambiguous
+
+
+class ChannelRefusedError(Exception):
+    """The platform will never take this message here (bad card, no such chat, missing scope, revoked token)."""
+
+    def __init__(self, why: str) -> None:
+        """Keep a short reason without secrets, naming the platform's code and the mend where it is known."""
+        super().__init__(why)
+        self.why = why
+
+
+class EditClosedError(ChannelRefusedError):
+    """The message can no longer be edited (too old, recalled, deleted): only a new one can say what changed."""
+
+
+class CallbackRejectedError(Exception):
+    """The call is not provably the platform's.
+
+    Outside it is one uniform 401; `why` is for our own log, without secrets.
+    """
+
+    def __init__(self, why: str) -> None:
+        """Keep the reason for our own log."""
+        super().__init__(why)
+        self.why = why
+
+
+class Channel(Protocol):
+    """One configured way to reach people (an app in one workspace, posting to one chat)."""
+
+    @property
+    def name(self) -> str:
+        """The channel's name in assent.yaml, such as ``pay-slack``."""
+        ...
+
+    @property
+    def kind(self) -> str:
+        """The platform: ``slack``, ``feishu``."""
+        ...
+
+    @property
+    def language(self) -> Language:
+        """What its people read."""
+        ...
+
+    @property
+    def chat_id(self) -> str:
+        """The chat its cards go to."""
+        ...
+
+    @property
+    def app_id(self) -> str:
+        """Our app's id on the platform; "" when it is not known, and then not compared."""
+        ...
+
+    @property
+    def text_budget(self) -> int:
+        """How many characters of text (`Card.size`) one card can carry whole."""
+        ...
+
+    @property
+    def deduplicates_for(self) -> timedelta:
+        """How long after a first `post` the platform itself swallows a second one with the same key; zero if never."""
+        ...
+
+    @property
+    def edits_for(self) -> timedelta:
+        """How long after `post` a card can still be edited and clicked."""
+        ...
+
+    async def post(self, post: Post) -> MessageRef:
+        """Put a card into a chat, once. Raises ChannelUnavailableError or ChannelRefusedError."""
+        ...
+
+    async def find(self, chat_id: str, key: str, *, since: datetime) -> MessageRef | None:
+        """Look for a card that an earlier `post` with this key may have left.
+
+        None: not there, or cannot be looked for.
+        """
+        ...
+
+    async def refresh(self, ref: MessageRef, card: Card) -> None:
+        """Make the message show `card`. Raises EditClosedError besides the errors of `post`."""
+        ...
+
+    async def look_up(self, *, email: str, account_id: str) -> Account | None:
+        """Say which account a person has here and how it stands.
+
+        By `account_id` when the file names one ("" if not), else by e-mail. None: the platform knows nobody by it.
+        Raises ChannelUnavailableError or ChannelRefusedError.
+        """
+        ...
+
+    def read(self, call: InboundCall, *, now: datetime) -> Inbound:
+        """Verify a webhook call and say what it asks. Pure. Raises CallbackRejectedError."""
+        ...
+
+    def answer(self, click: Click, outcome: ClickOutcome) -> HttpAnswer:
+        """Render what the platform wants to hear within its three seconds. Pure."""
+        ...
+
+    async def ask_reason(self, click: Click, card: Card) -> None:
+        """Open the platform's form for the reason of a denial (only for clicks with `wants_reason`)."""
+        ...
+
+    async def tell(self, click: Click, outcome: ClickOutcome) -> None:
+        """Say the outcome privately to the person who clicked, after the answer was sent, where `answer` could not."""
+        ...
+
+    async def examine(self) -> list[Finding]:
+        """Check what can be checked from here (credentials, scopes, membership), for `assent doctor`."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        ...
+
+
+@runtime_checkable
+class ListeningChannel(Protocol):
+    """A channel that can also be reached without a public address, through a connection that it opens itself."""
+
+    async def listen(self, receive: Callable[[Inbound], Awaitable[HttpAnswer]]) -> None:
+        """Receive clicks until cancelled; reconnect by itself; stop cleanly when cancelled.
+
+        Every frame passes the same checks of app, tenant and shape as `read` makes (there is no signature). `receive`
+        must be awaited on the gateway's own loop; its answer is sent back on the connection within three seconds.
+        """
+        ...

@@ -1,0 +1,165 @@
+"""Strict JSON in, one canonical text out."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.domain.canonical import MAX_INT, canonical, check_value, digest, parse_json
+from app.domain.errors import BadJsonError
+from tests.requirements import requirement
+
+numbers = st.integers(-MAX_INT, MAX_INT) | st.floats(allow_nan=False, allow_infinity=False).filter(
+    lambda number: not MAX_INT < abs(number) < 1e21
+)
+scalars = st.none() | st.booleans() | numbers | st.text(st.characters(exclude_categories=["Cs"]))
+values = st.recursive(
+    scalars,
+    lambda inner: (
+        st.lists(inner, max_size=5) | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner)
+    ),
+    max_leaves=20,
+)
+
+
+def fault(raw: bytes) -> BadJsonError:
+    with pytest.raises(BadJsonError) as refused:
+        parse_json(raw)
+    return refused.value
+
+
+@given(values)
+def test_what_is_written_canonically_reads_back_the_same(value: Any) -> None:
+    assert parse_json(canonical(value)) == value
+    assert canonical(parse_json(canonical(value))) == canonical(value)
+
+
+@given(values, st.sampled_from([None, 1, 4]), st.booleans())
+def test_white_space_and_escapes_do_not_change_the_digest(value: Any, indent: int | None, ascii_only: bool) -> None:
+    written = json.dumps(value, indent=indent, ensure_ascii=ascii_only).encode()
+    assert digest(parse_json(written)) == digest(value)
+
+
+@given(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), scalars, min_size=2), st.randoms())
+def test_the_order_of_keys_does_not_change_the_digest(members: dict[str, Any], shuffle: Any) -> None:
+    keys = list(members)
+    shuffle.shuffle(keys)
+    assert digest({key: members[key] for key in keys}) == digest(members)
+
+
+@given(st.dictionaries(st.sampled_from("abcdef"), st.integers(0, 9), min_size=1), st.integers(10, 20))
+def test_any_changed_leaf_changes_the_digest(members: dict[str, int], other: int) -> None:
+    for key in members:
+        assert digest({**members, key: other}) != digest(members)
+
+
+@requirement("S-41")
+@pytest.mark.parametrize(
+    ("raw", "path", "why"),
+    [
+        (b'{"a": 1, "a": 2}', "a", "the same key twice"),
+        (b'{"pay": [{"to": "x", "to": "y"}]}', "pay[0].to", "the same key twice"),
+        (b'{"a": 1, "\\u0061": 2}', "a", "the same key twice"),
+        (b'{"a": NaN}', "a", "NaN is not JSON"),
+        (b'{"a": [1, Infinity]}', "a[1]", "Infinity is not JSON"),
+        (b'{"a": -Infinity}', "a", "-Infinity is not JSON"),
+        (b'{"a": 1e400}', "a", "too large a number"),
+        (b'{"a": 9007199254740992}', "a", "an integer beyond ±(2**53 - 1)"),
+        (b'{"a": -9007199254740992}', "a", "an integer beyond ±(2**53 - 1)"),
+        (b'{"a": ' + b"9" * 100_000 + b"}", "a", "an integer beyond ±(2**53 - 1)"),
+        (b'{"a": 9007199254740993.0}', "a", "an integer beyond ±(2**53 - 1)"),
+        (b'{"a": "\\ud800"}', "a", "half of a surrogate pair"),
+        (b'{"a": {"\\udfff": 1}}', 'a["\\udfff"]', "half of a surrogate pair in a key"),
+        (b'{"two words": {"b": NaN}}', '["two words"].b', "NaN is not JSON"),
+        (b'\xef\xbb\xbf{"a": 1}', "", "starts with a byte order mark"),
+        (b'{"a": "\xff"}', "", "not UTF-8 at byte 7"),
+        ('{"a": 1}'.encode("utf-16"), "", "not UTF-8 at byte 0"),
+        (b'{"a": "\xed\xa0\x80"}', "", "not UTF-8 at byte 7"),
+        (b"", "", "Expecting value at line 1, column 1"),
+        (b'{"a": 1} {"a": 2}', "", "Extra data at line 1, column 10"),
+        (b'{"a": 1,}', "", None),
+        (b"{'a': 1}", "", None),
+        (b'{"a": "\n"}', "", None),
+    ],
+)
+def test_hostile_json_is_refused_with_the_path_of_its_fault(raw: bytes, path: str, why: str | None) -> None:
+    refused = fault(raw)
+    assert refused.more["path"] == path
+    assert why is None or refused.more["why"] == why
+
+
+@requirement("S-41")
+@pytest.mark.parametrize("unit", [b"[", b'{"a":', b'[{"a":'])
+def test_a_hostile_depth_is_refused_at_once(unit: bytes) -> None:
+    started = time.perf_counter()
+    assert fault(unit * 100_000).more["why"] == "nested deeper than 64"
+    assert time.perf_counter() - started < 0.05
+
+
+@requirement("S-41")
+@pytest.mark.parametrize("raw", [b'"' + b'\\"' * 500_000, b'"\\"' * 300_000, b"[" + b'"[",' * 200_000])
+def test_text_made_to_slow_the_depth_check_down_does_not(raw: bytes) -> None:
+    started = time.perf_counter()
+    fault(raw)
+    assert time.perf_counter() - started < 1
+
+
+def test_depth_counts_containers_and_not_brackets_in_texts() -> None:
+    assert parse_json(b"[" * 64 + b"]" * 64)
+    assert fault(b"[" * 65 + b"]" * 65).more["why"] == "nested deeper than 64"
+    assert parse_json(b'["' + b"[" * 1000 + b'\\"[["]')
+    assert parse_json(b"[" + b",".join([b"[[]]"] * 1000) + b"]")
+    assert check_value(parse_json(b"[" * 64 + b"]" * 64))
+
+
+@requirement("S-41")
+@pytest.mark.parametrize(
+    "value",
+    [
+        float("nan"),
+        float("inf"),
+        2**53,
+        -(2**53),
+        1e17,
+        "\ud800",
+        {1: 2},
+        {"a": b"x"},
+        {"a": (1,)},
+        {"a": {2}},
+        object(),
+    ],
+)
+def test_a_parsed_value_that_json_cannot_say_safely_has_no_digest(value: Any) -> None:
+    with pytest.raises(BadJsonError):
+        check_value({"deep": [value]})
+    with pytest.raises(BadJsonError):
+        canonical({"deep": [value]})
+
+
+@requirement("S-41")
+def test_a_value_that_contains_itself_is_refused() -> None:
+    loop: list[Any] = []
+    loop.append(loop)
+    with pytest.raises(BadJsonError, match="nested deeper"):
+        check_value(loop)
+
+
+def test_the_canonical_form_is_that_of_rfc_8785() -> None:
+    value = {
+        "numbers": [333333333.33333329, 1e30, 4.50, 2e-3, 1e-27],
+        "string": '€$\u000f\nA\'B"\\\\"/',
+        "literals": [None],
+    }
+    assert (
+        canonical(value)
+        == (
+            '{"literals":[null],"numbers":[333333333.3333333,1e+30,4.5,0.002,1e-27],'
+            '"string":"€$\\u000f\\nA\'B\\"\\\\\\\\\\"/"}'
+        ).encode()
+    )
+    assert digest({}) == "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
