@@ -1,0 +1,1 @@
+"""From `assent.yaml` to a checked, compiled policy."""

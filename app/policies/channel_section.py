@@ -1,0 +1,136 @@
+"""The channels of the file: secrets from the environment, settings through each channel's own model.
+
+A secret stands in the file as ``${NAME}`` only. It is expanded here and nowhere else, goes into the settings model, and
+never into a fault, a policy or its version.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from pydantic import SecretStr
+
+from app.domain.policy import ChannelSpec
+from app.domain.request import API
+from app.policies.entries import read_entry, section
+from app.policies.faults import near
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic import BaseModel
+
+    from app.domain.canonical import JsonValue
+    from app.policies.yaml_marks import MarkedYaml, Path
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+_SECRET = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_ANY = re.compile(r"\$\{[^}]*\}?")
+_OUTSIDE = re.compile(r"\$\{[A-Z_][A-Z0-9_]*\}")
+
+
+def read_channels(
+    marked: MarkedYaml, *, environ: Mapping[str, str], channel_types: Mapping[str, type[BaseModel]]
+) -> tuple[tuple[ChannelSpec, ...], dict[str, BaseModel]]:
+    """Return the channels and their settings. A channel with a fault keeps its spec, so that rules may name it."""
+    specs: list[ChannelSpec] = []
+    settings: dict[str, BaseModel] = {}
+    for name, raw in section(marked, "channels").items():
+        path: Path = ("channels", name)
+        if not _NAME.fullmatch(name):
+            marked.report(path, "a channel's name is of small letters, digits, - and _: it stands in an address")
+        if name == API:
+            marked.report(path, f'"{API}" is a name of our own: the HTTP API, through which people may decide too')
+        kind = raw.get("type") if isinstance(raw, dict) else None
+        specs.append(ChannelSpec(name=name, kind=str(kind)))
+        if not isinstance(raw, dict):
+            marked.report(path, "must be a mapping")
+        elif kind is None:
+            marked.report(path, '"type" is missing', near("", channel_types, what="types"))
+        elif not isinstance(kind, str) or kind not in channel_types:
+            marked.report((*path, "type"), f'unknown channel type "{kind}"', near(str(kind), channel_types))
+        else:
+            found = _settings(marked, path, raw, model=channel_types[kind], environ=environ)
+            if found is not None:
+                settings[name] = found
+    return tuple(specs), settings
+
+
+def refuse_secrets_elsewhere(marked: MarkedYaml) -> None:
+    """Note every ``${NAME}`` outside of the channels: there it would be shown, stored and hashed."""
+    pending: list[tuple[Path, JsonValue]] = [((), marked.value)]
+    while pending:
+        path, value = pending.pop()
+        if path == ("channels",):
+            continue
+        if isinstance(value, dict):
+            pending.extend(((*path, key), part) for key, part in value.items())
+        elif isinstance(value, list):
+            pending.extend(((*path, index), part) for index, part in enumerate(value))
+        elif isinstance(value, str) and (found := _OUTSIDE.search(value)):
+            marked.report(path, f"{found[0]}: secrets may only stand inside channels")
+
+
+def _settings(
+    marked: MarkedYaml,
+    path: Path,
+    raw: dict[str, JsonValue],
+    *,
+    model: type[BaseModel],
+    environ: Mapping[str, str],
+) -> BaseModel | None:
+    before = len(marked.faults)
+    written = {key: value for key, value in raw.items() if key != "type" or "type" in model.model_fields}
+    language = marked.value.get("language") if isinstance(marked.value, dict) else None
+    if isinstance(language, str) and "language" in model.model_fields:
+        written.setdefault("language", language)
+    _refuse_plain_secrets(marked, path, written, model)
+    secrets: set[str] = set()
+    expanded = {key: _expand(marked, (*path, key), value, environ, secrets) for key, value in written.items()}
+    if len(marked.faults) > before:
+        return None  # the model would only repeat, in other words, what is noted already
+
+    def scrub(message: str) -> str:
+        for secret in sorted(secrets, key=len, reverse=True):
+            message = message.replace(secret, "•••")
+        return message
+
+    return read_entry(marked, path, expanded, model, scrub=scrub)
+
+
+def _refuse_plain_secrets(
+    marked: MarkedYaml, path: Path, written: Mapping[str, JsonValue], model: type[BaseModel]
+) -> None:
+    for name, described in model.model_fields.items():
+        key = described.alias or name
+        value = written.get(key)
+        is_secret = SecretStr.__name__ in str(described.annotation)
+        if is_secret and isinstance(value, str) and value and not _SECRET.search(value):
+            marked.report((*path, key), "a secret may not stand in this file", f'write {key}: "${{NAME}}"')
+
+
+def _expand(
+    marked: MarkedYaml, path: Path, value: JsonValue, environ: Mapping[str, str], secrets: set[str]
+) -> JsonValue:
+    if isinstance(value, dict):
+        return {key: _expand(marked, (*path, key), part, environ, secrets) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_expand(marked, (*path, index), part, environ, secrets) for index, part in enumerate(value)]
+    if not isinstance(value, str) or "${" not in value:
+        return value
+
+    def found(place: re.Match[str]) -> str:
+        name = _SECRET.fullmatch(place[0])
+        if name is None:
+            marked.report(path, f"{place[0][:40]} is no reference to the environment", "write it as ${NAME}")
+            return ""
+        secret = environ.get(name[1], "")
+        if not secret.strip():
+            state = "is empty" if name[1] in environ else "is not set"
+            marked.report(path, f"the environment variable {name[1]} {state}")
+            return ""
+        secrets.update({secret, secret.strip()})
+        return secret
+
+    return _ANY.sub(found, value)

@@ -1,0 +1,94 @@
+"""One part of the file through its model, every refusal noted at its line in our own words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from app.policies.faults import near
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pydantic_core import ErrorDetails
+
+    from app.domain.canonical import JsonValue
+    from app.policies.yaml_marks import MarkedYaml, Path
+
+M = TypeVar("M", bound=BaseModel)
+
+_APART = frozenset({"timeout", "claim_within", "lease", "reason", "name", "writes"})
+
+
+def section(marked: MarkedYaml, key: str) -> dict[str, JsonValue]:
+    """Return a top-level mapping; {} if it is left out, and noted if it is something else."""
+    whole = marked.value
+    value = whole.get(key) if isinstance(whole, dict) else None
+    if value is None:
+        return {}
+    if isinstance(value, dict):
+        return value
+    marked.report((key,), "must be a mapping")
+    return {}
+
+
+def listing(marked: MarkedYaml, key: str) -> list[JsonValue]:
+    """Return a top-level list; [] if it is left out, and noted if it is something else."""
+    whole = marked.value
+    value = whole.get(key) if isinstance(whole, dict) else None
+    if value is None:
+        return []
+    if isinstance(value, list):
+        return value
+    marked.report((key,), "must be a list")
+    return []
+
+
+def read_entry(
+    marked: MarkedYaml, path: Path, raw: JsonValue, model: type[M], *, scrub: Callable[[str], str] = str
+) -> M | None:
+    """Return the entry, or None, with every fault noted. `scrub` takes secrets out of the messages.
+
+    An entry whose only faults are keys on which nothing else rests is returned without them, so that the rest of it is
+    looked at too; it has been refused all the same.
+    """
+    if not isinstance(raw, dict):
+        marked.report(path, "must be a mapping")
+        return None
+    try:
+        return model.model_validate(raw)
+    except ValidationError as refused:
+        errors = refused.errors(include_url=False, include_context=False, include_input=False)
+    for error in errors:
+        where, message, hint = _explain(error, path, model)
+        marked.report(where, scrub(message), hint)
+    if not all(map(_is_apart, errors)):
+        return None
+    apart = {error["loc"][0] for error in errors}
+    rest = {key: value for key, value in raw.items() if key not in apart}
+    return read_entry(marked, path, rest, model, scrub=scrub)
+
+
+def key_names(model: type[BaseModel]) -> Iterator[str]:
+    """Yield the keys that a model accepts, as the file writes them."""
+    for name, described in model.model_fields.items():
+        yield described.alias or name
+
+
+def _is_apart(error: ErrorDetails) -> bool:
+    loc = error["loc"]
+    return len(loc) == 1 and (error["type"] == "extra_forbidden" or loc[0] in _APART)
+
+
+def _explain(error: ErrorDetails, path: Path, model: type[BaseModel]) -> tuple[Path, str, str | None]:
+    loc = tuple(step for step in error["loc"] if step != "[key]")
+    match error["type"]:
+        case "missing":
+            return (*path, *loc[:-1]), f'"{loc[-1]}" is missing', None
+        case "extra_forbidden":
+            valid = list(key_names(model)) if len(loc) == 1 else []
+            return (*path, *loc), f'unknown key "{loc[-1]}"', near(str(loc[-1]), valid) if valid else None
+        case _:
+            said = error["msg"].removeprefix("Value error, ").replace("Input should", "should")
+            return (*path, *loc), said, None

@@ -1,0 +1,57 @@
+"""What is wrong with a configuration, each fault with its place and, where it is known, its mend.
+
+No text here ever has a secret in it: faults quote the file as it was written, before `${NAME}` was expanded.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_LONGEST_LIST = 12
+_CLOSE = 0.7  # how alike a name must be to be suggested
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """One fault. `line` and `column` count from 1; `path` is such as ``rules[1].tools[0]``, "" for the whole file."""
+
+    file: str
+    line: int
+    column: int
+    path: str
+    message: str
+    hint: str | None = None
+
+    def __str__(self) -> str:
+        """Write it as one line that editors can jump to."""
+        where = f"{self.file}:{self.line}: {self.path + ': ' if self.path else ''}"
+        return f"{where}{self.message}" + (f"; {self.hint}" if self.hint else "")
+
+
+class PolicyFaultsError(Exception):
+    """A configuration has faults; its text is all of them, one a line."""
+
+    def __init__(self, faults: Iterable[Fault]) -> None:
+        """Keep the faults in the order of the file."""
+        self.faults = tuple(sorted(faults, key=lambda fault: (fault.file, fault.line, fault.column)))
+        super().__init__("\n".join(map(str, self.faults)))
+
+
+def near(name: str, valid: Iterable[str], *, what: str = "known names") -> str | None:
+    """Hint at the valid name that was probably meant, or list what there is."""
+    names = sorted(valid)
+    found = difflib.get_close_matches(name, names, n=1, cutoff=_CLOSE) or difflib.get_close_matches(
+        name.lower(), [candidate.lower() for candidate in names], n=1, cutoff=_CLOSE
+    )
+    if found:
+        meant = next(candidate for candidate in names if candidate.lower() == found[0].lower())
+        return f'did you mean "{meant}"?'
+    if not names:
+        return f"there are no {what}"
+    more = ", …" if len(names) > _LONGEST_LIST else ""
+    return f"{what}: {', '.join(names[:_LONGEST_LIST])}{more}"

@@ -1,0 +1,99 @@
+"""The shapes of the parts of `assent.yaml`. Strict: an unknown key or a value of another type is a fault."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+_DURATION = re.compile(r"([1-9][0-9]{0,5})([smhd])")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+SHORTEST = timedelta(seconds=10)
+LONGEST = timedelta(days=30)
+
+
+def parse_duration(value: object) -> timedelta:
+    """Turn ``30s``, ``30m``, ``2h`` or ``1d`` into a span of 10 seconds to 30 days. Raises ValueError."""
+    match = _DURATION.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        raise ValueError("must be a time such as 30s, 30m, 2h or 1d")
+    span = timedelta(**{_UNITS[match[2]]: int(match[1])})
+    if not SHORTEST <= span <= LONGEST:
+        raise ValueError("must be between 10s and 30d")
+    return span
+
+
+Duration = Annotated[timedelta, BeforeValidator(parse_duration)]
+Name = Annotated[str, Field(pattern=r"^[^\s*]{1,200}$")]
+Pattern = Annotated[str, Field(pattern=r"^\S{1,200}$")]
+FieldPath = Annotated[str, Field(pattern=r"^[^\s.]+(\.[^\s.]+)*$", max_length=200)]
+Answer = Literal["allow", "deny", "ask"]
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class StageEntry(_Entry):
+    """``{of: [finance], need: 1}``."""
+
+    of: list[Name]
+    need: int = Field(default=1, ge=1, le=100)
+
+
+class AskEntry(_Entry):
+    """The top-level `ask`: what rules inherit."""
+
+    stages: list[StageEntry]
+    channels: list[Name]
+    timeout: Duration = timedelta(minutes=30)
+    claim_within: Duration = timedelta(minutes=10)
+    lease: Duration = timedelta(minutes=10)
+
+
+class RuleEntry(_Entry):
+    """One rule."""
+
+    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
+    tools: list[Pattern] = Field(min_length=1)
+    agents: list[Pattern] | None = Field(default=None, min_length=1)
+    when: str | None = Field(default=None, min_length=1, max_length=4000)
+    then: Answer
+    reason: str | None = Field(default=None, min_length=1, max_length=500)
+    stages: list[StageEntry] | None = None
+    channels: list[Name] | None = None
+    timeout: Duration | None = None
+    claim_within: Duration | None = None
+    lease: Duration | None = None
+    record: bool = True
+
+
+class ToolEntry(_Entry):
+    """One tool."""
+
+    title: str | None = Field(default=None, min_length=1, max_length=300)
+    pin: list[FieldPath] = []
+    sensitive: list[FieldPath] = []
+    money: list[FieldPath] = []
+    arguments: dict[str, Any] | None = Field(default=None, alias="schema")
+    writes: bool = True
+
+
+class PersonEntry(BaseModel):
+    """One person; further keys are channel kinds with the person's account id there."""
+
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True)
+    __pydantic_extra__: dict[str, Annotated[str, Field(pattern=r"^[A-Za-z0-9_:@.-]{2,128}$")]]  # pyright: ignore[reportIncompatibleVariableOverride]  pydantic's own way
+
+    name: str = Field(default="", max_length=200)
+
+
+class HeadEntry(_Entry):
+    """The scalars at the top of the file."""
+
+    org: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
+    language: Literal["en", "zh"] = "en"
+    default: Answer
+    unknown_tools: Literal["rules", "deny", "refuse"] = "rules"

@@ -1,0 +1,130 @@
+"""The policies in force, one per org, and their renewal without a restart.
+
+A new file counts only if it has no fault, and then all of it at once; until then the old one stays in force. Requests
+keep the version that judged them, so a renewal never changes what was asked before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from app.domain.errors import NotFoundError
+from app.policies.faults import Fault, PolicyFaultsError
+from app.policies.policy_file import LoadedPolicy, load_policy
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from pydantic import BaseModel
+
+_ENDINGS = (".yaml", ".yml")
+
+
+def policy_files(source: Path) -> list[Path]:
+    """Return the file itself, or the YAML files of the directory by name (hidden ones left out)."""
+    if not source.is_dir():
+        return [source]
+    return sorted(
+        path
+        for path in source.iterdir()
+        if path.suffix in _ENDINGS and not path.name.startswith(".") and path.is_file()
+    )
+
+
+def load_all(
+    source: Path, *, environ: Mapping[str, str], channel_types: Mapping[str, type[BaseModel]]
+) -> dict[str, LoadedPolicy]:
+    """Load a file, or every file of a directory, by org. Raises PolicyFaultsError with the faults of all files."""
+    found: dict[str, LoadedPolicy] = {}
+    files: dict[str, str] = {}
+    faults: list[Fault] = []
+    paths = policy_files(source)
+    if not paths:
+        faults.append(_fault(source, "has no .yaml file"))
+    for path in paths:
+        try:
+            loaded = load_policy(path, environ=environ, channel_types=channel_types)
+        except PolicyFaultsError as error:
+            faults.extend(error.faults)
+            continue
+        org = loaded.policy.org
+        if org in found:
+            faults.append(_fault(path, f'the org "{org}" has a file already: {files[org]}'))
+            continue
+        found[org] = loaded
+        files[org] = str(path)
+    if faults:
+        raise PolicyFaultsError(faults)
+    return found
+
+
+def config_check(
+    source: Path, *, environ: Mapping[str, str], channel_types: Mapping[str, type[BaseModel]]
+) -> list[Fault]:
+    """Return all faults of a file, or of every file of a directory; an empty list means that it would load."""
+    try:
+        load_all(source, environ=environ, channel_types=channel_types)
+    except PolicyFaultsError as error:
+        return list(error.faults)
+    return []
+
+
+class PolicyBook:
+    """What is in force right now. Reading takes no lock: a renewal replaces the whole book in one assignment."""
+
+    def __init__(
+        self, source: Path, *, environ: Mapping[str, str], channel_types: Mapping[str, type[BaseModel]]
+    ) -> None:
+        """Load everything. Raises PolicyFaultsError: a gateway does not start with a file that is at fault."""
+        self._source = source
+        self._environ = environ
+        self._channel_types = channel_types
+        self._seen = self._fingerprint()
+        self._loaded = load_all(source, environ=environ, channel_types=channel_types)
+
+    def orgs(self) -> tuple[str, ...]:
+        """Return the orgs that have a policy."""
+        return tuple(self._loaded)
+
+    def current(self, org: str) -> LoadedPolicy:
+        """Return what is in force for an org. Raises NotFoundError."""
+        loaded = self._loaded.get(org)
+        if loaded is None:
+            raise NotFoundError("no policy for this org")
+        return loaded
+
+    def changed(self) -> bool:
+        """Say whether the files differ from what was last loaded or refused. Reads files: not for the event loop."""
+        return self._fingerprint() != self._seen
+
+    def reload(self) -> tuple[Fault, ...]:
+        """Take the files as they are now; () if they are in force, else their faults, and the old ones stay in force.
+
+        Channel settings are renewed too, but channels that already run keep theirs until they are built anew.
+        """
+        seen = self._fingerprint()
+        try:
+            loaded = load_all(self._source, environ=self._environ, channel_types=self._channel_types)
+        except PolicyFaultsError as error:
+            self._seen = seen
+            return error.faults
+        self._loaded = loaded
+        self._seen = seen
+        return ()
+
+    def _fingerprint(self) -> str:
+        """Hash the names and contents: two edits within one tick of a file's clock are two edits."""
+        hashed = hashlib.sha256()
+        for path in policy_files(self._source):
+            hashed.update(path.name.encode() + b"\0")
+            try:
+                hashed.update(hashlib.sha256(path.read_bytes()).digest())
+            except OSError:
+                hashed.update(b"unreadable")
+        return hashed.hexdigest()
+
+
+def _fault(path: Path, message: str) -> Fault:
+    return Fault(file=str(path), line=1, column=1, path="", message=message)

@@ -1,0 +1,140 @@
+"""`assent.yaml` → a checked, compiled policy, or all of its faults at once, each with its line.
+
+Strict on purpose: a typo in a rule is a hole in the gate. Unknown keys, tools, people, groups, channels and
+variables, rules that can never match and questions that nobody could answer are refused before anything runs.
+
+The version of a policy is the beginning of the SHA-256 over the canonical form of what the file says, before secrets
+are expanded: white space, comments and secrets do not change it, everything else does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from app.domain.canonical import digest
+from app.domain.card import Language
+from app.domain.errors import BadJsonError
+from app.domain.policy import Policy, UnknownTools
+from app.domain.rule import Then
+from app.policies.channel_section import read_channels, refuse_secrets_elsewhere
+from app.policies.entries import read_entry
+from app.policies.faults import Fault, PolicyFaultsError, near
+from app.policies.file_models import HeadEntry
+from app.policies.people_section import read_directory
+from app.policies.rule_section import Surroundings, read_ask, read_rules, require_ask
+from app.policies.tool_section import read_tools
+from app.policies.yaml_marks import read_yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic import BaseModel
+
+    from app.domain.canonical import JsonValue
+    from app.policies.yaml_marks import MarkedYaml
+
+FILE_NAME = "assent.yaml"
+LARGEST = 1_000_000  # bytes of one file
+VERSION_LENGTH = 12
+
+_HEAD = ("org", "language", "default", "unknown_tools")
+_KEYS = (*_HEAD, "ask", "people", "groups", "channels", "tools", "rules")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedPolicy:
+    """A file that was accepted: its policy, the settings of its channels (with secrets) by name, and its text."""
+
+    policy: Policy
+    channel_settings: Mapping[str, BaseModel]
+    text: str
+
+
+def load_policy(
+    source: Path | str,
+    *,
+    environ: Mapping[str, str],
+    channel_types: Mapping[str, type[BaseModel]],
+    file: str | None = None,
+) -> LoadedPolicy:
+    """Load a file (a Path) or a text (a str). `file` is the name that faults use. Raises PolicyFaultsError."""
+    name = file or (str(source) if isinstance(source, Path) else FILE_NAME)
+    text = _text(source, name) if isinstance(source, Path) else source
+    marked = read_yaml(text, file=name)
+    if not isinstance(marked.value, dict):
+        marked.report((), "the file must be a mapping")
+        raise PolicyFaultsError(marked.faults)
+    if marked.faults and not marked.value:
+        raise PolicyFaultsError(marked.faults)
+    loaded = _load(marked, marked.value, text, environ=environ, channel_types=channel_types)
+    if loaded is None or marked.faults:
+        raise PolicyFaultsError(marked.faults)
+    return loaded
+
+
+def _load(
+    marked: MarkedYaml,
+    whole: dict[str, JsonValue],
+    text: str,
+    *,
+    environ: Mapping[str, str],
+    channel_types: Mapping[str, type[BaseModel]],
+) -> LoadedPolicy | None:
+    for key in whole:
+        if key not in _KEYS:
+            marked.report((key,), f'unknown key "{key}"', near(key, _KEYS, what="keys"))
+    refuse_secrets_elsewhere(marked)
+    head = read_entry(marked, (), {key: whole[key] for key in _HEAD if key in whole}, HeadEntry)
+    specs, settings = read_channels(marked, environ=environ, channel_types=channel_types)
+    around = Surroundings(
+        directory=read_directory(marked, kinds=channel_types),
+        channels=specs,
+        tools=read_tools(marked),
+        unknown_tools=UnknownTools(head.unknown_tools if head else "rules"),
+    )
+    ask = read_ask(marked, around)
+    if whole.get("default") == "ask" and whole.get("ask") is None:
+        require_ask(marked, around)
+    rules = read_rules(marked, around, ask)
+    version = _version(marked)
+    if head is None:
+        return None
+    policy = Policy(
+        org=head.org,
+        version=version,
+        default=Then(head.default),
+        ask=ask,
+        unknown_tools=around.unknown_tools,
+        tools=around.tools,
+        rules=rules,
+        directory=around.directory,
+        channels=specs,
+        language=Language(head.language),
+    )
+    return LoadedPolicy(policy=policy, channel_settings=settings, text=text)
+
+
+def _text(path: Path, name: str) -> str:
+    def refused(message: str) -> PolicyFaultsError:
+        return PolicyFaultsError([Fault(file=name, line=1, column=1, path="", message=message)])
+
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise refused(f"cannot be read: {error.strerror}") from None
+    if len(raw) > LARGEST:
+        raise refused(f"is larger than {LARGEST} bytes")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise refused(f"is not UTF-8 at byte {error.start}") from None
+
+
+def _version(marked: MarkedYaml) -> str:
+    try:
+        return digest(marked.value)[:VERSION_LENGTH]
+    except BadJsonError as error:
+        marked.report((), error.detail)
+        return ""

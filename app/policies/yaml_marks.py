@@ -1,0 +1,196 @@
+"""YAML that keeps the place of everything it says, and means only what it seems to mean.
+
+A careful subset of YAML 1.2: `yes`, `no`, `on` and dates are texts; keys are texts; a key stands once; one document.
+Refused are anchors, aliases and merge keys (what a rule says stands in the rule) and tags (nothing is constructed).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
+
+import yaml
+
+from app.policies.faults import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from app.domain.canonical import JsonValue
+
+Path: TypeAlias = "tuple[str | int, ...]"
+MAX_DEPTH = 32
+
+_LONGEST_INT = 18  # characters; longer ones are no integers that JSON can carry, and stay texts
+_PREFIX = "tag:yaml.org,2002:"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A place in the file, counted from 1."""
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkedYaml:
+    """What a file says, and where. `value` is {} where the text could not be read at all."""
+
+    file: str
+    value: JsonValue
+    marks: dict[Path, Mark] = field(default_factory=dict[Path, Mark])
+    faults: list[Fault] = field(default_factory=list[Fault])
+
+    def mark(self, path: Path) -> Mark:
+        """Return the place of `path`, or of the nearest thing around it."""
+        while path and path not in self.marks:
+            path = path[:-1]
+        return self.marks.get(path, Mark(1, 1))
+
+    def report(self, path: Path, message: str, hint: str | None = None) -> None:
+        """Note a fault at `path`."""
+        mark = self.mark(path)
+        written = write_path(path)
+        fault = Fault(file=self.file, line=mark.line, column=mark.column, path=written, message=message, hint=hint)
+        self.faults.append(fault)
+
+
+def write_path(path: Path) -> str:
+    """Write ``("rules", 1, "tools")`` as ``rules[1].tools``."""
+    written = ""
+    for step in path:
+        written += f"[{step}]" if isinstance(step, int) else f".{step}" if written else step
+    return written
+
+
+def read_yaml(text: str, *, file: str) -> MarkedYaml:
+    """Read a file's text. Never raises: what is wrong is among the `faults` of the answer."""
+    marked = MarkedYaml(file=file, value={})
+    try:
+        node = _compose(text)
+        if node is None:
+            marked.report((), "the file is empty")
+            return marked
+        value = _value(node, (), marked)
+    except _RefusedYamlError as error:
+        marked.faults.append(_fault(file, error.mark, error.why))
+    except yaml.MarkedYAMLError as error:
+        marked.faults.append(_fault(file, error.problem_mark or error.context_mark, f"not YAML: {error.problem}"))
+    except yaml.YAMLError as error:
+        marked.faults.append(_fault(file, None, f"not YAML: {type(error).__name__}"))
+    except RecursionError:
+        marked.faults.append(_fault(file, None, "nested too deep"))
+    else:
+        return MarkedYaml(file=file, value=value, marks=marked.marks, faults=marked.faults)
+    return marked
+
+
+class _RefusedYamlError(Exception):
+    def __init__(self, why: str, mark: yaml.Mark | None) -> None:
+        super().__init__(why)
+        self.why = why
+        self.mark = mark
+
+
+class _Event(Protocol):
+    """What we look at of any event of the parser."""
+
+    start_mark: yaml.Mark
+
+
+class _Loader(yaml.SafeLoader):
+    """PyYAML's safe loader with the resolver of YAML 1.2's core, and without aliases."""
+
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012  the library's own shape
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        event = cast("_Event", self.peek_event())  # pyright: ignore[reportUnknownMemberType]  the stubs say nothing of it
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+            raise _RefusedYamlError("anchors and aliases (& and *) are not accepted here", event.start_mark)
+        tag: object = getattr(event, "tag", None)
+        if isinstance(tag, str):
+            raise _RefusedYamlError(f"tags are not accepted here: {tag[:40]}", event.start_mark)
+        return super().compose_node(parent, index)
+
+
+def _resolve(tag: str, pattern: str, first: Iterable[str]) -> None:
+    for letter in first:
+        _Loader.yaml_implicit_resolvers.setdefault(letter, []).append((_PREFIX + tag, re.compile(f"^(?:{pattern})$")))
+
+
+_resolve("null", "null|Null|NULL|~|", ["n", "N", "~", ""])
+_resolve("bool", "true|True|TRUE|false|False|FALSE", "tTfF")
+_resolve("int", "[-+]?(?:0|[1-9][0-9]*)", "-+0123456789")
+_resolve("float", r"[-+]?[0-9]+\.[0-9]+(?:[eE][-+]?[0-9]+)?|[-+]?[0-9]+[eE][-+]?[0-9]+", "-+0123456789")
+
+
+def _compose(text: str) -> yaml.Node | None:
+    loader = _Loader(text)
+    try:
+        return loader.get_single_node()
+    finally:
+        loader.dispose()
+
+
+def _value(node: yaml.Node, path: Path, marked: MarkedYaml) -> JsonValue:
+    marked.marks.setdefault(path, _mark(node.start_mark))
+    if len(path) > MAX_DEPTH:
+        raise _RefusedYamlError(f"nested deeper than {MAX_DEPTH}", node.start_mark)
+    if isinstance(node, yaml.MappingNode):
+        return _mapping(node, path, marked)
+    if isinstance(node, yaml.SequenceNode):
+        return [_value(item, (*path, index), marked) for index, item in enumerate(node.value)]
+    return _scalar(node)
+
+
+def _mapping(node: yaml.MappingNode, path: Path, marked: MarkedYaml) -> dict[str, JsonValue]:
+    found: dict[str, JsonValue] = {}
+    for key_node, value_node in node.value:
+        if not isinstance(key_node, yaml.ScalarNode):
+            raise _RefusedYamlError("a key must be a text", key_node.start_mark)
+        key = str(key_node.value)
+        here = (*path, key)
+        if key == "<<":
+            raise _RefusedYamlError("merge keys (<<) are not accepted here", key_node.start_mark)
+        if key in found:
+            first = marked.mark(here).line
+            fault = _fault(marked.file, key_node.start_mark, f"the same key again (first on line {first})")
+            marked.faults.append(
+                Fault(
+                    file=fault.file,
+                    line=fault.line,
+                    column=fault.column,
+                    path=write_path(here),
+                    message=fault.message,
+                )
+            )
+            continue
+        marked.marks[here] = _mark(key_node.start_mark)
+        found[key] = _value(value_node, here, marked)
+    return found
+
+
+def _scalar(node: yaml.Node) -> JsonValue:
+    text = str(node.value)
+    match node.tag.removeprefix(_PREFIX):
+        case "null":
+            return None
+        case "bool":
+            return text.lower() == "true"
+        case "int" if len(text) <= _LONGEST_INT:
+            return int(text)
+        case "float":
+            return float(text)
+        case _:
+            return text
+
+
+def _mark(mark: yaml.Mark) -> Mark:
+    return Mark(mark.line + 1, mark.column + 1)
+
+
+def _fault(file: str, mark: yaml.Mark | None, message: str) -> Fault:
+    place = _mark(mark) if mark else Mark(1, 1)
+    return Fault(file=file, line=place.line, column=place.column, path="", message=message)
