@@ -1,0 +1,209 @@
+"""Which card lives where, so that a click can be matched and every copy can be refreshed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlalchemy import bindparam, insert, select, update
+
+from app.domain.request import DeliveryStatus
+from app.ports import MessageRef
+from app.storage.dialect import from_us, to_us
+from app.storage.tables import deliveries
+from app.storage.transaction import Row, Statement, Tx
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """One card in one place. `handle` names this revision in its buttons; an older revision has another one."""
+
+    id: str
+    request_id: str
+    channel: str
+    chat_id: str
+    revision: int
+    handle: str
+    status: DeliveryStatus
+    message: MessageRef | None  # None until the platform has told us where the card is
+    first_tried_at: datetime | None
+    shown_version: int  # the version of the request that the card shows
+
+
+_INSERT = Statement(insert(deliveries))
+_GET = Statement(
+    select(deliveries).where(deliveries.c.org == bindparam("for_org"), deliveries.c.id == bindparam("delivery_id"))
+)
+_BY_HANDLE = Statement(
+    select(deliveries).where(deliveries.c.org == bindparam("for_org"), deliveries.c.handle == bindparam("of_handle"))
+)
+_OF_REQUEST = Statement(
+    select(deliveries)
+    .where(deliveries.c.org == bindparam("for_org"), deliveries.c.request_id == bindparam("of_request"))
+    .order_by(deliveries.c.channel)
+)
+_TRIED = Statement(
+    update(deliveries)
+    .where(deliveries.c.id == bindparam("delivery_id"), deliveries.c.first_tried_at.is_(None))
+    .values(first_tried_at=bindparam("at"))
+)
+_UNTRIED = Statement(update(deliveries).where(deliveries.c.id == bindparam("delivery_id")).values(first_tried_at=None))
+_LIVE = Statement(
+    update(deliveries)
+    .where(deliveries.c.id == bindparam("delivery_id"), deliveries.c.revision == bindparam("of_revision"))
+    .values(
+        {
+            name: bindparam(name)
+            for name in (
+                "status",
+                "app_id",
+                "tenant",
+                "chat_id",
+                "message_id",
+                "posted_at",
+                "repost_at",
+                "shown_version",
+            )
+        }
+    )
+)
+_SHOWN = Statement(
+    update(deliveries)
+    .where(deliveries.c.id == bindparam("delivery_id"), deliveries.c.revision == bindparam("of_revision"))
+    .values(status=bindparam("status"), shown_version=bindparam("shown_version"), error=None)
+)
+_FAILED = Statement(
+    update(deliveries)
+    .where(deliveries.c.id == bindparam("delivery_id"))
+    .values(status=DeliveryStatus.UNDELIVERABLE.value, error=bindparam("error"))
+)
+_REVISED = Statement(
+    update(deliveries)
+    .where(deliveries.c.id == bindparam("delivery_id"), deliveries.c.revision == bindparam("of_revision"))
+    .values(
+        revision=bindparam("new_revision"),
+        handle=bindparam("handle"),
+        status=DeliveryStatus.QUEUED.value,
+        message_id="",
+        first_tried_at=None,
+        repost_at=None,
+    )
+)
+
+
+def insert_delivery(tx: Tx, delivery: Delivery) -> None:
+    """Plan a card: the row exists before anything is sent."""
+    tx.run(
+        _INSERT,
+        id=delivery.id,
+        org=tx.org,
+        request_id=delivery.request_id,
+        channel=delivery.channel,
+        chat_id=delivery.chat_id,
+        revision=delivery.revision,
+        handle=delivery.handle,
+        status=delivery.status.value,
+        app_id="",
+        tenant="",
+        message_id="",
+        first_tried_at=None,
+        posted_at=None,
+        repost_at=None,
+        shown_version=0,
+        error=None,
+    )
+
+
+def find_delivery(tx: Tx, delivery_id: str) -> Delivery | None:
+    """Read a delivery."""
+    row = tx.one(_GET, for_org=tx.org, delivery_id=delivery_id)
+    return _from_row(row) if row else None
+
+
+def find_by_handle(tx: Tx, handle: str) -> Delivery | None:
+    """Read the delivery whose *present* revision a button names."""
+    row = tx.one(_BY_HANDLE, for_org=tx.org, of_handle=handle)
+    return _from_row(row) if row else None
+
+
+def list_deliveries(tx: Tx, request_id: str) -> list[Delivery]:
+    """Return every copy of a request's card."""
+    return [_from_row(row) for row in tx.all(_OF_REQUEST, for_org=tx.org, of_request=request_id)]
+
+
+def mark_tried(tx: Tx, delivery: Delivery) -> None:
+    """Remember when this revision was first sent: from then on the platform may have it."""
+    tx.run(_TRIED, delivery_id=delivery.id, at=to_us(tx.now()))
+
+
+def mark_untried(tx: Tx, delivery: Delivery) -> None:
+    """Forget an attempt that surely left nothing on the platform."""
+    tx.run(_UNTRIED, delivery_id=delivery.id)
+
+
+def mark_live(tx: Tx, delivery: Delivery, message: MessageRef, *, repost_at: datetime, shown_version: int) -> bool:
+    """Remember where the card is. False: this revision was superseded meanwhile."""
+    touched = tx.run(
+        _LIVE,
+        delivery_id=delivery.id,
+        of_revision=delivery.revision,
+        status=DeliveryStatus.LIVE.value,
+        app_id=message.app_id,
+        tenant=message.tenant,
+        chat_id=message.chat_id,
+        message_id=message.message_id,
+        posted_at=to_us(tx.now()),
+        repost_at=to_us(repost_at),
+        shown_version=shown_version,
+    )
+    return touched == 1
+
+
+def mark_shown(tx: Tx, delivery: Delivery, *, shown_version: int, retired: bool) -> None:
+    """Remember which version of the request the card shows, and whether its buttons are gone for good."""
+    status = DeliveryStatus.RETIRED if retired else DeliveryStatus.LIVE
+    tx.run(
+        _SHOWN,
+        delivery_id=delivery.id,
+        of_revision=delivery.revision,
+        status=status.value,
+        shown_version=shown_version,
+    )
+
+
+def mark_undeliverable(tx: Tx, delivery: Delivery, why: str) -> None:
+    """Give up on this copy."""
+    tx.run(_FAILED, delivery_id=delivery.id, error=why)
+
+
+def revise(tx: Tx, delivery: Delivery, *, handle: str) -> bool:
+    """Supersede a card: the next one has a new handle, and buttons of the old one are refused from now on."""
+    touched = tx.run(
+        _REVISED,
+        delivery_id=delivery.id,
+        of_revision=delivery.revision,
+        new_revision=delivery.revision + 1,
+        handle=handle,
+    )
+    return touched == 1
+
+
+def _from_row(row: Row) -> Delivery:
+    message = MessageRef(
+        app_id=row["app_id"], tenant=row["tenant"], chat_id=row["chat_id"], message_id=row["message_id"]
+    )
+    return Delivery(
+        id=row["id"],
+        request_id=row["request_id"],
+        channel=row["channel"],
+        chat_id=row["chat_id"],
+        revision=row["revision"],
+        handle=row["handle"],
+        status=DeliveryStatus(row["status"]),
+        message=message if row["message_id"] else None,
+        first_tried_at=from_us(row["first_tried_at"]) if row["first_tried_at"] is not None else None,
+        shown_version=row["shown_version"],
+    )

@@ -1,0 +1,244 @@
+"""Where SQLite and PostgreSQL differ: connecting, beginning, the clock, and what an error means.
+
+The differences are few and all here; statements, tests and use cases are the same on both.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import unquote
+
+import psycopg
+import psycopg.errors
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sqlalchemy.engine.interfaces import Dialect as SaDialect
+
+    from app.ports import Clock
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+CHANNEL = "assent"
+"""The name under which PostgreSQL replicas tell each other what changed."""
+_PAYLOAD_LIMIT = 7_900  # bytes; PostgreSQL refuses a NOTIFY payload of 8,000
+
+
+def to_us(instant: datetime) -> int:
+    """Microseconds since 1970 UTC, exactly."""
+    return (instant - EPOCH) // MICROSECOND
+
+
+def from_us(microseconds: int) -> datetime:
+    """The instant of a stored number, aware, in UTC."""
+    return EPOCH + timedelta(microseconds=microseconds)
+
+
+class Failure(Enum):
+    """What the store does about a database error."""
+
+    AGAIN = "again"  # a lost race (unique key, deadlock): the unit decides anew
+    LOST = "lost"  # the connection is gone: what was not committed is run again on a new one
+    FATAL = "fatal"  # the unit, or the database, is wrong: the caller is told
+
+
+class CommitFate(Enum):
+    """What became of a transaction whose COMMIT was not answered."""
+
+    COMMITTED = "committed"
+    ABORTED = "aborted"
+    UNKNOWN = "unknown"
+
+
+class Dialect(Protocol):
+    """What the store needs of a database."""
+
+    name: str
+    writers: int
+    sa: SaDialect
+
+    def connect(self) -> Any:
+        """Open a connection for one thread of the store."""
+        ...
+
+    def begin(self, connection: Any, *, write: bool) -> str | None:
+        """Begin; return what the fate of a commit can be asked by."""
+        ...
+
+    def scope(self, connection: Any, org: str) -> None:
+        """Show this transaction the rows of one org."""
+        ...
+
+    def now(self, connection: Any) -> datetime:
+        """Return the instant that decides."""
+        ...
+
+    def notify(self, connection: Any, changed: Iterable[tuple[str, str]]) -> None:
+        """Tell other replicas what changed."""
+        ...
+
+    def failure(self, error: Exception) -> Failure:
+        """Say what to do about an error."""
+        ...
+
+    def fate(self, ticket: str | None) -> CommitFate:
+        """Say what became of a transaction whose COMMIT was not answered."""
+        ...
+
+
+class Sqlite:
+    """One file, WAL, every commit on disk before it is answered. One process writes, through one thread."""
+
+    name = "sqlite"
+    writers = 1
+
+    def __init__(self, path: str, clock: Clock) -> None:
+        """Take the file's path and the process's clock, which is the database's clock here."""
+        self.sa: SaDialect = sqlite.dialect(paramstyle="named")
+        self._path = path
+        self._clock = clock
+
+    def connect(self) -> sqlite3.Connection:
+        """Open a connection for one thread of the store."""
+        connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False, timeout=10)
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=10000"):
+            connection.execute(f"PRAGMA {pragma}")
+        return connection
+
+    def begin(self, connection: sqlite3.Connection, *, write: bool) -> str | None:
+        """Begin; a writer takes the lock at once, so that nothing it reads can go stale."""
+        connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+        return None
+
+    def scope(self, connection: sqlite3.Connection, org: str) -> None:
+        """Nothing: SQLite has no row security; every statement names its org."""
+
+    def now(self, connection: sqlite3.Connection) -> datetime:
+        """The process's clock: there is one process."""
+        del connection
+        return self._clock.now()
+
+    def notify(self, connection: sqlite3.Connection, changed: Iterable[tuple[str, str]]) -> None:
+        """Nothing: whoever waits is in this process."""
+
+    def failure(self, error: Exception) -> Failure:
+        """Say what to do about an error."""
+        return Failure.AGAIN if isinstance(error, sqlite3.IntegrityError) else Failure.FATAL
+
+    def fate(self, ticket: str | None) -> CommitFate:
+        """A failed COMMIT of SQLite did not commit: the library answers only after the fsync."""
+        del ticket
+        return CommitFate.ABORTED
+
+
+class Postgres:
+    """Several gateway processes on one database; its clock is the one that decides."""
+
+    name = "postgresql"
+    writers = 2
+
+    def __init__(self, url: str) -> None:
+        """Take a libpq connection string or URL."""
+        self.sa: SaDialect = postgresql.dialect(paramstyle="pyformat")
+        self.url = url
+
+    def connect(self) -> psycopg.Connection[Any]:
+        """Open a connection for one thread of the store."""
+        connection = psycopg.connect(self.url, autocommit=True, connect_timeout=5, prepare_threshold=3)
+        # A replica that is stopped inside a transaction must not hold its locks: the server ends its session, and what
+        # it still wants to write when it comes back is refused.
+        for setting in (
+            "idle_in_transaction_session_timeout = '5s'",
+            "lock_timeout = '4s'",
+            "statement_timeout = '15s'",
+        ):
+            connection.execute(f"SET {setting}")
+        return connection
+
+    def begin(self, connection: psycopg.Connection[Any], *, write: bool) -> str | None:
+        """Begin; a writer gets its transaction's id, by which the fate of an unanswered COMMIT can be asked later."""
+        connection.execute("BEGIN")
+        if not write:
+            return None
+        row = connection.execute("SELECT pg_current_xact_id()::text").fetchone()
+        assert row is not None  # noqa: S101 - a SELECT without FROM has a row
+        return str(row[0])
+
+    def scope(self, connection: psycopg.Connection[Any], org: str) -> None:
+        """Show this transaction the rows of one org (``*``: of all), from here on."""
+        connection.execute("SELECT set_config('assent.org', %s, true)", (org,))
+
+    def now(self, connection: psycopg.Connection[Any]) -> datetime:
+        """The database's wall clock at this very statement, not at the transaction's start."""
+        row = connection.execute("SELECT (extract(epoch from clock_timestamp()) * 1000000)::bigint").fetchone()
+        assert row is not None  # noqa: S101 - a SELECT without FROM has a row
+        return from_us(int(row[0]))
+
+    def notify(self, connection: psycopg.Connection[Any], changed: Iterable[tuple[str, str]]) -> None:
+        """Tell the other replicas, once for a whole group commit."""
+        for payload in payloads(changed):
+            connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, payload))
+
+    def failure(self, error: Exception) -> Failure:
+        """Say what to do about an error."""
+        match error:
+            case (
+                psycopg.errors.UniqueViolation()
+                | psycopg.errors.DeadlockDetected()
+                | psycopg.errors.SerializationFailure()
+            ):
+                return Failure.AGAIN
+            case psycopg.errors.LockNotAvailable() | psycopg.errors.QueryCanceled():
+                return Failure.FATAL
+            case psycopg.OperationalError() | psycopg.InterfaceError():
+                return Failure.LOST
+            case _:
+                return Failure.FATAL
+
+    def fate(self, ticket: str | None) -> CommitFate:
+        """Ask the server, on a new connection, whether a transaction committed (`pg_xact_status`, PostgreSQL 13)."""
+        with psycopg.connect(self.url, autocommit=True, connect_timeout=5) as connection:
+            row = connection.execute("SELECT pg_xact_status(%s::text::xid8)", (ticket,)).fetchone()
+        match row[0] if row else None:
+            case "committed":
+                return CommitFate.COMMITTED
+            case "aborted":
+                return CommitFate.ABORTED
+            case _:
+                return CommitFate.UNKNOWN
+
+
+def payloads(changed: Iterable[tuple[str, str]]) -> list[str]:
+    """Pack (org, request id) pairs into as few NOTIFY payloads as fit."""
+    packed: list[str] = []
+    current: list[Sequence[str]] = []
+    size = 2
+    for pair in changed:
+        length = len(json.dumps(pair)) + 2
+        if current and size + length > _PAYLOAD_LIMIT:
+            packed.append(json.dumps(current))
+            current, size = [], 2
+        current.append(pair)
+        size += length
+    if current:
+        packed.append(json.dumps(current))
+    return packed
+
+
+def dialect_for(url: str, clock: Clock) -> Sqlite | Postgres:
+    """Choose by URL: ``sqlite:///path`` or ``postgresql://…``. Raises ValueError for anything else."""
+    parsed = sa.make_url(url)
+    backend = parsed.get_backend_name()
+    if backend == "sqlite" and parsed.database not in {None, "", ":memory:"}:
+        return Sqlite(unquote(str(parsed.database)), clock)
+    if backend == "postgresql":
+        plain = parsed.set(drivername="postgresql")
+        return Postgres(plain.render_as_string(hide_password=False))
+    raise ValueError(f"ASSENT_DATABASE must be sqlite:///FILE or postgresql://…, not {backend!r}")

@@ -1,0 +1,73 @@
+"""What the clock has made due: deadlines, unclaimed grants, silent executions, cards near their edit horizon.
+
+Each query is one walk along an index on the due instant. The rows it names are then taken one by one through the same
+state machines as everything else; a row that another replica is working on is passed over.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import bindparam, delete, select
+
+from app.storage.dialect import to_us
+from app.storage.tables import deliveries, executions, grants, idempotency_keys, requests, seen_clicks
+from app.storage.transaction import Statement, Tx
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+_EXPIRING = Statement(
+    select(requests.c.org, requests.c.id.label("request_id"))
+    .where(requests.c.status == "pending", requests.c.expires_at <= bindparam("at"))
+    .order_by(requests.c.expires_at)
+    .limit(bindparam("most"))
+)
+_LAPSING = Statement(
+    select(grants.c.org, grants.c.request_id)
+    .where(grants.c.status == "issued", grants.c.not_after <= bindparam("at"))
+    .order_by(grants.c.not_after)
+    .limit(bindparam("most"))
+)
+_SILENT = Statement(
+    select(executions.c.org, executions.c.request_id)
+    .where(executions.c.status == "started", executions.c.lease_until <= bindparam("at"))
+    .order_by(executions.c.lease_until)
+    .limit(bindparam("most"))
+)
+_AGEING = Statement(
+    select(deliveries.c.org, deliveries.c.id.label("delivery_id"))
+    .where(deliveries.c.status == "live", deliveries.c.repost_at <= bindparam("at"))
+    .order_by(deliveries.c.repost_at)
+    .limit(bindparam("most"))
+)
+_FORGET_KEYS = Statement(delete(idempotency_keys).where(idempotency_keys.c.expires_at <= bindparam("at")))
+_FORGET_CLICKS = Statement(delete(seen_clicks).where(seen_clicks.c.expires_at <= bindparam("at")))
+
+Due = list[tuple[str, str]]
+"""(org, id) pairs."""
+
+
+def list_expiring(tx: Tx, at: datetime, most: int) -> Due:
+    """Return pending requests whose deadline has passed."""
+    return [(row["org"], row["request_id"]) for row in tx.all(_EXPIRING, at=to_us(at), most=most)]
+
+
+def list_lapsing(tx: Tx, at: datetime, most: int) -> Due:
+    """Return requests whose grant was not claimed in time."""
+    return [(row["org"], row["request_id"]) for row in tx.all(_LAPSING, at=to_us(at), most=most)]
+
+
+def list_silent(tx: Tx, at: datetime, most: int) -> Due:
+    """Return requests whose execution has not reported by the end of its lease."""
+    return [(row["org"], row["request_id"]) for row in tx.all(_SILENT, at=to_us(at), most=most)]
+
+
+def list_ageing(tx: Tx, at: datetime, most: int) -> Due:
+    """Return live deliveries that must be posted anew before the platform stops edits and clicks."""
+    return [(row["org"], row["delivery_id"]) for row in tx.all(_AGEING, at=to_us(at), most=most)]
+
+
+def forget(tx: Tx, at: datetime) -> int:
+    """Drop idempotency keys and seen clicks whose time is over; return how many."""
+    return tx.run(_FORGET_KEYS, at=to_us(at)) + tx.run(_FORGET_CLICKS, at=to_us(at))

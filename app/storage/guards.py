@@ -1,0 +1,106 @@
+"""What the database itself refuses, beyond constraints: triggers, and on PostgreSQL row level security.
+
+A migration applies `statements(dialect)`. They are the last fence, behind the state machines: a bug, a console session
+or a stranger with SQL cannot move a settled request, change a status without the audit event of the new version, or
+rewrite the trail. (Whoever owns the database can still drop a trigger; the hash chain and its published heads are for
+that.)
+"""
+
+from __future__ import annotations
+
+from app.storage.tables import ORG_TABLES
+
+_SETTLED = "a settled request never changes its status"
+_UNVERSIONED = "a status changes only with the next version, which needs its audit event"
+_APPEND_ONLY = "the audit trail only grows"
+
+# Reading across orgs needs the explicit scope '*', which only the gateway's own sweeps and migrations set.
+_SCOPE = "current_setting('assent.org', true)"
+
+
+def statements(dialect: str) -> tuple[str, ...]:
+    """Return the DDL that installs the guards on a dialect (``sqlite`` or ``postgresql``)."""
+    return _sqlite() if dialect == "sqlite" else _postgresql()
+
+
+def drop_statements(dialect: str) -> tuple[str, ...]:
+    """Return the DDL that removes them again, before the tables go."""
+    if dialect == "sqlite":
+        return tuple(f"DROP TRIGGER IF EXISTS {name}" for name in _TRIGGERS)
+    return (
+        *(f"DROP TRIGGER IF EXISTS {name} ON {table}" for name, table in _TRIGGERS.items()),
+        "DROP FUNCTION IF EXISTS assent_guard_request()",
+        "DROP FUNCTION IF EXISTS assent_guard_audit()",
+        *(f"DROP POLICY IF EXISTS org_rows ON {table}" for table in ORG_TABLES),
+    )
+
+
+_TRIGGERS = {
+    "requests_settled": "requests",
+    "requests_versioned": "requests",
+    "requests_kept": "requests",
+    "audit_events_unchanged": "audit_events",
+    "audit_events_kept": "audit_events",
+}
+
+
+def _sqlite() -> tuple[str, ...]:
+    return (
+        f"""CREATE TRIGGER requests_settled BEFORE UPDATE OF status, settled_at, settled_by, digest ON requests
+            WHEN OLD.status <> 'pending' AND (NEW.status <> OLD.status OR NEW.settled_at IS NOT OLD.settled_at
+                 OR NEW.settled_by IS NOT OLD.settled_by OR NEW.digest <> OLD.digest)
+            BEGIN SELECT RAISE(ABORT, '{_SETTLED}'); END""",
+        f"""CREATE TRIGGER requests_versioned BEFORE UPDATE ON requests
+            WHEN NEW.version <> OLD.version + 1
+            BEGIN SELECT RAISE(ABORT, '{_UNVERSIONED}'); END""",
+        f"""CREATE TRIGGER requests_kept BEFORE DELETE ON requests
+            BEGIN SELECT RAISE(ABORT, '{_SETTLED}'); END""",
+        f"""CREATE TRIGGER audit_events_unchanged BEFORE UPDATE ON audit_events
+            BEGIN SELECT RAISE(ABORT, '{_APPEND_ONLY}'); END""",
+        f"""CREATE TRIGGER audit_events_kept BEFORE DELETE ON audit_events
+            BEGIN SELECT RAISE(ABORT, '{_APPEND_ONLY}'); END""",
+    )
+
+
+def _postgresql() -> tuple[str, ...]:
+    return (
+        f"""CREATE FUNCTION assent_guard_request() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN
+              IF TG_OP = 'DELETE' THEN
+                RAISE EXCEPTION '{_SETTLED}' USING ERRCODE = 'insufficient_privilege';
+              END IF;
+              IF OLD.status <> 'pending' AND (NEW.status <> OLD.status
+                   OR NEW.settled_at IS DISTINCT FROM OLD.settled_at
+                   OR NEW.settled_by IS DISTINCT FROM OLD.settled_by OR NEW.digest <> OLD.digest) THEN
+                RAISE EXCEPTION '{_SETTLED}' USING ERRCODE = 'insufficient_privilege';
+              END IF;
+              IF NEW.version <> OLD.version + 1 THEN
+                RAISE EXCEPTION '{_UNVERSIONED}' USING ERRCODE = 'insufficient_privilege';
+              END IF;
+              RETURN NEW;
+            END $$""",
+        f"""CREATE FUNCTION assent_guard_audit() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN
+              RAISE EXCEPTION '{_APPEND_ONLY}' USING ERRCODE = 'insufficient_privilege';
+            END $$""",
+        """CREATE TRIGGER requests_versioned BEFORE UPDATE ON requests
+           FOR EACH ROW EXECUTE FUNCTION assent_guard_request()""",
+        "CREATE TRIGGER requests_kept BEFORE DELETE ON requests FOR EACH ROW EXECUTE FUNCTION assent_guard_request()",
+        """CREATE TRIGGER audit_events_unchanged BEFORE UPDATE ON audit_events
+           FOR EACH ROW EXECUTE FUNCTION assent_guard_audit()""",
+        """CREATE TRIGGER audit_events_kept BEFORE DELETE OR TRUNCATE ON audit_events
+           FOR EACH STATEMENT EXECUTE FUNCTION assent_guard_audit()""",
+        *(
+            statement
+            for table in ORG_TABLES
+            for statement in (
+                f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY",
+                f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY",
+                f"""CREATE POLICY org_rows ON {table} USING (org = {_SCOPE} OR {_SCOPE} = '*')
+                    WITH CHECK (org = {_SCOPE} OR {_SCOPE} = '*')""",
+            )
+        ),
+        # The hot table changes all the time; the planner and the vacuum must not fall behind.
+        "ALTER TABLE requests SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02)",
+        "ALTER TABLE outbox SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02)",
+    )

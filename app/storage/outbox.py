@@ -1,0 +1,168 @@
+"""What must happen after a commit: rows that a worker claims, carries out, and settles.
+
+A claim is a lease: it pushes `due_at` into the future, so a worker that dies leaves its row to the next one. Delivery
+is at-least-once; the Delivery row and the platform's own deduplication make it idempotent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from sqlalchemy import bindparam, func, insert, select, update
+
+from app.storage.dialect import from_us, to_us
+from app.storage.tables import outbox
+from app.storage.transaction import Row, Statement, Tx
+
+if TYPE_CHECKING:
+    from datetime import datetime, timedelta
+
+
+class Errand(StrEnum):
+    """What a row asks for."""
+
+    POST = "post"
+    REFRESH = "refresh"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutboxRow:
+    """One errand. `attempts` counts the claims so far, this one included."""
+
+    id: str
+    org: str
+    errand: Errand
+    delivery_id: str
+    channel: str
+    attempts: int
+    created_at: datetime
+
+
+_INSERT = Statement(insert(outbox))
+_DUE = Statement(
+    select(outbox)
+    .where(
+        outbox.c.org == bindparam("for_org"),
+        outbox.c.channel == bindparam("of_channel"),
+        outbox.c.status == "queued",
+        outbox.c.due_at <= bindparam("at"),
+    )
+    .order_by(outbox.c.due_at)
+    .limit(bindparam("most"))
+    .with_for_update(skip_locked=True)
+)
+_LEASE = Statement(
+    update(outbox)
+    .where(outbox.c.id == bindparam("row_id"), outbox.c.status == "queued")
+    .values(due_at=bindparam("due_at"), attempts=bindparam("attempts"))
+)
+_SETTLE = Statement(
+    update(outbox)
+    .where(outbox.c.id == bindparam("row_id"), outbox.c.attempts == bindparam("of_attempts"))
+    .values(status=bindparam("status"), error=bindparam("error"))
+)
+_RESCHEDULE = Statement(
+    update(outbox)
+    .where(outbox.c.id == bindparam("row_id"), outbox.c.attempts == bindparam("of_attempts"))
+    .values(due_at=bindparam("due_at"), error=bindparam("error"))
+)
+_QUEUED_REFRESH = Statement(
+    select(outbox.c.id).where(
+        outbox.c.delivery_id == bindparam("of_delivery"),
+        outbox.c.kind == Errand.REFRESH.value,
+        outbox.c.status == "queued",
+        outbox.c.attempts == 0,
+    )
+)
+_ORPHANED = Statement(select(outbox.c.org, outbox.c.channel).where(outbox.c.status == "queued").distinct())
+_COUNTS = Statement(select(outbox.c.status, func.count().label("rows")).group_by(outbox.c.status))
+_LIST = Statement(
+    select(outbox)
+    .where(outbox.c.org == bindparam("for_org"), outbox.c.status == bindparam("of_status"))
+    .order_by(outbox.c.created_at)
+    .limit(bindparam("most"))
+)
+_REVIVE = Statement(
+    update(outbox)
+    .where(outbox.c.org == bindparam("for_org"), outbox.c.status == "dead")
+    .values(status="queued", due_at=bindparam("due_at"), attempts=0)
+)
+
+
+def enqueue(tx: Tx, errand: Errand, delivery_id: str, channel: str, *, due_at: datetime | None = None) -> None:
+    """Ask for an errand. A refresh that already waits, untried, will show the newest state anyway."""
+    if errand is Errand.REFRESH and tx.one(_QUEUED_REFRESH, of_delivery=delivery_id):
+        return
+    now = tx.now()
+    tx.run(
+        _INSERT,
+        id=tx.ids.new("out"),
+        org=tx.org,
+        kind=errand.value,
+        delivery_id=delivery_id,
+        channel=channel,
+        status="queued",
+        due_at=to_us(due_at or now),
+        attempts=0,
+        created_at=to_us(now),
+        error=None,
+    )
+    tx.outbox_filled()
+
+
+def claim_due(tx: Tx, *, channel: str, most: int, lease: timedelta) -> list[OutboxRow]:
+    """Take what is due for a channel, for as long as the lease lasts.
+
+    Rows that another worker holds are passed over.
+    """
+    now = tx.lock_now()
+    rows = tx.all(_DUE, for_org=tx.org, of_channel=channel, at=to_us(now), most=most)
+    for row in rows:
+        tx.run(_LEASE, row_id=row["id"], due_at=to_us(now + lease), attempts=row["attempts"] + 1)
+    return [_from_row(row, attempts=row["attempts"] + 1) for row in rows]
+
+
+def settle(tx: Tx, row: OutboxRow, *, error: str | None = None) -> bool:
+    """Close a row: done, or dead with the reason. False: the lease was lost, and another worker has it."""
+    status = "dead" if error else "done"
+    return tx.run(_SETTLE, row_id=row.id, of_attempts=row.attempts, status=status, error=error) == 1
+
+
+def reschedule(tx: Tx, row: OutboxRow, *, due_at: datetime, error: str) -> None:
+    """Try again later."""
+    tx.run(_RESCHEDULE, row_id=row.id, of_attempts=row.attempts, due_at=to_us(due_at), error=error)
+
+
+def list_channels(tx: Tx) -> set[tuple[str, str]]:
+    """Return the (org, channel) pairs for which something waits."""
+    return {(row["org"], row["channel"]) for row in tx.all(_ORPHANED)}
+
+
+def count_by_status(tx: Tx) -> dict[str, int]:
+    """Return how many rows are queued, done and dead."""
+    return {row["status"]: int(row["rows"]) for row in tx.all(_COUNTS)}
+
+
+def list_rows(tx: Tx, status: str, *, most: int) -> list[tuple[OutboxRow, str | None]]:
+    """Return an org's rows of a status with their last error, oldest first."""
+    rows = tx.all(_LIST, for_org=tx.org, of_status=status, most=most)
+    return [(_from_row(row, attempts=row["attempts"]), row["error"]) for row in rows]
+
+
+def revive_dead(tx: Tx) -> int:
+    """Queue an org's dead rows again; return how many."""
+    return tx.run(_REVIVE, for_org=tx.org, due_at=to_us(tx.now()))
+
+
+def _from_row(row: Row, *, attempts: int) -> OutboxRow:
+    return OutboxRow(
+        id=row["id"],
+        org=row["org"],
+        errand=Errand(row["kind"]),
+        delivery_id=row["delivery_id"],
+        channel=row["channel"],
+        attempts=attempts,
+        created_at=from_us(row["created_at"]),
+    )

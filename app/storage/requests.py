@@ -1,0 +1,355 @@
+"""Requests with their decisions, grant and execution: one aggregate, read in one statement, saved under guard."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import and_, bindparam, func, insert, or_, select, update
+
+from app.domain.decision import Decision, Evidence, Verdict
+from app.domain.quorum import Stage
+from app.domain.request import (
+    OPEN_STATES,
+    ConfirmationRequest,
+    Execution,
+    ExecutionStatus,
+    Grant,
+    GrantStatus,
+    Settlement,
+    Status,
+)
+from app.domain.tool_call import ToolCall
+from app.storage.dialect import MICROSECOND, from_us, to_us
+from app.storage.tables import decisions, executions, grants, requests
+from app.storage.transaction import Row, Statement, Tx
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+_AGGREGATE = (
+    select(
+        requests,
+        grants.c.id.label("grant_id"),
+        grants.c.status.label("grant_status"),
+        grants.c.not_after,
+        executions.c.id.label("execution_id"),
+        executions.c.claim_id,
+        executions.c.status.label("execution_status"),
+        executions.c.started_at,
+        executions.c.lease_until,
+        executions.c.ended_at,
+        executions.c.result,
+        executions.c.error,
+        decisions.c.id.label("decision_id"),
+        decisions.c.person,
+        decisions.c.verdict,
+        decisions.c.reason,
+        decisions.c.decided_at,
+        decisions.c.channel,
+        decisions.c.account_id,
+        decisions.c.tenant,
+        decisions.c.app_id,
+        decisions.c.chat_id,
+        decisions.c.message_id,
+        decisions.c.card_revision,
+        decisions.c.assurance,
+    )
+    .select_from(requests)
+    .outerjoin(grants, grants.c.request_id == requests.c.id)
+    .outerjoin(executions, executions.c.request_id == requests.c.id)
+    .outerjoin(decisions, decisions.c.request_id == requests.c.id)
+)
+_LOCK = Statement(
+    select(requests.c.id)
+    .where(requests.c.id == bindparam("request_id"), requests.c.org == bindparam("for_org"))
+    .with_for_update()
+)
+_GET = Statement(
+    _AGGREGATE.where(requests.c.id == bindparam("request_id"), requests.c.org == bindparam("for_org")).order_by(
+        decisions.c.decided_at, decisions.c.id
+    )
+)
+_ATTACHED = Statement(
+    select(requests.c.id).where(
+        requests.c.org == bindparam("for_org"), requests.c.attach_key == bindparam("attach_key")
+    )
+)
+_FILTERS = {
+    "agent": requests.c.agent == bindparam("agent"),
+    "session": requests.c.session == bindparam("session"),
+    "status": requests.c.status == bindparam("status"),
+    "state": requests.c.state == bindparam("state"),
+    "open": or_(*(requests.c.state == state for state in sorted(state.value for state in OPEN_STATES))),
+}
+
+
+@cache
+def _page(filters: frozenset[str]) -> Statement:
+    """The list query for a set of filters: few combinations, each with its own plan."""
+    before = or_(
+        requests.c.created_at < bindparam("before_at"),
+        and_(requests.c.created_at == bindparam("before_at"), requests.c.id < bindparam("before_id")),
+    )
+    return Statement(
+        select(requests.c.id)
+        .where(requests.c.org == bindparam("for_org"), before, *(_FILTERS[name] for name in sorted(filters)))
+        .order_by(requests.c.created_at.desc(), requests.c.id.desc())
+        .limit(bindparam("most"))
+    )
+
+
+_INSERT = Statement(insert(requests))
+_SAVE = Statement(
+    update(requests)
+    .where(requests.c.id == bindparam("request_id"), requests.c.version == bindparam("old_version"))
+    .values(
+        {
+            name: bindparam(name)
+            for name in (
+                "version",
+                "status",
+                "state",
+                "settled_at",
+                "settled_by",
+                "settled_reason",
+                "settled_via",
+                "attach_key",
+            )
+        }
+    )
+)
+_COUNT_MOST = 20_000  # beyond this the exact number no longer matters to anyone
+_COUNT_PENDING = Statement(
+    select(func.count().label("pending")).select_from(
+        select(requests.c.id)
+        .where(
+            requests.c.org == bindparam("for_org"),
+            requests.c.agent == bindparam("agent"),
+            requests.c.state == "pending",
+        )
+        .limit(_COUNT_MOST)
+        .subquery()
+    )
+)
+
+_VERSIONS_MOST = 500
+_VERSIONS = Statement(
+    select(requests.c.id, requests.c.version).where(
+        requests.c.org == bindparam("for_org"),
+        requests.c.id.in_([bindparam(f"id_{index}") for index in range(_VERSIONS_MOST)]),
+    )
+)
+
+END_OF_TIME = 2**62
+"""A `created_at` after every other: where the first page begins."""
+
+
+def insert_request(tx: Tx, request: ConfirmationRequest, *, attach_key: str | None) -> None:
+    """Write a new request."""
+    tx.run(
+        _INSERT,
+        id=request.id,
+        org=request.call.org,
+        version=request.version,
+        status=request.status.value,
+        state=request.state.value,
+        agent=request.call.agent,
+        session=request.call.session,
+        call_id=request.call.call_id,
+        requester=request.call.requester,
+        owner=request.call.owner,
+        tool=request.call.tool,
+        arguments=_text(dict(request.call.arguments)),
+        claim=request.call.claim,
+        call_digest=request.call_digest,
+        digest=request.digest,
+        nonce=request.nonce,
+        code=request.code,
+        title=request.title,
+        pinned=_text(list(request.pinned)),
+        sensitive=_text(list(request.sensitive)),
+        rule_id=request.rule_id,
+        policy_version=request.policy_version,
+        why=request.why,
+        stages=_text([{"of": list(stage.of), "need": stage.need} for stage in request.stages]),
+        channels=_text(list(request.channels)),
+        claim_within=request.claim_within // MICROSECOND,
+        lease=request.lease // MICROSECOND,
+        created_at=to_us(request.created_at),
+        expires_at=to_us(request.expires_at),
+        settled_at=None,
+        settled_by=None,
+        settled_reason=None,
+        settled_via=None,
+        predecessor_id=request.predecessor_id,
+        attach_key=attach_key,
+    )
+
+
+def find_request(tx: Tx, request_id: str) -> ConfirmationRequest | None:
+    """Read a request as it stands."""
+    rows = tx.all(_GET, request_id=request_id, for_org=tx.org)
+    return _from_rows(rows) if rows else None
+
+
+def lock_request(tx: Tx, request_id: str) -> tuple[ConfirmationRequest, datetime] | None:
+    """Lock a request, *then* read the clock and the request: the order that makes a late approval impossible.
+
+    (A deadline compared in the statement that waits for the lock lets an approval through after the deadline.)
+    """
+    if tx.locks_rows and tx.one(_LOCK, request_id=request_id, for_org=tx.org) is None:
+        return None
+    now = tx.lock_now()
+    request = find_request(tx, request_id)
+    return (request, now) if request else None
+
+
+def find_attached(tx: Tx, attach_key: str) -> str | None:
+    """Return the id of the request on which the same call of the same session stands."""
+    row = tx.one(_ATTACHED, for_org=tx.org, attach_key=attach_key)
+    return row["id"] if row else None
+
+
+def save_request(tx: Tx, before: ConfirmationRequest, after: ConfirmationRequest, *, attach_key: str | None) -> bool:
+    """Write the next version if the row is still at the last one. False: somebody was faster; decide anew."""
+    settlement = after.settlement
+    touched = tx.run(
+        _SAVE,
+        request_id=after.id,
+        old_version=before.version,
+        version=after.version,
+        status=after.status.value,
+        state=after.state.value,
+        settled_at=to_us(settlement.at) if settlement else None,
+        settled_by=settlement.by if settlement else None,
+        settled_reason=settlement.reason if settlement else None,
+        settled_via=settlement.via if settlement else None,
+        attach_key=attach_key if after.attachable else None,
+    )
+    return touched == 1
+
+
+def list_requests(
+    tx: Tx, *, filters: Mapping[str, str], only_open: bool, before: tuple[int, str], most: int
+) -> list[ConfirmationRequest]:
+    """Return a page, newest first, of what lies before the (created_at in µs, id) of the last one seen.
+
+    `filters` may name agent, session, status and state.
+    """
+    names = frozenset(filters) | ({"open"} if only_open else frozenset[str]())
+    ids = tx.all(_page(names), for_org=tx.org, before_at=before[0], before_id=before[1], most=most, **filters)
+    found = (find_request(tx, row["id"]) for row in ids)
+    return [request for request in found if request]
+
+
+def list_versions(tx: Tx, ids: Sequence[str]) -> list[tuple[str, int]]:
+    """Return the (id, version) of up to 500 requests, in one query."""
+    padded = [*ids, *[""] * (_VERSIONS_MOST - len(ids))]
+    rows = tx.all(_VERSIONS, for_org=tx.org, **{f"id_{index}": request_id for index, request_id in enumerate(padded)})
+    return [(row["id"], row["version"]) for row in rows]
+
+
+def count_pending(tx: Tx, agent: str) -> int:
+    """Return how many of an agent's requests wait for a decision."""
+    row = tx.one(_COUNT_PENDING, for_org=tx.org, agent=agent)
+    return int(row["pending"]) if row else 0
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _from_rows(rows: Sequence[Row]) -> ConfirmationRequest:
+    """Build the aggregate: one row a decision, everything else repeated."""
+    row = rows[0]
+    call = ToolCall(
+        org=row["org"],
+        agent=row["agent"],
+        session=row["session"],
+        call_id=row["call_id"],
+        tool=row["tool"],
+        arguments=json.loads(row["arguments"]),
+        requester=row["requester"],
+        owner=row["owner"],
+        claim=row["claim"],
+    )
+    return ConfirmationRequest(
+        id=row["id"],
+        call=call,
+        call_digest=row["call_digest"],
+        digest=row["digest"],
+        nonce=row["nonce"],
+        code=row["code"],
+        title=row["title"],
+        pinned=tuple(json.loads(row["pinned"])),
+        sensitive=tuple(json.loads(row["sensitive"])),
+        rule_id=row["rule_id"],
+        policy_version=row["policy_version"],
+        why=row["why"],
+        stages=tuple(Stage(of=tuple(stage["of"]), need=stage["need"]) for stage in json.loads(row["stages"])),
+        channels=tuple(json.loads(row["channels"])),
+        claim_within=timedelta(microseconds=row["claim_within"]),
+        lease=timedelta(microseconds=row["lease"]),
+        created_at=from_us(row["created_at"]),
+        expires_at=from_us(row["expires_at"]),
+        status=Status(row["status"]),
+        version=row["version"],
+        settlement=_settlement(row),
+        decisions=tuple(_decision(each) for each in rows if each["decision_id"]),
+        grant=_grant(row),
+        execution=_execution(row),
+        predecessor_id=row["predecessor_id"],
+    )
+
+
+def _settlement(row: Row) -> Settlement | None:
+    if row["settled_at"] is None:
+        return None
+    return Settlement(
+        at=from_us(row["settled_at"]), by=row["settled_by"], reason=row["settled_reason"], via=row["settled_via"]
+    )
+
+
+def _grant(row: Row) -> Grant | None:
+    if row["grant_id"] is None:
+        return None
+    return Grant(id=row["grant_id"], status=GrantStatus(row["grant_status"]), not_after=from_us(row["not_after"]))
+
+
+def _execution(row: Row) -> Execution | None:
+    if row["execution_id"] is None:
+        return None
+    return Execution(
+        id=row["execution_id"],
+        claim_id=row["claim_id"],
+        status=ExecutionStatus(row["execution_status"]),
+        started_at=from_us(row["started_at"]),
+        lease_until=from_us(row["lease_until"]),
+        settled_at=from_us(row["ended_at"]) if row["ended_at"] is not None else None,
+        result=row["result"],
+        error=row["error"],
+    )
+
+
+def _decision(row: Row) -> Decision:
+    return Decision(
+        id=row["decision_id"],
+        person=row["person"],
+        verdict=Verdict(row["verdict"]),
+        reason=row["reason"],
+        at=from_us(row["decided_at"]),
+        evidence=Evidence(
+            channel=row["channel"],
+            account_id=row["account_id"],
+            tenant=row["tenant"],
+            app_id=row["app_id"],
+            chat_id=row["chat_id"],
+            message_id=row["message_id"],
+            card_revision=row["card_revision"],
+            assurance=row["assurance"],
+        ),
+    )

@@ -1,0 +1,87 @@
+"""The one door to the database: `await store.write(work)` and `await store.read(work)`.
+
+A unit of work is a plain synchronous function `work(tx) -> result`, run on a lane's thread: nothing can be awaited in
+it, so no network call, hook or channel can slip into a transaction. See `lane.py` for how units share a commit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, TypeVar
+
+from app.domain.errors import AssentError, UnavailableError
+from app.storage.lane import Job, Lane
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from app.ports import IdFactory
+    from app.storage.dialect import Dialect
+    from app.storage.transaction import Batch, Tx
+
+T = TypeVar("T")
+
+EVERY_ORG = "*"
+"""The scope of the gateway's own sweeps and of looking up a key: the rows of all orgs."""
+
+_READERS = 2
+
+
+class Store:
+    """Lanes for writing and reading, and those who want to know what a commit changed."""
+
+    def __init__(self, dialect: Dialect, ids: IdFactory) -> None:
+        """Prepare the lanes; `start` opens them."""
+        self.dialect = dialect
+        self._listeners: list[Callable[[Batch], None]] = []
+        self._writers = [
+            Lane(dialect, ids, write=True, name=f"store-write-{n}", committed=self._committed)
+            for n in range(dialect.writers)
+        ]
+        self._readers = [
+            Lane(dialect, ids, write=False, name=f"store-read-{n}", committed=self._committed) for n in range(_READERS)
+        ]
+        self._next_reader = 0
+        self._open = False
+
+    def on_commit(self, listener: Callable[[Batch], None]) -> None:
+        """Call `listener` after each commit, on the lane's thread: it must only hand over."""
+        self._listeners.append(listener)
+
+    def start(self) -> None:
+        """Start the lanes' threads."""
+        for lane in (*self._writers, *self._readers):
+            lane.start()
+        self._open = True
+
+    async def stop(self) -> None:
+        """Finish what is queued and close the connections."""
+        self._open = False
+        for lane in (*self._writers, *self._readers):
+            await asyncio.to_thread(lane.stop)
+
+    async def write(self, work: Callable[[Tx], T | AssentError], *, org: str, key: str = "") -> T:
+        """Run a unit that may change something, in the scope of one org; return after its commit.
+
+        `key` (a request's id) keeps the units of one request on one lane. Raises what the unit returned as a refusal,
+        or UnavailableError.
+        """
+        lane = self._writers[hash(key) % len(self._writers)]
+        return await self._through(lane, work, org)
+
+    async def read(self, work: Callable[[Tx], T | AssentError], *, org: str) -> T:
+        """Run a unit that only reads."""
+        self._next_reader = (self._next_reader + 1) % len(self._readers)
+        return await self._through(self._readers[self._next_reader], work, org)
+
+    async def _through(self, lane: Lane, work: Callable[[Tx], T | AssentError], org: str) -> T:
+        if not self._open:
+            raise UnavailableError("the gateway is stopping")
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+        lane.submit(Job(work, org, loop, future))
+        return await future
+
+    def _committed(self, batch: Batch) -> None:
+        for listener in self._listeners:
+            listener(batch)

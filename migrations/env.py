@@ -1,0 +1,18 @@
+"""Alembic's entry: runs the steps on the connection that `migrations.run` hands over."""
+
+from __future__ import annotations
+
+from alembic import context
+
+from app.storage.tables import metadata
+
+connection = context.config.attributes["connection"]
+context.configure(
+    connection=connection,
+    target_metadata=metadata,
+    transaction_per_migration=True,
+    compare_type=True,
+    compare_server_default=True,
+)
+with context.begin_transaction():
+    context.run_migrations()

@@ -1,0 +1,70 @@
+"""Bring a database to a revision. The gateway refuses to start on a schema that is not the newest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+
+def upgrade(url: str, revision: str = "head") -> None:
+    """Go forward to `revision`."""
+    _run(url, lambda config: command.upgrade(config, revision))
+
+
+def downgrade(url: str, revision: str) -> None:
+    """Go back to `revision`; all rows of what is removed are lost."""
+    _run(url, lambda config: command.downgrade(config, revision))
+
+
+def state(url: str) -> tuple[str | None, str | None]:
+    """Return the (present, newest) revision."""
+    engine = _engine(url)
+    try:
+        with engine.connect() as connection:
+            present = MigrationContext.configure(connection).get_current_revision()
+    finally:
+        engine.dispose()
+    return present, ScriptDirectory.from_config(_config()).get_current_head()
+
+
+def sqlalchemy_url(url: str) -> sa.URL:
+    """Return the URL with the driver that we ship: psycopg 3 for PostgreSQL."""
+    parsed = sa.make_url(url)
+    return parsed.set(drivername="postgresql+psycopg") if parsed.get_backend_name() == "postgresql" else parsed
+
+
+def _run(url, act) -> None:  # noqa: ANN001 - a callable on Alembic's Config, used twice above
+    engine = _engine(url)
+    try:
+        with engine.connect() as connection:
+            _in_every_scope(connection)
+            act(_config(connection))
+    finally:
+        engine.dispose()
+
+
+def _in_every_scope(connection: Connection) -> None:
+    """Row security binds the owner too; a migration works on the rows of every org."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(sa.text("SET assent.org = '*'"))
+        connection.commit()
+
+
+def _engine(url: str) -> sa.Engine:
+    return sa.create_engine(sqlalchemy_url(url), poolclass=sa.NullPool)
+
+
+def _config(connection: Connection | None = None) -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent))
+    config.attributes["connection"] = connection
+    return config
