@@ -1,0 +1,1 @@
+"""HTTP: parse, call a use case, present. No decision is made here."""

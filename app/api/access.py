@@ -1,0 +1,61 @@
+"""Who calls: the key of a request, its scope, and how fast it may call."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from app.domain.errors import TooManyError, UnauthenticatedError, WrongScopeError
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from app.storage.api_keys import ApiKey, Scope
+    from app.usecases.keys import Keys
+
+
+class Pace:
+    """A token bucket a caller: bursts are fine, floods are not."""
+
+    def __init__(self, *, per_second: float, burst: float) -> None:
+        """Take the rate."""
+        self._rate = per_second
+        self._burst = burst
+        self._buckets: dict[str, tuple[float, float]] = {}
+
+    def take(self, who: str) -> None:
+        """Take one token. Raises TooManyError."""
+        now = time.monotonic()
+        left, at = self._buckets.get(who, (self._burst, now))
+        left = min(self._burst, left + (now - at) * self._rate)
+        if left < 1:
+            self._buckets[who] = (left, now)
+            raise TooManyError(retry_after=max(1, round((1 - left) / self._rate)))
+        if len(self._buckets) > 50_000:  # strangers must not fill the memory
+            self._buckets.clear()
+        self._buckets[who] = (left - 1, now)
+
+
+class Access:
+    """Authenticates every call of the API."""
+
+    def __init__(self, *, keys: Keys, pace: Pace, strangers: Pace) -> None:
+        """`strangers` paces failed attempts by address."""
+        self._keys = keys
+        self._pace = pace
+        self._strangers = strangers
+
+    async def __call__(self, request: Request, *scopes: Scope) -> ApiKey:
+        """Return the caller's key. Raises UnauthenticatedError, WrongScopeError, TooManyError."""
+        scheme, _, text = request.headers.get("authorization", "").partition(" ")
+        source = request.client.host if request.client else "?"
+        try:
+            key = await self._keys.authenticate(text.strip() if scheme.lower() == "bearer" else "")
+        except UnauthenticatedError:
+            self._strangers.take(source)
+            raise
+        self._pace.take(key.id)
+        if key.scope not in scopes:
+            wanted = " or ".join(scope.value for scope in scopes)
+            raise WrongScopeError(f"this needs a key of scope {wanted}; yours is {key.scope.value}")
+        return key

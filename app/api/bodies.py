@@ -1,0 +1,54 @@
+"""Bodies in, safely: a size limit before anything is kept, strict JSON before anything is believed, then the schema."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from starlette.responses import JSONResponse
+
+from app.domain.canonical import parse_json
+from app.domain.errors import BadJsonError, InvalidError, TooLargeError
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+MOST_BYTES = 256 * 1024
+"""The largest body that is accepted anywhere."""
+
+M = TypeVar("M", bound=BaseModel)
+
+
+async def read_body(request: Request, *, most: int = MOST_BYTES) -> bytes:
+    """Return the raw body. Raises TooLargeError as soon as it is known to be larger, announced or not."""
+    announced = request.headers.get("content-length")
+    if announced is not None and (not announced.isdigit() or int(announced) > most):
+        raise TooLargeError(f"the body may have {most} bytes", limit=most)
+    if request.headers.get("content-encoding", "identity") != "identity":
+        raise InvalidError("a compressed body is not accepted", path="")
+    parts: list[bytes] = []
+    size = 0
+    async for part in request.stream():
+        size += len(part)
+        if size > most:
+            raise TooLargeError(f"the body may have {most} bytes", limit=most)
+        parts.append(part)
+    return b"".join(parts)
+
+
+async def read_model(request: Request, model: type[M]) -> M:
+    """Parse the body into `model`. Raises BadJsonError or InvalidError with the path of the fault."""
+    value = parse_json(await read_body(request))
+    if not isinstance(value, dict):
+        raise BadJsonError("the body must be a JSON object", path="")
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        path = ".".join(str(step) for step in first["loc"])
+        raise InvalidError(f"{path}: {first['msg']}" if path else first["msg"], path=path) from None
+
+
+def answer(body: dict[str, object], status: int = 200) -> JSONResponse:
+    """Render an answer."""
+    return JSONResponse(body, status_code=status)

@@ -1,0 +1,47 @@
+"""One route for the webhooks of all channels. The platform's signature is the authentication; outside it is one 401."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+from fastapi import APIRouter, Request, Response
+from starlette.responses import JSONResponse
+
+from app.api.bodies import read_body
+from app.domain.errors import UnauthenticatedError
+from app.ports import CallbackRejectedError, Challenge, HttpAnswer, InboundCall
+
+if TYPE_CHECKING:
+    from app.api.surface import Surface
+
+log = structlog.get_logger(__name__)
+
+
+def callbacks_router(c: Surface) -> APIRouter:
+    """Build the route."""
+    router = APIRouter(tags=["channels"])
+
+    @router.post("/v1/channels/{name}/callback")
+    async def callback(name: str, request: Request) -> Response:
+        """Take a platform's call."""
+        org, channel = c.channels.by_name(name)
+        headers = tuple((key.decode("latin-1").lower(), value.decode("latin-1")) for key, value in request.headers.raw)
+        call = InboundCall(headers=headers, body=await read_body(request))
+        try:
+            inbound = channel.read(call, now=c.clock.now())
+        except CallbackRejectedError as error:
+            c.telemetry.callbacks_rejected.labels(channel=name).inc()
+            log.warning("callback.rejected", channel=name, why=error.why)
+            raise UnauthenticatedError from None
+        if isinstance(inbound, Challenge):
+            return _render(inbound.answer)
+        return _render(await c.clicks(org, channel, inbound))
+
+    return router
+
+
+def _render(said: HttpAnswer) -> Response:
+    if said.body is None:
+        return Response(status_code=said.status)
+    return JSONResponse(said.body, status_code=said.status)

@@ -1,0 +1,40 @@
+"""For operations: alive, ready, and the figures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fastapi import APIRouter, Response
+
+from app.api.bodies import answer
+from app.domain.errors import UnavailableError
+
+if TYPE_CHECKING:
+    from app.api.surface import Surface
+
+
+def health_router(c: Surface) -> APIRouter:
+    """Build the routes."""
+    router = APIRouter(tags=["operations"])
+
+    @router.get("/healthz")
+    async def healthz() -> Response:
+        """The process runs."""
+        return answer({"status": "ok"})
+
+    @router.get("/readyz")
+    async def readyz() -> Response:
+        """The process can do its work: the database answers, and it is not stopping."""
+        if c.waiters.stopping:
+            raise UnavailableError("stopping")
+        await c.read.answers()
+        return answer({"status": "ready"})
+
+    @router.get("/metrics")
+    async def metrics() -> Response:
+        """Prometheus' text format."""
+        rows = await c.read.outbox_by_status()
+        text = c.telemetry.render(waiting=len(c.waiters), outbox=rows)
+        return Response(text, media_type="text/plain; version=0.0.4")
+
+    return router

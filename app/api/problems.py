@@ -1,0 +1,108 @@
+"""Errors as RFC 9457 problem documents: one table from class to status, and nothing of our insides."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, Response
+
+from app.domain import errors
+from app.domain.errors import AssentError
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+    from starlette.requests import Request
+
+log = structlog.get_logger(__name__)
+
+STATUS: dict[type[AssentError], int] = {
+    errors.AssentError: 500,
+    errors.NotFoundError: 404,
+    errors.UnauthenticatedError: 401,
+    errors.ForbiddenError: 403,
+    errors.WrongScopeError: 403,
+    errors.NotEligibleError: 403,
+    errors.ConflictError: 409,
+    errors.AlreadySettledError: 409,
+    errors.AlreadyDecidedError: 409,
+    errors.NotApprovedError: 409,
+    errors.AlreadyClaimedError: 409,
+    errors.GrantLapsedError: 409,
+    errors.DigestMismatchError: 409,
+    errors.NotStartedError: 409,
+    errors.OutcomeConflictError: 409,
+    errors.InvalidError: 422,
+    errors.BadJsonError: 422,
+    errors.BadArgumentsError: 422,
+    errors.UnknownToolError: 422,
+    errors.IdempotencyMismatchError: 422,
+    errors.TooLargeError: 413,
+    errors.TooManyError: 429,
+    errors.UnavailableError: 503,
+}
+"""Every error of the domain has a row (a test walks the tree)."""
+
+_MEDIA_TYPE = "application/problem+json"
+
+
+def install(app: FastAPI) -> None:
+    """Answer every error as a problem document."""
+    app.add_exception_handler(AssentError, _known)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(Exception, _unknown)
+
+
+def problem(error: AssentError, instance: str) -> Response:
+    """Render one of our own errors."""
+    status = STATUS[type(error)]
+    more = {key: value for key, value in error.more.items() if key != "retry_after"}
+    headers: dict[str, str] = {}
+    if status in {429, 503}:
+        headers["Retry-After"] = str(error.more.get("retry_after", 1))
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return _render(status, error.code, type(error).title(), error.detail, instance, more, headers)
+
+
+def _render(  # noqa: PLR0917 - the members of a problem document
+    status: int,
+    code: str,
+    title: str,
+    detail: str,
+    instance: str,
+    more: dict[str, object],
+    headers: dict[str, str] | None = None,
+) -> Response:
+    body = {
+        **more,
+        "type": f"urn:assent:problem:{code}",
+        "title": title,
+        "status": status,
+        "detail": detail,
+        "instance": instance,
+        "code": code,
+    }
+    return JSONResponse(body, status_code=status, headers=headers, media_type=_MEDIA_TYPE)
+
+
+async def _known(request: Request, error: Exception) -> Response:
+    assert isinstance(error, AssentError)  # noqa: S101 - registered for exactly this class
+    if isinstance(error, errors.NotFoundError):
+        # Unknown, foreign and deleted ids must look alike: not even the path is echoed.
+        return problem(error, "")
+    return problem(error, request.url.path)
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101 - registered for exactly this class
+    headers = dict(error.headers or {})
+    code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "http")
+    return _render(error.status_code, code, str(error.detail), str(error.detail), request.url.path, {}, headers)
+
+
+async def _unknown(request: Request, error: Exception) -> Response:
+    log.error("request.crashed", path=request.url.path, exc_info=error)
+    detail = "This is our fault. Nothing was approved or executed because of it."
+    return _render(500, "internal", "Internal error", detail, request.url.path, {})

@@ -1,0 +1,42 @@
+"""What the routes can call: the use cases, and nothing beneath them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from app.api.access import Access
+    from app.ports import Clock
+    from app.telemetry import Telemetry
+    from app.usecases.cancel import Cancel
+    from app.usecases.channel_book import ChannelBook
+    from app.usecases.claim import Claim, Report
+    from app.usecases.click import AnswerClick
+    from app.usecases.decide import DecideByApi
+    from app.usecases.follow import Feed
+    from app.usecases.keys import Keys
+    from app.usecases.read import Read
+    from app.usecases.submit import Submit
+    from app.usecases.wait import Wait, Waiters
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surface:
+    """One field a use case. The container fills it."""
+
+    access: Access
+    submit: Submit
+    wait: Wait
+    waiters: Waiters
+    read: Read
+    feed: Feed
+    decide: DecideByApi
+    cancel: Cancel
+    claim: Claim
+    report: Report
+    clicks: AnswerClick
+    channels: ChannelBook
+    keys: Keys
+    clock: Clock
+    telemetry: Telemetry

@@ -1,0 +1,74 @@
+"""The auditor's door: the trail in pages, a live stream of it, and the policies that judged."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from fastapi import APIRouter, Request, Response
+from sse_starlette.sse import EventSourceResponse
+
+from app.api.bodies import answer
+from app.api.views import view_event
+from app.domain.errors import InvalidError, TooManyError
+from app.storage.api_keys import Scope
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from app.api.surface import Surface
+    from app.storage.api_keys import ApiKey
+
+_MOST = 1_000
+
+
+def trail_router(c: Surface) -> APIRouter:
+    """Build the routes."""
+    router = APIRouter(tags=["audit"])
+
+    @router.get("/v1/audit")
+    async def page(request: Request, after: int = -1, limit: int = 200) -> Response:
+        """Page through the org's audit trail, in order, behind event `after`."""
+        key = await c.access(request, Scope.AUDITOR, Scope.ADMIN)
+        most = max(1, min(limit, _MOST))
+        events, head = await c.read.trail(key.org, after=max(after, -1), most=most)
+        return answer({"items": [view_event(event) for event in events], "head": {"seq": head[0], "hash": head[1]}})
+
+    @router.get("/v1/requests/{request_id}/events")
+    async def story(request_id: str, request: Request) -> Response:
+        """Everything the trail says of one request."""
+        key = await c.access(request, *Scope)
+        await c.read.get(key.org, request_id, agent=key.agent)
+        return answer({"items": [view_event(event) for event in await c.read.story(key.org, request_id)]})
+
+    @router.get("/v1/policies/{version}")
+    async def policy(version: str, request: Request) -> Response:
+        """The configuration of a version, as it was written."""
+        key = await c.access(request, Scope.AUDITOR, Scope.ADMIN)
+        return Response(await c.read.policy_text(key.org, version), media_type="application/yaml")
+
+    @router.get("/v1/events")
+    async def events(request: Request, after: int | None = None) -> Response:
+        """Stream what happens to the org's requests, as server-sent events; an agent sees its own.
+
+        Each event's id is its place in the trail: a client that comes back with Last-Event-ID misses nothing.
+        """
+        key = await c.access(request, *Scope)
+        last = request.headers.get("last-event-id")
+        if last is not None and not last.isdigit():
+            raise InvalidError("Last-Event-ID is a number of the trail", path="header.last-event-id")
+        start = int(last) if last else after
+        if c.feed.full:
+            raise TooManyError("too many streams", retry_after=5)
+        return EventSourceResponse(_stream(c, key, start), ping=15)
+
+    return router
+
+
+async def _stream(c: Surface, key: ApiKey, after: int | None) -> AsyncIterator[dict[str, str]]:
+    async for event in c.feed.follow(key.org, after=after):
+        if event.request_id is None:
+            continue
+        if key.scope is Scope.AGENT and not await c.read.is_of_agent(key.org, event.request_id, str(key.agent)):
+            continue
+        yield {"id": str(event.seq), "event": event.record.kind.value, "data": json.dumps(view_event(event))}

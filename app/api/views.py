@@ -1,0 +1,96 @@
+"""Our values as the wire shows them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from app.domain.present import masked, message_for_model
+
+if TYPE_CHECKING:
+    from app.domain.audit import AuditEvent
+    from app.domain.quorum import Tally
+    from app.domain.request import ConfirmationRequest, Execution
+
+
+def view_request(request: ConfirmationRequest, tally: Tally, *, whole: bool) -> dict[str, object]:
+    """Show a request. `whole`: with its sensitive arguments, for the agent that sent them and nobody else."""
+    call = request.call
+    settlement, grant = request.settlement, request.grant
+    return {
+        "id": request.id,
+        "state": request.state.value,
+        "status": request.status.value,
+        "version": request.version,
+        "agent": call.agent,
+        "session": call.session,
+        "call_id": call.call_id,
+        "requester": call.requester,
+        "tool": call.tool,
+        "title": request.title,
+        "arguments": dict(call.arguments) if whole else masked(call.arguments, request.sensitive),
+        "digest": request.digest,
+        "call_digest": request.call_digest,
+        "code": request.code,
+        "rule": request.rule_id,
+        "reason": request.why,
+        "policy_version": request.policy_version,
+        "channels": list(request.channels),
+        "created_at": request.created_at.isoformat(),
+        "expires_at": request.expires_at.isoformat(),
+        "stages": [
+            {"of": list(stage.of), "need": stage.need, "have": have}
+            for stage, have in zip(request.stages, tally.have, strict=True)
+        ],
+        "decisions": [
+            {
+                "person": decision.person,
+                "verdict": decision.verdict.value,
+                "reason": decision.reason,
+                "channel": decision.evidence.channel,
+                "at": decision.at.isoformat(),
+            }
+            for decision in request.decisions
+        ],
+        "settled": settlement
+        and {
+            "at": settlement.at.isoformat(),
+            "by": settlement.by,
+            "reason": settlement.reason,
+            "via": settlement.via,
+        },
+        "grant": grant and {"id": grant.id, "status": grant.status.value, "not_after": grant.not_after.isoformat()},
+        "execution": request.execution and _view_execution(request.execution),
+        "predecessor": request.predecessor_id,
+        "message": message_for_model(request),
+    }
+
+
+def _view_execution(execution: Execution) -> dict[str, object]:
+    return {
+        "id": execution.id,
+        "claim_id": execution.claim_id,
+        "status": execution.status.value,
+        "started_at": execution.started_at.isoformat(),
+        "lease_until": execution.lease_until.isoformat(),
+        "ended_at": execution.settled_at.isoformat() if execution.settled_at else None,
+        "result": json.loads(execution.result) if execution.result else None,
+        "error": execution.error,
+    }
+
+
+def view_event(event: AuditEvent) -> dict[str, object]:
+    """Show a link of the trail, with everything that its hash covers."""
+    return {
+        "org": event.org,
+        "seq": event.seq,
+        "id": event.id,
+        "at": event.at.isoformat(),
+        "kind": event.record.kind.value,
+        "actor": event.record.actor,
+        "request_id": event.request_id,
+        "request_version": event.request_version,
+        "facts": dict(event.record.facts),
+        "prev_hash": event.prev_hash,
+        "hash": event.hash,
+    }

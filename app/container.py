@@ -1,0 +1,275 @@
+"""The composition root: builds the object graph by hand, starts it in order, and stops it in order."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from datetime import timedelta
+from typing import TYPE_CHECKING, Self
+
+import structlog
+
+from app.api.access import Access, Pace
+from app.api.surface import Surface
+from app.clock import SystemClock
+from app.domain.audit import Kind, Record
+from app.domain.errors import AssentError, UnavailableError
+from app.domain.seals import Seals
+from app.identifiers import RandomIds
+from app.policies.policy_book import PolicyBook
+from app.ports import ListeningChannel
+from app.storage.dialect import Postgres, dialect_for
+from app.storage.outbox import list_channels
+from app.storage.policy_versions import remember_policy
+from app.storage.store import EVERY_ORG, Store
+from app.telemetry import Telemetry
+from app.usecases.cancel import Cancel
+from app.usecases.channel_book import ChannelBook
+from app.usecases.claim import Claim, Report
+from app.usecases.click import AnswerClick
+from app.usecases.confirm_accounts import ConfirmAccounts
+from app.usecases.decide import DecideByApi
+from app.usecases.deliver import Deliver
+from app.usecases.follow import Feed
+from app.usecases.keys import Keys
+from app.usecases.quota import Quota
+from app.usecases.read import Read
+from app.usecases.receive import Receive
+from app.usecases.submit import Submit
+from app.usecases.sweep import Sweep
+from app.usecases.wait import Wait, Waiters
+from app.workers.notifications import Notifications
+from app.workers.outbox_worker import OutboxWorker
+from app.workers.supervisor import Supervisor
+from app.workers.timers import Timers
+from channels import registry
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from app.ports import Channel, Clock, HttpAnswer, IdFactory, Inbound
+    from app.settings import Settings
+    from app.storage.transaction import Batch, Tx
+
+log = structlog.get_logger(__name__)
+
+_ACCOUNTS_EVERY = timedelta(minutes=5)
+_FORGET_EVERY = timedelta(minutes=10)
+_ORPHANS_EVERY = timedelta(seconds=30)
+
+
+class Container:
+    """Everything that a running gateway is made of. An async context manager: inside it, the gateway works."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        config: Path,
+        environ: Mapping[str, str],
+        *,
+        clock: Clock | None = None,
+        ids: IdFactory | None = None,
+    ) -> None:
+        """Build the graph. Raises PolicyFaultsError for a faulty configuration; nothing is opened yet."""
+        self.settings = settings
+        self.clock = clock or SystemClock()
+        self.telemetry = Telemetry()
+        self.book = PolicyBook(config, environ=environ, channel_types=registry.SETTINGS)
+        self.seals = Seals([secret.get_secret_value() for secret in settings.secret])
+        self.store = Store(dialect_for(settings.database_url, self.clock), ids or RandomIds())
+        self.channels = ChannelBook()
+        self.waiters = Waiters(most=settings.max_waiters)
+        self.feed = Feed(store=self.store, most=settings.max_streams)
+        self.supervisor = Supervisor()
+        self.timers = Timers()
+        self._workers: dict[tuple[str, str], tuple[OutboxWorker, list[asyncio.Task[None]]]] = {}
+        self._built: dict[tuple[str, str], tuple[object, Channel]] = {}
+        self._build_usecases()
+
+    def _build_usecases(self) -> None:
+        store, book = self.store, self.book
+        quota = Quota(clock=self.clock, most_pending=self.settings.max_pending_per_agent)
+        self.submit = Submit(
+            store=store, book=book, channels=self.channels, seals=self.seals, clock=self.clock, quota=quota
+        )
+        self.decide = DecideByApi(store=store, book=book)
+        self.cancel = Cancel(store=store)
+        self.claim = Claim(store=store)
+        self.report = Report(store=store)
+        self.read = Read(store=store, book=book)
+        self.wait = Wait(store=store, waiters=self.waiters)
+        self.sweep = Sweep(store=store)
+        self.keys = Keys(store=store, seals=self.seals, clock=self.clock)
+        receive = Receive(store=store, book=book, seals=self.seals)
+        self.clicks = AnswerClick(receive=receive, later=self.supervisor.later)
+        self.deliver = Deliver(
+            store=store, book=book, channels=self.channels, seals=self.seals, give_up_after=self.settings.give_up_after
+        )
+        self.confirm_accounts = ConfirmAccounts(store=store, book=book, channels=self.channels)
+        rate = self.settings.calls_per_second
+        access = Access(
+            keys=self.keys,
+            pace=Pace(per_second=rate, burst=rate * 2),
+            strangers=Pace(per_second=1, burst=20),
+        )
+        self.surface = Surface(
+            access=access,
+            submit=self.submit,
+            wait=self.wait,
+            waiters=self.waiters,
+            read=self.read,
+            feed=self.feed,
+            decide=self.decide,
+            cancel=self.cancel,
+            claim=self.claim,
+            report=self.report,
+            clicks=self.clicks,
+            channels=self.channels,
+            keys=self.keys,
+            clock=self.clock,
+            telemetry=self.telemetry,
+        )
+
+    async def __aenter__(self) -> Self:
+        """Open the store, the channels and the loops. Waiting requests need nothing rebuilt: they are rows."""
+        loop = asyncio.get_running_loop()
+
+        def committed(batch: Batch) -> None:
+            if batch.changed or batch.outbox_filled or batch.records:
+                with suppress(RuntimeError):  # the loop is closed: nobody is left to wake
+                    loop.call_soon_threadsafe(self._committed, batch)
+
+        self.store.on_commit(committed)
+        self.store.start()
+        await self.use_policies()
+        self._start_loops()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        """Stop in order: waiters are told to come back, loops end, accepted work is committed, connections close."""
+        self.waiters.stop()
+        self.feed.stop()
+        self.timers.stop()
+        await self.supervisor.stop()
+        for _, channel in self._built.values():
+            await channel.close()
+        await self.store.stop()
+
+    async def use_policies(self) -> None:
+        """Take the current configuration into use: remember its text, build and start its channels, stop the others."""
+        wanted: dict[tuple[str, str], Channel] = {}
+        for org in self.book.orgs():
+            loaded = self.book.current(org)
+            await self._remember(org, loaded.policy.version, loaded.text)
+            for name, settings in loaded.channel_settings.items():
+                key = (org, name)
+                known = self._built.get(key)
+                if known is None or known[0] != settings:
+                    await self._drop(key)
+                    self._built[key] = (settings, registry.build(name, settings))
+                wanted[key] = self._built[key][1]
+        for key in [key for key in self._built if key not in wanted]:
+            await self._drop(key)
+        self.channels.replace(wanted)
+        for (org, name), channel in wanted.items():
+            if (org, name) not in self._workers:
+                self._start_channel(org, name, channel)
+
+    async def reload_if_changed(self) -> None:
+        """Take a changed configuration file into use; a faulty one is reported and the old one stays."""
+        if not await asyncio.to_thread(self.book.changed):  # it reads files
+            return
+        faults = self.book.reload()
+        for fault in faults:
+            log.error("policy.refused", fault=str(fault))
+        if not faults:
+            await self.use_policies()
+            log.info("policy.reloaded", orgs=list(self.book.orgs()))
+
+    async def _remember(self, org: str, version: str, text: str) -> None:
+        def unit(tx: Tx) -> None:
+            if remember_policy(tx, version, text):
+                tx.append(Record(kind=Kind.POLICY_LOADED, actor="system", facts={"policy_version": version}))
+
+        await self.store.write(unit, org=org)
+
+    def _start_channel(self, org: str, name: str, channel: Channel) -> None:
+        worker = OutboxWorker(store=self.store, deliver=self.deliver, org=org, channel=name, tick=self.settings.tick)
+
+        async def carry() -> None:
+            await self._confirm(org, channel)
+            await worker.run()
+
+        tasks = [self.supervisor.keep(f"outbox:{name}", carry)]
+        if isinstance(channel, ListeningChannel):
+
+            async def receive(inbound: Inbound) -> HttpAnswer:
+                return await self.clicks(org, channel, inbound)
+
+            tasks.append(self.supervisor.keep(f"listen:{name}", lambda: channel.listen(receive)))
+        self._workers[org, name] = (worker, tasks)
+
+    async def _confirm(self, org: str, channel: Channel) -> None:
+        """Know who is who before the first card goes out."""
+        try:
+            await self.confirm_accounts.channel(org, channel)
+        except AssentError as error:
+            log.warning("accounts.unconfirmed", channel=channel.name, why=error.detail)
+
+    async def _drop(self, key: tuple[str, str]) -> None:
+        if key in self._workers:
+            _, tasks = self._workers.pop(key)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        if key in self._built:
+            await self._built.pop(key)[1].close()
+
+    def _start_loops(self) -> None:
+        self.supervisor.keep("feed", self.feed.run)
+        dialect = self.store.dialect
+        if isinstance(dialect, Postgres):
+            listener = Notifications(dialect.url, heard=self._heard, missed=self._missed)
+            self.supervisor.keep("notifications", listener.run)
+        self.timers.every(self.settings.tick, "sweep", self._sweep)
+        self.timers.every(self.settings.poll, "poll", self._poll)
+        self.timers.every(timedelta(seconds=2), "reload", self.reload_if_changed)
+        self.timers.every(_ACCOUNTS_EVERY, "accounts", self.confirm_accounts, jitter=30)
+        self.timers.every(_FORGET_EVERY, "forget", self.sweep.forget, jitter=60)
+        self.timers.every(_ORPHANS_EVERY, "orphans", self._orphans, jitter=5)
+        self.timers.start()
+
+    def _committed(self, batch: Batch) -> None:
+        self.waiters.wake(batch.changed)
+        self.feed.touch(batch.records)
+        if batch.outbox_filled:
+            for worker, _ in self._workers.values():
+                worker.nudge()
+
+    def _heard(self, changed: list[tuple[str, str]]) -> None:
+        self.waiters.wake(changed)
+        self.feed.touch(org for org, _ in changed)
+
+    def _missed(self) -> None:
+        self.waiters.wake(self.waiters.waited_for())
+        self.feed.touch_all()
+
+    async def _sweep(self) -> None:
+        swept = await self.sweep()
+        if swept.total:
+            log.info("sweep.done", expired=swept.expired, lapsed=swept.lapsed, lost=swept.lost, reposted=swept.reposted)
+
+    async def _poll(self) -> None:
+        with suppress(UnavailableError):
+            await self.wait.poll()
+        self.feed.touch_all()
+
+    async def _orphans(self) -> None:
+        """Settle errands for channels that are no longer configured: their cards are undeliverable, loudly."""
+        for org, channel in await self.store.read(list_channels, org=EVERY_ORG):
+            if self.channels.find(org, channel) is None:
+                orphan = OutboxWorker(
+                    store=self.store, deliver=self.deliver, org=org, channel=channel, tick=self.settings.tick
+                )
+                await orphan.round()

@@ -1,0 +1,113 @@
+"""Look at a set-up as its operator would: secrets, database, configuration, every channel.
+
+Says how to mend each fault.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import psycopg
+from pydantic import ValidationError
+
+from app.policies.policy_book import PolicyBook, config_check
+from app.ports import AccountStatus, ChannelRefusedError, ChannelUnavailableError, Finding, Severity
+from app.settings import Settings
+from channels import registry
+from migrations import run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from app.ports import Channel
+
+_MARK = {Severity.OK: "ok     ", Severity.WARNING: "WARNING", Severity.ERROR: "ERROR  "}
+
+
+async def examine_all(config: Path, environ: Mapping[str, str], say: Callable[[str], object]) -> int:
+    """Print every finding; return 0 if none is an error, else 1."""
+    findings = [*_settings(), *_configuration(config, environ)]
+    if not any(finding.severity is Severity.ERROR for finding in findings):
+        findings += await asyncio.to_thread(_database)
+        findings += await _channels(config, environ)
+    for finding in findings:
+        say(f"{_MARK[finding.severity]}  {finding.what}")
+        if finding.mend:
+            say(f"         mend: {finding.mend}")
+    return int(any(finding.severity is Severity.ERROR for finding in findings))
+
+
+def _settings() -> list[Finding]:
+    try:
+        settings = Settings()  # pyright: ignore[reportCallIssue] - its fields come from the environment
+    except ValidationError as error:
+        return [
+            Finding(severity=Severity.ERROR, what=f"ASSENT_{str(fault['loc'][0]).upper()}: {fault['msg']}")
+            for fault in error.errors(include_input=False, include_url=False)
+        ]
+    found = [Finding(severity=Severity.OK, what=f"settings: {len(settings.secret)} master secret(s)")]
+    if len(settings.secret) > 1:
+        mend = "drop the old one from ASSENT_SECRET once no card of its time is pending"
+        found.append(Finding(severity=Severity.WARNING, what="a master secret is being rotated out", mend=mend))
+    return found
+
+
+def _configuration(config: Path, environ: Mapping[str, str]) -> list[Finding]:
+    faults = config_check(config, environ=environ, channel_types=registry.SETTINGS)
+    if faults:
+        return [Finding(severity=Severity.ERROR, what=str(fault)) for fault in faults]
+    return [Finding(severity=Severity.OK, what=f"{config}: no faults")]
+
+
+def _database() -> list[Finding]:
+    url = Settings().database_url  # pyright: ignore[reportCallIssue] - it loaded above
+    try:
+        present, newest = run.state(url)
+    except Exception as error:  # noqa: BLE001 - whatever the driver says is the finding
+        return [Finding(severity=Severity.ERROR, what=f"the database does not answer: {type(error).__name__}")]
+    if present != newest:
+        what = f"the database is at {present}, this gateway needs {newest}"
+        return [Finding(severity=Severity.ERROR, what=what, mend="assent migrate")]
+    found = [Finding(severity=Severity.OK, what=f"database: schema {present}")]
+    if url.startswith("postgresql"):
+        plain = run.sqlalchemy_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+        with psycopg.connect(plain) as connection:
+            row = connection.execute(
+                "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user"
+            ).fetchone()
+        if row and row[0]:
+            what = "the database role is a superuser or bypasses row security: the orgs' rows are not kept apart"
+            found.append(Finding(severity=Severity.WARNING, what=what, mend="connect as an ordinary role"))
+    return found
+
+
+async def _channels(config: Path, environ: Mapping[str, str]) -> list[Finding]:
+    found: list[Finding] = []
+    book = PolicyBook(config, environ=environ, channel_types=registry.SETTINGS)
+    for org in book.orgs():
+        for name, settings in book.current(org).channel_settings.items():
+            channel = registry.build(name, settings)
+            try:
+                found += [replace(finding, what=f"{name}: {finding.what}") for finding in await channel.examine()]
+                found += await _people(book, org, channel)
+            except (ChannelUnavailableError, ChannelRefusedError) as error:
+                found.append(Finding(severity=Severity.ERROR, what=f"{name}: {error.why}"))
+            finally:
+                await channel.close()
+    return found
+
+
+async def _people(book: PolicyBook, org: str, channel: Channel) -> list[Finding]:
+    """Everyone who may be asked must be someone the platform knows."""
+    found: list[Finding] = []
+    for person in book.current(org).policy.directory.people.values():
+        account = await channel.look_up(email=person.email, account_id=person.accounts.get(channel.kind, ""))
+        if account is None or account.status is not AccountStatus.ACTIVE:
+            how = account.status.value if account else "unknown there"
+            what = f"{channel.name}: {person.email} cannot decide here: {how}"
+            mend = f"name the account under people: {person.email}: {{{channel.kind}: …}}, or correct the e-mail"
+            found.append(Finding(severity=Severity.WARNING, what=what, mend=mend))
+    return found

@@ -1,0 +1,46 @@
+"""The process's settings, from the environment: read once, by `main` and `cli` alone."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated
+
+from pydantic import Field, SecretStr, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from app.domain.seals import MIN_SECRET
+
+
+class Settings(BaseSettings):
+    """Every knob, as ``ASSENT_<NAME>``. What concerns an org is in its assent.yaml instead."""
+
+    model_config = SettingsConfigDict(env_prefix="ASSENT_", frozen=True, extra="ignore")
+
+    secret: Annotated[tuple[SecretStr, ...], NoDecode] = Field(
+        description="what seals buttons and keys; several, separated by commas, while one is rotated out (newest first)"
+    )
+    database_url: str = "sqlite:///assent.db"
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 8080
+    log_format: Annotated[str, Field(pattern="^(json|console)$")] = "console"
+    max_pending_per_agent: Annotated[int, Field(ge=1)] = 1_000
+    max_waiters: Annotated[int, Field(ge=1)] = 50_000
+    max_streams: Annotated[int, Field(ge=1)] = 500
+    calls_per_second: Annotated[float, Field(gt=0)] = 500
+    tick: timedelta = Field(default=timedelta(seconds=1), description="how often the clock is looked at")
+    poll: timedelta = Field(default=timedelta(seconds=2), description="the slow poll behind every wake-up")
+    give_up_after: timedelta = Field(
+        default=timedelta(minutes=15), description="how long an unreachable platform is tried with a new card"
+    )
+
+    @field_validator("secret", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
+
+    @field_validator("secret")
+    @classmethod
+    def _strong(cls, value: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
+        if not value or any(len(secret.get_secret_value()) < MIN_SECRET for secret in value):
+            raise ValueError(f"needs at least {MIN_SECRET} characters; `assent secret` makes one")
+        return value

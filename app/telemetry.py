@@ -1,0 +1,99 @@
+"""Logs and figures: structured, one line an event, without secrets or arguments."""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import TYPE_CHECKING, Any
+
+import structlog
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, MutableMapping
+
+_SECRET_NAMES = re.compile(
+    r"secret|token|password|authorization|signature|api_?key|response_url|trigger", re.IGNORECASE
+)
+_SECRET_SHAPES = re.compile(
+    r"\b(?:ak_[a-z2-7]+_[a-z2-7]+_[0-9a-f]+|xox[a-z]-[\w-]+|xapp-[\w-]+|xoxe\.[\w.-]+|t-[\w.-]{16,}|c-[0-9a-f]{16,}"
+    r"|a1\.[0-9a-f]{8}\.[\w.]+|Bearer\s+\S+|https://hooks\.slack\.com/\S+)"
+)
+_HIDDEN = "[redacted]"
+
+
+def redact(_logger: object, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Hide secrets in a log event, by name and by shape. The one processor that every event passes."""
+    for key, value in event.items():
+        if _SECRET_NAMES.search(key):
+            event[key] = _HIDDEN
+        elif isinstance(value, str):
+            event[key] = _SECRET_SHAPES.sub(_HIDDEN, value)
+    return event
+
+
+def _one_line(_logger: object, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Keep what came from outside from forging lines or driving a terminal."""
+    for key, value in event.items():
+        if isinstance(value, str) and key != "exception" and not value.isprintable():
+            event[key] = value.encode("unicode_escape").decode()
+    return event
+
+
+def configure_logs(log_format: str) -> None:
+    """Set up structlog, and pass the standard library's records through the same processors."""
+    final: Any = (
+        structlog.processors.JSONRenderer() if log_format == "json" else structlog.dev.ConsoleRenderer(colors=False)
+    )
+    shared: list[Any] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info,
+        redact,
+        _one_line,
+    ]
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=True,
+    )
+    formatter = structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=shared,
+        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, redact, final],
+    )
+    handler = logging.StreamHandler()
+    handler.setFormatter(formatter)
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(logging.INFO)
+    for noisy in ("apscheduler", "httpx", "httpx2", "Lark", "slack_sdk", "urllib3", "asyncio"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+
+
+class Telemetry:
+    """The figures of one process, in a registry of its own."""
+
+    def __init__(self) -> None:
+        """Declare them."""
+        self.registry = CollectorRegistry()
+        self.requests = Counter("assent_requests", "Calls by what was answered", ["decision"], registry=self.registry)
+        self.settled = Counter("assent_settled", "Requests by how they ended", ["status"], registry=self.registry)
+        self.callbacks_rejected = Counter(
+            "assent_callbacks_rejected", "Calls of a channel that did not verify", ["channel"], registry=self.registry
+        )
+        self.http = Histogram(
+            "assent_http_seconds",
+            "Time to answer, by route and status; held calls are not counted",
+            ["route", "status"],
+            registry=self.registry,
+        )
+        self._waiting = Gauge("assent_waiting_calls", "Callers that are held now", registry=self.registry)
+        self._outbox = Gauge("assent_outbox_rows", "Outbox rows by status", ["status"], registry=self.registry)
+
+    def render(self, *, waiting: int, outbox: Mapping[str, int]) -> bytes:
+        """Return the text that Prometheus scrapes."""
+        self._waiting.set(waiting)
+        for status in ("queued", "done", "dead"):
+            self._outbox.labels(status=status).set(outbox.get(status, 0))
+        return generate_latest(self.registry)

@@ -1,0 +1,123 @@
+"""Spend an approval, and report what came of it: the only way to the execution of a tool."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from app.domain import lifecycle
+from app.domain.errors import (
+    AlreadyClaimedError,
+    AssentError,
+    DigestMismatchError,
+    GrantLapsedError,
+    NotApprovedError,
+    NotFoundError,
+    NotStartedError,
+    OutcomeConflictError,
+)
+from app.domain.lifecycle import Refusal
+from app.storage.requests import lock_request
+from app.usecases.carry_out import carry_out
+
+if TYPE_CHECKING:
+    from app.domain.request import ConfirmationRequest, ExecutionStatus
+    from app.storage.store import Store
+    from app.storage.transaction import Tx
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Who claims or reports: an agent, as its key says."""
+
+    org: str
+    agent: str
+
+
+class Claim:
+    """Spend the grant, at most once, and hand out the stored arguments."""
+
+    def __init__(self, *, store: Store) -> None:
+        """Take what it works on."""
+        self._store = store
+
+    async def __call__(self, caller: Caller, *, request_id: str, digest: str, claim_id: str) -> ConfirmationRequest:
+        """Consume the grant and start the execution; the same `claim_id` again gets the same answer.
+
+        Raises NotFoundError (also for another agent's request), NotApprovedError, AlreadyClaimedError,
+        GrantLapsedError, DigestMismatchError.
+        """
+
+        def unit(tx: Tx) -> ConfirmationRequest | AssentError:
+            locked = lock_request(tx, request_id)
+            if locked is None or locked[0].call.agent != caller.agent:
+                return NotFoundError()
+            request, now = locked
+            if digest != request.digest:
+                return DigestMismatchError()
+            step = lifecycle.claim(
+                request, execution_id=tx.ids.new("exe"), claim_id=claim_id, agent=caller.agent, now=now
+            )
+            after = carry_out(tx, request, step)
+            return _refusal(step.refusal, after) or after
+
+        return await self._store.write(unit, org=caller.org, key=request_id)
+
+
+class Report:
+    """Record what the tool did."""
+
+    def __init__(self, *, store: Store) -> None:
+        """Take what it works on."""
+        self._store = store
+
+    async def __call__(
+        self,
+        caller: Caller,
+        *,
+        request_id: str,
+        claim_id: str,
+        status: ExecutionStatus,
+        result: str | None,
+        error: str | None,
+    ) -> ConfirmationRequest:
+        """Settle the execution that this `claim_id` started; the same outcome again is answered like the first time.
+
+        Raises NotFoundError, NotStartedError, OutcomeConflictError.
+        """
+
+        def unit(tx: Tx) -> ConfirmationRequest | AssentError:
+            locked = lock_request(tx, request_id)
+            if locked is None or locked[0].call.agent != caller.agent:
+                return NotFoundError()
+            request, now = locked
+            step = lifecycle.report(
+                request,
+                claim_id=claim_id,
+                status=status,
+                result=result,
+                error=error,
+                by=f"agent:{caller.agent}",
+                now=now,
+            )
+            after = carry_out(tx, request, step)
+            return _refusal(step.refusal, after) or after
+
+        return await self._store.write(unit, org=caller.org, key=request_id)
+
+
+def _refusal(refusal: Refusal | None, request: ConfirmationRequest) -> AssentError | None:
+    state = request.state.value
+    match refusal:
+        case None | Refusal.REPEATED:
+            return None
+        case Refusal.CLAIMED:
+            return AlreadyClaimedError(state=state)
+        case Refusal.LAPSED:
+            return GrantLapsedError(state=state)
+        case Refusal.NOT_STARTED:
+            return NotStartedError(state=state)
+        case Refusal.OUTCOME_CONFLICT:
+            return OutcomeConflictError(state=state)
+        case _:
+            return NotApprovedError(f"the request is {state}", state=state)

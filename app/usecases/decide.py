@@ -1,0 +1,147 @@
+"""Record a person's verdict: the one place where a verdict is written, whichever way it came in.
+
+A click on a card (`receive.py`), the API and the command line all end in `decide`. It is a unit of work: the request is
+locked, the clock read, the electorate built from today's configuration, and the state machine asked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from app.domain.audit import Kind, Record
+from app.domain.decision import Decision, Evidence, Verdict
+from app.domain.errors import (
+    AlreadyDecidedError,
+    AlreadySettledError,
+    AssentError,
+    DigestMismatchError,
+    NotEligibleError,
+    NotFoundError,
+)
+from app.domain.lifecycle import Refusal, Vote, advance
+from app.domain.present import outcome_sentence
+from app.domain.quorum import Tally, count
+from app.storage.requests import lock_request
+from app.usecases.carry_out import carry_out
+from app.usecases.electorate import voters_of
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from app.domain.policy import Policy
+    from app.domain.request import ConfirmationRequest
+    from app.policies.policy_book import PolicyBook
+    from app.storage.store import Store
+    from app.storage.transaction import Tx
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """The request as it stands after a verdict, and why the verdict changed nothing, if it did not."""
+
+    request: ConfirmationRequest
+    tally: Tally
+    refusal: Refusal | None
+
+
+def decide(
+    tx: Tx,
+    request: ConfirmationRequest,
+    now: datetime,
+    policy: Policy,
+    *,
+    person: str,
+    verdict: Verdict,
+    reason: str | None,
+    evidence: Evidence,
+) -> Decided:
+    """Write one person's verdict on a locked request. `person` was identified by whoever calls."""
+    voters = voters_of(request.stages, request.barred, policy.directory)
+    decision = Decision(
+        id=tx.ids.new("dec"), person=person, verdict=verdict, reason=reason or None, at=now, evidence=evidence
+    )
+    step = advance(request, Vote(decision=decision, voters=voters), now=now)
+    after = carry_out(tx, request, step)
+    if step.refusal is Refusal.BARRED or step.refusal is Refusal.NOT_ELIGIBLE:
+        tx.append(refused_click(evidence, why=step.refusal.value, person=person), request_id=request.id)
+    return Decided(request=after, tally=count(after.stages, after.decisions, voters), refusal=step.refusal)
+
+
+def refused_click(evidence: Evidence, *, why: str, person: str | None) -> Record:
+    """Say in the trail that somebody tried to decide who may not."""
+    return Record(
+        kind=Kind.CLICK_REFUSED,
+        actor=person or f"account:{evidence.account_id}",
+        facts={
+            "why": why,
+            "channel": evidence.channel,
+            "account": evidence.account_id,
+            "tenant": evidence.tenant,
+            "app": evidence.app_id,
+            "message": evidence.message_id,
+        },
+    )
+
+
+class DecideByApi:
+    """An approver decides with a personal key: identity from the credential, never from the body."""
+
+    def __init__(self, *, store: Store, book: PolicyBook) -> None:
+        """Take what it works on."""
+        self._store = store
+        self._book = book
+
+    async def __call__(
+        self, *, org: str, request_id: str, person: str, verdict: Verdict, reason: str | None, digest: str
+    ) -> ConfirmationRequest:
+        """Record the verdict on exactly what `digest` names.
+
+        Raises NotFoundError, DigestMismatchError, NotEligibleError, AlreadySettledError, AlreadyDecidedError. The same
+        verdict of the same person again is answered like the first time.
+        """
+        policy = self._book.current(org).policy
+
+        def unit(tx: Tx) -> Decided | AssentError:
+            locked = lock_request(tx, request_id)
+            if locked is None:
+                return NotFoundError()
+            request, now = locked
+            if digest != request.digest:
+                return DigestMismatchError("the digest is not that of this request: read it again before you decide")
+            evidence = Evidence(channel="api")
+            return decide(tx, request, now, policy, person=person, verdict=verdict, reason=reason, evidence=evidence)
+
+        decided = await self._store.write(unit, org=org, key=request_id)
+        _raise_refusal(decided, policy, person, verdict)
+        return decided.request
+
+
+def _raise_refusal(decided: Decided, policy: Policy, person: str, verdict: Verdict) -> None:
+    match decided.refusal:
+        case None | Refusal.REPEATED:
+            return
+        case Refusal.NOT_ELIGIBLE:
+            raise NotEligibleError
+        case Refusal.BARRED:
+            raise NotEligibleError("you asked for this, or the agent is yours: someone else must decide")
+        case Refusal.CONTRADICTS:
+            raise AlreadyDecidedError
+        case _:
+            mine = any(d.person == person and d.verdict is verdict for d in decided.request.decisions)
+            if mine:
+                return  # a repeated answer of one whose vote settled it
+            settlement = decided.request.settlement
+            sentence = outcome_sentence(decided.request, policy.language, lambda email: name_of(policy, email))
+            raise AlreadySettledError(
+                sentence,
+                state=decided.request.state.value,
+                settled_by=settlement.by if settlement else None,
+                settled_at=settlement.at.isoformat() if settlement else None,
+            )
+
+
+def name_of(policy: Policy, email: str) -> str:
+    """Return how people call a person; whoever the file does not know is called by their id."""
+    person = policy.directory.find(email)
+    return person.name if person else email

@@ -1,0 +1,117 @@
+"""Follow an org's trail as it grows: one query an org and change, whoever many listen."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from app.domain.audit import AuditEvent
+from app.domain.errors import UnavailableError
+from app.storage.audit_chain import get_head, list_events
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable
+
+    from app.storage.store import Store
+
+_PAGE = 500
+_SLOWEST = 1_000
+"""Events that may wait for a slow listener; beyond, it is sent away and comes back with Last-Event-ID."""
+
+
+@dataclass(slots=True, eq=False)
+class _Listener:
+    waiting: deque[AuditEvent] = field(default_factory=deque[AuditEvent])
+    woken: asyncio.Event = field(default_factory=asyncio.Event)
+    lost: bool = False
+
+
+class Feed:
+    """Who listens to which org, in this process."""
+
+    def __init__(self, *, store: Store, most: int) -> None:
+        """`most` listeners at once."""
+        self._store = store
+        self._most = most
+        self._listeners: dict[str, set[_Listener]] = {}
+        self._sent: dict[str, int] = {}
+        self._touched: set[str] = set()
+        self._wake = asyncio.Event()
+        self._stopping = False
+
+    @property
+    def full(self) -> bool:
+        """Whether no more listeners are taken."""
+        return sum(map(len, self._listeners.values())) >= self._most
+
+    def touch(self, orgs: Iterable[str]) -> None:
+        """Say that these orgs' trails have grown. Call it on the loop."""
+        touched = self._listeners.keys() & set(orgs)
+        if touched:
+            self._touched |= touched
+            self._wake.set()
+
+    def touch_all(self) -> None:
+        """Look at every org that somebody listens to: the slow poll."""
+        self.touch(list(self._listeners))
+
+    def stop(self) -> None:
+        """Send every listener away; they come back with Last-Event-ID."""
+        self._stopping = True
+        for listeners in self._listeners.values():
+            for listener in listeners:
+                listener.woken.set()
+
+    async def run(self) -> None:
+        """Read what is new, once an org, and hand it to its listeners; until cancelled."""
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            touched, self._touched = self._touched, set()
+            for org in touched:
+                try:
+                    await self._pump(org)
+                except UnavailableError:
+                    self._touched.add(org)  # the slow poll sets the wake again
+
+    async def follow(self, org: str, *, after: int | None) -> AsyncIterator[AuditEvent]:
+        """Yield the org's events behind `after` (None: from now on), for as long as the caller listens."""
+        listener = _Listener()
+        head = await self._store.read(get_head, org=org)
+        self._sent.setdefault(org, head[0])
+        self._listeners.setdefault(org, set()).add(listener)
+        try:
+            last = head[0] if after is None else after
+            while events := await self._store.read(
+                lambda tx, seen=last: list_events(tx, after=seen, most=_PAGE), org=org
+            ):
+                for event in events:
+                    yield event
+                last = events[-1].seq
+            while not (self._stopping or listener.lost):
+                await listener.woken.wait()
+                listener.woken.clear()
+                while listener.waiting:
+                    event = listener.waiting.popleft()
+                    if event.seq > last:
+                        last = event.seq
+                        yield event
+        finally:
+            self._listeners[org].discard(listener)
+            if not self._listeners[org]:
+                del self._listeners[org]
+                self._sent.pop(org, None)
+
+    async def _pump(self, org: str) -> None:
+        while org in self._listeners:
+            sent = self._sent.get(org, -1)
+            events = await self._store.read(lambda tx, sent=sent: list_events(tx, after=sent, most=_PAGE), org=org)
+            if not events:
+                return
+            self._sent[org] = events[-1].seq
+            for listener in self._listeners.get(org, ()):
+                listener.waiting.extend(events)
+                listener.lost = listener.lost or len(listener.waiting) > _SLOWEST
+                listener.woken.set()

@@ -1,0 +1,99 @@
+"""Questions without consequences, for the API and the command line. Looking at a thing never changes it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.domain.audit import first_fault
+from app.domain.errors import NotFoundError
+from app.domain.quorum import count
+from app.storage.audit_chain import get_head, list_events, list_of_request
+from app.storage.outbox import count_by_status
+from app.storage.policy_versions import find_policy
+from app.storage.requests import END_OF_TIME, find_request, list_requests
+from app.storage.store import EVERY_ORG
+from app.usecases.electorate import voters_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from app.domain.audit import AuditEvent
+    from app.domain.quorum import Tally
+    from app.domain.request import ConfirmationRequest
+    from app.policies.policy_book import PolicyBook
+    from app.storage.store import Store
+
+_PAGE = 2_000
+
+
+class Read:
+    """The use case."""
+
+    def __init__(self, *, store: Store, book: PolicyBook) -> None:
+        """Take what it works on."""
+        self._store = store
+        self._book = book
+
+    async def get(self, org: str, request_id: str, *, agent: str | None) -> ConfirmationRequest:
+        """Return a request; `agent` (None for people) must be the one that asked. Raises NotFoundError."""
+        request = await self._store.read(lambda tx: find_request(tx, request_id), org=org)
+        if request is None or (agent is not None and request.call.agent != agent):
+            raise NotFoundError
+        return request
+
+    async def is_of_agent(self, org: str, request_id: str, agent: str) -> bool:
+        """Say whether a request was asked by this agent."""
+        request = await self._store.read(lambda tx: find_request(tx, request_id), org=org)
+        return request is not None and request.call.agent == agent
+
+    async def page(
+        self, org: str, *, filters: Mapping[str, str], only_open: bool, before: tuple[int, str] | None, most: int
+    ) -> list[ConfirmationRequest]:
+        """Return requests, newest first, before the (created_at in µs, id) of the last one seen."""
+        start = before or (END_OF_TIME, "")
+        return await self._store.read(
+            lambda tx: list_requests(tx, filters=filters, only_open=only_open, before=start, most=most), org=org
+        )
+
+    async def trail(self, org: str, *, after: int, most: int) -> tuple[list[AuditEvent], tuple[int, str]]:
+        """Return a page of the org's trail and its head."""
+        return await self._store.read(lambda tx: (list_events(tx, after=after, most=most), get_head(tx)), org=org)
+
+    async def story(self, org: str, request_id: str) -> list[AuditEvent]:
+        """Return what the trail says of one request."""
+        return await self._store.read(lambda tx: list_of_request(tx, request_id), org=org)
+
+    async def verify(self, org: str) -> tuple[int, str | None]:
+        """Walk an org's whole chain; return how many events were walked and the first fault, or None."""
+        seen, last = 0, None
+        while True:
+            after = last.seq if last else -1
+            events, head = await self.trail(org, after=after, most=_PAGE)
+            fault = first_fault(events, after=(last.seq, last.hash)) if last else first_fault(events)
+            seen += len(events)
+            if fault:
+                return seen, fault
+            if not events:
+                end = (last.seq, last.hash) if last else head
+                return seen, None if end == head else f"the chain ends at {end[0]}, but its head says {head[0]}"
+            last = events[-1]
+
+    async def policy_text(self, org: str, version: str) -> str:
+        """Return the configuration of a version, as it was written. Raises NotFoundError."""
+        text = await self._store.read(lambda tx: find_policy(tx, version), org=org)
+        if text is None:
+            raise NotFoundError
+        return text
+
+    async def answers(self) -> None:
+        """Make sure that the database answers. Raises UnavailableError."""
+        await self._store.read(lambda tx: tx.now(), org=EVERY_ORG)
+
+    async def outbox_by_status(self) -> dict[str, int]:
+        """Return how many errands are queued, done and dead, over all orgs."""
+        return await self._store.read(count_by_status, org=EVERY_ORG)
+
+    def tally(self, request: ConfirmationRequest) -> Tally:
+        """Count a request's standing approvals by today's configuration."""
+        policy = self._book.current(request.call.org).policy
+        return count(request.stages, request.decisions, voters_of(request.stages, request.barred, policy.directory))

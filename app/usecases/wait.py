@@ -1,0 +1,135 @@
+"""Hold a caller until its request has been settled, or its time is up.
+
+A waiter is a future in a dictionary: no thread, no task and no query of its own. Whoever commits a change resolves it
+(in this process right after the commit, in another by one NOTIFY per group commit); a slow poll, one query for all
+waiters, stands behind both. The row is the truth: a waiter registers first, then reads, and reads again when woken.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from app.domain.errors import NotFoundError, UnavailableError
+from app.domain.request import State
+from app.storage.requests import find_request, list_versions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from app.domain.request import ConfirmationRequest
+    from app.storage.store import Store
+
+
+class Waiters:
+    """Who waits for which request, in this process."""
+
+    def __init__(self, *, most: int) -> None:
+        """`most`: beyond so many, a caller is answered at once with what is so now, and asks again."""
+        self._most = most
+        self._by_request: dict[tuple[str, str], set[asyncio.Future[None]]] = {}
+        self._count = 0
+        self._stopping = False
+
+    def __len__(self) -> int:
+        """Return how many wait."""
+        return self._count
+
+    @property
+    def full(self) -> bool:
+        """Whether no more are held."""
+        return self._count >= self._most
+
+    @property
+    def stopping(self) -> bool:
+        """Whether the process is going away: callers are told to try again."""
+        return self._stopping
+
+    def register(self, org: str, request_id: str) -> asyncio.Future[None]:
+        """Begin to wait; `forget` must follow."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if self._stopping:
+            future.set_result(None)
+        self._by_request.setdefault((org, request_id), set()).add(future)
+        self._count += 1
+        return future
+
+    def forget(self, org: str, request_id: str, future: asyncio.Future[None]) -> None:
+        """Stop waiting."""
+        waiting = self._by_request.get((org, request_id))
+        if waiting is not None:
+            waiting.discard(future)
+            if not waiting:
+                del self._by_request[org, request_id]
+        self._count -= 1
+
+    def wake(self, changed: Iterable[tuple[str, str]]) -> None:
+        """Let those who wait for these requests look at the row. Call it on the loop."""
+        for key in changed:
+            for future in self._by_request.get(key, ()):
+                if not future.done():
+                    future.set_result(None)
+
+    def stop(self) -> None:
+        """Send everyone away, politely: the process is stopping."""
+        self._stopping = True
+        self.wake(list(self._by_request))
+
+    def waited_for(self) -> list[tuple[str, str]]:
+        """Return the (org, request id) pairs that somebody waits for."""
+        return list(self._by_request)
+
+
+class Wait:
+    """The use case."""
+
+    def __init__(self, *, store: Store, waiters: Waiters) -> None:
+        """Take what it works on."""
+        self._store = store
+        self._waiters = waiters
+        self._polled: dict[tuple[str, str], int] = {}
+
+    async def __call__(
+        self, *, org: str, request_id: str, agent: str | None, seconds: float, since: int | None
+    ) -> ConfirmationRequest:
+        """Return the request once it is settled (or its version is above `since`), or as it is when the time is up.
+
+        `agent` (None for people) must be the one that asked. Raises NotFoundError; UnavailableError with Retry-After
+        when the process stops meanwhile: never a denial.
+        """
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        while True:
+            future = self._waiters.register(org, request_id)
+            try:
+                request = await self._store.read(lambda tx: find_request(tx, request_id), org=org)
+                if request is None or (agent is not None and request.call.agent != agent):
+                    raise NotFoundError
+                left = until - loop.time()
+                if _answered(request, since) or left <= 0 or self._waiters.full:
+                    return request
+                if self._waiters.stopping:
+                    raise UnavailableError("the gateway is restarting; ask again", retry_after=1)
+                await asyncio.wait((future,), timeout=left)
+            finally:
+                self._waiters.forget(org, request_id, future)
+
+    async def poll(self) -> int:
+        """Look once for everyone: wake those whose request changed unheard. Return how many requests were looked at."""
+        waited_for = self._waiters.waited_for()
+        by_org: dict[str, list[str]] = {}
+        for org, request_id in waited_for:
+            by_org.setdefault(org, []).append(request_id)
+        versions: dict[tuple[str, str], int] = {}
+        for org, ids in by_org.items():
+            for start in range(0, len(ids), 500):
+                part = ids[start : start + 500]
+                found = await self._store.read(lambda tx, part=part: list_versions(tx, part), org=org)
+                versions.update({(org, request_id): version for request_id, version in found})
+        self._waiters.wake(key for key, version in versions.items() if self._polled.get(key, version) != version)
+        self._polled = versions
+        return len(waited_for)
+
+
+def _answered(request: ConfirmationRequest, since: int | None) -> bool:
+    return request.state is not State.PENDING if since is None else request.version > since

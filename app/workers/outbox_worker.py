@@ -1,0 +1,56 @@
+"""Carry cards out: one loop a channel, so that a platform that hangs delays nobody else's cards.
+
+A loop claims what is due, carries it out a few at a time, and sleeps until it is nudged by a commit, or for a while.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from app.storage.outbox import claim_due
+
+if TYPE_CHECKING:
+    from app.storage.store import Store
+    from app.usecases.deliver import Deliver
+
+_AT_ONCE = 4
+_LEASE = timedelta(seconds=30)
+"""How long a worker may take for one row. Channels give up on a call well before."""
+
+
+class OutboxWorker:
+    """The loop of one channel."""
+
+    def __init__(self, *, store: Store, deliver: Deliver, org: str, channel: str, tick: timedelta) -> None:
+        """Take what it works on."""
+        self._store = store
+        self._deliver = deliver
+        self._org = org
+        self._channel = channel
+        self._tick = tick.total_seconds()
+        self._nudged = asyncio.Event()
+
+    def nudge(self) -> None:
+        """There may be something to do. Call it on the loop."""
+        self._nudged.set()
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        while True:
+            self._nudged.clear()
+            while await self.round():
+                pass
+            try:
+                await asyncio.wait_for(self._nudged.wait(), self._tick)
+            except TimeoutError:
+                continue
+
+    async def round(self) -> int:
+        """Claim and carry out one handful; return how many there were."""
+        rows = await self._store.write(
+            lambda tx: claim_due(tx, channel=self._channel, most=_AT_ONCE, lease=_LEASE), org=self._org
+        )
+        await asyncio.gather(*(self._deliver(row) for row in rows))
+        return len(rows)

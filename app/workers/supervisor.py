@@ -1,0 +1,63 @@
+"""Keep the loops running: one task each, started again with a pause when one fails, stopped together.
+
+The only home of `asyncio.create_task`: everything that runs in the background is known here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import structlog
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Coroutine
+
+log = structlog.get_logger(__name__)
+
+_PAUSE = 1.0
+
+
+class Supervisor:
+    """Owns every background task of the process."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._loops: set[asyncio.Task[None]] = set()
+        self._errands: set[asyncio.Task[None]] = set()
+
+    def keep(self, name: str, loop: Callable[[], Awaitable[None]]) -> asyncio.Task[None]:
+        """Run `loop` for ever; if it fails, log it with its traceback and run it again."""
+        task = asyncio.create_task(self._keep(name, loop), name=name)
+        self._loops.add(task)
+        task.add_done_callback(self._loops.discard)
+        return task
+
+    def later(self, errand: Coroutine[object, object, None]) -> None:
+        """Run something small after the answer was sent."""
+        task = asyncio.create_task(self._once(errand))
+        self._errands.add(task)
+        task.add_done_callback(self._errands.discard)
+
+    async def stop(self) -> None:
+        """Cancel the loops, and give the errands a moment to finish."""
+        tasks = set(self._loops)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._errands:
+            await asyncio.wait(set(self._errands), timeout=2)
+
+    async def _keep(self, name: str, loop: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            try:
+                await loop()
+            except Exception:
+                log.exception("worker.failed", worker=name)
+            await asyncio.sleep(_PAUSE)
+
+    async def _once(self, errand: Coroutine[object, object, None]) -> None:
+        try:
+            await errand
+        except Exception:
+            log.exception("errand.failed")
