@@ -180,7 +180,7 @@ class Container:
         """Take a changed configuration file into use; a faulty one is reported and the old one stays."""
         if not await asyncio.to_thread(self.book.changed):  # it reads files
             return
-        faults = self.book.reload()
+        faults = await asyncio.to_thread(self.book.reload)
         for fault in faults:
             log.error("policy.refused", fault=str(fault))
         if not faults:

@@ -7,6 +7,7 @@ an execution. Both are SHA-256 over RFC 8785 canonical JSON.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -76,4 +77,5 @@ def attach_key(call: ToolCall, of_digest: str) -> str | None:
     """
     if call.session is None:
         return None
-    return digest({"agent": call.agent, "session": call.session, "call": of_digest})
+    named = f"{len(call.agent)}:{call.agent}{len(call.session)}:{call.session}{of_digest}"
+    return hashlib.sha256(named.encode()).hexdigest()

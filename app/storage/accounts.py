@@ -47,9 +47,9 @@ _OF_CHANNEL = Statement(
 
 def put_account(tx: Tx, channel: str, person: str, account: Account | None) -> None:
     """Remember what the platform said just now; None: it knows nobody, so the person has no account here."""
-    tx.run(_DROP, for_org=tx.org, of_channel=channel, of_person=person)
+    tx.write(_DROP, for_org=tx.org, of_channel=channel, of_person=person)
     if account is not None:
-        tx.run(
+        tx.write(
             _PUT,
             org=tx.org,
             channel=channel,

@@ -59,7 +59,7 @@ _REVOKE = Statement(
 
 def insert_key(tx: Tx, key: ApiKey) -> None:
     """Write a new key."""
-    tx.run(
+    tx.write(
         _INSERT,
         id=key.id,
         org=key.org,

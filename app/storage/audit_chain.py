@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import bindparam, insert, select, update
 
 from app.domain.audit import GENESIS, AuditEvent, Kind, Record, link
-from app.domain.canonical import canonical
+from app.domain.canonical import plain_canonical
 from app.storage.dialect import from_us, to_us
 from app.storage.tables import audit_events, audit_heads
 from app.storage.transaction import Pending, Row, Statement, Tx
@@ -64,9 +64,9 @@ def append_all(tx: Tx, pending: Sequence[Pending]) -> None:
         seq, prev = event.seq, event.hash
     tx.run_many(_INSERT, rows)
     if head:
-        tx.run(_MOVE_HEAD, for_org=tx.org, seq=seq, hash=prev)
+        tx.write(_MOVE_HEAD, for_org=tx.org, seq=seq, hash=prev)
     else:
-        tx.run(_NEW_HEAD, org=tx.org, seq=seq, hash=prev)
+        tx.write(_NEW_HEAD, org=tx.org, seq=seq, hash=prev)
 
 
 def list_events(tx: Tx, *, after: int, most: int) -> list[AuditEvent]:
@@ -95,7 +95,7 @@ def _to_row(event: AuditEvent) -> Row:
         "actor": event.record.actor,
         "request_id": event.request_id,
         "request_version": event.request_version,
-        "facts": canonical(dict(event.record.facts)).decode(),  # pyright: ignore[reportArgumentType] - JSON-able by contract
+        "facts": plain_canonical(dict(event.record.facts)).decode(),
         "prev_hash": event.prev_hash,
         "hash": event.hash,
     }

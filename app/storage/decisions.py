@@ -24,9 +24,9 @@ _DELETE = Statement(
 def put_decision(tx: Tx, request_id: str, decision: Decision, *, replaces: bool) -> None:
     """Write a decision. The trail keeps the one that it replaces."""
     if replaces:
-        tx.run(_DELETE, of_request=request_id, by_person=decision.person)
+        tx.write(_DELETE, of_request=request_id, by_person=decision.person)
     evidence = decision.evidence
-    tx.run(
+    tx.write(
         _INSERT,
         id=decision.id,
         org=tx.org,

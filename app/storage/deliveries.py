@@ -96,7 +96,7 @@ _REVISED = Statement(
 
 def insert_delivery(tx: Tx, delivery: Delivery) -> None:
     """Plan a card: the row exists before anything is sent."""
-    tx.run(
+    tx.write(
         _INSERT,
         id=delivery.id,
         org=tx.org,
@@ -136,12 +136,12 @@ def list_deliveries(tx: Tx, request_id: str) -> list[Delivery]:
 
 def mark_tried(tx: Tx, delivery: Delivery) -> None:
     """Remember when this revision was first sent: from then on the platform may have it."""
-    tx.run(_TRIED, delivery_id=delivery.id, at=to_us(tx.now()))
+    tx.write(_TRIED, delivery_id=delivery.id, at=to_us(tx.now()))
 
 
 def mark_untried(tx: Tx, delivery: Delivery) -> None:
     """Forget an attempt that surely left nothing on the platform."""
-    tx.run(_UNTRIED, delivery_id=delivery.id)
+    tx.write(_UNTRIED, delivery_id=delivery.id)
 
 
 def mark_live(tx: Tx, delivery: Delivery, message: MessageRef, *, repost_at: datetime, shown_version: int) -> bool:
@@ -165,7 +165,7 @@ def mark_live(tx: Tx, delivery: Delivery, message: MessageRef, *, repost_at: dat
 def mark_shown(tx: Tx, delivery: Delivery, *, shown_version: int, retired: bool) -> None:
     """Remember which version of the request the card shows, and whether its buttons are gone for good."""
     status = DeliveryStatus.RETIRED if retired else DeliveryStatus.LIVE
-    tx.run(
+    tx.write(
         _SHOWN,
         delivery_id=delivery.id,
         of_revision=delivery.revision,
@@ -176,7 +176,7 @@ def mark_shown(tx: Tx, delivery: Delivery, *, shown_version: int, retired: bool)
 
 def mark_undeliverable(tx: Tx, delivery: Delivery, why: str) -> None:
     """Give up on this copy."""
-    tx.run(_FAILED, delivery_id=delivery.id, error=why)
+    tx.write(_FAILED, delivery_id=delivery.id, error=why)
 
 
 def revise(tx: Tx, delivery: Delivery, *, handle: str) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
@@ -18,7 +19,8 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from sqlalchemy.engine.interfaces import Dialect as SaDialect
 
@@ -28,6 +30,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 CHANNEL = "assent"
 """The name under which PostgreSQL replicas tell each other what changed."""
+_CLOCK = "SELECT (extract(epoch from clock_timestamp()) * 1000000)::bigint"
 _PAYLOAD_LIMIT = 7_900  # bytes; PostgreSQL refuses a NOTIFY payload of 8,000
 
 
@@ -68,8 +71,12 @@ class Dialect(Protocol):
         """Open a connection for one thread of the store."""
         ...
 
-    def begin(self, connection: Any, *, write: bool) -> str | None:
-        """Begin; return what the fate of a commit can be asked by."""
+    def pipeline(self, connection: Any) -> AbstractContextManager[object]:
+        """Inside, statements are sent without waiting for each one's answer, where the driver can."""
+        ...
+
+    def begin(self, connection: Any, *, write: bool) -> Callable[[], str | None]:
+        """Begin; return how to learn, before COMMIT, what its fate can be asked by."""
         ...
 
     def scope(self, connection: Any, org: str) -> None:
@@ -78,6 +85,10 @@ class Dialect(Protocol):
 
     def now(self, connection: Any) -> datetime:
         """Return the instant that decides."""
+        ...
+
+    def select_now(self, connection: Any, text: str, bound: Mapping[str, object]) -> tuple[list[Any], datetime]:
+        """Run a select, and read the clock in the statement behind it."""
         ...
 
     def notify(self, connection: Any, changed: Iterable[tuple[str, str]]) -> None:
@@ -112,10 +123,15 @@ class Sqlite:
             connection.execute(f"PRAGMA {pragma}")
         return connection
 
-    def begin(self, connection: sqlite3.Connection, *, write: bool) -> str | None:
+    def pipeline(self, connection: sqlite3.Connection) -> AbstractContextManager[object]:
+        """Nothing: there is no way to wait for."""
+        del connection
+        return nullcontext()
+
+    def begin(self, connection: sqlite3.Connection, *, write: bool) -> Callable[[], str | None]:
         """Begin; a writer takes the lock at once, so that nothing it reads can go stale."""
         connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-        return None
+        return lambda: None
 
     def scope(self, connection: sqlite3.Connection, org: str) -> None:
         """Nothing: SQLite has no row security; every statement names its org."""
@@ -124,6 +140,12 @@ class Sqlite:
         """The process's clock: there is one process."""
         del connection
         return self._clock.now()
+
+    def select_now(
+        self, connection: sqlite3.Connection, text: str, bound: Mapping[str, object]
+    ) -> tuple[list[Any], datetime]:
+        """Run a select, and read the process's clock behind it."""
+        return connection.execute(text, bound).fetchall(), self._clock.now()
 
     def notify(self, connection: sqlite3.Connection, changed: Iterable[tuple[str, str]]) -> None:
         """Nothing: whoever waits is in this process."""
@@ -162,14 +184,17 @@ class Postgres:
             connection.execute(f"SET {setting}")
         return connection
 
-    def begin(self, connection: psycopg.Connection[Any], *, write: bool) -> str | None:
+    def pipeline(self, connection: psycopg.Connection[Any]) -> AbstractContextManager[object]:
+        """The protocol's pipeline mode: a round trip is paid only where a unit looks at a result."""
+        return connection.pipeline()
+
+    def begin(self, connection: psycopg.Connection[Any], *, write: bool) -> Callable[[], str | None]:
         """Begin; a writer gets its transaction's id, by which the fate of an unanswered COMMIT can be asked later."""
         connection.execute("BEGIN")
         if not write:
-            return None
-        row = connection.execute("SELECT pg_current_xact_id()::text").fetchone()
-        assert row is not None  # noqa: S101 - a SELECT without FROM has a row
-        return str(row[0])
+            return lambda: None
+        ticket = connection.execute("SELECT pg_current_xact_id()::text")
+        return lambda: str(_only(ticket))
 
     def scope(self, connection: psycopg.Connection[Any], org: str) -> None:
         """Show this transaction the rows of one org (``*``: of all), from here on."""
@@ -177,9 +202,15 @@ class Postgres:
 
     def now(self, connection: psycopg.Connection[Any]) -> datetime:
         """The database's wall clock at this very statement, not at the transaction's start."""
-        row = connection.execute("SELECT (extract(epoch from clock_timestamp()) * 1000000)::bigint").fetchone()
-        assert row is not None  # noqa: S101 - a SELECT without FROM has a row
-        return from_us(int(row[0]))
+        return from_us(_only(connection.execute(_CLOCK)))
+
+    def select_now(
+        self, connection: psycopg.Connection[Any], text: str, bound: Mapping[str, object]
+    ) -> tuple[list[Any], datetime]:
+        """Run a select, and read the database's clock in the next statement; in a pipeline both cost one round trip."""
+        found = connection.execute(text, bound)  # pyright: ignore[reportArgumentType, reportCallIssue] - our own SQL
+        clock = connection.execute(_CLOCK)
+        return found.fetchall(), from_us(_only(clock))
 
     def notify(self, connection: psycopg.Connection[Any], changed: Iterable[tuple[str, str]]) -> None:
         """Tell the other replicas, once for a whole group commit."""
@@ -213,6 +244,12 @@ class Postgres:
                 return CommitFate.ABORTED
             case _:
                 return CommitFate.UNKNOWN
+
+
+def _only(cursor: psycopg.Cursor[Any]) -> Any:
+    row = cursor.fetchone()
+    assert row is not None  # noqa: S101 - a SELECT without FROM has a row
+    return row[0]
 
 
 def payloads(changed: Iterable[tuple[str, str]]) -> list[str]:

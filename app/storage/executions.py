@@ -31,45 +31,49 @@ _END = Statement(
 )
 
 
-def save_grant(tx: Tx, request_id: str, before: Grant | None, after: Grant | None) -> bool:
-    """Issue, consume, lapse or revoke. False: the grant was no longer issued; decide anew."""
+def save_grant(tx: Tx, request_id: str, before: Grant | None, after: Grant | None) -> None:
+    """Issue, consume, lapse or revoke; guarded: only an issued grant moves."""
     if after is None or before == after:
-        return True
-    if before is None:
-        tx.run(
-            _ISSUE,
-            id=after.id,
-            org=tx.org,
-            request_id=request_id,
-            status=after.status.value,
-            not_after=to_us(after.not_after),
-        )
-        return True
-    return tx.run(_MOVE, grant_id=after.id, status=after.status.value) == 1
-
-
-def save_execution(tx: Tx, request: ConfirmationRequest, before: Execution | None, after: Execution | None) -> bool:
-    """Start an execution or record its outcome. False: it was already settled; decide anew."""
-    if after is None or before == after:
-        return True
-    if before is None:
-        tx.run(
-            _START,
-            id=after.id,
-            org=tx.org,
-            request_id=request.id,
-            grant_id=request.grant.id if request.grant else None,
-            claim_id=after.claim_id,
-            status=after.status.value,
-            started_at=to_us(after.started_at),
-            lease_until=to_us(after.lease_until),
-            ended_at=None,
-            result=None,
-            error=None,
-        )
-        return True
-    ended = to_us(after.settled_at) if after.settled_at else None
-    touched = tx.run(
-        _END, execution_id=after.id, status=after.status.value, ended_at=ended, result=after.result, error=after.error
+        return
+    if before is not None:
+        tx.guard(_MOVE, grant_id=after.id, status=after.status.value)
+        return
+    tx.write(
+        _ISSUE,
+        id=after.id,
+        org=tx.org,
+        request_id=request_id,
+        status=after.status.value,
+        not_after=to_us(after.not_after),
     )
-    return touched == 1
+
+
+def save_execution(tx: Tx, request: ConfirmationRequest, before: Execution | None, after: Execution | None) -> None:
+    """Start an execution or record its outcome; guarded: only one that is not settled moves."""
+    if after is None or before == after:
+        return
+    if before is not None:
+        ended = to_us(after.settled_at) if after.settled_at else None
+        tx.guard(
+            _END,
+            execution_id=after.id,
+            status=after.status.value,
+            ended_at=ended,
+            result=after.result,
+            error=after.error,
+        )
+        return
+    tx.write(
+        _START,
+        id=after.id,
+        org=tx.org,
+        request_id=request.id,
+        grant_id=request.grant.id if request.grant else None,
+        claim_id=after.claim_id,
+        status=after.status.value,
+        started_at=to_us(after.started_at),
+        lease_until=to_us(after.lease_until),
+        ended_at=None,
+        result=None,
+        error=None,
+    )

@@ -137,10 +137,13 @@ class Lane:
         ticket: str | None = None
         committing = False
         try:
-            ticket = self._dialect.begin(connection, write=self._write)
-            self._run_units(connection, jobs, batch)
-            if self._write:
-                self._dialect.notify(connection, batch.changed)
+            with self._dialect.pipeline(connection):
+                learn_ticket = self._dialect.begin(connection, write=self._write)
+                self._run_units(connection, jobs, batch)
+                if self._write:
+                    self._dialect.notify(connection, batch.changed)
+            batch.check_guards()
+            ticket = learn_ticket()
             committing = True
             connection.execute("COMMIT")
         except Exception as error:

@@ -42,7 +42,7 @@ def find_key(tx: Tx, agent: str, key: str) -> tuple[str, str] | None:
 
 def remember_key(tx: Tx, agent: str, key: str, *, call_digest: str, request_id: str) -> None:
     """Remember what a key stands for."""
-    tx.run(
+    tx.write(
         _PUT_KEY,
         org=tx.org,
         agent=agent,
@@ -58,5 +58,5 @@ def seen_before(tx: Tx, channel: str, event_key: str) -> bool:
     if tx.one(_GET_CLICK, for_org=tx.org, of_channel=channel, of_event=event_key):
         return True
     expires_at = to_us(tx.now() + CLICK_RETENTION)
-    tx.run(_PUT_CLICK, org=tx.org, channel=channel, event_key=event_key, expires_at=expires_at)
+    tx.write(_PUT_CLICK, org=tx.org, channel=channel, event_key=event_key, expires_at=expires_at)
     return False

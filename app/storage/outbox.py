@@ -96,7 +96,7 @@ def enqueue(tx: Tx, errand: Errand, delivery_id: str, channel: str, *, due_at: d
     if errand is Errand.REFRESH and tx.one(_QUEUED_REFRESH, of_delivery=delivery_id):
         return
     now = tx.now()
-    tx.run(
+    tx.write(
         _INSERT,
         id=tx.ids.new("out"),
         org=tx.org,
@@ -120,7 +120,7 @@ def claim_due(tx: Tx, *, channel: str, most: int, lease: timedelta) -> list[Outb
     now = tx.lock_now()
     rows = tx.all(_DUE, for_org=tx.org, of_channel=channel, at=to_us(now), most=most)
     for row in rows:
-        tx.run(_LEASE, row_id=row["id"], due_at=to_us(now + lease), attempts=row["attempts"] + 1)
+        tx.write(_LEASE, row_id=row["id"], due_at=to_us(now + lease), attempts=row["attempts"] + 1)
     return [_from_row(row, attempts=row["attempts"] + 1) for row in rows]
 
 
@@ -132,7 +132,7 @@ def settle(tx: Tx, row: OutboxRow, *, error: str | None = None) -> bool:
 
 def reschedule(tx: Tx, row: OutboxRow, *, due_at: datetime, error: str) -> None:
     """Try again later."""
-    tx.run(_RESCHEDULE, row_id=row.id, of_attempts=row.attempts, due_at=to_us(due_at), error=error)
+    tx.write(_RESCHEDULE, row_id=row.id, of_attempts=row.attempts, due_at=to_us(due_at), error=error)
 
 
 def list_channels(tx: Tx) -> set[tuple[str, str]]:

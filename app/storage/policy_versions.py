@@ -18,7 +18,7 @@ def remember_policy(tx: Tx, version: str, text: str) -> bool:
     """Keep a version's text. False: it was known."""
     if tx.one(_GET, for_org=tx.org, of_version=version):
         return False
-    tx.run(_PUT, org=tx.org, version=version, text=text, loaded_at=to_us(tx.now()))
+    tx.write(_PUT, org=tx.org, version=version, text=text, loaded_at=to_us(tx.now()))
     return True
 
 

@@ -150,7 +150,7 @@ END_OF_TIME = 2**62
 
 def insert_request(tx: Tx, request: ConfirmationRequest, *, attach_key: str | None) -> None:
     """Write a new request."""
-    tx.run(
+    tx.write(
         _INSERT,
         id=request.id,
         org=request.call.org,
@@ -201,11 +201,10 @@ def lock_request(tx: Tx, request_id: str) -> tuple[ConfirmationRequest, datetime
 
     (A deadline compared in the statement that waits for the lock lets an approval through after the deadline.)
     """
-    if tx.locks_rows and tx.one(_LOCK, request_id=request_id, for_org=tx.org) is None:
-        return None
-    now = tx.lock_now()
-    request = find_request(tx, request_id)
-    return (request, now) if request else None
+    if tx.locks_rows:
+        tx.write(_LOCK, request_id=request_id, for_org=tx.org)
+    rows, now = tx.all_now(_GET, request_id=request_id, for_org=tx.org)
+    return (_from_rows(rows), now) if rows else None
 
 
 def find_attached(tx: Tx, attach_key: str) -> str | None:
@@ -214,10 +213,10 @@ def find_attached(tx: Tx, attach_key: str) -> str | None:
     return row["id"] if row else None
 
 
-def save_request(tx: Tx, before: ConfirmationRequest, after: ConfirmationRequest, *, attach_key: str | None) -> bool:
-    """Write the next version if the row is still at the last one. False: somebody was faster; decide anew."""
+def save_request(tx: Tx, before: ConfirmationRequest, after: ConfirmationRequest, *, attach_key: str | None) -> None:
+    """Write the next version, if the row is still at the last one; else the unit runs again and decides anew."""
     settlement = after.settlement
-    touched = tx.run(
+    tx.guard(
         _SAVE,
         request_id=after.id,
         old_version=before.version,
@@ -230,7 +229,6 @@ def save_request(tx: Tx, before: ConfirmationRequest, after: ConfirmationRequest
         settled_via=settlement.via if settlement else None,
         attach_key=attach_key if after.attachable else None,
     )
-    return touched == 1
 
 
 def list_requests(

@@ -44,7 +44,8 @@ class Statement:
         known = self._compiled.get(dialect.name)
         if known is None:
             compiled = self._construct.compile(dialect=dialect.sa)
-            constants = {name: value for name, value in dict(compiled.params or {}).items() if value is not None}
+            own = {name for name, bind in getattr(compiled, "binds", {}).items() if not bind.required}  # None counts
+            constants = {name: value for name, value in dict(compiled.params or {}).items() if name in own}
             known = self._compiled[dialect.name] = (str(compiled), constants)
         text, constants = known
         return text, {**constants, **parameters} if constants else parameters
@@ -72,6 +73,12 @@ class Batch:
     records: dict[str, list[Pending]] = field(default_factory=dict[str, list[Pending]])
     changed: dict[tuple[str, str], None] = field(default_factory=dict[tuple[str, str], None])
     outbox_filled: bool = False
+    guards: list[Any] = field(default_factory=list[Any])
+
+    def check_guards(self) -> None:
+        """Raise LostGuardError unless every guarded write touched its one row."""
+        if any(cursor.rowcount != 1 for cursor in self.guards):
+            raise LostGuardError
 
 
 class Tx:
@@ -98,10 +105,28 @@ class Tx:
         cursor = self._connection.execute(*statement.bound(self._dialect, parameters))
         return statement.rows(cursor.fetchall())
 
+    def all_now(self, statement: Statement, **parameters: object) -> tuple[list[Row], datetime]:
+        """Run a select, and read the clock anew in the same breath: behind any lock that was taken before."""
+        text, bound = statement.bound(self._dialect, parameters)
+        found, self._now = self._dialect.select_now(self._connection, text, bound)
+        return statement.rows(found), self._now
+
     def one(self, statement: Statement, **parameters: object) -> Row | None:
         """Run a select and return its only row, or None."""
         found = self.all(statement, **parameters)
         return found[0] if found else None
+
+    def write(self, statement: Statement, **parameters: object) -> None:
+        """Run a write whose effect nobody looks at."""
+        self._connection.execute(*statement.bound(self._dialect, parameters))
+
+    def guard(self, statement: Statement, **parameters: object) -> None:
+        """Run a write that must touch exactly one row, or the unit was decided on something that is no longer so.
+
+        Checked at the latest before the commit; LostGuardError then rolls back, and the unit is run again.
+        """
+        cursor = self._connection.execute(*statement.bound(self._dialect, parameters))
+        self._batch.guards.append(cursor)
 
     def run(self, statement: Statement, **parameters: object) -> int:
         """Run a write and return how many rows it touched."""
@@ -110,9 +135,7 @@ class Tx:
 
     def run_many(self, statement: Statement, rows: Sequence[Mapping[str, object]]) -> None:
         """Run a write once a row."""
-        cursor = self._connection.cursor()
-        cursor.executemany(statement.bound(self._dialect, {})[0], rows)
-        cursor.close()
+        self._connection.cursor().executemany(statement.bound(self._dialect, {})[0], rows)
 
     def lock_now(self) -> datetime:
         """Read the clock anew: call it after a lock was taken. Later `now()` calls of this unit agree with it."""

@@ -13,7 +13,6 @@ from app.storage.deliveries import Delivery, insert_delivery, list_deliveries
 from app.storage.executions import save_execution, save_grant
 from app.storage.outbox import Errand, enqueue
 from app.storage.requests import insert_request, save_request
-from app.storage.transaction import LostGuardError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,7 +39,7 @@ def open_request(tx: Tx, step: Step, *, targets: Mapping[str, str]) -> None:
 def carry_out(tx: Tx, before: ConfirmationRequest, step: Step) -> ConfirmationRequest:
     """Write what a step changed and return the request as it now stands.
 
-    Raises LostGuardError if the row is not the one the step was decided on: the store runs the unit again.
+    The writes are guarded: if a row is not the one the step was decided on, the store runs the unit again.
     """
     after = step.request
     if after.version == before.version:
@@ -48,13 +47,9 @@ def carry_out(tx: Tx, before: ConfirmationRequest, step: Step) -> ConfirmationRe
     for effect in step.effects:
         if isinstance(effect, IssueGrant):
             after = issue(after, grant_id=tx.ids.new("gra"), not_after=effect.not_after)
-    saved = (
-        save_request(tx, before, after, attach_key=attach_key(after.call, after.call_digest))
-        and save_grant(tx, after.id, before.grant, after.grant)
-        and save_execution(tx, after, before.execution, after.execution)
-    )
-    if not saved:
-        raise LostGuardError
+    save_request(tx, before, after, attach_key=attach_key(after.call, after.call_digest))
+    save_grant(tx, after.id, before.grant, after.grant)
+    save_execution(tx, after, before.execution, after.execution)
     _save_decisions(tx, before, after)
     _record(tx, step)
     for effect in step.effects:

@@ -37,8 +37,13 @@ class Quota:
 
     def stale(self, org: str, agent: str) -> bool:
         """Say whether the rows should be counted again."""
+        now = self._clock.now()
         known = self._counts.get((org, agent))
-        return known is None or self._clock.now() - known.counted_at > _FRESH_FOR
+        if known is not None and now - known.counted_at <= _FRESH_FOR:
+            return False
+        if known is not None:
+            known.counted_at = now  # one caller counts; the others go by the old number meanwhile
+        return True
 
     def counted(self, org: str, agent: str, pending: int) -> None:
         """Take a fresh count."""

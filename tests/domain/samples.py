@@ -48,9 +48,7 @@ def a_request(
         id=request_id,
         call=asked,
         call_digest=call_digest(asked),
-        digest=binding_digest(
-            asked, request_id=request_id, nonce="n_1", policy_version="p1", expires_at=expires_at
-        ),
+        digest=binding_digest(asked, request_id=request_id, nonce="n_1", policy_version="p1", expires_at=expires_at),
         nonce="n_1",
         code="K7QM-3XWA",
         title="Pay Acme Ltd 80000 CNY",
@@ -105,9 +103,7 @@ def vote(
 
 def settled(status: Status, *, at: datetime = START, by: str = "system") -> ConfirmationRequest:
     """Return a request that ended so."""
-    return a_request(
-        status=status, version=2, settlement=Settlement(at=at, by=by, reason=None, via=None)
-    )
+    return a_request(status=status, version=2, settlement=Settlement(at=at, by=by, reason=None, via=None))
 
 
 def approved(*, at: datetime = START, grant: GrantStatus = GrantStatus.ISSUED) -> ConfirmationRequest:
@@ -121,9 +117,7 @@ def approved(*, at: datetime = START, grant: GrantStatus = GrantStatus.ISSUED) -
 def claimed(status: ExecutionStatus = ExecutionStatus.STARTED, *, at: datetime = START) -> ConfirmationRequest:
     """Return a request whose grant is spent."""
     request = approved(at=at, grant=GrantStatus.CONSUMED)
-    execution = Execution(
-        id="exe_1", claim_id="c-1", status=status, started_at=at, lease_until=at + request.lease
-    )
+    execution = Execution(id="exe_1", claim_id="c-1", status=status, started_at=at, lease_until=at + request.lease)
     if status is not ExecutionStatus.STARTED:
         execution = replace(execution, settled_at=at)
     return replace(request, execution=execution)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.canonical import MAX_INT, canonical, check_value, digest, parse_json
+from app.domain.canonical import MAX_INT, canonical, check_value, digest, parse_json, plain_canonical
 from app.domain.errors import BadJsonError
 from tests.requirements import requirement
 
@@ -163,3 +163,16 @@ def test_the_canonical_form_is_that_of_rfc_8785() -> None:
         ).encode()
     )
     assert digest({}) == "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
+
+
+_plain_text = st.text(st.characters(exclude_categories=["Cs"]))
+_plain_name = st.text(st.characters(codec="ascii"))
+_plain_value = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53 - 1), 2**53 - 1) | _plain_text,
+    lambda inner: st.lists(inner) | st.dictionaries(_plain_name, inner),
+)
+
+
+@given(st.dictionaries(_plain_name, _plain_value))
+def test_the_fast_form_of_our_own_values_is_the_canonical_one(value: dict[str, object]) -> None:
+    assert plain_canonical(value) == canonical(value)

@@ -309,9 +309,7 @@ def test_outcomes(before: ExecutionStatus, said: ExecutionStatus, kind: Kind | N
 
 def test_the_same_outcome_again_is_a_repetition_and_another_result_a_conflict() -> None:
     def say(request: ConfirmationRequest, result: str) -> Step:
-        return report(
-            request, claim_id="c-1", status=SUCCEEDED, result=result, error=None, by="agent:payer", now=START
-        )
+        return report(request, claim_id="c-1", status=SUCCEEDED, result=result, error=None, by="agent:payer", now=START)
 
     once = say(claimed(), "1").request
     assert say(once, "1").refusal is Refusal.REPEATED

@@ -1,0 +1,159 @@
+"""What no order of events can do: any story over a request keeps the promises at each of its steps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.domain.decision import Verdict
+from app.domain.effect import IssueGrant
+from app.domain.lifecycle import (
+    DeadlinePassed,
+    NobodyReachable,
+    Step,
+    Withdrawn,
+    advance,
+    claim,
+    issue,
+    lapse,
+    lose,
+    report,
+)
+from app.domain.quorum import Stage
+from app.domain.request import ExecutionStatus, GrantStatus, Status
+from tests.domain.samples import FINANCE, OWNER, REQUESTER, START, a_request, vote
+from tests.requirements import requirement
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from app.domain.request import ConfirmationRequest
+
+PEOPLE = [*sorted(FINANCE), OWNER, REQUESTER, "stranger@acme.example"]
+MEMBERS = (FINANCE | {OWNER, REQUESTER},)
+MOVES = st.one_of(
+    st.tuples(st.just("vote"), st.sampled_from(PEOPLE), st.sampled_from([*Verdict])),
+    st.tuples(st.sampled_from(["cancel", "deadline", "nobody", "lapse", "lose"])),
+    st.tuples(st.just("claim"), st.sampled_from(["c-1", "c-2"])),
+    st.tuples(st.just("report"), st.sampled_from(["c-1", "c-2"]), st.sampled_from([*ExecutionStatus])),
+)
+# Times mostly near the deadline (1,800 s), and not always forward: clocks jump.
+SECONDS = st.one_of(st.integers(0, 1_799), st.sampled_from([0, 1_799, 1_800, 1_801]), st.integers(1_800, 5_000))
+STORIES = st.lists(st.tuples(MOVES, SECONDS), max_size=25)
+
+
+def move(request: ConfirmationRequest, what: tuple[object, ...], now: datetime) -> Step:
+    match what:
+        case ("vote", str(person), Verdict() as verdict):
+            return advance(request, vote(request, person, verdict, members=MEMBERS, at=now), now=now)
+        case ("cancel",):
+            return advance(request, Withdrawn(by="agent:payer", reason=None), now=now)
+        case ("deadline",):
+            return advance(request, DeadlinePassed(), now=now)
+        case ("nobody",):
+            return advance(request, NobodyReachable(why="gone"), now=now)
+        case ("lapse",):
+            return lapse(request, now=now)
+        case ("lose",):
+            return lose(request, now=now)
+        case ("claim", str(claim_id)):
+            return claim(request, execution_id=f"exe_{claim_id}", claim_id=claim_id, agent="payer", now=now)
+        case ("report", str(claim_id), ExecutionStatus() as status):
+            return report(request, claim_id=claim_id, status=status, result=None, error=None, by="a", now=now)
+        case _:
+            raise AssertionError(what)
+
+
+def told(need: int, story: list[tuple[tuple[object, ...], int]]) -> list[tuple[ConfirmationRequest, Step]]:
+    """Play a story and return (before, step) for each move, the grant of an approval issued as the use case does."""
+    request = a_request(stages=(Stage(of=("finance",), need=need),))
+    steps: list[tuple[ConfirmationRequest, Step]] = []
+    for what, seconds in story:
+        step = move(request, what, START + timedelta(seconds=seconds))
+        for effect in step.effects:
+            if isinstance(effect, IssueGrant):
+                step = replace(step, request=issue(step.request, grant_id="gra_1", not_after=effect.not_after))
+        steps.append((request, step))
+        request = step.request
+    return steps
+
+
+@given(st.integers(1, 3), STORIES)
+def test_a_settled_request_keeps_its_status_and_its_settlement(
+    need: int, story: list[tuple[tuple[object, ...], int]]
+) -> None:
+    for before, step in told(need, story):
+        if before.status.final:
+            after = step.request
+            assert (after.status, after.settlement, after.decisions) == (
+                before.status,
+                before.settlement,
+                before.decisions,
+            )
+
+
+@given(st.integers(1, 3), STORIES)
+def test_each_change_is_one_version_with_one_record_and_no_change_has_neither(
+    need: int, story: list[tuple[tuple[object, ...], int]]
+) -> None:
+    for before, step in told(need, story):
+        changed = step.request != before
+        assert step.request.version == before.version + changed
+        assert (step.record is not None) == changed
+        assert not (step.effects and not changed)
+
+
+@requirement("S-09", "S-11", "S-23")
+@given(st.integers(1, 3), STORIES)
+def test_approved_means_enough_distinct_entitled_people_before_the_deadline(
+    need: int, story: list[tuple[tuple[object, ...], int]]
+) -> None:
+    for before, step in told(need, story):
+        after = step.request
+        if before.status is Status.PENDING and after.status is Status.APPROVED:
+            yes = {d.person for d in after.decisions if d.verdict is Verdict.APPROVE}
+            assert yes <= FINANCE
+            assert len(yes) == len(after.decisions) == need
+            assert after.settlement is not None
+            assert after.settlement.at < after.expires_at
+
+
+@requirement("S-24")
+@given(st.integers(1, 3), STORIES)
+def test_a_denial_that_counts_ends_it_and_is_always_the_last_word(
+    need: int, story: list[tuple[tuple[object, ...], int]]
+) -> None:
+    for _, step in told(need, story):
+        said_no = any(d.verdict is Verdict.DENY for d in step.request.decisions)
+        assert said_no == (step.request.status is Status.DENIED)
+
+
+@requirement("S-01", "S-03")
+@given(st.integers(1, 3), STORIES)
+def test_nothing_executes_without_a_spent_grant_and_a_grant_is_spent_once(
+    need: int, story: list[tuple[tuple[object, ...], int]]
+) -> None:
+    started: set[str] = set()
+    for before, step in told(need, story):
+        after = step.request
+        if after.grant is not None:
+            assert after.status is Status.APPROVED
+        if after.execution is not None:
+            assert after.grant is not None
+            assert after.grant.status is GrantStatus.CONSUMED
+            started.add(after.execution.id)
+        if before.execution is not None:
+            assert after.execution is not None
+            assert after.execution.claim_id == before.execution.claim_id
+    assert len(started) <= 1
+
+
+@given(st.integers(1, 3), STORIES)
+def test_a_known_outcome_never_changes(need: int, story: list[tuple[tuple[object, ...], int]]) -> None:
+    for before, step in told(need, story):
+        if before.execution and before.execution.status in {ExecutionStatus.SUCCEEDED, ExecutionStatus.FAILED}:
+            assert step.request.execution == before.execution
