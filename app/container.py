@@ -198,6 +198,7 @@ class Container:
         worker = OutboxWorker(store=self.store, deliver=self.deliver, org=org, channel=name, tick=self.settings.tick)
 
         async def carry() -> None:
+            await channel.warm_up()
             await self._confirm(org, channel)
             await worker.run()
 

@@ -276,7 +276,7 @@ class Channel(Protocol):
         """
         ...
 
-    async def refresh(self, ref: MessageRef, card: Card) -> None:
+    async def refresh(self, ref: MessageRef, card: Card, /) -> None:
         """Make the message show `card`. Raises EditClosedError besides the errors of `post`."""
         ...
 
@@ -296,7 +296,7 @@ class Channel(Protocol):
         """Render what the platform wants to hear within its three seconds. Pure."""
         ...
 
-    async def ask_reason(self, click: Click, card: Card) -> None:
+    async def ask_reason(self, click: Click, card: Card, /) -> None:
         """Open the platform's form for the reason of a denial (only for clicks with `wants_reason`)."""
         ...
 
@@ -306,6 +306,10 @@ class Channel(Protocol):
 
     async def examine(self) -> list[Finding]:
         """Check what can be checked from here (credentials, scopes, membership), for `assent doctor`."""
+        ...
+
+    async def warm_up(self) -> None:
+        """Load ahead what is slow to load, so that the first card need not wait for it."""
         ...
 
     async def close(self) -> None:

@@ -22,11 +22,11 @@ def build(name: str, settings: BaseModel) -> Channel:
     """Build a channel. Importing its module here keeps platforms that nobody configured out of the process."""
     match settings:
         case FeishuSettings():
-            from channels.feishu import channel as feishu  # noqa: PLC0415
+            from channels.feishu import channel as feishu
 
             return feishu.build(name, settings)
         case SlackSettings():
-            from channels.slack import channel as slack  # noqa: PLC0415
+            from channels.slack import channel as slack
 
             return slack.build(name, settings)
         case _:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from app.ports import Clock
 
 _FRESH_FOR = timedelta(seconds=1)
+_NEW_FOR = timedelta(milliseconds=50)
 
 
 @dataclass(slots=True)
@@ -39,10 +40,13 @@ class Quota:
         """Say whether the rows should be counted again."""
         now = self._clock.now()
         known = self._counts.get((org, agent))
-        if known is not None and now - known.counted_at <= _FRESH_FOR:
-            return False
         if known is not None:
-            known.counted_at = now  # one caller counts; the others go by the old number meanwhile
+            # What was settled meanwhile is not known here: nobody is refused on a number that is not new.
+            fresh_for = _FRESH_FOR if known.pending < self._most else _NEW_FOR
+            if now - known.counted_at <= fresh_for:
+                return False
+            if known.pending < self._most:
+                known.counted_at = now  # one caller counts; the others go by the old number meanwhile
         return True
 
     def counted(self, org: str, agent: str, pending: int) -> None:

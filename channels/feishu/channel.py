@@ -1,0 +1,214 @@
+"""Feishu as a `Channel`: cards into one chat, clicks back by webhook or long connection."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import timedelta
+from typing import TYPE_CHECKING, Literal, assert_never
+
+from app.domain.card import Language
+from app.ports import (
+    Account,
+    AccountStatus,
+    CallbackRejectedError,
+    ChannelRefusedError,
+    ClickResult,
+    HttpAnswer,
+    MessageRef,
+)
+from channels.feishu.callback import Audience, Secrets, read_webhook
+from channels.feishu.card import TEXT_BUDGET, render_card, render_content
+from channels.feishu.client import FeishuClient
+from channels.feishu.examine import examine_app
+from channels.feishu.failures import NotPermittedError
+from channels.feishu.listener import Listener
+from channels.feishu.settings import is_loopback
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from datetime import datetime
+
+    from app.domain.card import Card
+    from app.ports import Click, ClickOutcome, Finding, Inbound, InboundCall, Post
+    from channels.feishu.client import Contact
+    from channels.feishu.settings import FeishuSettings
+
+DEDUPLICATES_FOR = timedelta(minutes=55)
+"""The platform swallows a second message with one uuid for an hour; five minutes are left for clocks and queues."""
+
+EDITS_FOR = timedelta(days=14)
+
+
+class FeishuChannel:
+    """One app of one tenant, posting to one chat."""
+
+    def __init__(
+        self,
+        name: str,
+        settings: FeishuSettings,
+        client: FeishuClient,
+        *,
+        jitter: Callable[[], float] | None = None,
+    ) -> None:
+        """Put the parts together; nothing is called yet. `jitter` (0 to 1, by default random) spreads reconnects."""
+        self._name = name
+        self._settings = settings
+        self._client = client
+        self._jitter = jitter or secrets.SystemRandom().random
+        self._audience = Audience(app_id=settings.app_id, tenant_key=settings.tenant_key)
+
+    @property
+    def name(self) -> str:
+        """The channel's name in assent.yaml."""
+        return self._name
+
+    @property
+    def kind(self) -> str:
+        """The platform."""
+        return "feishu"
+
+    @property
+    def language(self) -> Language:
+        """What its people read."""
+        return Language(self._settings.language)
+
+    @property
+    def chat_id(self) -> str:
+        """The chat its cards go to."""
+        return self._settings.chat
+
+    @property
+    def app_id(self) -> str:
+        """Our app's id."""
+        return self._settings.app_id
+
+    @property
+    def text_budget(self) -> int:
+        """How many characters one card carries whole."""
+        return TEXT_BUDGET
+
+    @property
+    def deduplicates_for(self) -> timedelta:
+        """How long one key posts at most one card."""
+        return DEDUPLICATES_FOR
+
+    @property
+    def edits_for(self) -> timedelta:
+        """How long a card can be edited and clicked."""
+        return EDITS_FOR
+
+    async def post(self, post: Post) -> MessageRef:
+        """Put a card into a chat; the key is the platform's ``uuid``."""
+        sent = await self._client.send_card(post.chat_id, render_content(post.card), post.key)
+        return MessageRef(
+            app_id=self._settings.app_id,
+            tenant=sent.tenant_key,
+            chat_id=sent.chat_id,
+            message_id=sent.message_id,
+        )
+
+    async def find(self, chat_id: str, key: str, *, since: datetime) -> MessageRef | None:  # noqa: ARG002 # the port's shape
+        """Return None: the platform cannot be asked by uuid; within `deduplicates_for`, posting again is how to ask."""
+        return None
+
+    async def refresh(self, ref: MessageRef, card: Card) -> None:
+        """Make the message show `card`."""
+        await self._client.replace_card(ref.message_id, render_content(card))
+
+    async def look_up(self, *, email: str, account_id: str) -> Account | None:
+        """Say which account a person has here and whether they can sign in.
+
+        The API of one person needs a wider scope than that of e-mails. Where it is missing, the e-mail serves, provided
+        that it leads to the very same id.
+        """
+        if not account_id:
+            contact = await self._client.find_contact_by_email(email)
+            return self._account(contact)
+        try:
+            return self._account(await self._client.find_contact(account_id))
+        except NotPermittedError:
+            contact = await self._client.find_contact_by_email(email) if email else None
+            if contact is None or contact.open_id != account_id:
+                raise
+            return self._account(contact)
+
+    def _account(self, contact: Contact | None) -> Account | None:
+        if contact is None:
+            return None
+        status = AccountStatus.ACTIVE if contact.active else AccountStatus.DEACTIVATED
+        # The address book lists our own tenant only, but does not say its key.
+        return Account(tenant=self._settings.tenant_key or "", account_id=contact.open_id, status=status)
+
+    def read(self, call: InboundCall, *, now: datetime) -> Inbound:
+        """Verify a webhook call and say what it asks."""
+        keys = Secrets(
+            encrypt_key=self._settings.encrypt_key.get_secret_value(),
+            verification_token=self._settings.verification_token.get_secret_value(),
+        )
+        return read_webhook(call, now=now, secrets=keys, audience=self._audience)
+
+    def answer(self, click: Click, outcome: ClickOutcome) -> HttpAnswer:  # noqa: ARG002 # the port's shape
+        """Answer with a toast, and with the card as it is now. Never an error: that would leave the card clickable."""
+        body: dict[str, object] = {"toast": {"type": _toast(outcome.result), "content": outcome.sentence}}
+        if outcome.card is not None:
+            body["card"] = {"type": "raw", "data": render_card(outcome.card)}
+        return HttpAnswer(body=body)
+
+    async def ask_reason(self, click: Click, card: Card) -> None:  # noqa: ARG002 # the port's shape
+        """Refuse: the reason is on the card itself, in the form that Deny submits."""
+        raise ChannelRefusedError("Feishu asks the reason on the card")
+
+    async def tell(self, click: Click, outcome: ClickOutcome) -> None:
+        """Do nothing: the toast of `answer` has said it."""
+
+    async def examine(self) -> list[Finding]:
+        """Check credentials, membership and scopes."""
+        return await examine_app(self._client, self._settings)
+
+    async def warm_up(self) -> None:
+        """Load the SDK ahead of the first card."""
+        await self._client.warm_up()
+
+    async def close(self) -> None:
+        """Let go of the threads."""
+        await self._client.close()
+
+
+class ListeningFeishuChannel(FeishuChannel):
+    """The same over a long connection that we open: no public address is needed."""
+
+    def read(self, call: InboundCall, *, now: datetime) -> Inbound:
+        """Refuse: this app's calls come on the connection."""
+        del call, now
+        raise CallbackRejectedError("this channel receives by long connection only")
+
+    async def listen(self, receive: Callable[[Inbound], Awaitable[HttpAnswer]]) -> None:
+        """Receive clicks by long connection until cancelled."""
+        listener = Listener(
+            name=self._name,
+            client=self._client,
+            audience=self._audience,
+            encrypted_only=not is_loopback(self._settings.domain),
+            jitter=self._jitter,
+        )
+        await listener.run(receive)
+
+
+def build(name: str, options: FeishuSettings) -> FeishuChannel:
+    """Return the channel that assent.yaml describes: a listening one where it says ``receive: websocket``."""
+    channel = ListeningFeishuChannel if options.receive == "websocket" else FeishuChannel
+    return channel(name, options, FeishuClient(options))
+
+
+def _toast(result: ClickResult) -> Literal["success", "info", "error", "warning"]:
+    match result:
+        case ClickResult.RECORDED:
+            return "success"
+        case ClickResult.ALREADY:
+            return "info"
+        case ClickResult.REFUSED:
+            return "error"
+        case ClickResult.RETRY:
+            return "warning"
+        case _:
+            assert_never(result)

@@ -1,0 +1,331 @@
+"""The platform's API through its own SDK: the only importer of lark-oapi.
+
+What the SDK does, and what is done about it here (all measured on 1.7.5):
+
+* Importing it costs seconds and about 170 MiB, and touches the event loop: it is imported at the first call, in a
+  thread of this client, and the loop that the import creates is closed.
+* Its ``async`` methods fetch the token synchronously inside the loop: only the synchronous methods are used, in a small
+  thread pool of each client's own.
+* Its token cache is global, keyed by app id alone, and never forgets a token that the platform has revoked; its token
+  request is one shared object that two clients overwrite under one another's feet. So the token is fetched and kept
+  here, a client each, and handed to every call (``enable_set_token``). A dead one is fetched anew once.
+* It raises its HTTP client's exceptions and returns codes: `failures` turns both into the errors of `app.ports`.
+"""
+
+# The SDK has no type marker and no stubs; what is taken from it is Any from `_Sdk` on.
+# pyright: reportMissingTypeStubs=false
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from app.ports import ChannelUnavailableError
+from channels.feishu.failures import DEAD_TOKEN, UNKNOWN_PERSON, classify, translate
+from channels.feishu.settings import is_loopback
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from channels.feishu.settings import FeishuSettings
+
+CALL_SECONDS = 5.0
+"""How long the platform may be silent within one HTTP call."""
+
+WHOLE_SECONDS = 20.0
+"""How long one operation may take in all: a token fetch, a call, and both once more, or a trickling answer."""
+
+_THREADS = 4
+_RENEW_BEFORE = 600.0  # half an hour before its end the platform already hands out the next token
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentMessage:
+    """Where a message went."""
+
+    tenant_key: str
+    chat_id: str
+    message_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contact:
+    """A person as the address book has them."""
+
+    open_id: str
+    active: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """Where the long connection is to be opened, and how the platform wants it kept."""
+
+    url: str  # holds a ticket: a secret
+    ping_seconds: float
+    retry_seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sdk:
+    """The parts of the SDK in use. It carries no type marker, so its types end here."""
+
+    lark: Any
+    im: Any
+    contact: Any
+    transport: Any
+    frame: Any
+    malformed: type[Exception]
+    client: Any
+
+    def run(self, call: Callable[[], Any], *, writes: bool) -> Any:
+        """Run one call; whatever it raises becomes one of our errors."""
+        return translate(call, http=self.transport.requests.exceptions, malformed=self.malformed, writes=writes)
+
+
+class FeishuClient:
+    """One app's access to the API. Every method may raise ChannelUnavailableError or ChannelRefusedError."""
+
+    def __init__(self, settings: FeishuSettings, *, call_seconds: float = CALL_SECONDS) -> None:
+        """Prepare; nothing is imported or called yet."""
+        self._settings = settings
+        self._call_seconds = call_seconds
+        self._pool = ThreadPoolExecutor(max_workers=_THREADS, thread_name_prefix="feishu")
+        self._lock = threading.Lock()
+        self._sdk: _Sdk | None = None
+        self._token = ""
+        self._token_ends = 0.0
+
+    async def warm_up(self) -> None:
+        """Import the SDK now, so that the first card need not wait for it."""
+        await self._in_thread(self._load)
+
+    async def send_card(self, chat_id: str, content: str, uuid: str) -> SentMessage:
+        """Post a card; a second call with one uuid within an hour posts nothing new."""
+
+        def call(sdk: _Sdk, option: Any) -> Any:
+            body = sdk.im.CreateMessageRequestBody.builder().receive_id(chat_id).msg_type("interactive")
+            body = body.content(content).uuid(uuid).build()
+            request = sdk.im.CreateMessageRequest.builder().receive_id_type("chat_id").request_body(body).build()
+            return sdk.client.im.v1.message.create(request, option)
+
+        answer = await self._call(call, writes=True)
+        message = answer.data
+        if message is None or not message.message_id:
+            raise ChannelUnavailableError("Feishu's answer names no message", ambiguous=True)
+        sender = message.sender
+        tenant_key = (sender.tenant_key if sender is not None else None) or ""
+        return SentMessage(tenant_key=tenant_key, chat_id=message.chat_id or chat_id, message_id=message.message_id)
+
+    async def replace_card(self, message_id: str, content: str) -> None:
+        """Make a message show another card. Raises EditClosedError when it no longer can."""
+
+        def call(sdk: _Sdk, option: Any) -> Any:
+            body = sdk.im.PatchMessageRequestBody.builder().content(content).build()
+            request = sdk.im.PatchMessageRequest.builder().message_id(message_id).request_body(body).build()
+            return sdk.client.im.v1.message.patch(request, option)
+
+        await self._call(call, writes=True)
+
+    async def find_contact_by_email(self, email: str) -> Contact | None:
+        """Find a person by login e-mail, also one who has left. None: unknown, or not visible to the app."""
+
+        def call(sdk: _Sdk, option: Any) -> Any:
+            body = sdk.contact.BatchGetIdUserRequestBody.builder().emails([email]).include_resigned(True).build()
+            request = sdk.contact.BatchGetIdUserRequest.builder().user_id_type("open_id").request_body(body).build()
+            return sdk.client.contact.v3.user.batch_get_id(request, option)
+
+        answer = await self._call(call)
+        people: list[Any] = (answer.data.user_list if answer.data is not None else None) or []
+        for person in people:
+            if person.user_id:
+                return Contact(open_id=person.user_id, active=_is_active(person.status))
+        return None
+
+    async def find_contact(self, open_id: str) -> Contact | None:
+        """Find a person by open_id. None: the platform knows nobody by it."""
+
+        def call(sdk: _Sdk, option: Any) -> Any:
+            request = sdk.contact.GetUserRequest.builder().user_id(open_id).user_id_type("open_id").build()
+            return sdk.client.contact.v3.user.get(request, option)
+
+        answer = await self._call(call, tolerates=UNKNOWN_PERSON)
+        if answer is None or answer.data is None or answer.data.user is None:
+            return None
+        return Contact(open_id=open_id, active=_is_active(answer.data.user.status))
+
+    async def is_in_chat(self, chat_id: str) -> bool:
+        """Say whether our bot is a member of a chat."""
+
+        def call(sdk: _Sdk, option: Any) -> Any:
+            request = sdk.im.IsInChatChatMembersRequest.builder().chat_id(chat_id).build()
+            return sdk.client.im.v1.chat_members.is_in_chat(request, option)
+
+        answer = await self._call(call)
+        return answer.data is not None and answer.data.is_in_chat is True
+
+    async def check_credentials(self) -> None:
+        """Fetch a token, whatever is kept. Raises ChannelRefusedError when app id or secret are wrong."""
+        await self._in_thread(lambda: self._fetch_token(self._load()))
+
+    async def find_endpoint(self) -> Endpoint:
+        """Ask where to open the long connection."""
+        secret = self._settings.app_secret.get_secret_value()
+
+        def call() -> dict[str, Any]:
+            sdk = self._load()
+            return self._post(sdk, "/callback/ws/endpoint", {"AppID": self._settings.app_id, "AppSecret": secret})
+
+        answer = await self._in_thread(call)
+        try:
+            place: dict[str, Any] = answer["data"]
+            config: dict[str, Any] = place.get("ClientConfig") or {}
+            return Endpoint(
+                url=str(place["URL"]),
+                ping_seconds=float(config.get("PingInterval", 120)),
+                retry_seconds=float(config.get("ReconnectInterval", 120)),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise ChannelUnavailableError("Feishu's answer names no long connection") from None
+
+    async def load_frame(self) -> Any:
+        """Return the SDK's protobuf class for the long connection's frames."""
+        return (await self._in_thread(self._load)).frame
+
+    async def close(self) -> None:
+        """Take no more calls; those under way end by their own time limit."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    # --- in a thread --------------------------------------------------------------------------------------------------
+
+    async def _call(
+        self,
+        call: Callable[[_Sdk, Any], Any],
+        *,
+        writes: bool = False,
+        tolerates: frozenset[int] = frozenset(),
+    ) -> Any:
+        """Run one API call with a token that works. None when it failed with a code of `tolerates`."""
+
+        def attempt() -> Any:
+            sdk = self._load()
+            token = self._keep_token(sdk)
+            answer = _with_token(sdk, token, call, writes=writes)
+            if answer.code in DEAD_TOKEN:
+                self._forget_token(token)
+                answer = _with_token(sdk, self._keep_token(sdk), call, writes=writes)
+            if answer.code in tolerates:
+                return None
+            classify(answer, writes=writes)
+            return answer
+
+        return await self._in_thread(attempt, writes=writes)
+
+    async def _in_thread(self, act: Callable[[], _T], *, writes: bool = False) -> _T:
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(WHOLE_SECONDS):
+                return await loop.run_in_executor(self._pool, act)
+        except TimeoutError:
+            raise ChannelUnavailableError("Feishu took too long", ambiguous=writes) from None
+
+    def _keep_token(self, sdk: _Sdk) -> str:
+        with self._lock:  # one fetch serves all threads that wait for it
+            if not self._token or time.monotonic() >= self._token_ends:
+                self._fetch_token(sdk)
+            return self._token
+
+    def _forget_token(self, token: str) -> None:
+        with self._lock:
+            if self._token == token:  # another thread may have fetched the next one already
+                self._token = ""
+
+    def _fetch_token(self, sdk: _Sdk) -> None:
+        secret = self._settings.app_secret.get_secret_value()
+        path = "/open-apis/auth/v3/tenant_access_token/internal"
+        answer = self._post(sdk, path, {"app_id": self._settings.app_id, "app_secret": secret})
+        token, life = answer.get("tenant_access_token"), answer.get("expire")
+        if not isinstance(token, str) or not token or not isinstance(life, int):
+            raise ChannelUnavailableError("Feishu's answer holds no token")
+        self._token = token
+        self._token_ends = time.monotonic() + max(life - _RENEW_BEFORE, life / 2)
+
+    def _post(self, sdk: _Sdk, path: str, body: dict[str, str]) -> dict[str, Any]:
+        """Make one of the two calls that need no token. Their failure is never ambiguous: nothing was posted."""
+        builder = sdk.lark.BaseRequest.builder().http_method(sdk.lark.HttpMethod.POST).uri(path)
+        request = builder.headers({"Content-Type": "application/json; charset=utf-8"}).body(body).build()
+
+        def call() -> Any:
+            raw = sdk.transport.Transport.execute(sdk.client.config, request)
+            answer = sdk.lark.BaseResponse(json.loads(raw.content))
+            answer.raw = raw
+            return answer
+
+        answer = sdk.run(call, writes=False)
+        classify(answer, writes=False)
+        fields: dict[str, Any] = json.loads(answer.raw.content)
+        return fields
+
+    def _load(self) -> _Sdk:
+        with self._lock:
+            if self._sdk is None:
+                self._sdk = _import_sdk(self._settings, self._call_seconds)
+            return self._sdk
+
+
+def _with_token(sdk: _Sdk, token: str, call: Callable[[_Sdk, Any], Any], *, writes: bool) -> Any:
+    option = sdk.lark.RequestOption.builder().tenant_access_token(token).build()
+    return sdk.run(lambda: call(sdk, option), writes=writes)
+
+
+def _import_sdk(settings: FeishuSettings, call_seconds: float) -> _Sdk:
+    """Import the SDK and build its client; in a thread, for it takes seconds."""
+    if is_loopback(settings.domain):
+        _keep_loopback_off_proxies()
+    first = "lark_oapi" not in sys.modules
+    import lark_oapi
+    import lark_oapi.ws.client  # pyright: ignore[reportUnusedImport]  # reached through `lark`
+    from lark_oapi.api.contact import v3 as contact
+    from lark_oapi.api.im import v1 as im
+    from lark_oapi.core.exception import UnmarshalException
+    from lark_oapi.core.http import transport
+    from lark_oapi.ws.pb import pbbp2_pb2
+
+    lark: Any = lark_oapi
+    if first and threading.current_thread() is not threading.main_thread():
+        # The import made an event loop for the SDK's own long-connection client, which is not used here.
+        lark.ws.client.loop.close()
+        asyncio.set_event_loop(None)
+    builder = lark.Client.builder().app_id(settings.app_id).app_secret(settings.app_secret.get_secret_value())
+    builder = builder.domain(settings.domain).timeout(call_seconds).enable_set_token(enable_set_token=True)
+    frames: Any = pbbp2_pb2
+    return _Sdk(
+        lark=lark,
+        im=im,
+        contact=contact,
+        transport=transport,
+        frame=frames.Frame,
+        malformed=UnmarshalException,
+        client=builder.log_level(lark.LogLevel.CRITICAL).build(),
+    )
+
+
+def _keep_loopback_off_proxies() -> None:
+    """Name loopback in NO_PROXY: the SDK takes proxies from the environment, and none of them reaches a simulator."""
+    for name in ("NO_PROXY", "no_proxy"):
+        listed = [host for host in os.environ.get(name, "").split(",") if host]
+        os.environ[name] = ",".join(dict.fromkeys([*listed, "127.0.0.1", "localhost", "::1"]))
+
+
+def _is_active(status: Any) -> bool:
+    """Say whether a person can sign in. No status, no claim that they can."""
+    if status is None:
+        return False
+    barred = (status.is_frozen, status.is_resigned, status.is_exited, status.is_unjoin)
+    return status.is_activated is True and not any(flag is True for flag in barred)

@@ -1,0 +1,97 @@
+"""What can be checked of a Feishu set-up from here, and the steps in the developer console that cannot."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from app.ports import ChannelRefusedError, ChannelUnavailableError, Finding, Severity
+from channels.feishu.failures import NotPermittedError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from channels.feishu.client import FeishuClient
+    from channels.feishu.settings import FeishuSettings
+
+_NOBODY = "nobody@assent.invalid"
+"""An address that cannot exist: asking for it shows whether asking is allowed."""
+
+
+def setup_steps(*, name: str, public_url: str, receive: Literal["webhook", "websocket"]) -> list[str]:
+    """Return what to do in the developer console (open.feishu.cn or open.larksuite.com), in order."""
+    scopes = "Permissions & Scopes (权限管理)"
+    callbacks = "Events & Callbacks > Callback Configuration (回调配置)"
+    address = f"{public_url.rstrip('/')}/v1/channels/{name}/callback"
+    steps = [
+        "Create a custom app (企业自建应用); copy App ID and App Secret into assent.yaml and the environment.",
+        "Add features > Bot (机器人): switch it on.",
+        f"{scopes}: grant im:message:send_as_bot (send and update the cards).",
+        f"{scopes}: grant contact:user.id:readonly (find approvers by e-mail, see who has left).",
+        f"{scopes}: grant contact:contact.base:readonly (check approvers whom assent.yaml names by open_id only).",
+        f"{scopes}: grant im:chat:readonly (optional: `assent doctor` then sees whether the bot is in the chat).",
+        f"{scopes} > Contacts range (通讯录权限范围): include every approver.",
+    ]
+    if receive == "webhook":
+        steps += [
+            "Events & Callbacks > Encryption Strategy (加密策略): set an Encrypt Key of 16 characters or more.",
+            "Copy the Encrypt Key and the Verification Token from the same page into the environment.",
+            f"{callbacks}: choose 'Send callbacks to developer's server', enter {address} while the gateway runs.",
+        ]
+    else:
+        steps += [
+            f"{callbacks}: choose 'Receive callbacks through persistent connection' (长连接) while the gateway runs.",
+            "That switch is another than the one for events on the neighbouring page, which is not needed.",
+        ]
+    return [
+        *steps,
+        f"{callbacks} > Add: card.action.trigger (卡片回传交互), not the older version as well: it doubles clicks.",
+        "Version Management & Release (版本管理与发布): publish a version; until then nothing above takes effect.",
+        "In the approvers' chat: Settings > Bots > add the app's bot; copy the chat id (oc_…) into assent.yaml.",
+    ]
+
+
+async def examine_app(client: FeishuClient, settings: FeishuSettings) -> list[Finding]:
+    """Check one app, in the order in which the faults would show."""
+    credentials = await _try("the app's credentials", client.check_credentials, "copy App ID and App Secret anew")
+    if credentials.severity is Severity.ERROR:
+        return [credentials]  # everything else would fail for the same reason
+    findings = [credentials, await _examine_chat(client, settings.chat)]
+    findings.append(
+        await _try(
+            "looking up approvers by e-mail",
+            lambda: client.find_contact_by_email(_NOBODY),
+            "grant contact:user.id:readonly and publish a new version of the app",
+        )
+    )
+    if settings.receive == "websocket":
+        findings.append(
+            await _try(
+                "the long connection",
+                client.find_endpoint,
+                "choose 'Receive callbacks through persistent connection' under Events & Callbacks",
+            )
+        )
+    return findings
+
+
+async def _examine_chat(client: FeishuClient, chat_id: str) -> Finding:
+    what = f"the bot's membership of chat {chat_id}"
+    try:
+        member = await client.is_in_chat(chat_id)
+    except NotPermittedError:
+        mend = "grant im:chat:readonly to let this be checked; posting does not need it"
+        return Finding(severity=Severity.WARNING, what=f"{what} cannot be checked", mend=mend)
+    except (ChannelRefusedError, ChannelUnavailableError) as error:
+        return Finding(severity=Severity.ERROR, what=f"{what}: {error.why}", mend="check `chat` in assent.yaml")
+    if member:
+        return Finding(severity=Severity.OK, what=what)
+    mend = "add the app's bot under the chat's Settings > Bots"
+    return Finding(severity=Severity.ERROR, what=f"{what}: it is not a member", mend=mend)
+
+
+async def _try(what: str, check: Callable[[], Awaitable[object]], mend: str) -> Finding:
+    try:
+        await check()
+    except (ChannelRefusedError, ChannelUnavailableError) as error:
+        return Finding(severity=Severity.ERROR, what=f"{what}: {error.why}", mend=mend)
+    return Finding(severity=Severity.OK, what=what)

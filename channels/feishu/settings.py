@@ -1,0 +1,79 @@
+"""What assent.yaml says of a Feishu (or Lark) channel, refused at load when a secret is missing or too weak."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+
+MIN_ENCRYPT_KEY = 16
+"""Characters that the Encrypt Key must have: it is all that makes a forged click fail."""
+
+MIN_VERIFICATION_TOKEN = 8
+
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+def is_loopback(url: str) -> bool:
+    """Say whether a URL stays on this machine (a simulator, never the platform)."""
+    return (urlsplit(url).hostname or "") in _LOOPBACK
+
+
+class FeishuSettings(BaseModel):
+    """One app of one tenant, posting to one chat.
+
+    `receive: webhook` needs a public address, the Encrypt Key and the Verification Token; `receive: websocket` opens a
+    long connection instead and needs neither.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    type: Literal["feishu"]
+    app_id: Annotated[str, Field(pattern=r"^cli_[0-9A-Za-z]{2,40}$")]
+    app_secret: SecretStr
+    encrypt_key: SecretStr = SecretStr("")
+    verification_token: SecretStr = SecretStr("")
+    chat: Annotated[str, Field(pattern=r"^oc_[0-9A-Za-z]{2,80}$")]
+    receive: Literal["webhook", "websocket"] = "webhook"
+    language: Literal["zh", "en"] = "zh"
+    domain: str = "https://open.feishu.cn"
+    tenant_key: Annotated[str, Field(pattern=r"^[0-9A-Za-z_-]{1,64}$")] | None = None
+
+    @field_validator("app_secret", "encrypt_key", "verification_token")
+    @classmethod
+    def _trim(cls, secret: SecretStr) -> SecretStr:
+        """Drop the line break that a secret file often ends with; it would fail every signature."""
+        return SecretStr(secret.get_secret_value().strip())
+
+    @field_validator("domain")
+    @classmethod
+    def _origin(cls, domain: str) -> str:
+        parts = urlsplit(domain)
+        plain_origin = parts.netloc and "@" not in parts.netloc and not (parts.path or parts.query or parts.fragment)
+        if not plain_origin or (parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(domain))):
+            raise ValueError(
+                "domain must be https://open.feishu.cn or https://open.larksuite.com (an https origin without a path; "
+                "http only for a simulator on this machine)."
+            )
+        return domain
+
+    @model_validator(mode="after")
+    def _secrets(self) -> FeishuSettings:
+        if len(self.app_secret.get_secret_value()) < MIN_VERIFICATION_TOKEN:
+            raise ValueError(
+                "app_secret is missing or too short: copy App Secret from the app's Credentials & Basic Info page."
+            )
+        if self.receive == "websocket":
+            return self
+        if len(self.encrypt_key.get_secret_value()) < MIN_ENCRYPT_KEY:
+            raise ValueError(
+                f"encrypt_key is missing or shorter than {MIN_ENCRYPT_KEY} characters: without it anyone could forge a "
+                "click. Set one under Events & Callbacks > Encryption Strategy, or choose receive: websocket."
+            )
+        if len(self.verification_token.get_secret_value()) < MIN_VERIFICATION_TOKEN:
+            raise ValueError(
+                "verification_token is missing or too short: copy it from Events & Callbacks > Encryption Strategy, or "
+                "choose receive: websocket."
+            )
+        return self

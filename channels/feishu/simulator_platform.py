@@ -1,0 +1,322 @@
+"""What the platform keeps and enforces: tokens, people, chats, messages, and the rules of its API. No I/O.
+
+Every operation takes what came over the wire and returns the ``data`` of the answer, or raises `ApiFaultError` with the
+code that the platform documents for it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, cast
+
+from channels.feishu.simulator_cards import CardFaultError, check_card
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from app.ports import Clock
+
+Json = dict[str, object]
+
+TOKEN_LIFE = timedelta(hours=2)
+TOKEN_RENEWS_BELOW = timedelta(minutes=30)
+UUID_LIFE = timedelta(hours=1)
+EDIT_LIFE = timedelta(days=14)
+MAX_BODY = 30 * 1024
+ALL_SCOPES = frozenset(
+    {"im:message:send_as_bot", "im:chat:readonly", "contact:user.id:readonly", "contact:contact.base:readonly"}
+)
+_RECEIVER_KINDS = frozenset({"open_id", "user_id", "union_id", "email", "chat_id"})
+
+
+class ApiFaultError(Exception):
+    """The platform's answer is an error."""
+
+    def __init__(self, code: int, msg: str, *, status: int = 400, headers: Mapping[str, str] | None = None) -> None:
+        """Keep what the answer will hold."""
+        super().__init__(msg)
+        self.code = code
+        self.msg = msg
+        self.status = status
+        self.headers = dict(headers or {})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """One user, by the ids that our app sees."""
+
+    open_id: str
+    name: str
+    email: str
+    tenant_key: str
+    frozen: bool = False
+    resigned: bool = False
+    activated: bool = True
+    exited: bool = False
+    unjoined: bool = False
+
+    def status(self) -> Json:
+        """Return the documented status object."""
+        return {
+            "is_frozen": self.frozen,
+            "is_resigned": self.resigned,
+            "is_activated": self.activated,
+            "is_exited": self.exited,
+            "is_unjoin": self.unjoined,
+        }
+
+
+@dataclass(slots=True, kw_only=True)
+class Message:
+    """One card in one chat, with everything it ever showed."""
+
+    message_id: str
+    chat_id: str
+    app_id: str
+    created_at: datetime
+    versions: list[Json]
+    recalled: bool = False
+    clicks_in_flight: int = 0
+    toasts: dict[str, list[Json]] = field(default_factory=dict[str, "list[Json]"])
+
+    @property
+    def card(self) -> Json:
+        """The card as it stands now."""
+        return self.versions[-1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class App:
+    """Our app as the developer console shows it."""
+
+    app_id: str
+    app_secret: str = field(repr=False)
+    encrypt_key: str = field(repr=False)
+    verification_token: str = field(repr=False)
+    tenant_key: str
+
+
+class Platform:
+    """The platform's state for one app in one tenant."""
+
+    def __init__(self, app: App, *, clock: Clock) -> None:
+        """Begin with nobody and nothing."""
+        self.app = app
+        self.clock = clock
+        self.people: dict[str, Person] = {}
+        self.chats: dict[str, set[str]] = {}
+        self.bot_chats: set[str] = set()
+        self.messages: dict[str, Message] = {}
+        self.scopes: set[str] = set(ALL_SCOPES)
+        self.enforces_rates = False
+        self.repeats_uuid_as_error = False  # what a second call with one uuid returns is not documented: either may be
+        self._tokens: dict[str, datetime] = {}
+        self._sent: dict[tuple[str, str], tuple[datetime, str]] = {}
+        self._touched: dict[str, list[datetime]] = {}
+        self._count = 0
+
+    def new_id(self, prefix: str) -> str:
+        """Return a fresh id of the platform's look."""
+        self._count += 1
+        return f"{prefix}{self._count:032x}"
+
+    # --- tokens -------------------------------------------------------------------------------------------------------
+
+    def issue_token(self, body: bytes) -> Json:
+        """Hand out the token that still has half an hour, or a new one; both then stay valid."""
+        self.check_credentials(_object(body), "app_id", "app_secret")
+        now = self.clock.now()
+        for token, expires_at in self._tokens.items():
+            if expires_at - now >= TOKEN_RENEWS_BELOW:
+                return {"tenant_access_token": token, "expire": int((expires_at - now).total_seconds())}
+        token = self.new_id("t-")
+        self._tokens[token] = now + TOKEN_LIFE
+        return {"tenant_access_token": token, "expire": int(TOKEN_LIFE.total_seconds())}
+
+    def check_credentials(self, fields: Json, id_name: str, secret_name: str) -> None:
+        """Refuse another app's id or a wrong secret."""
+        if fields.get(id_name) != self.app.app_id:
+            raise ApiFaultError(10003, "invalid param")
+        if fields.get(secret_name) != self.app.app_secret:
+            raise ApiFaultError(10014, "app secret invalid")
+
+    def revoke_tokens(self) -> None:
+        """Make every token that was handed out invalid."""
+        self._tokens.clear()
+
+    def authorise(self, authorization: str | None) -> None:
+        """Check the Authorization header of a call."""
+        if not authorization:
+            raise ApiFaultError(99991661, "Missing access token for authorization.")
+        token = authorization.removeprefix("Bearer ")
+        if not token.startswith("t-"):
+            raise ApiFaultError(99991671, "Invalid access token, must start with t-, u-, or a-.")
+        if self._tokens.get(token, self.clock.now()) <= self.clock.now():
+            raise ApiFaultError(99991663, "Invalid access token for authorization.")
+
+    # --- messages -----------------------------------------------------------------------------------------------------
+
+    def send(self, query: Mapping[str, str], body: bytes) -> Json:
+        """Put a card into a chat, at most once an hour for one uuid."""
+        self._need("im:message:send_as_bot")
+        if len(body) > MAX_BODY:
+            raise ApiFaultError(230025, "The length of the message content reaches its limit.")
+        if query.get("receive_id_type") not in _RECEIVER_KINDS:
+            raise ApiFaultError(99992402, "field validation failed: receive_id_type")
+        fields = _object(body)
+        self._refuse_unknown(fields, {"receive_id", "msg_type", "content", "uuid"})
+        uuid = fields.get("uuid", "")
+        if not isinstance(uuid, str) or len(uuid) > 50:
+            raise ApiFaultError(99992402, "field validation failed: uuid")
+        if query["receive_id_type"] != "chat_id" or fields.get("msg_type") != "interactive":
+            raise ApiFaultError(230001, "only cards to chats are modelled here")
+        chat_id = str(fields.get("receive_id"))
+        if chat_id not in self.chats:
+            raise ApiFaultError(230001, "invalid receive_id")
+        if chat_id not in self.bot_chats:
+            raise ApiFaultError(230002, "Bot/User can NOT be out of the chat.")
+        now = self.clock.now()
+        sent_at, earlier = self._sent.get((chat_id, uuid), (now, "")) if uuid else (now, "")
+        if earlier and now - sent_at < UUID_LIFE:
+            if self.repeats_uuid_as_error:
+                raise ApiFaultError(230049, "The message is being sent.")
+            return self._describe(self.messages[earlier])
+        card = self._card(fields.get("content"))
+        self._count_rate(chat_id)
+        message = Message(
+            message_id=self.new_id("om_"), chat_id=chat_id, app_id=self.app.app_id, created_at=now, versions=[card]
+        )
+        self.messages[message.message_id] = message
+        if uuid:
+            self._sent[chat_id, uuid] = (now, message.message_id)
+        return self._describe(message)
+
+    def patch(self, message_id: str, body: bytes) -> Json:
+        """Replace the card of a message, within its fourteen days and not while somebody's click is in flight."""
+        if len(body) > MAX_BODY:
+            raise ApiFaultError(230025, "The length of the message content reaches its limit.")
+        fields = _object(body)
+        self._refuse_unknown(fields, {"content"})
+        message = self.messages.get(message_id)
+        if message is None:
+            raise ApiFaultError(230001, "invalid message_id")
+        if message.app_id != self.app.app_id:
+            raise ApiFaultError(230027, "Lack of necessary permissions.")
+        if message.recalled:
+            raise ApiFaultError(230011, "The message has been recalled.")
+        if self.clock.now() - message.created_at > EDIT_LIFE:
+            raise ApiFaultError(230031, "The message was sent more than 14 days ago.")
+        card = self._card(fields.get("content"))
+        if message.clicks_in_flight:
+            raise ApiFaultError(
+                230099, "Failed to create card content, ext=ErrCode: 11310; ErrMsg: card action is lock; "
+            )
+        self._count_rate(message_id)
+        message.versions.append(card)
+        return {}
+
+    def _card(self, content: object) -> Json:
+        if not isinstance(content, str):
+            raise ApiFaultError(230001, "content is not a string")
+        try:
+            return check_card(json.loads(content), people=frozenset(self.people))
+        except ValueError:
+            raise ApiFaultError(230001, "content is not JSON") from None
+        except CardFaultError as fault:
+            raise ApiFaultError(230099, str(fault)) from None
+
+    def _describe(self, message: Message) -> Json:
+        stamp = str(int(message.created_at.timestamp() * 1000))
+        sender = {
+            "id": self.app.app_id,
+            "id_type": "app_id",
+            "sender_type": "app",
+            "tenant_key": self.app.tenant_key,
+        }
+        return {
+            "message_id": message.message_id,
+            "chat_id": message.chat_id,
+            "msg_type": "interactive",
+            "create_time": stamp,
+            "update_time": stamp,
+            "deleted": False,
+            "updated": False,
+            "sender": sender,
+            "body": {"content": json.dumps(message.card, ensure_ascii=False)},
+        }
+
+    def _count_rate(self, key: str) -> None:
+        now = self.clock.now()
+        recent = [at for at in self._touched.get(key, []) if now - at < timedelta(seconds=1)]
+        if self.enforces_rates and len(recent) >= 5:
+            raise ApiFaultError(230020, "This operation triggers the frequency limit.")
+        self._touched[key] = [*recent, now]
+
+    # --- people and chats ---------------------------------------------------------------------------------------------
+
+    def batch_get_id(self, query: Mapping[str, str], body: bytes) -> Json:
+        """Map login e-mails to ids; `user_id` is left out for those whom the app cannot see."""
+        self._need("contact:user.id:readonly")
+        if query.get("user_id_type", "open_id") != "open_id":
+            raise ApiFaultError(40001, "only open_id is modelled here")
+        fields = _object(body)
+        self._refuse_unknown(fields, {"emails", "mobiles", "include_resigned"})
+        emails = fields.get("emails", [])
+        if not isinstance(emails, list) or len(cast("list[object]", emails)) > 50:
+            raise ApiFaultError(40001, "at most 50 emails")
+        found: list[Json] = []
+        for email in cast("list[object]", emails):
+            entry: Json = {"email": email}
+            for person in self.people.values():
+                visible = person.tenant_key == self.app.tenant_key
+                if (
+                    person.email == email
+                    and visible
+                    and (not person.resigned or fields.get("include_resigned") is True)
+                ):
+                    entry |= {"user_id": person.open_id, "status": person.status()}
+            found.append(entry)
+        return {"user_list": found}
+
+    def get_user(self, open_id: str, query: Mapping[str, str]) -> Json:
+        """Return one user of our tenant."""
+        self._need("contact:contact.base:readonly")
+        if query.get("user_id_type", "open_id") != "open_id":
+            raise ApiFaultError(40001, "only open_id is modelled here")
+        person = self.people.get(open_id)
+        if person is None:
+            raise ApiFaultError(99992351, "not a valid open_id")
+        if person.tenant_key != self.app.tenant_key:
+            raise ApiFaultError(41050, "no user authority error")
+        return {"user": {"open_id": open_id, "name": person.name, "status": person.status()}}
+
+    def is_in_chat(self, chat_id: str) -> Json:
+        """Say whether the bot is a member."""
+        self._need("im:chat:readonly")
+        if chat_id not in self.chats:
+            raise ApiFaultError(232006, "Your request specifies a chat_id which is invalid.")
+        return {"is_in_chat": chat_id in self.bot_chats}
+
+    def _need(self, scope: str) -> None:
+        if scope not in self.scopes:
+            raise ApiFaultError(99991672, f"Access denied. One of the following scopes is required: [{scope}].")
+
+    @staticmethod
+    def _refuse_unknown(fields: Json, allowed: set[str]) -> None:
+        unknown = fields.keys() - allowed
+        if unknown:
+            # The real platform's answer is not documented; a typo must not pass here.
+            raise ApiFaultError(99992402, f"field validation failed: {sorted(unknown)}")
+
+
+def _object(body: bytes) -> Json:
+    try:
+        value: object = json.loads(body)
+    except ValueError:
+        raise ApiFaultError(9499, "Bad Request") from None
+    if not isinstance(value, dict):
+        raise ApiFaultError(9499, "Bad Request")
+    return cast("Json", value)  # JSON objects have string keys

@@ -1,0 +1,1 @@
+"""Slack: cards as Block Kit messages, clicks by webhook or Socket Mode."""

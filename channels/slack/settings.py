@@ -1,0 +1,116 @@
+"""What assent.yaml says of one Slack channel: refused at load, with the way to mend it, or complete."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, Literal, Self, cast
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+
+from app.domain.card import Language
+
+_LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
+_SHORTEST_SECRET: Final = 16
+_HOOKS: Final = "hooks.slack.com"
+
+
+class SlackSettings(BaseModel):
+    """One Slack app in one workspace, posting to one channel. Raises pydantic's ValidationError on any fault."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    type: Literal["slack"]
+    bot_token: SecretStr
+    signing_secret: SecretStr | None = None
+    app_token: SecretStr | None = None
+    channel: str
+    receive: Literal["webhook", "socket"] = "webhook"
+    language: Language = Language.EN
+    api_url: str = "https://slack.com/api/"
+    team_id: str | None = Field(default=None, pattern=r"^[TE][A-Z0-9]{2,30}$")
+    app_id: str | None = Field(default=None, pattern=r"^A[A-Z0-9]{2,30}$")
+    response_host: str = _HOOKS
+
+    @field_validator("bot_token")
+    @classmethod
+    def _bot_token(cls, token: SecretStr) -> SecretStr:
+        if not re.fullmatch(r"(xoxb-|xoxe\.)[\x21-\x7e]{4,}", token.get_secret_value()):
+            msg = "bot_token must be the app's bot token (xoxb-…): copy it from OAuth & Permissions of the Slack app"
+            raise ValueError(msg)
+        return token
+
+    @field_validator("app_token")
+    @classmethod
+    def _app_token(cls, token: SecretStr | None) -> SecretStr | None:
+        if token is not None and not re.fullmatch(r"xapp-[\x21-\x7e]{4,}", token.get_secret_value()):
+            msg = "app_token must be an app-level token (xapp-…) with connections:write: Basic Information of the app"
+            raise ValueError(msg)
+        return token
+
+    @field_validator("signing_secret")
+    @classmethod
+    def _signing_secret(cls, secret: SecretStr | None) -> SecretStr | None:
+        if secret is None:
+            return None
+        text = secret.get_secret_value().strip()
+        if len(text) < _SHORTEST_SECRET:
+            msg = (
+                f"signing_secret is blank or shorter than {_SHORTEST_SECRET} characters: "
+                "copy the Signing Secret from Basic Information of the Slack app"
+            )
+            raise ValueError(msg)
+        return SecretStr(text)
+
+    @field_validator("channel")
+    @classmethod
+    def _channel(cls, channel: str) -> str:
+        if not re.fullmatch(r"[CGD][A-Z0-9]{2,30}", channel):
+            msg = (
+                "channel must be the conversation's id (C…, G… or D…), not its name: see the channel's details in Slack"
+            )
+            raise ValueError(msg)
+        return channel
+
+    @field_validator("api_url")
+    @classmethod
+    def _api_url(cls, url: str) -> str:
+        parts = urlsplit(url)
+        secure = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
+        if not secure or not parts.hostname or "@" in parts.netloc or parts.query or parts.fragment:
+            msg = "api_url must be https://<host>/api/ (plain http only for a stand-in on this machine)"
+            raise ValueError(msg)
+        return url if url.endswith("/") else f"{url}/"
+
+    @field_validator("response_host")
+    @classmethod
+    def _response_host(cls, host: str) -> str:
+        if not re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)*(:[0-9]{1,5})?", host):
+            msg = "response_host must be a bare host name such as hooks.slack.com"
+            raise ValueError(msg)
+        return host
+
+    @model_validator(mode="before")
+    @classmethod
+    def _answer_to_the_stand_in(cls, raw: object) -> object:
+        """Private answers go to the API's own host where that is a stand-in on this machine."""
+        if not isinstance(raw, dict):
+            return raw
+        given = cast("dict[str, object]", raw)
+        url = urlsplit(str(given.get("api_url", "")))
+        if "response_host" in given or url.hostname not in _LOOPBACK:
+            return given
+        return {**given, "response_host": url.netloc}
+
+    @model_validator(mode="after")
+    def _reachable(self) -> Self:
+        if self.receive == "webhook" and self.signing_secret is None:
+            msg = (
+                "signing_secret is missing: without it nobody can tell Slack's calls from forged ones. "
+                "Copy it from Basic Information of the Slack app, or choose receive: socket"
+            )
+            raise ValueError(msg)
+        if self.receive == "socket" and self.app_token is None:
+            msg = "app_token is missing: receive: socket needs an app-level token (xapp-…) with connections:write"
+            raise ValueError(msg)
+        return self

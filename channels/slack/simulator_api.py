@@ -1,0 +1,283 @@
+"""The Web API methods of the stand-in, as strict as Slack's are documented to be. No HTTP here.
+
+`call_method` takes a method's name, the bearer token and the merged arguments, and returns what Slack would answer; a
+refusal is an answer too (``{"ok": false, "error": …}``).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, cast
+
+from channels.slack.simulator_blocks import BlocksRefusedError, check_blocks, check_view, markup_in, stray_markup
+from channels.slack.simulator_state import Message, Modal, Version
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from channels.slack.simulator_state import Person, Room, Token, World
+
+_TEXT_MOST: Final = {"chat.postMessage": 40_000, "chat.update": 4_000}
+_METADATA_MOST: Final = 16_000
+
+
+class _Refusal(Exception):  # noqa: N818 - an answer, not an error of this program
+    """``ok: false``, with what else the answer says."""
+
+    def __init__(self, code: str, **more: object) -> None:
+        super().__init__(code)
+        self.answer: dict[str, object] = {"ok": False, "error": code, **more}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Method:
+    """Who may call a method, and with what."""
+
+    run: Callable[[World, dict[str, object]], dict[str, object]]
+    takes: frozenset[str]
+    kind: str = "bot"
+    scopes: frozenset[str] = frozenset()  # any one of them
+
+
+def call_method(world: World, method: str, token: str | None, arguments: dict[str, object]) -> dict[str, object]:
+    """Carry out one call."""
+    known = _METHODS.get(method)
+    if known is None:
+        return {"ok": False, "error": "unknown_method", "req_method": method}
+    try:
+        return {"ok": True, **_checked(known, world, token, arguments).run(world, arguments)}
+    except _Refusal as refusal:
+        return refusal.answer
+    except BlocksRefusedError as refusal:
+        told = [f"[ERROR] {fault}" for fault in refusal.faults]
+        metadata: dict[str, object] = {"messages": told}
+        return {"ok": False, "error": refusal.code, "errors": refusal.faults, "response_metadata": metadata}
+
+
+def message_json(world: World, message: Message, *, with_metadata: bool) -> dict[str, object]:
+    """Return a message as Slack tells it in answers, histories and clicks."""
+    told: dict[str, object] = {
+        "type": "message",
+        "user": world.bot_user_id,
+        "bot_id": world.bot_id,
+        "app_id": world.app_id if message.ours else "A0THER0001",
+        "team": world.team_id,
+        "ts": message.ts,
+        "text": message.now.text,
+        "blocks": message.now.blocks,
+    }
+    if with_metadata and message.metadata is not None:
+        told["metadata"] = message.metadata
+    return told
+
+
+def checked_version(world: World, method: str, arguments: dict[str, object]) -> Version:
+    """Check a message's text and blocks. Raises what `call_method` turns into an answer."""
+    text = str(arguments.get("text", ""))
+    blocks = cast("list[dict[str, object]]", _structure(arguments.get("blocks", [])))
+    if not text and not blocks:
+        raise _Refusal("no_text")
+    if len(text) > _TEXT_MOST[method]:
+        raise _Refusal("msg_too_long")
+    if blocks:
+        check_blocks(blocks)
+    stray = [*stray_markup(text), *markup_in(blocks)]
+    if stray and world.refuses_markup:
+        raise BlocksRefusedError("invalid_blocks", [f"markup that this stand-in does not allow: {m}" for m in stray])
+    return Version(text=text, blocks=blocks)
+
+
+# --- who may ----------------------------------------------------------------------------------------------------------
+
+
+def _token(world: World, token: str | None) -> Token:
+    if not token:
+        raise _Refusal("not_authed")
+    known = world.tokens.get(token)
+    if known is None:
+        raise _Refusal("invalid_auth")
+    if known.revoked:
+        raise _Refusal("token_revoked")
+    return known
+
+
+def _checked(method: _Method, world: World, token: str | None, arguments: dict[str, object]) -> _Method:
+    _authorize(method, _token(world, token))
+    if strange := arguments.keys() - method.takes:
+        told = [f"[ERROR] unknown argument: {name}" for name in sorted(strange)]
+        raise _Refusal("invalid_arguments", response_metadata={"messages": told})
+    return method
+
+
+def _authorize(method: _Method, token: Token) -> None:
+    if token.kind != method.kind:
+        raise _Refusal("not_allowed_token_type")
+    if method.scopes and not method.scopes & token.scopes:
+        raise _Refusal("missing_scope", needed=min(method.scopes), provided=",".join(sorted(token.scopes)))
+
+
+def _room(world: World, arguments: dict[str, object], *, to_write: bool = True) -> Room:
+    room = world.rooms.get(str(arguments.get("channel", "")))
+    if room is None:
+        raise _Refusal("channel_not_found")
+    if not room.has_app:
+        raise _Refusal("not_in_channel")
+    if room.archived and to_write:
+        raise _Refusal("is_archived")
+    return room
+
+
+def _structure(value: object) -> object:
+    """Return a JSON argument that may have come as text (form and query calls)."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return cast("object", json.loads(value))
+    except ValueError:
+        raise _Refusal("invalid_arguments") from None
+
+
+# --- the methods ------------------------------------------------------------------------------------------------------
+
+
+def _auth_test(world: World, _: dict[str, object]) -> dict[str, object]:
+    url = f"https://{world.domain}.slack.com/"
+    who = {"team_id": world.team_id, "user_id": world.bot_user_id, "bot_id": world.bot_id, "app_id": world.app_id}
+    return {"url": url, "team": world.domain, "user": "assent", "is_enterprise_install": False, **who}
+
+
+def _post_message(world: World, arguments: dict[str, object]) -> dict[str, object]:
+    room = _room(world, arguments)
+    version = checked_version(world, "chat.postMessage", arguments)
+    metadata = _metadata(arguments.get("metadata"))
+    message = Message(ts=world.stamp(), metadata=metadata, versions=[version], posted_at=world.clock.now())
+    room.messages[message.ts] = message
+    return {"channel": room.id, "ts": message.ts, "message": message_json(world, message, with_metadata=True)}
+
+
+def _metadata(value: object) -> dict[str, object] | None:
+    metadata = _structure(value) if value is not None else None
+    match metadata:
+        case None:
+            return None
+        case {"event_type": str(event_type), "event_payload": dict()} if re.fullmatch(r"[a-z0-9_]{1,255}", event_type):
+            if len(json.dumps(metadata)) > _METADATA_MOST:
+                raise _Refusal("metadata_too_large")
+            return cast("dict[str, object]", metadata)
+        case _:
+            raise _Refusal("invalid_metadata_format")
+
+
+def _update(world: World, arguments: dict[str, object]) -> dict[str, object]:
+    room = _room(world, arguments)
+    message = room.messages.get(str(arguments.get("ts", "")))
+    if message is None:
+        raise _Refusal("message_not_found")
+    if not message.ours:
+        raise _Refusal("cant_update_message")
+    message.versions.append(checked_version(world, "chat.update", arguments))
+    told = message_json(world, message, with_metadata=False)
+    return {"channel": room.id, "ts": message.ts, "text": message.now.text, "message": told}
+
+
+def _history(world: World, arguments: dict[str, object]) -> dict[str, object]:
+    room = _room(world, arguments, to_write=False)
+    oldest = float(str(arguments.get("oldest", "0")))
+    limit = min(int(str(arguments.get("limit", "100"))), 999)
+    start = int(str(arguments.get("cursor", "") or "0"))
+    newest_first = sorted((m for m in room.messages.values() if float(m.ts) > oldest), key=lambda m: m.ts, reverse=True)
+    page = newest_first[start : start + limit]
+    more = start + limit < len(newest_first)
+    with_metadata = str(arguments.get("include_all_metadata", "")).lower() in {"1", "true"}
+    return {
+        "messages": [message_json(world, message, with_metadata=with_metadata) for message in page],
+        "has_more": more,
+        "response_metadata": {"next_cursor": str(start + limit) if more else ""},
+    }
+
+
+def _conversation(world: World, arguments: dict[str, object]) -> dict[str, object]:
+    room = world.rooms.get(str(arguments.get("channel", "")))
+    if room is None:
+        raise _Refusal("channel_not_found")
+    told = {"id": room.id, "name": room.name, "is_member": room.has_app, "is_archived": room.archived}
+    return {"channel": {**told, "is_channel": True, "is_im": False}}
+
+
+def _user_by_id(world: World, arguments: dict[str, object]) -> dict[str, object]:
+    person = world.people.get(str(arguments.get("user", "")))
+    if person is None:
+        raise _Refusal("user_not_found")
+    return {"user": _person_json(person)}
+
+
+def _user_by_email(world: World, arguments: dict[str, object]) -> dict[str, object]:
+    wanted = str(arguments.get("email", "")).lower()
+    for person in world.people.values():
+        if wanted and person.email.lower() == wanted:
+            return {"user": _person_json(person)}
+    raise _Refusal("users_not_found")
+
+
+def _person_json(person: Person) -> dict[str, object]:
+    marks = {name: True for name in ("is_restricted", "is_ultra_restricted", "is_stranger") if getattr(person, name)}
+    profile = {"email": person.email, "real_name": person.name}
+    told = {"id": person.id, "team_id": person.team_id, "name": person.name, "profile": profile}
+    return {**told, "deleted": person.deleted, "is_bot": person.is_bot, **marks}
+
+
+def _open_view(world: World, arguments: dict[str, object]) -> dict[str, object]:
+    trigger = world.triggers.get(str(arguments.get("trigger_id", "")))
+    if trigger is None:
+        raise _Refusal("invalid_trigger_id")
+    if trigger.used:
+        raise _Refusal("exchanged_trigger_id")
+    if world.clock.now() > trigger.until:
+        raise _Refusal("expired_trigger_id")
+    view = _structure(arguments.get("view"))
+    check_view(view)
+    trigger.used = True
+    modal = Modal(id=world.serial("V"), user=trigger.user, view=cast("dict[str, object]", view), hash=world.serial("H"))
+    world.modals[modal.id] = modal
+    return {"view": {**modal.view, "id": modal.id, "hash": modal.hash, "team_id": world.team_id}}
+
+
+_SENT = frozenset({"channel", "text", "blocks", "metadata", "mrkdwn", "parse", "link_names"})
+_METHODS: Final = {
+    "auth.test": _Method(run=_auth_test, takes=frozenset()),
+    "chat.postMessage": _Method(
+        run=_post_message,
+        takes=_SENT | {"unfurl_links", "unfurl_media", "thread_ts"},
+        scopes=frozenset({"chat:write"}),
+    ),
+    "chat.update": _Method(run=_update, takes=(_SENT - {"mrkdwn"}) | {"ts"}, scopes=frozenset({"chat:write"})),
+    "conversations.history": _Method(
+        run=_history,
+        takes=frozenset({"channel", "oldest", "latest", "limit", "cursor", "inclusive", "include_all_metadata"}),
+        scopes=frozenset({"channels:history", "groups:history", "im:history"}),
+    ),
+    "conversations.info": _Method(
+        run=_conversation,
+        takes=frozenset({"channel"}),
+        scopes=frozenset({"channels:read", "groups:read", "im:read"}),
+    ),
+    "users.info": _Method(run=_user_by_id, takes=frozenset({"user"}), scopes=frozenset({"users:read"})),
+    "users.lookupByEmail": _Method(
+        run=_user_by_email, takes=frozenset({"email"}), scopes=frozenset({"users:read.email"})
+    ),
+    "views.open": _Method(run=_open_view, takes=frozenset({"trigger_id", "view"})),
+    "apps.connections.open": _Method(
+        run=lambda world, _: {"ticket": _ticket(world)},
+        takes=frozenset(),
+        kind="app",
+        scopes=frozenset({"connections:write"}),
+    ),
+}
+
+
+def _ticket(world: World) -> str:
+    ticket = world.serial("L")
+    world.tickets.add(ticket)
+    return ticket

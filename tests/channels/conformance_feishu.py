@@ -1,0 +1,143 @@
+"""The Feishu stage for the suite that every channel must pass: a channel, a stand-in tenant, and people in it.
+
+A tiny real HTTP endpoint inside the stage takes Feishu's calls and hands them, raw, to the suite's `receive`.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from app.ports import AccountStatus, CallbackRejectedError, HttpAnswer, InboundCall, MessageRef
+from channels.feishu.channel import FeishuChannel, ListeningFeishuChannel
+from channels.feishu.client import FeishuClient
+from channels.feishu.settings import FeishuSettings
+from channels.feishu.simulator import Fault, FeishuSimulator
+from channels.feishu.simulator_server import serve
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    from channels.feishu.simulator_clicks import Press
+
+_FAULTS = {
+    "rate_limited": Fault.RATE_LIMITED,
+    "server_error": Fault.SERVER_ERROR,
+    "reset_after_receive": Fault.RESET,
+    "refused": Fault.REFUSED,
+}
+
+
+class StageClock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        """Start at a fixed instant."""
+        self._now = datetime(2026, 3, 1, 10, 0, tzinfo=UTC)
+
+    def now(self) -> datetime:
+        """Return the instant it stands at."""
+        return self._now
+
+    def advance(self, span: timedelta) -> None:
+        """Move it."""
+        self._now += span
+
+
+class FeishuStage:
+    """What the suite may do, whatever the platform."""
+
+    email = "alice@example.com"
+    unknown_email = "nobody@example.com"
+
+    def __init__(self, simulator: FeishuSimulator, clock: StageClock, *, call_seconds: float, receive: str) -> None:
+        """Put alice, bob and somebody who has left into the tenant, and a chat around them."""
+        self.simulator = simulator
+        self.clock = clock
+        self.alice = simulator.add_person("Alice", email=self.email)
+        self.bob = simulator.add_person("Bob")
+        self.gone = simulator.add_person("Gone", resigned=True)
+        self.account_id = self.alice.open_id
+        self.people = {AccountStatus.ACTIVE: self.email, AccountStatus.DEACTIVATED: self.gone.email}
+        chat = simulator.add_chat(self.alice, self.bob, self.gone)
+        self.settings = FeishuSettings.model_validate(simulator.settings(chat, receive=receive))
+        client = FeishuClient(self.settings, call_seconds=call_seconds)
+        listening = self.settings.receive == "websocket"
+        channel = ListeningFeishuChannel if listening else FeishuChannel
+        self.channel = channel("pay-feishu", self.settings, client, jitter=lambda: 0.0)
+        self.receive: Callable[[InboundCall], Awaitable[HttpAnswer]] | None = None
+        self.calls: list[InboundCall] = []
+
+    async def click_approve(self, ref: MessageRef, *, user: str = "") -> Press:
+        """Press Approve."""
+        return await self.simulator.approve(user or self.account_id, ref.message_id)
+
+    async def click_deny(self, ref: MessageRef, reason: str, *, user: str = "") -> Press:
+        """Type the reason and press Deny."""
+        return await self.simulator.deny(user or self.account_id, ref.message_id, reason)
+
+    def visible_text(self, ref: MessageRef) -> str:
+        """Return all text on the card as it now stands."""
+        return "\n".join(self.simulator.texts(ref.message_id))
+
+    def has_buttons(self, ref: MessageRef) -> bool:
+        """Tell whether anything on the card can be pressed."""
+        return bool(self.simulator.labels(ref.message_id))
+
+    def private_notes(self, user: str = "") -> list[str]:
+        """Return what one person alone was told."""
+        toasts = [
+            toast
+            for message in self.simulator.platform.messages.values()
+            for toast in message.toasts.get(user or self.account_id, [])
+        ]
+        return [str(toast["content"]) for toast in toasts]
+
+    def messages(self) -> int:
+        """Return how many cards the chat shows."""
+        return len(self.simulator.view(self.channel.chat_id))
+
+    def fail_next_post(self, kind: str) -> None:
+        """Let the next post go wrong: rate_limited, server_error, reset_after_receive or refused."""
+        self.simulator.fail_next("send", _FAULTS[kind])
+
+    async def forward(self, scope: Any, receive: Any, send: Any) -> None:
+        """Take one call of the platform and answer what the suite says (an ASGI application)."""
+        body = b""
+        more = True
+        while more:
+            event = await receive()
+            body += event.get("body", b"")
+            more = event.get("more_body", False)
+        headers = tuple((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in scope["headers"])
+        call = InboundCall(headers=headers, body=body)
+        self.calls.append(call)
+        answer = await self._answer(call)
+        content = b"" if answer.body is None else json.dumps(answer.body, ensure_ascii=False).encode()
+        start = {"type": "http.response.start", "status": answer.status, "headers": []}
+        await send(start | {"headers": [(b"content-length", str(len(content)).encode())]})
+        await send({"type": "http.response.body", "body": content})
+
+    async def _answer(self, call: InboundCall) -> HttpAnswer:
+        if self.receive is None:
+            return HttpAnswer(status=503)
+        try:
+            return await self.receive(call)
+        except CallbackRejectedError:
+            return HttpAnswer(status=401)
+
+
+@asynccontextmanager
+async def feishu_stage(*, call_seconds: float = 2.0, receive: str = "webhook") -> AsyncIterator[FeishuStage]:
+    """Set the stage: the stand-in, the endpoint, and the channel between them."""
+    clock = StageClock()
+    async with FeishuSimulator(clock=clock) as simulator:
+        stage = FeishuStage(simulator, clock, call_seconds=call_seconds, receive=receive)
+        async with serve(stage.forward) as address:
+            simulator.callback_url = f"{address}/callback"
+            try:
+                yield stage
+            finally:
+                await stage.channel.close()

@@ -1,0 +1,199 @@
+"""The Slack stage for the suite that every channel must pass: a channel, a stand-in workspace, and people in it.
+
+A tiny real HTTP endpoint inside the stage takes Slack's calls and hands them, raw, to what the suite sets as `receive`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from app.domain.card import Buttons, Card, Fact, Language, Tone
+from app.ports import AccountStatus, CallbackRejectedError, HttpAnswer, InboundCall, MessageRef
+from channels.slack.channel import SlackChannel
+from channels.slack.settings import SlackSettings
+from channels.slack.simulator import Delivery, Fault, SlackSimulator
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+ALICE = "U061F7AUR"
+CARD = Card(
+    request_id="req_7f3k",
+    revision=1,
+    language=Language.EN,
+    tone=Tone.WAITING,
+    headline="Approval needed",
+    title="Pay 80000 CNY to Acme Ltd",
+    tool="oa__purchase_pay",
+    facts=(Fact(label="payee", value="Acme Ltd"), Fact(label="amount", value="80000 CNY")),
+    arguments=(Fact(label="memo", value="March invoice"),),
+    agent_says=Fact(label="The agent says", value="The invoice is due today."),
+    footer="7F3K · req_7f3k",
+    outcome=None,
+    progress="0 of 2 approvals · finance",
+    withheld=None,
+    deadline=datetime(2026, 3, 1, 10, 30, tzinfo=UTC),
+    buttons=Buttons(
+        approve="sealed-approve",
+        deny="sealed-deny",
+        approve_label="Approve",
+        deny_label="Deny",
+        reason_label="Why not?",
+        reason_hint="The agent sees the reason.",
+        confirm_title="Approve?",
+        confirm_text="It runs once, with the arguments shown.",
+        cancel_label="Cancel",
+    ),
+)
+SETTLED = replace(
+    CARD, tone=Tone.GOOD, headline="Approved", outcome="Approved by alice at 10:02 UTC", buttons=None, deadline=None
+)
+_FAULTS = {
+    "rate_limited": Fault.RATE_LIMITED,
+    "server_error": Fault.SERVER_ERROR,
+    "reset_after_receive": Fault.RESET_AFTER_RECEIVE,
+    "refused": Fault.REFUSED,
+}
+
+
+class StageClock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        """Start at a fixed instant."""
+        self._now = datetime(2026, 3, 1, 10, 0, tzinfo=UTC)
+
+    def now(self) -> datetime:
+        """Return the instant it stands at."""
+        return self._now
+
+    def advance(self, span: timedelta) -> None:
+        """Move it."""
+        self._now += span
+
+
+class SlackStage:
+    """What the suite may do, whatever the platform."""
+
+    account_id = ALICE
+    email = "alice@example.com"
+    unknown_email = "nobody@example.com"
+
+    def __init__(self, channel: SlackChannel, simulator: SlackSimulator, clock: StageClock) -> None:
+        """Put alice, and one person of each other status, into the workspace."""
+        self.channel = channel
+        self.simulator = simulator
+        self.clock = clock
+        self.receive: Callable[[InboundCall], Awaitable[HttpAnswer]] | None = None
+        self.calls: list[InboundCall] = []
+        simulator.add_person(ALICE, name="alice", email=self.email)
+        simulator.add_person("U0G0NE0001", name="gone", email="gone@example.com", deleted=True)
+        simulator.add_person("U0B0T00001", name="robot", email="robot@example.com", is_bot=True)
+        simulator.add_person("U0GUEST001", name="guest", email="guest@example.com").is_restricted = True
+        self.people = {
+            AccountStatus.ACTIVE: self.email,
+            AccountStatus.DEACTIVATED: "gone@example.com",
+            AccountStatus.BOT: "robot@example.com",
+            AccountStatus.GUEST: "guest@example.com",
+        }
+
+    async def click_approve(self, ref: MessageRef, *, user: str = ALICE) -> Delivery:
+        """Press Approve."""
+        return await self.simulator.click(user, ref.chat_id, ref.message_id, "assent_approve")
+
+    async def click_deny(self, ref: MessageRef, reason: str, *, user: str = ALICE) -> Delivery:
+        """Press Deny, and give the reason in the modal that the gateway then opens (`Channel.ask_reason`)."""
+        pressed = await self.simulator.click(user, ref.chat_id, ref.message_id, "assent_deny")
+        modal = self.simulator.modal_of(user)
+        return pressed if modal is None else await self.simulator.submit_modal(user, modal.id, reason)
+
+    def visible_text(self, ref: MessageRef) -> str:
+        """Return all text on the card as it now stands."""
+        return "\n".join(_texts(self._message(ref)["blocks"]))
+
+    def has_buttons(self, ref: MessageRef) -> bool:
+        """Tell whether anything on the card can be pressed."""
+        return '"type": "button"' in str(self._message(ref)["blocks"]).replace("'", '"')
+
+    def private_notes(self, user: str = ALICE) -> list[str]:
+        """Return what one person alone was told."""
+        shown = self.simulator.view(self.channel.chat_id)
+        return [str(entry["text"]) for entry in shown if entry["kind"] == "note" and entry["only_for"] == user]
+
+    def messages(self) -> int:
+        """Return how many cards the chat shows."""
+        return len([entry for entry in self.simulator.view(self.channel.chat_id) if entry["kind"] == "message"])
+
+    def fail_next_post(self, kind: str) -> None:
+        """Let the next post go wrong: rate_limited, server_error, reset_after_receive or refused."""
+        self.simulator.fail_next("chat.postMessage", _FAULTS[kind])
+
+    def _message(self, ref: MessageRef) -> dict[str, object]:
+        return next(entry for entry in self.simulator.view(ref.chat_id) if entry.get("ts") == ref.message_id)
+
+
+def _texts(branch: object) -> list[str]:
+    match branch:
+        case {"type": "plain_text" | "mrkdwn", "text": str(text)}:
+            return [text]
+        case dict():
+            return [text for value in branch.values() for text in _texts(value)]
+        case list():
+            return [text for value in branch for text in _texts(value)]
+        case _:
+            return []
+
+
+@asynccontextmanager
+async def slack_stage(*, call_seconds: float = 2.0) -> AsyncIterator[SlackStage]:
+    """Set the stage: the stand-in, the endpoint, and the channel between them."""
+    clock = StageClock()
+    async with SlackSimulator(clock=clock) as simulator:
+        channel = SlackChannel(
+            "pay-slack", SlackSettings.model_validate(simulator.configuration()), call_seconds=call_seconds
+        )
+        stage = SlackStage(channel, simulator, clock)
+        async with _endpoint(stage) as address:
+            simulator.callback_url = address
+            try:
+                yield stage
+            finally:
+                await channel.close()
+
+
+@asynccontextmanager
+async def _endpoint(stage: SlackStage) -> AsyncIterator[str]:
+    async def forward(request: web.Request) -> web.Response:
+        headers = tuple(
+            (name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in request.raw_headers
+        )
+        call = InboundCall(headers=headers, body=await request.read())
+        stage.calls.append(call)
+        if stage.receive is None:
+            return web.Response(status=503)
+        try:
+            answer = await stage.receive(call)
+        except CallbackRejectedError:
+            answer = HttpAnswer(status=401)
+        if answer.body is None:
+            return web.Response(status=answer.status)
+        return web.json_response(answer.body, status=answer.status)
+
+    app = web.Application()
+    app.router.add_post("/callback", forward)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    try:
+        host, port = runner.addresses[0][:2]
+        yield f"http://{host}:{port}/callback"
+    finally:
+        await runner.cleanup()
+        await asyncio.sleep(0)

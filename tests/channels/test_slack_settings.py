@@ -1,0 +1,74 @@
+"""A Slack channel is configured completely or refused at load, with the way to mend it."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from app.domain.card import Language
+from channels.slack.settings import SlackSettings
+
+GOOD: dict[str, object] = {
+    "type": "slack",
+    "bot_token": "xoxb-1234-5678-abcdef",
+    "signing_secret": "8f742231b10e8888abcd99yyyzzz85a5",
+    "channel": "C0PAY",
+}
+
+
+def test_a_webhook_channel_needs_four_lines() -> None:
+    settings = SlackSettings.model_validate(GOOD)
+    assert settings.language is Language.EN
+    assert (settings.api_url, settings.response_host) == ("https://slack.com/api/", "hooks.slack.com")
+
+
+def test_a_stand_in_on_loopback_answers_on_its_own_host() -> None:
+    settings = SlackSettings.model_validate({**GOOD, "api_url": "http://127.0.0.1:9002/api"})
+    assert (settings.api_url, settings.response_host) == ("http://127.0.0.1:9002/api/", "127.0.0.1:9002")
+
+
+@pytest.mark.parametrize(
+    ("change", "mend"),
+    [
+        ({"signing_secret": ""}, "copy the Signing Secret"),
+        ({"signing_secret": "   \t  "}, "copy the Signing Secret"),
+        ({"signing_secret": "abc"}, "copy the Signing Secret"),
+        ({"signing_secret": "  abcdefghijklmno   "}, "copy the Signing Secret"),
+        ({"signing_secret": None}, "signing_secret is missing"),
+        ({"bot_token": ""}, "OAuth & Permissions"),
+        ({"bot_token": "xoxp-user-token"}, "OAuth & Permissions"),
+        ({"bot_token": "xoxb-with space"}, "OAuth & Permissions"),
+        ({"app_token": "xoxb-1234-5678"}, "connections:write"),
+        ({"receive": "socket"}, "app_token is missing"),
+        ({"receive": "polling"}, "webhook"),
+        ({"channel": "#agent-approvals"}, "not its name"),
+        ({"channel": "U061F7AUR"}, "not its name"),
+        ({"api_url": "http://slack.com/api/"}, "https"),
+        ({"api_url": "https://user:word@slack.com/api/"}, "https"),
+        ({"api_url": "ftp://127.0.0.1/api/"}, "https"),
+        ({"response_host": "https://hooks.slack.com/"}, "bare host"),
+        ({"response_host": "hooks.slack.com@evil.example"}, "bare host"),
+        ({"team_id": "example-corp"}, "pattern"),
+        ({"singing_secret": "x"}, "Extra inputs"),
+    ],
+)
+def test_what_could_not_work_is_refused_with_the_mend(change: dict[str, object], mend: str) -> None:
+    with pytest.raises(ValidationError, match=mend):
+        SlackSettings.model_validate({**GOOD, **change})
+
+
+@pytest.mark.parametrize("field", ["bot_token", "signing_secret", "app_token"])
+def test_neither_a_refusal_nor_a_printed_setting_shows_a_secret(field: str) -> None:
+    with pytest.raises(ValidationError) as refusal:
+        SlackSettings.model_validate({**GOOD, field: "canary"})
+    assert "canary" not in str(refusal.value)
+    shown = repr(SlackSettings.model_validate({**GOOD, "app_token": "xapp-1-canary"}))
+    assert "canary" not in shown
+    assert "abcdef" not in shown
+    assert "8f742231" not in shown
+
+
+def test_socket_mode_needs_no_signing_secret() -> None:
+    without = {name: value for name, value in GOOD.items() if name != "signing_secret"}
+    settings = SlackSettings.model_validate({**without, "receive": "socket", "app_token": "xapp-1-A0-abc"})
+    assert settings.signing_secret is None
