@@ -244,6 +244,9 @@ class Container:
     def _committed(self, batch: Batch) -> None:
         self.waiters.wake(batch.changed)
         self.feed.touch(batch.records)
+        for pending in batch.records.values():
+            for item in pending:
+                self.telemetry.events.labels(kind=item.record.kind.value).inc()
         if batch.outbox_filled:
             for worker, _ in self._workers.values():
                 worker.nudge()

@@ -77,8 +77,9 @@ class Telemetry:
     def __init__(self) -> None:
         """Declare them."""
         self.registry = CollectorRegistry()
-        self.requests = Counter("assent_requests", "Calls by what was answered", ["decision"], registry=self.registry)
-        self.settled = Counter("assent_settled", "Requests by how they ended", ["status"], registry=self.registry)
+        self.events = Counter(
+            "assent_events", "What this process wrote into the trail, by kind", ["kind"], registry=self.registry
+        )
         self.callbacks_rejected = Counter(
             "assent_callbacks_rejected", "Calls of a channel that did not verify", ["channel"], registry=self.registry
         )

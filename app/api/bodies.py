@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from starlette.responses import JSONResponse
 
 from app.domain.canonical import parse_json
-from app.domain.errors import BadJsonError, InvalidError, TooLargeError
+from app.domain.errors import BadJsonError, InvalidError, TooLargeError, TooSlowError
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
 MOST_BYTES = 256 * 1024
 """The largest body that is accepted anywhere."""
+
+MOST_SECONDS = 10.0
+"""How long a body may take to arrive: slow senders must not hold connections."""
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -28,11 +32,15 @@ async def read_body(request: Request, *, most: int = MOST_BYTES) -> bytes:
         raise InvalidError("a compressed body is not accepted", path="")
     parts: list[bytes] = []
     size = 0
-    async for part in request.stream():
-        size += len(part)
-        if size > most:
-            raise TooLargeError(f"the body may have {most} bytes", limit=most)
-        parts.append(part)
+    try:
+        async with asyncio.timeout(MOST_SECONDS):
+            async for part in request.stream():
+                size += len(part)
+                if size > most:
+                    raise TooLargeError(f"the body may have {most} bytes", limit=most)
+                parts.append(part)
+    except TimeoutError:
+        raise TooSlowError from None
     return b"".join(parts)
 
 

@@ -39,6 +39,7 @@ STATUS: dict[type[AssentError], int] = {
     errors.UnknownToolError: 422,
     errors.IdempotencyMismatchError: 422,
     errors.TooLargeError: 413,
+    errors.TooSlowError: 408,
     errors.TooManyError: 429,
     errors.UnavailableError: 503,
 }

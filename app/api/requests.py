@@ -164,7 +164,7 @@ def _takes(body: type[Any], back: type[Any], *more: int) -> dict[str, Any]:
 
 def _answers(back: type[Any], *more: int) -> dict[int | str, dict[str, Any]]:
     good = {status: {"model": back} for status in (200, *more)}
-    bad = {status: {"model": schemas.ProblemView} for status in (401, 403, 404, 409, 413, 422, 429, 503)}
+    bad = {status: {"model": schemas.ProblemView} for status in (401, 403, 404, 408, 409, 413, 422, 429, 503)}
     return {**good, **bad}
 
 

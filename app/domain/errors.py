@@ -21,6 +21,7 @@
     │   ├── UnknownToolError          the file forbids tools that it does not name
     │   └── IdempotencyMismatchError  one key, two different calls
     ├── TooLargeError                 a body over the limit
+    ├── TooSlowError                  a body that does not arrive
     ├── TooManyError                  over a quota; try later
     └── UnavailableError              the store is away or we are stopping; try later
 
@@ -166,6 +167,12 @@ class TooLargeError(AssentError):
     """The body is larger than is accepted here."""
 
     code = "too_large"
+
+
+class TooSlowError(AssentError):
+    """The body did not arrive in time."""
+
+    code = "too_slow"
 
 
 class TooManyError(AssentError):

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from app.domain.errors import AssentError, UnavailableError
+from app.failpoints import failpoint
 from app.storage import audit_chain
 from app.storage.dialect import CommitFate, Failure
 from app.storage.transaction import Batch, LostGuardError, Tx
@@ -144,6 +145,8 @@ class Lane:
                     self._dialect.notify(connection, batch.changed)
             batch.check_guards()
             ticket = learn_ticket()
+            if batch.changed:
+                failpoint("commit.before")
             committing = True
             connection.execute("COMMIT")
         except Exception as error:
@@ -155,6 +158,8 @@ class Lane:
             else:
                 self._roll_back()
                 raise
+        if batch.changed:
+            failpoint("commit.after")
         if self._write:
             self._committed(batch)
 
@@ -198,7 +203,8 @@ class Lane:
 
     def _roll_back(self) -> None:
         try:
-            self._connection.execute("ROLLBACK")
+            # Not execute("ROLLBACK"): only this also lets psycopg forget statements that a broken pipeline never prepared.
+            self._connection.rollback()
         except Exception:  # noqa: BLE001 - a connection that cannot roll back is thrown away, which rolls back too
             self._disconnect()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from sqlalchemy import bindparam, insert, select
+from sqlalchemy import bindparam, delete, insert, select
 
 from app.storage.dialect import to_us
 from app.storage.tables import idempotency_keys, seen_clicks
@@ -24,6 +24,14 @@ _GET_KEY = Statement(
     )
 )
 _PUT_KEY = Statement(insert(idempotency_keys))
+_DROP_KEY = Statement(
+    delete(idempotency_keys).where(
+        idempotency_keys.c.org == bindparam("for_org"),
+        idempotency_keys.c.agent == bindparam("of_agent"),
+        idempotency_keys.c.key == bindparam("of_key"),
+        idempotency_keys.c.expires_at <= bindparam("at"),
+    )
+)
 _GET_CLICK = Statement(
     select(seen_clicks.c.event_key).where(
         seen_clicks.c.org == bindparam("for_org"),
@@ -41,7 +49,8 @@ def find_key(tx: Tx, agent: str, key: str) -> tuple[str, str] | None:
 
 
 def remember_key(tx: Tx, agent: str, key: str, *, call_digest: str, request_id: str) -> None:
-    """Remember what a key stands for."""
+    """Remember what a key stands for, instead of what it stood for until its time was over."""
+    tx.write(_DROP_KEY, for_org=tx.org, of_agent=agent, of_key=key, at=to_us(tx.now()))
     tx.write(
         _PUT_KEY,
         org=tx.org,

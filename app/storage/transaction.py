@@ -131,6 +131,9 @@ class Tx:
     def run(self, statement: Statement, **parameters: object) -> int:
         """Run a write and return how many rows it touched."""
         cursor = self._connection.execute(*statement.bound(self._dialect, parameters))
+        if cursor.rowcount < 0:  # it waits in a pipeline; leaving a nested one brings its result
+            with self._dialect.pipeline(self._connection):
+                pass
         return int(cursor.rowcount)
 
     def run_many(self, statement: Statement, rows: Sequence[Mapping[str, object]]) -> None:

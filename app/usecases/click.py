@@ -8,6 +8,7 @@ import structlog
 
 from app.domain.errors import UnavailableError
 from app.domain.words import say
+from app.failpoints import failpoint
 from app.ports import (
     Challenge,
     ChannelRefusedError,
@@ -50,11 +51,13 @@ class AnswerClick:
                 assert_never(inbound)
 
     async def _click(self, org: str, channel: Channel, click: Click) -> HttpAnswer:
+        failpoint("click.received")
         try:
             received = await self._receive(org, channel, click)
         except UnavailableError as error:
             log.error("click.unrecorded", channel=channel.name, why=error.detail)  # noqa: TRY400 - an outage, not a defect
             return self._answer(channel, click, _try_again(channel))
+        failpoint("click.recorded")
         outcome = received.outcome
         log.info("click.answered", channel=channel.name, result=outcome.result.value)
         if received.ask_reason and outcome.card is not None:

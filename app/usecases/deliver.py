@@ -21,6 +21,7 @@ import structlog
 from app.domain.audit import Kind, Record
 from app.domain.lifecycle import NobodyReachable, advance
 from app.domain.request import API, DeliveryStatus
+from app.failpoints import failpoint
 from app.ports import ChannelRefusedError, ChannelUnavailableError, EditClosedError, Post
 from app.storage import deliveries
 from app.storage.outbox import Errand, OutboxRow, enqueue, reschedule, settle
@@ -169,7 +170,9 @@ class Deliver:
                 plan = revised
         if message is None:
             post = Post(card=plan.card, chat_id=plan.delivery.chat_id, key=_key(plan.delivery))
+            failpoint("deliver.before_post")
             message = await channel.post(post)
+            failpoint("deliver.after_post")
         sent, found, repost_after = plan, message, channel.edits_for - _EDIT_MARGIN
         await self._write(row, lambda tx: _posted(tx, row, sent, found, repost_after=repost_after))
 

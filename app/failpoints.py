@@ -1,0 +1,62 @@
+"""Places where a test may stop the process: the moments between two steps that must not be torn apart.
+
+Each place is passed by `failpoint("its.name")`, which does nothing unless the environment says otherwise::
+
+    ASSENT_FAILPOINT=commit.after:kill      end the process there, as a power cut would
+    ASSENT_FAILPOINT=commit.after:kill:2    ... at the second passing
+    ASSENT_FAILPOINT=commit.before:pause    freeze it there, until somebody sends SIGCONT
+    ASSENT_FAILPOINT=deliver.after_post:raise
+
+The places::
+
+    commit.before        the units of a change ran; COMMIT was not sent      (only commits that somebody waits for)
+    commit.after         it is committed; nobody was answered or woken       (the same)
+    click.received       a verified click; nothing of it is recorded
+    click.recorded       its effect is committed; the platform has no answer
+    deliver.before_post  a card is about to be posted; that it is tried is recorded
+    deliver.after_post   the platform has the card; where it is was not recorded
+
+Nothing else may be put here: a failpoint never changes what the gateway decides.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import defaultdict
+from itertools import count
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+VARIABLE = "ASSENT_FAILPOINT"
+
+_passings: defaultdict[str, Iterator[int]] = defaultdict(lambda: count(1))
+
+
+class FailpointError(Exception):
+    """Raised where a test asked for it."""
+
+
+def failpoint(name: str) -> None:
+    """Pass a place. Raises FailpointError, or does not return, if a test asked for that."""
+    wanted = os.environ.get(VARIABLE)
+    if wanted is not None:
+        _act(name, wanted)
+
+
+def _act(name: str, wanted: str) -> None:
+    place, _, rest = wanted.partition(":")
+    action, _, nth = rest.partition(":")
+    if place != name or next(_passings[name]) != int(nth or 1):
+        return
+    match action:
+        case "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "pause":
+            os.kill(os.getpid(), signal.SIGSTOP)
+        case "raise":
+            raise FailpointError(name)
+        case _:
+            raise ValueError(f"{VARIABLE}={wanted}: the action is kill, pause or raise")
