@@ -5,7 +5,6 @@ Each place is passed by `failpoint("its.name")`, which does nothing unless the e
     ASSENT_FAILPOINT=commit.after:kill      end the process there, as a power cut would
     ASSENT_FAILPOINT=commit.after:kill:2    ... at the second passing
     ASSENT_FAILPOINT=commit.before:pause    freeze it there, until somebody sends SIGCONT
-    ASSENT_FAILPOINT=deliver.after_post:raise
 
 The places::
 
@@ -35,12 +34,8 @@ VARIABLE = "ASSENT_FAILPOINT"
 _passings: defaultdict[str, Iterator[int]] = defaultdict(lambda: count(1))
 
 
-class FailpointError(Exception):
-    """Raised where a test asked for it."""
-
-
 def failpoint(name: str) -> None:
-    """Pass a place. Raises FailpointError, or does not return, if a test asked for that."""
+    """Pass a place; the process ends or freezes here if a test asked for it."""
     wanted = os.environ.get(VARIABLE)
     if wanted is not None:
         _act(name, wanted)
@@ -56,7 +51,5 @@ def _act(name: str, wanted: str) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         case "pause":
             os.kill(os.getpid(), signal.SIGSTOP)
-        case "raise":
-            raise FailpointError(name)
         case _:
-            raise ValueError(f"{VARIABLE}={wanted}: the action is kill, pause or raise")
+            raise ValueError(f"{VARIABLE}={wanted}: the action is kill or pause")

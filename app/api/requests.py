@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Request, Response
 
 from app.api import schemas
 from app.api.bodies import answer, read_model
+from app.api.plain_route import PlainRoute
+from app.api.queries import ListQuery, cursor_behind, number_of, parameter
 from app.api.views import view_request
 from app.domain.canonical import canonical
 from app.domain.decision import Verdict
 from app.domain.errors import InvalidError, NotFoundError
-from app.domain.request import ExecutionStatus, State, Status
+from app.domain.request import ExecutionStatus
 from app.storage.api_keys import ApiKey, Scope
-from app.storage.dialect import to_us
 from app.usecases.claim import Caller
 from app.usecases.submit import Answered, Submission
 
@@ -27,12 +26,24 @@ if TYPE_CHECKING:
 LONGEST_WAIT = 60.0
 """Seconds for which one call is held at most; callers ask again."""
 
-_MOST_ITEMS = 200
+_WAIT_PARAMETERS = [
+    parameter("wait", "number", "seconds to hold, 60 at most"),
+    parameter("since", "integer", "hold until the version is above this"),
+]
+_LIST_PARAMETERS = [
+    parameter("status", "string"),
+    parameter("state", "string"),
+    parameter("agent", "string"),
+    parameter("session", "string"),
+    parameter("open", "boolean", "only requests that are still owed something"),
+    parameter("limit", "integer", "items, 200 at most"),
+    parameter("cursor", "string", "`next_cursor` of the page before"),
+]
 
 
 def requests_router(c: Surface) -> APIRouter:  # noqa: C901, PLR0915 - a router is a list of short routes
     """Build the routes under /v1."""
-    router = APIRouter(tags=["requests"])
+    router = APIRouter(tags=["requests"], route_class=PlainRoute)
 
     def shown(request: ConfirmationRequest, key: ApiKey) -> dict[str, object]:
         return view_request(request, c.read.tally(request), whole=key.scope is Scope.AGENT)
@@ -71,35 +82,34 @@ def requests_router(c: Surface) -> APIRouter:  # noqa: C901, PLR0915 - a router 
         )
         return await submit(_submission(key, same, request.headers.get("idempotency-key")), key)
 
-    @router.get("/v1/requests", responses=_answers(schemas.PageView))
-    async def page(  # noqa: PLR0917 - one parameter a filter
-        request: Request,
-        status: str | None = None,
-        state: str | None = None,
-        agent: str | None = None,
-        session: str | None = None,
-        open: bool = False,  # noqa: A002, FBT001, FBT002 - the wire's name and type
-        limit: int = 50,
-        cursor: str | None = None,
-    ) -> Response:
+    @router.get("/v1/requests", **_asks(_LIST_PARAMETERS, schemas.PageView))
+    async def page(request: Request) -> Response:
         """List requests, newest first. An agent sees its own; everyone else sees the org's."""
         key = await c.access(request, *Scope)
-        filters = _filters(status=status, state=state, agent=agent, session=session)
+        query = ListQuery.parse(request)
         if key.scope is Scope.AGENT:
-            filters["agent"] = str(key.agent)
-        most = max(1, min(limit, _MOST_ITEMS))
-        found = await c.read.page(key.org, filters=filters, only_open=open, before=_parse_cursor(cursor), most=most)
-        following = _cursor(found[-1]) if len(found) == most else None
+            query.filters["agent"] = str(key.agent)
+        found = await c.read.page(
+            key.org, filters=query.filters, only_open=query.only_open, before=query.before, most=query.most
+        )
+        following = cursor_behind(found[-1]) if len(found) == query.most else None
         return answer({"items": [shown(each, key) for each in found], "next_cursor": following})
 
-    @router.get("/v1/requests/{request_id}", responses=_answers(schemas.RequestView))
-    async def read(request_id: str, request: Request, wait: float = 0, since: int | None = None) -> Response:
+    @router.get("/v1/requests/{request_id}", **_asks(_WAIT_PARAMETERS, schemas.RequestView))
+    async def read(request_id: str, request: Request) -> Response:
         """Read a request, or hold up to `wait` seconds until it is settled (or its version is above `since`)."""
         key = await c.access(request, *Scope)
-        seconds = min(max(wait, 0.0), LONGEST_WAIT)
-        if seconds == 0:
+        seconds = number_of(request, "wait", most=LONGEST_WAIT)
+        if not seconds:
             return answer(shown(await c.read.get(key.org, request_id, agent=key.agent), key))
-        found = await c.wait(org=key.org, request_id=request_id, agent=key.agent, seconds=seconds, since=since)
+        since = number_of(request, "since", most=2**31)
+        found = await c.wait(
+            org=key.org,
+            request_id=request_id,
+            agent=key.agent,
+            seconds=seconds,
+            since=None if since is None else int(since),
+        )
         return answer(shown(found, key))
 
     @router.post("/v1/requests/{request_id}/decisions", **_takes(schemas.Decision, schemas.RequestView))
@@ -162,6 +172,11 @@ def _takes(body: type[Any], back: type[Any], *more: int) -> dict[str, Any]:
     return {"openapi_extra": content, "responses": _answers(back, *more)}
 
 
+def _asks(parameters: list[dict[str, Any]], back: type[Any]) -> dict[str, Any]:
+    """Describe a route that reads its own query."""
+    return {"openapi_extra": {"parameters": parameters}, "responses": _answers(back)}
+
+
 def _answers(back: type[Any], *more: int) -> dict[int | str, dict[str, Any]]:
     good = {status: {"model": back} for status in (200, *more)}
     bad = {status: {"model": schemas.ProblemView} for status in (401, 403, 404, 408, 409, 413, 422, 429, 503)}
@@ -206,26 +221,3 @@ def _claimed(request: ConfirmationRequest) -> dict[str, object]:
         "digest": request.digest,
         "lease_until": execution.lease_until.isoformat(),
     }
-
-
-def _filters(*, status: str | None, state: str | None, agent: str | None, session: str | None) -> dict[str, str]:
-    if status is not None and status not in set(Status):
-        raise InvalidError(f"status is one of {', '.join(Status)}", path="query.status")
-    if state is not None and state not in set(State):
-        raise InvalidError(f"state is one of {', '.join(State)}", path="query.state")
-    given = {"status": status, "state": state, "agent": agent, "session": session}
-    return {name: value for name, value in given.items() if value is not None}
-
-
-def _cursor(request: ConfirmationRequest) -> str:
-    return base64.urlsafe_b64encode(f"{to_us(request.created_at)}:{request.id}".encode()).decode()
-
-
-def _parse_cursor(cursor: str | None) -> tuple[int, str] | None:
-    if cursor is None:
-        return None
-    try:
-        at, _, request_id = base64.urlsafe_b64decode(cursor.encode()).decode().partition(":")
-        return int(at), request_id
-    except (ValueError, binascii.Error, UnicodeDecodeError):
-        raise InvalidError("not a cursor of ours", path="query.cursor") from None

@@ -68,6 +68,11 @@ class Seals:
             raise WeakSecretError(f"a master secret needs at least {MIN_SECRET} characters")
         self._keys = {_key_id(secret): secret.encode() for secret in secrets}
         self._newest = _key_id(secrets[0])
+        self._purposes = {
+            (key_id, purpose): hmac.digest(secret, f"assent.{purpose}.v1".encode(), "sha256")
+            for key_id, secret in self._keys.items()
+            for purpose in ("button", "code", "api-key")
+        }
 
     def token(self, verdict: Verdict, handle: str, place: Place) -> str:
         """Seal a button."""
@@ -108,8 +113,7 @@ class Seals:
         return self._derive(key_id, "button", text)[:20].hex()
 
     def _derive(self, key_id: str, purpose: str, text: str) -> bytes:
-        purpose_key = hmac.digest(self._keys[key_id], f"assent.{purpose}.v1".encode(), hashlib.sha256)
-        return hmac.digest(purpose_key, text.encode(), hashlib.sha256)
+        return hmac.digest(self._purposes[key_id, purpose], text.encode(), "sha256")
 
 
 def parse_token(token: str) -> SealedClick:

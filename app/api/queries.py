@@ -1,0 +1,89 @@
+"""Query parameters, read strictly: an unknown or malformed one is named, never guessed around."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from app.domain.errors import InvalidError
+from app.domain.request import State, Status
+from app.storage.dialect import to_us
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from app.domain.request import ConfirmationRequest
+
+MOST_ITEMS = 200
+_NAMES = frozenset({"status", "state", "agent", "session", "open", "limit", "cursor"})
+_TRUTH = {"true": True, "1": True, "false": False, "0": False}
+
+
+def parameter(name: str, kind: str, description: str = "") -> dict[str, object]:
+    """Describe a query parameter to OpenAPI."""
+    return {"name": name, "in": "query", "required": False, "schema": {"type": kind}, "description": description}
+
+
+def number_of(request: Request, name: str, *, most: float) -> float | None:
+    """Return a number that is not negative, cut at `most`; None where it is left out. Raises InvalidError."""
+    text = request.query_params.get(name)
+    if text is None:
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number) or number < 0:
+        raise InvalidError(f"{name} is a number that is not negative", path=f"query.{name}")
+    return min(number, most)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListQuery:
+    """Which requests are wanted."""
+
+    filters: dict[str, str]
+    only_open: bool
+    before: tuple[int, str] | None
+    most: int
+
+    @staticmethod
+    def parse(request: Request) -> ListQuery:
+        """Read the query. Raises InvalidError with the parameter at fault."""
+        query = request.query_params
+        for name in query:
+            if name not in _NAMES:
+                raise InvalidError(f"unknown parameter; there are {', '.join(sorted(_NAMES))}", path=f"query.{name}")
+        filters = {name: query[name] for name in ("status", "state", "agent", "session") if name in query}
+        if filters.get("status", "pending") not in set(Status):
+            raise InvalidError(f"status is one of {', '.join(Status)}", path="query.status")
+        if filters.get("state", "pending") not in set(State):
+            raise InvalidError(f"state is one of {', '.join(State)}", path="query.state")
+        only_open = _TRUTH.get(query.get("open", "false").lower())
+        if only_open is None:
+            raise InvalidError("open is true or false", path="query.open")
+        limit = number_of(request, "limit", most=MOST_ITEMS)
+        return ListQuery(
+            filters=filters,
+            only_open=only_open,
+            before=_parse_cursor(query.get("cursor")),
+            most=max(1, int(limit if limit is not None else 50)),
+        )
+
+
+def cursor_behind(request: ConfirmationRequest) -> str:
+    """Name the place in the list behind a request."""
+    return base64.urlsafe_b64encode(f"{to_us(request.created_at)}:{request.id}".encode()).decode()
+
+
+def _parse_cursor(cursor: str | None) -> tuple[int, str] | None:
+    if cursor is None:
+        return None
+    try:
+        at, _, request_id = base64.urlsafe_b64decode(cursor.encode()).decode().partition(":")
+        return int(at), request_id
+    except (ValueError, binascii.Error, UnicodeDecodeError):
+        raise InvalidError("not a cursor of ours", path="query.cursor") from None
