@@ -9,7 +9,7 @@ it: its head must also be kept elsewhere.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -101,17 +101,7 @@ def link(
         prev_hash=prev_hash,
         hash="",
     )
-    return AuditEvent(
-        org=org,
-        seq=seq,
-        id=event_id,
-        at=at,
-        record=record,
-        request_id=request_id,
-        request_version=request_version,
-        prev_hash=prev_hash,
-        hash=hash_of(unhashed),
-    )
+    return replace(unhashed, hash=hash_of(unhashed))
 
 
 def hash_of(event: AuditEvent) -> str:
