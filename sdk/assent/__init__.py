@@ -1,0 +1,86 @@
+"""Assent for agents: ask the gateway before a tool runs, wait for people, run at most once what they approved.
+
+Names load on first use: `assent-hook` starts once per tool call and must not pay for the HTTP client.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # `typing` costs the hook command 3 ms; type checkers know the name
+if TYPE_CHECKING:
+    from assent.client import AsyncGateway
+    from assent.errors import (
+        AssentError,
+        CallRefusedError,
+        ClaimRefusedError,
+        GatewayAwayError,
+        GatewayError,
+        KeyRefusedError,
+        NotApprovedError,
+        NotEntitledError,
+        NotOpenError,
+        StillPendingError,
+        UnexpectedAnswerError,
+        UnknownRequestError,
+    )
+    from assent.guard import current_grant, guarded
+    from assent.messages import RefusalCode
+    from assent.models import Allowed, Claimed, Denied, Execution, OutcomeStatus, Pending, Request, State, Verdict
+    from assent.resumption import Failed, LeftAlone, Lost, Ran, Refused, Resumed, resume
+    from assent.sync_client import Gateway
+
+__all__ = [  # noqa: RUF022 - grouped as _HOMES is
+    "AsyncGateway",
+    "Gateway",
+    "AssentError",
+    "CallRefusedError",
+    "ClaimRefusedError",
+    "GatewayAwayError",
+    "GatewayError",
+    "KeyRefusedError",
+    "NotApprovedError",
+    "NotEntitledError",
+    "NotOpenError",
+    "StillPendingError",
+    "UnexpectedAnswerError",
+    "UnknownRequestError",
+    "current_grant",
+    "guarded",
+    "RefusalCode",
+    "Allowed",
+    "Claimed",
+    "Denied",
+    "Execution",
+    "OutcomeStatus",
+    "Pending",
+    "Request",
+    "State",
+    "Verdict",
+    "Failed",
+    "LeftAlone",
+    "Lost",
+    "Ran",
+    "Refused",
+    "Resumed",
+    "resume",
+]
+
+_HOMES = {
+    "client": "AsyncGateway",
+    "sync_client": "Gateway",
+    "errors": "AssentError CallRefusedError ClaimRefusedError GatewayAwayError GatewayError KeyRefusedError "
+    "NotApprovedError NotEntitledError NotOpenError StillPendingError UnexpectedAnswerError UnknownRequestError",
+    "guard": "current_grant guarded",
+    "messages": "RefusalCode",
+    "models": "Allowed Claimed Denied Execution OutcomeStatus Pending Request State Verdict",
+    "resumption": "Failed LeftAlone Lost Ran Refused Resumed resume",
+}
+
+
+def __getattr__(name: str) -> object:
+    """A public name, from its home (PEP 562)."""
+    from importlib import import_module
+
+    for home, names in _HOMES.items():
+        if name in names.split():
+            return getattr(import_module(f"assent.{home}"), name)
+    raise AttributeError(f"module 'assent' has no attribute {name!r}")

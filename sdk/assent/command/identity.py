@@ -1,0 +1,84 @@
+"""Where the gateway is and who this agent is: the user's own configuration, else the environment; never the project.
+
+`~/.config/assent/agent.json` holds `{"url": "https://…", "key": "ak_…", "ca": "/path/ca.pem"}` (`ca` is optional). It
+must belong to the user (or root) and be closed to everyone else. When it exists, ASSENT_URL and ASSENT_KEY are not
+looked at: a project's settings can set a hook's environment, and must not be able to send it to another gateway. The
+home folder is asked of the system, not of $HOME, for the same reason. `--config env` takes the environment alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+
+from assent.command.faults import HookError
+from assent.command.shapes import as_object
+
+PLACE = ".config/assent/agent.json"
+
+
+class Identity:
+    """One gateway and one key; `source` says where they come from."""
+
+    __slots__ = ("base", "ca", "host", "key", "port", "secure", "source")
+
+    def __init__(self, *, url: object, key: object, ca: object, source: str) -> None:
+        if not isinstance(url, str) or not isinstance(key, str) or not url or not key:
+            raise HookError(
+                f"no gateway or no key ({source}): set 'url' and 'key' in ~/{PLACE} (mode 0600), "
+                "or ASSENT_URL and ASSENT_KEY"
+            )
+        if not key.isascii() or not key.isprintable() or " " in key:
+            raise HookError(f"the key is malformed ({source})")
+        self.secure, self.host, self.port, self.base = _parse_url(url, source)
+        self.key = key
+        self.ca = ca if isinstance(ca, str) and ca else None
+        self.source = source
+
+
+def load_identity(config: str | None) -> Identity:
+    """The identity named by `--config`, or the user's file, or the environment. Raises `HookError`."""
+    path = config or _user_file()
+    if path == "env" or (config is None and not os.path.lexists(path)):
+        return Identity(
+            url=os.environ.get("ASSENT_URL"), key=os.environ.get("ASSENT_KEY"), ca=None, source="environment"
+        )
+    return _read(path)
+
+
+def _user_file() -> str:
+    import pwd
+
+    return f"{pwd.getpwuid(os.getuid()).pw_dir}/{PLACE}"
+
+
+def _read(path: str) -> Identity:
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123 - pathlib costs 10 ms
+            facts = os.fstat(file.fileno())
+            text = file.read(65536)
+        body = as_object(json.loads(text))
+    except (OSError, ValueError) as error:
+        raise HookError(f"{path} cannot be read: {error}") from error
+    if not stat.S_ISREG(facts.st_mode) or facts.st_mode & 0o077 or facts.st_uid not in {os.getuid(), 0}:
+        raise HookError(f"{path} must be a file of yours that nobody else can read: chmod 600")
+    if body is None:
+        raise HookError(f"{path} must hold a JSON object")
+    return Identity(url=body.get("url"), key=body.get("key"), ca=body.get("ca"), source=path)
+
+
+def _parse_url(url: str, source: str) -> tuple[bool, str, int, str]:
+    """scheme://host[:port][/base], by hand: urllib costs five milliseconds."""
+    scheme, separator, rest = url.partition("://")
+    authority, slash, base = rest.partition("/")
+    secure = scheme == "https"
+    if authority.startswith("["):
+        host, _, after = authority[1:].partition("]")
+        port = after.removeprefix(":")
+    else:
+        host, _, port = authority.partition(":")
+    plain = all(c.isalnum() or c in ".-_~:/[]" for c in rest) and url.isascii()
+    if scheme not in {"http", "https"} or not separator or not host or not plain or (port and not port.isdigit()):
+        raise HookError(f"the gateway's URL must be http(s)://host[:port] ({source})")
+    return secure, host, int(port or (443 if secure else 80)), (slash + base).rstrip("/")

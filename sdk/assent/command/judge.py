@@ -1,0 +1,196 @@
+"""The verdict on one call: ask the gateway, wait for people, take the approval, and only then say allow.
+
+What is foreseen to go wrong becomes a denial with a reason for the model; what is not, raises, and the hook ends with
+exit code 2. There is one way to an allow without a person (the gateway said so) and one with (a claim of this call
+succeeded).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from assent.command import claude_code
+from assent.command.exchange import exchange, pause, persist, quote
+from assent.command.faults import AwayError, HookError, RefusedError
+from assent.command.identity import load_identity
+from assent.command.shapes import as_object, text
+from assent.messages import RefusalCode, allowed, approved, refusal, still_waiting
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from assent.command.claude_code import Event
+    from assent.command.options import Options
+    from assent.command.watch import Watch
+
+HOLD = 25.0
+CLAIM_WITHIN = 6.0  # less than the watch's grace
+GOODBYE_WITHIN = 2.0
+_FINAL = {
+    "denied": RefusalCode.DENIED,
+    "expired": RefusalCode.EXPIRED,
+    "cancelled": RefusalCode.CANCELLED,
+    "undeliverable": RefusalCode.UNDELIVERABLE,
+    "lapsed": RefusalCode.LAPSED,
+    "executing": RefusalCode.ALREADY_CLAIMED,
+    "succeeded": RefusalCode.ALREADY_CLAIMED,
+    "failed": RefusalCode.ALREADY_CLAIMED,
+    "unknown": RefusalCode.ALREADY_CLAIMED,
+}
+_CLAIM = {
+    "already_claimed": RefusalCode.ALREADY_CLAIMED,
+    "grant_lapsed": RefusalCode.LAPSED,
+    "digest_mismatch": RefusalCode.DIGEST_MISMATCH,
+}
+
+
+class Judge:
+    """One `PreToolUse` event on its way to an answer."""
+
+    def __init__(self, options: Options, event: Event, watch: Watch) -> None:
+        self._event = event
+        self._watch = watch
+        self._patience = options.patience
+        self._identity = load_identity(options.config)
+        self._request: dict[str, Any] = {}
+        self._claim_id: str | None = None
+        """The claim that was sent and not yet answered for."""
+        watch.last_word = self._last_word
+
+    def speak(self) -> None:
+        """Find the verdict and write it out. If anything raises after a claim, the gateway is told that nothing ran."""
+        try:
+            self._watch.answer(self._verdict())
+        except BaseException:
+            self._give_back()
+            raise
+
+    def _verdict(self) -> bytes:
+        try:
+            answer = self._submit()
+            match answer.get("decision"):
+                case "allow":
+                    return claude_code.render_allow(allowed(rule=text(answer, "rule"), reason=text(answer, "reason")))
+                case "deny":
+                    return self._deny(
+                        RefusalCode.DENIED_BY_RULE, rule=text(answer, "rule"), reason=text(answer, "reason")
+                    )
+                case "ask":
+                    self._remember(answer.get("request"))
+                    return self._decided()
+                case _:
+                    return self._deny(RefusalCode.GATEWAY_AWAY, reason="an answer without a decision")
+        except RefusedError as refused:
+            return self._refused(refused)
+        except AwayError as away:
+            self._give_back()
+            return self._deny(RefusalCode.GATEWAY_AWAY, reason=str(away))
+
+    def _submit(self) -> dict[str, Any]:
+        event = self._event
+        body = {
+            "session_id": event.session,
+            "tool_name": event.tool,
+            "tool_input": event.arguments,
+            "tool_use_id": event.call_id,
+            "user": None,
+            "claim": event.words(),
+        }
+        key = f"Idempotency-Key: hook_{os.urandom(16).hex()}\r\n"
+        return persist(self._identity, "POST", "/v1/hooks/PreToolUse", body, patience=self._patience, headers=key)
+
+    def _remember(self, answer: object) -> None:
+        request = as_object(answer)
+        if request is None or text(request, "id") is None or text(request, "state") is None:
+            raise AwayError("an answer that is no request")
+        if self._request and request["id"] != self._request["id"]:
+            raise HookError("the gateway answered with another request")
+        self._request = request
+
+    def _path(self) -> str:
+        return f"/v1/requests/{quote(self._request['id'])}"
+
+    def _decided(self) -> bytes:
+        attempt = 0
+        while self._request["state"] == "pending":
+            hold = max(0.0, min(HOLD, self._watch.remaining()))
+            asked_at = time.monotonic()
+            after = 0.0
+            try:
+                self._remember(exchange(self._identity, "GET", f"{self._path()}?wait={hold:.3f}", within=hold + 10.0))
+            except AwayError as away:
+                after = away.retry_after
+            if self._request["state"] == "pending":
+                held = after == 0.0 and time.monotonic() - asked_at >= hold / 2
+                attempt = 0 if held else attempt + 1
+                if not held:  # a fault, or an answer that did not hold: never a busy loop
+                    pause(attempt, at_least=after, at_most=max(0.0, self._watch.remaining()))
+            if self._watch.remaining() <= 0:
+                return self._last_word()
+        if self._request["state"] == "approved":
+            return self._claim()
+        code = _FINAL.get(self._request["state"])
+        if code is None:
+            raise HookError(f"the gateway speaks of the state {self._request['state']!r}, unknown to this version")
+        return self._deny(code, reason=text(as_object(self._request.get("settled")), "reason"))
+
+    def _claim(self) -> bytes:
+        claim_id = self._event.claim_id() or f"clm_{os.urandom(32).hex()}"
+        self._watch.commit()
+        self._claim_id = claim_id
+        body = {"digest": self._request.get("digest"), "claim_id": claim_id}
+        patience = min(self._patience, CLAIM_WITHIN)
+        try:
+            claimed = persist(
+                self._identity, "POST", f"{self._path()}/claim", body, patience=patience, within=CLAIM_WITHIN
+            )
+        except RefusedError as refused:
+            if refused.status != 409:
+                raise
+            self._claim_id = None
+            return self._deny(_CLAIM.get(refused.code, RefusalCode.CALL_REFUSED), reason=refused.detail)
+        arguments = as_object(claimed.get("arguments"))
+        if arguments is None or claimed.get("tool") != self._event.tool or not claimed.get("grant_id"):
+            self._give_back()
+            return self._deny(RefusalCode.DIGEST_MISMATCH)
+        changed = not claude_code.same(arguments, self._event.arguments)
+        reason = approved(request_id=self._request["id"], short_code=text(self._request, "code"), changed=changed)
+        return claude_code.render_allow(reason, replaced=arguments if changed else None)
+
+    def _give_back(self) -> None:
+        claim_id, self._claim_id = self._claim_id, None
+        if claim_id is None:
+            return
+        body = {
+            "claim_id": claim_id,
+            "status": "failed",
+            "result": None,
+            "error": "the hook could not hand on the approval; the tool did not run",
+        }
+        try:
+            exchange(self._identity, "POST", f"{self._path()}/outcome", body, within=GOODBYE_WITHIN)
+        except (AwayError, RefusedError):
+            return  # the lease will mark it unknown
+
+    def _last_word(self) -> bytes:
+        if not self._request:
+            return self._deny(RefusalCode.GATEWAY_AWAY)
+        return claude_code.render_deny(
+            still_waiting(request_id=self._request["id"], short_code=text(self._request, "code"))
+        )
+
+    def _deny(self, code: RefusalCode, *, rule: str | None = None, reason: str | None = None) -> bytes:
+        known = self._request
+        words = refusal(code, rule=rule, reason=reason, request_id=text(known, "id"), short_code=text(known, "code"))
+        return claude_code.render_deny(words)
+
+    def _refused(self, refused: RefusedError) -> bytes:
+        match refused.status:
+            case 401 | 403:
+                return self._deny(RefusalCode.KEY_REFUSED)
+            case 0:
+                return self._deny(RefusalCode.GATEWAY_AWAY, reason=refused.detail)
+            case _:
+                return self._deny(RefusalCode.CALL_REFUSED, reason=f"{refused.status} {refused.detail}".strip())

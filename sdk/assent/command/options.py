@@ -1,0 +1,56 @@
+"""The command line of the hook."""
+
+from __future__ import annotations
+
+from assent.command.faults import HookError
+
+USAGE = (
+    "assent-hook claude-code [--deadline SECONDS] [--config FILE|env] [--patience SECONDS] [--print-settings] "
+    "| assent-hook doctor [SETTINGS]"
+)
+DEADLINE = 570.0  # Claude Code's own default is 600
+PATIENCE = 30.0
+LONGEST = 2_147_483.0  # hosts keep their timers in 32 bits of milliseconds; beyond, they fire at once
+
+
+class Options:
+    """The command line, parsed by hand: argparse costs ten milliseconds."""
+
+    def __init__(self, arguments: list[str]) -> None:
+        self.deadline = DEADLINE
+        self.patience = PATIENCE
+        self.config: str | None = None
+        self.print_settings = False
+        self.words: list[str] = []
+        rest = iter(arguments)
+        for word in rest:
+            name, equals, value = word.partition("=")
+            if word == "--print-settings":
+                self.print_settings = True
+            elif name in {"--deadline", "--patience", "--config"}:
+                self._set(name, value if equals else next(rest, ""))
+            elif word.startswith("-"):
+                raise HookError(f"unknown option {word}; usage: {USAGE}")
+            else:
+                self.words.append(word)
+
+    def _set(self, name: str, value: str) -> None:
+        match name:
+            case "--config" if value:
+                self.config = value
+            case "--deadline":
+                self.deadline = _span(name, value)
+            case "--patience":
+                self.patience = _span(name, value)
+            case _:
+                raise HookError(f"{name} needs a value; usage: {USAGE}")
+
+
+def _span(name: str, value: str) -> float:
+    try:
+        span = float(value)
+    except ValueError:
+        span = -1.0
+    if not 0 < span <= LONGEST:
+        raise HookError(f"{name} needs seconds between 0 and {LONGEST:.0f}, not {value!r}")
+    return span

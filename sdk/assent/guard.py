@@ -1,0 +1,272 @@
+"""`@guarded`: a function that runs only as far as the gateway lets it.
+
+    gateway = AsyncGateway(url, key, session="order-4711")
+
+    @guarded(gateway, tool="oa__purchase_pay")
+    async def pay(payee: str, amount: int, currency: str) -> str:
+        return await bank.transfer(payee, amount, currency, idempotency_key=current_grant())
+
+A call is checked first. Allowed: it runs. To be asked: it waits for people, takes the approval (good for one run),
+runs with the arguments that the gateway *stored*, and reports the outcome. Everything else raises `NotApprovedError`,
+whose text is written for the model. `take` and `settle` are the two halves around the tool; `assent.resumption` uses
+the same ones.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import logging
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, assert_never, cast, overload
+
+import anyio
+
+from assent.client import AsyncGateway
+from assent.errors import CallRefusedError, ClaimRefusedError, GatewayError, NotApprovedError
+from assent.messages import RefusalCode
+from assent.models import Allowed, Denied, OutcomeStatus, Pending, State
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Generator
+
+    from assent.models import Claimed, Json, Request
+    from assent.sync_client import Gateway
+
+P = ParamSpec("P")
+R = TypeVar("R")
+_grant: ContextVar[str | None] = ContextVar("assent_grant", default=None)
+_log = logging.getLogger("assent")
+_LONGEST_RESULT = 64 * 1024
+_LAST_REPORT = 5.0  # seconds for the report of a run that was cancelled
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Permission:
+    """Leave to run a tool once, with these arguments; `claimed` is None when a rule allowed it."""
+
+    arguments: Json
+    claimed: Claimed | None
+
+
+def current_grant() -> str | None:
+    """Inside a guarded function: the grant's id, the payment's idempotency key; None when nobody had to be asked."""
+    return _grant.get()
+
+
+@contextmanager
+def granted(permission: Permission) -> Generator[None]:
+    """Make the permission's grant the current one."""
+    token = _grant.set(permission.claimed.grant_id if permission.claimed else None)
+    try:
+        yield
+    finally:
+        _grant.reset(token)
+
+
+_FINAL_CODES = {
+    State.DENIED: RefusalCode.DENIED,
+    State.EXPIRED: RefusalCode.EXPIRED,
+    State.CANCELLED: RefusalCode.CANCELLED,
+    State.UNDELIVERABLE: RefusalCode.UNDELIVERABLE,
+    State.LAPSED: RefusalCode.LAPSED,
+    State.EXECUTING: RefusalCode.ALREADY_CLAIMED,
+    State.SUCCEEDED: RefusalCode.ALREADY_CLAIMED,
+    State.FAILED: RefusalCode.ALREADY_CLAIMED,
+    State.UNKNOWN: RefusalCode.ALREADY_CLAIMED,
+}
+_CLAIM_CODES = {
+    "grant_lapsed": RefusalCode.LAPSED,
+    "digest_mismatch": RefusalCode.DIGEST_MISMATCH,
+    "already_claimed": RefusalCode.ALREADY_CLAIMED,
+}
+
+
+async def decided(gateway: AsyncGateway, request: Request) -> Request:
+    """Wait for the decision: the approved request, or `NotApprovedError` for every other end."""
+    try:
+        request = await gateway.wait(request)
+    except GatewayError as error:
+        raise NotApprovedError(error.refusal_code, request=request) from error
+    if request.state is not State.APPROVED:
+        code = _FINAL_CODES.get(request.state, RefusalCode.CALL_REFUSED)
+        raise NotApprovedError(code, reason=request.settled_reason, request=request)
+    return request
+
+
+async def take(gateway: AsyncGateway, request: Request) -> Permission:
+    """Take the approval of an approved request. Raises `NotApprovedError` when it cannot be had."""
+    try:
+        claimed = await gateway.claim(request)
+    except ClaimRefusedError as error:
+        raise NotApprovedError(_CLAIM_CODES.get(error.code, RefusalCode.CALL_REFUSED), request=request) from error
+    except GatewayError as error:
+        raise NotApprovedError(error.refusal_code, request=request) from error
+    return Permission(arguments=claimed.arguments, claimed=claimed)
+
+
+async def obtain(
+    gateway: AsyncGateway,
+    tool: str,
+    arguments: Json,
+    *,
+    session: str | None,
+    claim: str | None,
+    call_id: str | None = None,
+) -> Permission:
+    """Check the call and, when people have to be asked, wait and take. Raises `NotApprovedError`."""
+    try:
+        verdict = await gateway.check(
+            tool, arguments, session=session, claim=claim, call_id=call_id, idempotency_key=call_id
+        )
+    except GatewayError as error:
+        reason = str(error) if error.refusal_code is RefusalCode.CALL_REFUSED else None
+        raise NotApprovedError(error.refusal_code, reason=reason) from error
+    match verdict:
+        case Allowed():
+            return Permission(arguments=arguments, claimed=None)
+        case Denied(rule=rule, reason=reason):
+            raise NotApprovedError(RefusalCode.DENIED_BY_RULE, rule=rule, reason=reason)
+        case Pending(request=request):
+            return await take(gateway, await decided(gateway, request))
+        case _:
+            assert_never(verdict)
+
+
+async def settle(
+    gateway: AsyncGateway,
+    permission: Permission,
+    status: OutcomeStatus,
+    *,
+    result: Any = None,
+    error: str | None = None,
+) -> None:
+    """Report the outcome. A fault is logged, never raised: the tool has run; the lease then marks it unknown."""
+    if permission.claimed is None:
+        return
+    claimed = permission.claimed
+    report = partial(gateway.report, claimed.request_id, claimed.claim_id, status, error=error)
+    try:
+        try:
+            await report(result=_presentable(result))
+        except CallRefusedError:  # the value was not to the gateway's taste; the outcome matters more
+            await report(result=None)
+    except GatewayError as fault:
+        _log.warning("outcome of request %s could not be reported: %s", claimed.request_id, fault)
+
+
+def _presentable(result: Any) -> Any:
+    """The result when it is JSON of a bearable size, else None: the value is a courtesy."""
+    try:
+        return result if len(json.dumps(result, allow_nan=False).encode()) <= _LONGEST_RESULT else None
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
+async def carry_out(gateway: AsyncGateway, permission: Permission, tool: Callable[..., Awaitable[R]]) -> R:
+    """Run an asynchronous tool under the permission and report how it went; its exception passes through."""
+    try:
+        with granted(permission):
+            result = await tool(**permission.arguments)
+    except Exception as error:
+        await settle(gateway, permission, OutcomeStatus.FAILED, error=describe(error))
+        raise
+    except BaseException as error:  # cancelled in the middle: nobody knows how far it came
+        with anyio.move_on_after(_LAST_REPORT, shield=True):
+            await settle(gateway, permission, OutcomeStatus.UNKNOWN, error=describe(error))
+        raise
+    await settle(gateway, permission, OutcomeStatus.SUCCEEDED, result=result)
+    return result
+
+
+def _carry_out_sync(gateway: Gateway, permission: Permission, tool: Callable[..., R]) -> R:
+    def report(status: OutcomeStatus, **outcome: Any) -> None:
+        gateway.run(partial(settle, gateway.asynchronous, permission, status, **outcome))
+
+    try:
+        with granted(permission):
+            result = tool(**permission.arguments)
+    except Exception as error:
+        report(OutcomeStatus.FAILED, error=describe(error))
+        raise
+    except BaseException as error:
+        report(OutcomeStatus.UNKNOWN, error=describe(error))
+        raise
+    report(OutcomeStatus.SUCCEEDED, result=result)
+    return result
+
+
+def describe(error: BaseException) -> str:
+    """The kind of an error and its text, cut to a bearable length."""
+    return f"{type(error).__name__}: {error}"[:500]
+
+
+def _named_arguments(function: Callable[..., Any]) -> Callable[..., Json]:
+    """How a call's arguments become the object that people approve. Refuses what has no names."""
+    signature = inspect.signature(function)
+    for parameter in signature.parameters.values():
+        if parameter.kind in {parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}:
+            raise TypeError(f"a guarded function needs a name for every argument; '{parameter}' has none")
+
+    def bind(*args: Any, **kwargs: Any) -> Json:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return dict(bound.arguments)
+
+    return bind
+
+
+class _Guard:
+    """What `guarded` returns: wraps async functions for an `AsyncGateway`, and plain ones for a `Gateway`."""
+
+    def __init__(self, gateway: AsyncGateway | Gateway, *, tool: str, **asked: str | None) -> None:
+        self._gateway = gateway
+        self._tool = tool
+        self._asked = asked
+
+    @overload
+    def __call__(self, function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]: ...
+    @overload
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]: ...
+    def __call__(self, function: Callable[P, Any]) -> Callable[P, Any]:
+        gateway, tool, asked, bind = self._gateway, self._tool, self._asked, _named_arguments(function)
+        if inspect.iscoroutinefunction(function) is not isinstance(gateway, AsyncGateway):
+            raise TypeError("guard an asynchronous function with an AsyncGateway, and a synchronous one with a Gateway")
+        if isinstance(gateway, AsyncGateway):
+
+            @wraps(function)
+            async def guarded_async(*args: P.args, **kwargs: P.kwargs) -> Any:
+                permission = await obtain(gateway, tool, bind(*args, **kwargs), **asked)
+                return await carry_out(gateway, permission, function)
+
+            return cast("Callable[P, Any]", guarded_async)  # a coroutine function of the same parameters
+
+        @wraps(function)
+        def guarded_sync(*args: P.args, **kwargs: P.kwargs) -> Any:
+            permission = gateway.run(partial(obtain, gateway.asynchronous, tool, bind(*args, **kwargs), **asked))
+            return _carry_out_sync(gateway, permission, function)
+
+        return guarded_sync
+
+
+def guarded(
+    gateway: AsyncGateway | Gateway,
+    *,
+    tool: str,
+    session: str | None = None,
+    claim: str | None = None,
+    call_id: str | None = None,
+) -> _Guard:
+    """Guard a function as `tool`. `session` files its calls (default: the gateway's), `claim` speaks to the approver.
+
+    `call_id` is for a guard that is made for one call, by the id that the model gave it (unique among this agent's):
+    the call then has one request (the gateway remembers the id for a day). Asked again after a crash, it gets that
+    request, also when it was denied, has expired or has run meanwhile; nobody is asked twice.
+
+    The function's parameters, defaults included, are what people see and approve; they must be JSON. Raises
+    `TypeError` at decoration for a function with unnamed arguments or of the other colour than the gateway.
+    """
+    return _Guard(gateway, tool=tool, session=session, claim=claim, call_id=call_id)

@@ -1,0 +1,45 @@
+"""`assent-hook`: the command that an agent's runtime calls before (and after) each tool call.
+
+    assent-hook claude-code [--deadline SECONDS] [--config FILE|env] [--patience SECONDS]   the hook itself: event on
+    stdin, answer on stdout assent-hook claude-code --print-settings                                               the
+    lines for Claude Code's settings.json assent-hook doctor [SETTINGS.json]
+    what is wrong with an installation
+
+Everything that goes wrong must end in exit code 2, the only one that every host reads as "blocked": a crash with 1, or
+plain text with 0, lets the tool run. So this file imports next to nothing, catches everything, and leaves with
+`os._exit`, past all that could change the code. It is also run by path (`python -I -S …/hook_command.py`), which is
+faster than the console script and cannot be led astray by `PYTHONPATH`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+BLOCKED = 2
+LAST_WORDS = "Do not try to reach the same end another way."  # said even when `messages` cannot be loaded
+
+
+def main() -> NoReturn:
+    """Run the command; never returns, never raises."""
+    code = BLOCKED
+    try:
+        from assent.command.entry import run
+
+        code = run(sys.argv[1:])
+    except BaseException as error:  # noqa: BLE001 - the whole point: whatever it is, the tool does not run
+        code = BLOCKED
+        text = f"Not approved: the approval hook failed ({type(error).__name__}: {error}). {LAST_WORDS}\n"
+        os.write(2, text.encode(errors="replace"))
+    finally:
+        os._exit(code)
+
+
+if __name__ == "__main__":
+    # At the end of the path, so that nothing beside the package can stand in for the standard library.
+    sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120 - pathlib costs 10 ms
+    main()

@@ -1,0 +1,97 @@
+"""What a model is told about a tool call that may not run, and about one that may.
+
+One module holds the wording, so that the client, the guard and the hook command speak alike. A refusal is short and
+final, names what decided (a person, a rule, a deadline: never an approver's name) and closes the way around. Only the
+standard library's `enum` is imported: the hook command pays for each import on every tool call.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+FINAL = (
+    "This is final: do not retry or rephrase the call, and do not try to reach the same end another way. Tell the user."
+)
+_LONGEST_QUOTE = 500
+
+
+class RefusalCode(StrEnum):
+    """Why a call may not run. Stable: agents may branch on it."""
+
+    DENIED = "denied"
+    EXPIRED = "expired"
+    CANCELLED = "cancelled"
+    UNDELIVERABLE = "undeliverable"
+    DENIED_BY_RULE = "denied_by_rule"
+    LAPSED = "lapsed"
+    ALREADY_CLAIMED = "already_claimed"
+    DIGEST_MISMATCH = "digest_mismatch"
+    GATEWAY_AWAY = "gateway_away"
+    KEY_REFUSED = "key_refused"
+    CALL_REFUSED = "call_refused"
+
+
+_DECIDED = {
+    RefusalCode.DENIED: "Not approved: an approver denied this call.",
+    RefusalCode.EXPIRED: "Not approved: nobody decided before the deadline, and silence is not consent.",
+    RefusalCode.CANCELLED: "Not approved: the request was withdrawn.",
+    RefusalCode.UNDELIVERABLE: "Not approved: no approver could be reached.",
+    RefusalCode.DENIED_BY_RULE: "Not approved: a rule forbids this call.",
+    RefusalCode.LAPSED: "Not run: the approval was not used in time and has lapsed.",
+    RefusalCode.ALREADY_CLAIMED: "Not run: the approval of this call was used already, and it is good for one run.",
+    RefusalCode.DIGEST_MISMATCH: "Not run: what was approved is not what this call would do.",
+    RefusalCode.GATEWAY_AWAY: "Not approved: the approval gateway could not be reached, and no answer means no.",
+    RefusalCode.KEY_REFUSED: "Not approved: the gateway refused this agent's key; its operator has to set a valid one.",
+    RefusalCode.CALL_REFUSED: "Not approved: the approval gateway could not judge this call.",
+}
+
+
+def _quote(text: str) -> str:
+    """One bounded line: line breaks and control characters of a foreign text cannot pose as our own sentences."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split()).replace('"', "'")
+    return line if len(line) <= _LONGEST_QUOTE else line[: _LONGEST_QUOTE - 1] + "…"
+
+
+def _reference(request_id: str | None, short_code: str | None) -> str:
+    if not request_id:
+        return ""
+    return f" Request {_quote(request_id)}" + (f", code {_quote(short_code)}." if short_code else ".")
+
+
+def refusal(
+    code: RefusalCode,
+    *,
+    rule: str | None = None,
+    reason: str | None = None,
+    request_id: str | None = None,
+    short_code: str | None = None,
+) -> str:
+    """The whole text for a call that does not run. `reason` is quoted as given by whoever decided."""
+    decided = (
+        f"Not approved: rule '{_quote(rule)}' forbids this call."
+        if code is RefusalCode.DENIED_BY_RULE and rule
+        else _DECIDED[code]
+    )
+    why = f' Reason given: "{_quote(reason)}".' if reason and reason.strip() else ""
+    return f"{decided}{why}{_reference(request_id, short_code)} {FINAL}"
+
+
+def still_waiting(*, request_id: str, short_code: str | None) -> str:
+    """The answer that beats the host's own timeout: no decision yet; the same call, asked again, joins the request."""
+    return (
+        f"Not approved yet: this call still waits for a person's decision.{_reference(request_id, short_code)} "
+        "Do not try to reach the same end another way. "
+        "To ask again later, repeat the very same call: it joins this request."
+    )
+
+
+def allowed(*, rule: str | None, reason: str | None) -> str:
+    """Why a call runs that nobody had to be asked about."""
+    by = f"Allowed by rule '{_quote(rule)}'." if rule else "Allowed by policy."
+    return by + (f" {_quote(reason)}" if reason and reason.strip() else "")
+
+
+def approved(*, request_id: str, short_code: str | None, changed: bool = False) -> str:
+    """Why a call runs that a person approved; `changed` when the approved arguments replace the ones asked for."""
+    note = " The arguments were replaced by the approved ones." if changed else ""
+    return f"Approved for one run.{_reference(request_id, short_code)}{note}"

@@ -1,0 +1,240 @@
+"""The gateway's words as values: a request and its parts, and the closed set of answers to a check.
+
+`parse_*` turns the gateway's JSON into these and raises `UnexpectedAnswerError` for anything that does not fit; keys
+that this version does not know are ignored, states that it does not know are refused (an unknown state must never read
+as approved).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, TypeAlias, cast
+
+from assent.errors import UnexpectedAnswerError
+
+Json: TypeAlias = dict[str, Any]
+
+
+class State(StrEnum):
+    """Where a request stands, as people speak of it (derived from request, grant and execution)."""
+
+    PENDING = "pending"
+    APPROVED = "approved"
+    EXECUTING = "executing"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+    DENIED = "denied"
+    EXPIRED = "expired"
+    CANCELLED = "cancelled"
+    UNDELIVERABLE = "undeliverable"
+    LAPSED = "lapsed"
+
+
+class OutcomeStatus(StrEnum):
+    """What became of an execution, as its agent reports it."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Execution:
+    """One use of an approval: started by a claim, ended by a report."""
+
+    id: str
+    status: str
+    claim_id: str
+    started_at: datetime
+    lease_until: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A durable question to people. `arguments` are the stored ones; `message` is the gateway's word to the model."""
+
+    id: str
+    state: State
+    version: int
+    session: str | None
+    call_id: str | None
+    tool: str
+    title: str
+    arguments: Json
+    digest: str
+    code: str | None
+    rule: str | None
+    reason: str | None
+    created_at: datetime
+    expires_at: datetime
+    settled_reason: str | None
+    execution: Execution | None
+    message: str
+    raw: Json
+    """The whole answer, for fields that this version does not name (stages, decisions, grant, …)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowed:
+    """The call may run at once; nobody has to be asked."""
+
+    rule: str | None
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Denied:
+    """A rule or a guard forbids the call."""
+
+    rule: str | None
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pending:
+    """People are asked (or were: a call that joined a standing request, `attached`, may find it settled)."""
+
+    request: Request
+    attached: bool
+
+
+Verdict: TypeAlias = Allowed | Denied | Pending
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claimed:
+    """The single use of an approval. Run the tool with these `arguments`, and give it `grant_id` as idempotency key."""
+
+    request_id: str
+    claim_id: str
+    grant_id: str
+    execution_id: str
+    tool: str
+    arguments: Json
+    digest: str
+    lease_until: datetime
+
+
+def _text(body: Json, key: str) -> str:
+    value = body.get(key)
+    if not isinstance(value, str) or not value:
+        raise UnexpectedAnswerError(f"the gateway's answer has no text in '{key}'")
+    return value
+
+
+def _text_or_none(body: Json, key: str) -> str | None:
+    value = body.get(key)
+    if value is not None and not isinstance(value, str):
+        raise UnexpectedAnswerError(f"the gateway's answer has no text in '{key}'")
+    return value
+
+
+def parse_object(value: object, where: str) -> Json:
+    """The value as a JSON object; raises `UnexpectedAnswerError` naming `where` when it is none."""
+    if not isinstance(value, dict):
+        raise UnexpectedAnswerError(f"the gateway's answer has no object in {where}")
+    return cast("Json", value)  # decoded JSON: the keys of an object are strings
+
+
+def _instant(body: Json, key: str) -> datetime:
+    try:
+        value = datetime.fromisoformat(_text(body, key))
+    except ValueError:
+        raise UnexpectedAnswerError(f"the gateway's answer has no instant in '{key}'") from None
+    if value.tzinfo is None:
+        raise UnexpectedAnswerError(f"the gateway's answer has an instant without a zone in '{key}'")
+    return value
+
+
+def parse_request(value: object) -> Request:
+    """A `Request` from the gateway's JSON."""
+    body = parse_object(value, "request")
+    settled = parse_object(body.get("settled") or {}, "'settled'")
+    execution = body.get("execution")
+    version = body.get("version")
+    try:
+        state = State(_text(body, "state"))
+    except ValueError:
+        raise UnexpectedAnswerError(
+            f"the gateway speaks of the state {body.get('state')!r}, unknown to this version"
+        ) from None
+    if not isinstance(version, int) or isinstance(version, bool):
+        raise UnexpectedAnswerError("the gateway's answer has no number in 'version'")
+    return Request(
+        id=_text(body, "id"),
+        state=state,
+        version=version,
+        session=_text_or_none(body, "session"),
+        call_id=_text_or_none(body, "call_id"),
+        tool=_text(body, "tool"),
+        title=_text_or_none(body, "title") or "",
+        arguments=parse_object(body.get("arguments"), "'arguments'"),
+        digest=_text(body, "digest"),
+        code=_text_or_none(body, "code"),
+        rule=_text_or_none(body, "rule"),
+        reason=_text_or_none(body, "reason"),
+        created_at=_instant(body, "created_at"),
+        expires_at=_instant(body, "expires_at"),
+        settled_reason=_text_or_none(settled, "reason"),
+        execution=None if execution is None else _parse_execution(parse_object(execution, "'execution'")),
+        message=_text_or_none(body, "message") or "",
+        raw=body,
+    )
+
+
+def parse_page(body: Json) -> list[Request]:
+    """The requests of one page."""
+    items = body.get("items")
+    if not isinstance(items, list):
+        raise UnexpectedAnswerError("the gateway's answer has no list in 'items'")
+    return [parse_request(item) for item in cast("list[object]", items)]  # decoded JSON
+
+
+def _parse_execution(body: Json) -> Execution:
+    return Execution(
+        id=_text(body, "id"),
+        status=_text(body, "status"),
+        claim_id=_text(body, "claim_id"),
+        started_at=_instant(body, "started_at"),
+        lease_until=_instant(body, "lease_until"),
+    )
+
+
+def parse_verdict(body: Json) -> Verdict:
+    """The answer to a check: allow, deny or ask; anything else is refused."""
+    match body.get("decision"):
+        case "allow":
+            return Allowed(
+                rule=_text_or_none(body, "rule"),
+                reason=_text_or_none(body, "reason") or "",
+                message=_text_or_none(body, "message") or "",
+            )
+        case "deny":
+            return Denied(
+                rule=_text_or_none(body, "rule"),
+                reason=_text_or_none(body, "reason") or "",
+                message=_text_or_none(body, "message") or "",
+            )
+        case "ask":
+            return Pending(request=parse_request(body.get("request")), attached=body.get("attached") is True)
+        case other:
+            raise UnexpectedAnswerError(f"the gateway decided {other!r}, unknown to this version")
+
+
+def parse_claimed(body: Json, *, request_id: str, claim_id: str) -> Claimed:
+    """The answer to a claim."""
+    return Claimed(
+        request_id=request_id,
+        claim_id=claim_id,
+        grant_id=_text(body, "grant_id"),
+        execution_id=_text(body, "execution_id"),
+        tool=_text(body, "tool"),
+        arguments=parse_object(body.get("arguments"), "'arguments'"),
+        digest=_text(body, "digest"),
+        lease_until=_instant(body, "lease_until"),
+    )

@@ -1,0 +1,157 @@
+"""`resume`: what an agent calls when it starts, so that nothing approved is lost and nothing runs twice.
+
+    async with AsyncGateway(url, key, session="order-4711") as gateway:
+        for past in await resume(gateway, tools={"oa__purchase_pay": pay}):
+            print(past.request.tool, past.outcome)
+
+| the request is | then |
+|---|---|
+| pending | it is waited for, then as below |
+| approved, not claimed | it is claimed and its tool runs with the stored arguments |
+| executing, claimed by an earlier process | it is reported unknown, and never run again |
+| executing, claimed by this process | it is left alone: it is running |
+| unknown | it is left alone: a person or the tool's own records settle it |
+
+Give every agent its own session: of two live processes that share one, each would take the other's executions for a
+dead predecessor's. `tools` are the bare functions, not the guarded ones.
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import anyio
+import anyio.to_thread
+
+from assent.errors import GatewayError, NotApprovedError
+from assent.guard import carry_out, decided, describe, take
+from assent.models import OutcomeStatus, State
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from assent.client import AsyncGateway
+    from assent.guard import Permission
+    from assent.messages import RefusalCode
+    from assent.models import Request
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """The tool ran with the approved arguments, and this is what it returned."""
+
+    result: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """The tool ran and raised; reported as failed."""
+
+    error: Exception
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """It was not approved (or the gateway stayed away); `message` is for the model."""
+
+    code: RefusalCode
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost:
+    """An earlier process had claimed it and died: reported unknown, not run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftAlone:
+    """Nothing was done, and why."""
+
+    why: str
+
+
+Outcome: TypeAlias = Ran | Failed | Refused | Lost | LeftAlone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resumed:
+    """One open request of an earlier run and what became of it now."""
+
+    request: Request
+    outcome: Outcome
+
+
+async def resume(
+    gateway: AsyncGateway, tools: Mapping[str, Callable[..., Any]], *, session: str | None = None
+) -> list[Resumed]:
+    """Carry on with every open request of this agent (or of `session`) until all are through; oldest first.
+
+    Waits run side by side, tools one at a time. A tool's own error and a refusal are outcomes, not exceptions; raises
+    `GatewayError` when the open requests cannot even be listed.
+    """
+    requests = await gateway.list_open(session=session)
+    outcomes: dict[str, Outcome] = {}
+    turn = anyio.Lock()
+
+    async def carry_on(request: Request) -> None:
+        outcomes[request.id] = await _carry_on(gateway, request, tools.get(request.tool), turn)
+
+    async with anyio.create_task_group() as group:
+        for request in requests:
+            group.start_soon(carry_on, request)
+    return [Resumed(request=request, outcome=outcomes[request.id]) for request in requests]
+
+
+async def _carry_on(
+    gateway: AsyncGateway, request: Request, tool: Callable[..., Any] | None, turn: anyio.Lock
+) -> Outcome:
+    if request.state is State.EXECUTING:
+        return await _report_lost(gateway, request)
+    if request.state not in {State.PENDING, State.APPROVED}:
+        return LeftAlone(why=f"the request is {request.state}")
+    if tool is None:
+        return LeftAlone(why=f"no function was given for the tool {request.tool}")
+    try:
+        request = await decided(gateway, request)
+        async with turn:  # claim only when the tool can start: a grant lapses soon
+            permission = await take(gateway, request)
+            return await _run(gateway, permission, _awaitable(tool))
+    except NotApprovedError as refused:
+        return Refused(code=refused.code, message=str(refused))
+
+
+async def _run(gateway: AsyncGateway, permission: Permission, tool: Callable[..., Awaitable[Any]]) -> Ran | Failed:
+    try:
+        return Ran(result=await carry_out(gateway, permission, tool))
+    except Exception as error:  # noqa: BLE001 - the tool's own, already reported; one tool must not stop the others
+        return Failed(error=error)
+
+
+async def _report_lost(gateway: AsyncGateway, request: Request) -> Outcome:
+    execution = request.execution
+    if execution is None or execution.claim_id in gateway.claims_made:
+        return LeftAlone(why="the request is executing in this process")
+    try:
+        await gateway.report(
+            request.id,
+            execution.claim_id,
+            OutcomeStatus.UNKNOWN,
+            error="the agent ended after it had claimed this call; it is not known whether it ran",
+        )
+    except GatewayError as error:
+        return LeftAlone(why=f"it could not be reported as unknown: {describe(error)}")
+    return Lost()
+
+
+def _awaitable(tool: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
+    """An asynchronous tool as it is; a synchronous one on a worker thread, so that the waits of the others go on."""
+    if inspect.iscoroutinefunction(tool):
+        return tool
+
+    async def on_a_thread(**arguments: Any) -> Any:
+        return await anyio.to_thread.run_sync(partial(tool, **arguments))
+
+    return on_a_thread

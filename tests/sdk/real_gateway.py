@@ -1,0 +1,117 @@
+"""The gateway itself, as `assent serve` runs it on SQLite, with one approver who decides through the API."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+import httpx2
+
+ROOT = Path(__file__).parents[2]
+BOUND = 20.0
+POLICY = """
+org: acme
+default: allow
+people:
+  wang@acme.example: {name: Wang}
+groups:
+  finance: [wang@acme.example]
+tools:
+  Bash: {}
+  pay: {}
+  drop: {}
+rules:
+  - {id: gate, tools: [Bash, pay], then: ask, stages: [{of: [finance], need: 1}], timeout: 30m, channels: [api]}
+  - {id: never, tools: [drop], then: deny}
+"""
+
+
+@dataclass
+class RealGateway:
+    """A gateway in a folder; `kill` and `start` it as often as you like, its rows stay."""
+
+    folder: Path
+    url: str = ""
+    key: str = ""
+    _approver: str = ""
+    _environ: dict[str, str] = field(default_factory=dict)
+    _process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        (self.folder / "assent.yaml").write_text(POLICY)
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        self._environ = {
+            "PATH": "/usr/bin:/bin",
+            "PYTHONPATH": f"{ROOT}:{ROOT / 'sdk'}",
+            "ASSENT_SECRET": secrets.token_urlsafe(48),
+            "ASSENT_DATABASE_URL": f"sqlite:///{self.folder / 'assent.db'}",
+            "ASSENT_PORT": str(port),
+        }
+        self._command("migrate")
+        made = ["keys", "create", "--label", "test", "--config", str(self.folder / "assent.yaml")]
+        self.key = self._command(*made, "--scope", "agent", "--agent", "claude")
+        self._approver = self._command(*made, "--scope", "approver", "--person", "wang@acme.example")
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    def _words(self, *words: str) -> list[str]:
+        return [sys.executable, "-m", "app.cli", *words]
+
+    def _command(self, *words: str) -> str:
+        done = subprocess.run(
+            self._words(*words), env=self._environ, cwd=self.folder, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    def start(self) -> None:
+        with (self.folder / "log").open("ab") as log:
+            words = self._words("serve", "--config", str(self.folder / "assent.yaml"))
+            self._process = subprocess.Popen(words, env=self._environ, cwd=self.folder, stdout=log, stderr=log)
+        end = time.monotonic() + BOUND
+        while time.monotonic() < end:
+            try:
+                if httpx2.get(f"{self.url}/readyz", trust_env=False).status_code == 200:
+                    return
+            except httpx2.TransportError:
+                time.sleep(0.05)  # another process's start has no event that we could wait for
+        raise TimeoutError((self.folder / "log").read_text())
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def requests(self) -> list[dict[str, Any]]:
+        headers = {"Authorization": f"Bearer {self._approver}"}
+        return httpx2.get(f"{self.url}/v1/requests", headers=headers, trust_env=False).json()["items"]
+
+    def pending(self) -> dict[str, Any]:
+        """The one pending request, once it is there."""
+        end = time.monotonic() + BOUND
+        while time.monotonic() < end:
+            found = [request for request in self.requests() if request["state"] == "pending"]
+            if found:
+                (only,) = found
+                return only
+            time.sleep(0.02)  # as above
+        raise TimeoutError("no request came")
+
+    def decide(self, request: dict[str, Any], verdict: str, *, reason: str | None = None) -> None:
+        body = {"verdict": verdict, "digest": request["digest"], "reason": reason}
+        headers = {"Authorization": f"Bearer {self._approver}"}
+        answer = httpx2.post(
+            f"{self.url}/v1/requests/{request['id']}/decisions", json=body, headers=headers, trust_env=False
+        )
+        assert answer.status_code == 200, answer.text
