@@ -1,0 +1,161 @@
+"""The demo's page: what everybody sees, live, and the buttons that press, type, kill and start.
+
+It listens on loopback only, answers to its own name only, and takes acts as JSON only: no other site can press here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from channels.feishu.simulator_server import serve
+from examples.demo.hands import Hands, Shown
+from examples.demo.orders import PAYMENTS
+from examples.demo.snapshot import Snapshots
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from starlette.requests import Request
+
+    from examples.demo.child import Child
+    from examples.demo.stage import Stage
+
+_STATIC = Path(__file__).with_name("static")
+_FILES = {
+    "/": ("page.html", "text/html"),
+    **{f"/{name}": (name, "text/css") for name in ("page.css", "feishu.css", "slack.css")},
+    **{f"/{name}": (name, "text/javascript") for name in ("page.js", "feishu.js", "slack.js", "dom.js")},
+}
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src data:; frame-ancestors 'none'",
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+}
+_FIRST_INVOICE = 118
+_LOOK_SECONDS = 0.2
+
+
+class BadActError(Exception):
+    """The page asked for something that does not exist."""
+
+
+class Page:
+    """The routes around one stage."""
+
+    def __init__(self, stage: Stage) -> None:
+        """Show and move one stage."""
+        self._stage = stage
+        self._hands = Hands(stage)
+        self._snapshots = Snapshots(stage)
+        self._invoice = _FIRST_INVOICE
+        self.app = Starlette(
+            routes=[
+                *(Route(path, _file(*found)) for path, found in _FILES.items()),
+                Route("/events", self._events),
+                Route("/act", self._act, methods=["POST"]),
+            ],
+            middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])],
+        )
+
+    def ask(self, what: str) -> None:
+        """Let the user ask the agent for one more payment."""
+        self._stage.ask_agent(PAYMENTS[what].order(f"2026-{self._invoice:04}"))
+        self._invoice += 1
+
+    async def keep_fetching(self) -> None:
+        """Follow the trail until cancelled."""
+        while True:
+            self._snapshots.gateway_answers = await self._stage.trail.fetch()
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    async def _events(self, _: Request) -> Response:
+        """Stream the whole picture, each time that it changed."""
+
+        async def pictures() -> AsyncIterator[str]:
+            last = ""
+            while True:
+                picture = json.dumps(self._snapshots.take())
+                if picture != last:
+                    yield f"data: {picture}\n\n"
+                    last = picture
+                await asyncio.sleep(_LOOK_SECONDS)
+
+        return StreamingResponse(pictures(), media_type="text/event-stream", headers=_HEADERS)
+
+    async def _act(self, request: Request) -> Response:
+        if request.headers.get("content-type") != "application/json":
+            return JSONResponse({"error": "acts are JSON"}, status_code=415)
+        try:
+            shown = await self._carry_out(cast("dict[str, object]", await request.json()))
+        except (BadActError, KeyError, ValueError) as why:
+            return JSONResponse({"error": str(why)}, status_code=400)
+        return JSONResponse({"kind": shown.kind, "text": shown.text}, headers=_HEADERS)
+
+    async def _carry_out(self, act: dict[str, object]) -> Shown:
+        nothing = Shown(kind="info", text="")
+        match act:
+            case {"act": "feishu", "who": str(who), "message": str(message), "button": str(button), "form": dict()}:
+                form = cast("Mapping[str, str]", act["form"])
+                return await self._hands.press_feishu(self._stage.visitors[who], message, button, form)
+            case {"act": "slack", "who": str(who), "ts": str(ts), "action": str(action)}:
+                return await self._hands.press_slack(self._stage.visitors[who], ts, action)
+            case {"act": "modal", "who": str(who), "view": str(view), "reason": str(reason)}:
+                return await self._hands.submit_slack(self._stage.visitors[who], view, reason)
+            case {"act": "close", "view": str(view)}:
+                self._hands.close_slack(view)
+            case {"act": "ask", "what": str(what)}:
+                self.ask(what)
+            case {"act": "start", "what": str(what)}:
+                await self._child(what).start()
+            case {"act": "kill", "what": str(what)}:
+                await self._kill(what)
+            case _:
+                raise BadActError("there is no such act")
+        return nothing
+
+    async def _kill(self, what: str) -> None:
+        await self._child(what).kill()
+        if what == "agent":
+            self._stage.note_in_agent_log("kill -9")
+        else:
+            self._snapshots.gateway_answers = False
+
+    def _child(self, what: str) -> Child:
+        match what:
+            case "gateway":
+                return self._stage.gateway
+            case "agent":
+                return self._stage.agent
+            case _:
+                raise BadActError("there is no such process")
+
+
+def _file(name: str, media_type: str):  # noqa: ANN202 - an endpoint of Starlette
+    async def endpoint(_: Request) -> Response:
+        return FileResponse(_STATIC / name, media_type=media_type, headers=_HEADERS)
+
+    return endpoint
+
+
+@asynccontextmanager
+async def serve_page(stage: Stage) -> AsyncIterator[str]:
+    """Serve the page on a free port, with a first payment asked for, and give its address."""
+    page = Page(stage)
+    page.ask("large")
+    async with serve(page.app) as url, asyncio.TaskGroup() as group:
+        fetching = group.create_task(page.keep_fetching())
+        try:
+            yield url
+        finally:
+            fetching.cancel()

@@ -1,0 +1,73 @@
+"""One picture of everything on the stage, as JSON for the page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from examples.demo.orders import PAYMENTS
+
+if TYPE_CHECKING:
+    from examples.demo.child import Child
+    from examples.demo.stage import Stage
+
+_LOG_LINES = 200
+
+
+class Snapshots:
+    """Takes pictures of one stage."""
+
+    def __init__(self, stage: Stage) -> None:
+        """Take none yet."""
+        self._stage = stage
+        self._note_places: list[str] = []
+        self.gateway_answers = False
+
+    def take(self) -> dict[str, object]:
+        """Return what is to be seen now."""
+        stage = self._stage
+        return {
+            "visitors": [
+                {"key": v.key, "name": v.name, "role": v.role, "slack": v.slack, "feishu": v.feishu}
+                for v in stage.visitors.values()
+            ],
+            "payments": [{"key": key, "label": payment.label} for key, payment in PAYMENTS.items()],
+            "feishu": stage.feishu.view(stage.chat),
+            "slack": self._slack(),
+            "modals": self._modals(),
+            "gateway": _child(stage.gateway) | {"answers": self.gateway_answers and stage.gateway.pid is not None},
+            "agent": _child(stage.agent),
+            "log": stage.agent_log()[-_LOG_LINES:],
+            "ledger": [_without_account(entry) for entry in stage.ledger.entries()],
+            "trail": stage.trail.lines(),
+        }
+
+    def _slack(self) -> list[dict[str, object]]:
+        """Put each private note behind the message that was the newest when the note came."""
+        view = self._stage.slack.view(self._stage.slack.room.id)
+        messages = [entry for entry in view if entry["kind"] == "message"]
+        notes = [entry for entry in view if entry["kind"] == "note"]
+        newest = str(messages[-1]["ts"]) if messages else ""
+        self._note_places += [newest] * (len(notes) - len(self._note_places))
+        placed = list(zip(self._note_places, enumerate(notes), strict=True))
+        shown: list[dict[str, object]] = []
+        for message in messages:
+            shown.append(message)
+            shown += [{**note, "id": f"note-{number}"} for place, (number, note) in placed if place == message["ts"]]
+        return shown
+
+    def _modals(self) -> dict[str, object]:
+        """Return each visitor's open modal, by the visitor's key."""
+        modals: dict[str, object] = {}
+        for visitor in self._stage.visitors.values():
+            if (modal := self._stage.slack.modal_of(visitor.slack)) is not None:
+                modals[visitor.key] = {"id": modal.id, "view": modal.view, "errors": modal.errors}
+        return modals
+
+
+def _child(child: Child) -> dict[str, object]:
+    return {"running": child.pid is not None, "state": child.state}
+
+
+def _without_account(entry: dict[str, object]) -> dict[str, object]:
+    account = str(entry.get("account", ""))
+    return {**entry, "account": f"… {account[-4:]}"} if account else cast("dict[str, object]", entry)

@@ -1,0 +1,192 @@
+"""Everything that the demo is made of, put up in a fresh folder and taken down again.
+
+The stand-ins of Slack and Feishu run in this process; the gateway (`assent serve`) and the agent are processes of their
+own, so that killing them is real. They meet only over HTTP.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+import sys
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Self
+
+from app.clock import SystemClock
+from app.domain.seals import Seals
+from app.identifiers import RandomIds
+from app.storage.api_keys import Scope
+from app.storage.dialect import dialect_for
+from app.storage.store import Store
+from app.usecases.keys import Keys
+from channels.feishu.simulator import FeishuSimulator
+from channels.slack.simulator import SlackSimulator
+from examples.demo.child import Child
+from examples.demo.trail import Trail
+from examples.payment_ledger import Ledger
+from migrations import run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+CONFIG = Path(__file__).with_name("assent.yaml")
+ROOT = Path(__file__).parents[2]
+AGENT = "payment-agent"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visitor:
+    """Somebody who sits in both chats, with an account on either platform."""
+
+    key: str
+    name: str
+    role: str
+    feishu: str
+    slack: str
+
+
+class Stage:
+    """The running demo. An async context manager; inside it, the gateway and the agent have been started."""
+
+    def __init__(self) -> None:
+        """Put nothing up yet."""
+        clock = SystemClock()
+        self._stack = AsyncExitStack()
+        self.slack = SlackSimulator(clock=clock, signing_secret=secrets.token_hex(16))
+        self.feishu = FeishuSimulator(clock=clock, encrypt_key=secrets.token_hex(16))
+        self.visitors = self._invite()
+        people = [self.feishu.platform.people[visitor.feishu] for visitor in self.visitors.values()]
+        self.chat = self.feishu.add_chat(*people)
+
+    async def __aenter__(self) -> Self:
+        """Put everything up; the gateway takes a second or two more until it answers."""
+        try:
+            await self._put_up()
+        except BaseException:
+            await self._stack.aclose()
+            raise
+        return self
+
+    async def _put_up(self) -> None:
+        self.folder = Path(
+            self._stack.enter_context(TemporaryDirectory(prefix="assent-demo-", ignore_cleanup_errors=True))
+        )
+        await self._stack.enter_async_context(self.slack)
+        await self._stack.enter_async_context(self.feishu)
+        self.url = f"http://127.0.0.1:{_free_port()}"
+        self.slack.callback_url = f"{self.url}/v1/channels/pay-slack/callback"
+        self.feishu.callback_url = f"{self.url}/v1/channels/pay-feishu/callback"
+        self.environ = self._gateway_environ()
+        agent_key, auditor_key = await self._make_keys()
+        self.trail = await self._stack.enter_async_context(Trail(self.url, auditor_key))
+        self.ledger = Ledger(self.folder / "ledger.jsonl")
+        self.inbox = self.folder / "inbox.jsonl"
+        self.gateway = Child(
+            [*self.assent, "serve", "--config", str(CONFIG), "--port", self.url.rpartition(":")[2]],
+            environ=self.environ,
+            log=self.folder / "gateway.log",
+        )
+        self.agent = Child(
+            [sys.executable, "-m", "examples.payment_agent", str(self.folder)],
+            environ={**_plain_environ(), "ASSENT_URL": self.url, "ASSENT_KEY": agent_key},
+            log=self.folder / "agent.log",
+        )
+        for child in (self.gateway, self.agent):
+            self._stack.push_async_callback(child.stop)
+            await child.start()
+
+    async def __aexit__(self, *_: object) -> None:
+        """Take everything down and remove the folder."""
+        await self._stack.aclose()
+
+    @property
+    def assent(self) -> list[str]:
+        """The gateway's command, as it is installed."""
+        return [str(Path(sys.executable).with_name("assent"))]
+
+    def ask_agent(self, order: str) -> None:
+        """Put a user's request into the agent's inbox."""
+        with self.inbox.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(order) + "\n")
+
+    def agent_log(self) -> list[dict[str, str]]:
+        """What the agent printed so far: ``{who, what}`` a line; what is not of its own making is an "error"."""
+        if not self.agent.log.exists():
+            return []
+        lines: list[dict[str, str]] = []
+        for line in self.agent.log.read_text(encoding="utf-8", errors="replace").splitlines():
+            try:
+                lines.append(json.loads(line))
+            except ValueError:
+                lines.append({"who": "error", "what": line})
+        return lines
+
+    def note_in_agent_log(self, what: str) -> None:
+        """Say in the agent's log what it cannot say itself: that it was killed."""
+        with self.agent.log.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"who": "killed", "what": what}) + "\n")
+
+    def _invite(self) -> dict[str, Visitor]:
+        visitors: dict[str, Visitor] = {}
+        for key, name, role in (("wang", "王芳 Wang Fang", "finance lead"), ("mallory", "Mallory", "not an approver")):
+            email = f"{key}@acme.example"
+            account = self.feishu.add_person(name.partition(" ")[0], email=email)
+            member = self.slack.add_person(f"U0{key.upper()}", name=name.rpartition(" ")[2], email=email)
+            visitors[key] = Visitor(key=key, name=name, role=role, feishu=account.open_id, slack=member.id)
+        return visitors
+
+    def _gateway_environ(self) -> dict[str, str]:
+        feishu = self.feishu.settings(self.chat)
+        slack = self.slack.configuration()
+        return {
+            **_plain_environ(),
+            "ASSENT_SECRET": secrets.token_urlsafe(48),
+            "ASSENT_DATABASE_URL": f"sqlite:///{self.folder / 'assent.db'}",
+            "ASSENT_LOG_FORMAT": "json",
+            "FEISHU_APP_SECRET": str(feishu["app_secret"]),
+            "FEISHU_ENCRYPT_KEY": str(feishu["encrypt_key"]),
+            "FEISHU_VERIFICATION_TOKEN": str(feishu["verification_token"]),
+            "FEISHU_CHAT": self.chat,
+            "FEISHU_STAND_IN": self.feishu.base_url,
+            "SLACK_BOT_TOKEN": str(slack["bot_token"]),
+            "SLACK_SIGNING_SECRET": str(slack["signing_secret"]),
+            "SLACK_STAND_IN": str(slack["api_url"]),
+        }
+
+    async def _make_keys(self) -> tuple[str, str]:
+        """Do what `assent migrate` and two calls of `assent keys create` do, without starting three programs."""
+        clock, url = SystemClock(), self.environ["ASSENT_DATABASE_URL"]
+        run.upgrade(url)
+        store = Store(dialect_for(url, clock), RandomIds())
+        store.start()
+        try:
+            keys = Keys(store=store, seals=Seals([self.environ["ASSENT_SECRET"]]), clock=clock)
+            agent = await keys.create(
+                org="acme",
+                scope=Scope.AGENT,
+                agent=AGENT,
+                person="li@acme.example",
+                label="the demo's agent",
+                by="demo",
+            )
+            auditor = await keys.create(org="acme", scope=Scope.AUDITOR, label="the demo's timeline", by="demo")
+        finally:
+            await store.stop()
+        return agent.text, auditor.text
+
+
+def _plain_environ() -> Mapping[str, str]:
+    """This machine's environment without its proxies and credentials; ours are put in by name."""
+    kept = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT", "COVERAGE_PROCESS_CONFIG")
+    environ = {name: os.environ[name] for name in kept if name in os.environ}
+    return {**environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "sdk"))), "PYTHONUTF8": "1"}
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])

@@ -1,0 +1,110 @@
+"""The demo's view of the audit trail: read with an auditor's key over the API, told in plain sentences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self, cast
+
+import httpx2
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Event = dict[str, object]
+
+_PLATFORM = {"pay-feishu": "Feishu", "pay-slack": "Slack"}
+_ENDS = {
+    "request.expired": "Nobody decided in time: expired, nothing ran",
+    "request.cancelled": "The agent withdrew its request",
+    "request.undeliverable": "Nobody could be reached: nothing ran",
+    "request.voted": "One approval; more are needed",
+    "grant.claimed": "The agent took the approval: good for one run",
+    "grant.lapsed": "The approval was not used in time",
+    "execution.succeeded": "The payment ran, once, and succeeded",
+    "execution.failed": "The payment ran, once, and failed",
+    "execution.unknown": "Whether the payment ran is not known",
+    "execution.reconciled": "A person found out whether the payment ran",
+    "call.allowed": "A small payment: a rule allowed it",
+    "call.refused": "A rule refused the call",
+}
+BEHIND_THE_SCENES = frozenset({"key.created", "key.revoked", "policy.loaded"})
+
+
+class Trail:
+    """Every event so far, fetched as it comes; what was fetched stays when the gateway is away."""
+
+    def __init__(self, url: str, key: str) -> None:
+        """Fetch nothing yet."""
+        self._client = httpx2.AsyncClient(
+            base_url=url, headers={"Authorization": f"Bearer {key}"}, trust_env=False, timeout=2
+        )
+        self.events: list[Event] = []
+
+    async def __aenter__(self) -> Self:
+        """Open the client."""
+        await self._client.__aenter__()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close the client."""
+        await self._client.aclose()
+
+    async def fetch(self) -> bool:
+        """Fetch what is new. Return whether the gateway answered."""
+        after = self.events[-1]["seq"] if self.events else -1
+        try:
+            answer = await self._client.get("/v1/audit", params={"after": str(after), "limit": "1000"})
+        except httpx2.HTTPError:
+            return False
+        if answer.status_code != 200:
+            return False
+        fresh = cast("list[Event]", answer.json()["items"])  # the gateway's own JSON
+        seen = {event["seq"] for event in self.events}  # two fetches may overlap
+        self.events += [event for event in fresh if event["seq"] not in seen]
+        return True
+
+    def of(self, request_id: str, *kinds: str) -> list[Event]:
+        """Return the events of a request, of these kinds if any are named."""
+        return [e for e in self.events if e["request_id"] == request_id and (not kinds or e["kind"] in kinds)]
+
+    def requests(self) -> list[str]:
+        """Return the ids of all requests, in the order in which they were made."""
+        return [str(event["request_id"]) for event in self.events if event["kind"] == "request.created"]
+
+    def lines(self) -> list[dict[str, str]]:
+        """Return the story: when, what, what kind, and of which request (its number from 1, "" if none)."""
+        numbers = {request_id: str(number) for number, request_id in enumerate(self.requests(), 1)}
+        return [
+            {
+                "seq": str(event["seq"]),
+                "at": str(event["at"])[11:19],
+                "what": told(event),
+                "kind": str(event["kind"]),
+                "request": numbers.get(str(event["request_id"]), ""),
+            }
+            for event in self.events
+            if event["kind"] not in BEHIND_THE_SCENES
+        ]
+
+
+def told(event: Event) -> str:
+    """Say one event as a sentence."""
+    facts = cast("Mapping[str, object]", event["facts"])
+    place = _PLATFORM.get(str(facts.get("channel") or facts.get("via") or ""), "")
+    who = str(event["actor"]).partition("@")[0].capitalize()
+    match event["kind"]:
+        case "request.created":
+            return "The agent asks to pay; the call is on hold"
+        case "card.posted":
+            return f"Card shown in {place}"
+        case "card.retired":
+            return f"Card in {place} settled: no buttons any more"
+        case "card.failed":
+            return f"Card could not be shown in {place}"
+        case "request.approved":
+            return f"{who} approved in {place}"
+        case "request.denied":
+            return f"{who} denied in {place}: “{facts.get('reason')}”"
+        case "click.refused":
+            return f"A click in {place} was refused: not an approver"
+        case kind:
+            return _ENDS.get(str(kind), str(kind))

@@ -1,0 +1,147 @@
+"""An agent that pays invoices, and pays large ones only when people say so.
+
+    ASSENT_URL=http://127.0.0.1:8080 ASSENT_KEY=ak_… python -m examples.payment_agent FOLDER
+
+Users' requests are lines of FOLDER/inbox.jsonl; the conversation so far is FOLDER/conversation.jsonl, so that the agent
+goes on where it was killed. Three lines are about Assent: the gateway it asks, `guarded` around the tool, and `resume`
+after a restart.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assent import (
+    Failed,
+    Gateway,
+    GatewayError,
+    LeftAlone,
+    Lost,
+    NotApprovedError,
+    Ran,
+    Refused,
+    current_grant,
+    guarded,
+)
+from examples.payment_ledger import Ledger
+from examples.scripted_model import Message, answer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Pay = Callable[..., str]
+
+TOOL = "oa__purchase_pay"
+
+
+def main(folder: Path) -> None:
+    """Serve users for ever."""
+    say("started", f"process {os.getpid()}")
+    ledger = Ledger(folder / "ledger.jsonl")
+
+    def pay(payee: str, amount: int, currency: str, invoice: str, bank_account: str) -> str:
+        receipt = ledger.pay(
+            grant=current_grant(), payee=payee, amount=amount, currency=currency, invoice=invoice, account=bank_account
+        )
+        return f"Paid {amount:,} {currency} to {payee}, receipt {receipt}."
+
+    conversation = Conversation(folder)
+    with Gateway(os.environ["ASSENT_URL"], os.environ["ASSENT_KEY"], session="supplier-invoices") as gateway:
+        if (call := conversation.open_call()) is not None:  # a predecessor died in the middle of this one
+            conversation.add(Message(role="tool", text=carry_on(gateway, pay, ledger, call)))
+        while True:
+            last = conversation.wait_for_turn()
+            if last.arguments is None:
+                conversation.add(answer(conversation.messages))
+            else:
+                conversation.add(Message(role="tool", text=call_tool(gateway, pay, last)))
+
+
+def call_tool(gateway: Gateway, pay: Pay, call: Message) -> str:
+    """Pay, if it is allowed; the answer is for the model either way."""
+    try:
+        return guarded(gateway, tool=TOOL, claim=call.text, call_id=call.call_id)(pay)(**(call.arguments or {}))
+    except NotApprovedError as refusal:
+        return str(refusal)
+
+
+def carry_on(gateway: Gateway, pay: Pay, ledger: Ledger, call: Message) -> str:
+    """Finish a predecessor's call: by its open request, else by what the bank or the settled request knows."""
+    say("resumes", "a call of mine was open when I was killed")
+    while True:
+        try:
+            past = gateway.resume({TOOL: pay})
+            break
+        except GatewayError as away:
+            say("waits", f"{away}")
+    if not past:
+        receipt = ledger.find((call.arguments or {})["invoice"])
+        return f"Paid already, receipt {receipt}." if receipt else call_tool(gateway, pay, call)
+    match past[-1].outcome:
+        case Ran(result=result):
+            return str(result)
+        case Refused(message=message):
+            return message
+        case Failed(error=error):
+            return f"The payment failed: {error}"
+        case Lost():
+            return "It is not known whether this was paid. A person has to look."
+        case LeftAlone(why=why):
+            return f"Nothing was done: {why}."
+
+
+class Conversation:
+    """What was said so far, on the disk before it is acted upon."""
+
+    def __init__(self, folder: Path) -> None:
+        """Read what a predecessor left."""
+        self._inbox, self._path = folder / "inbox.jsonl", folder / "conversation.jsonl"
+        self.messages = [Message(**json.loads(line)) for line in _lines(self._path)]
+
+    def open_call(self) -> Message | None:
+        """Return the tool call that has no result yet."""
+        return self.messages[-1] if self.messages and self.messages[-1].arguments is not None else None
+
+    def wait_for_turn(self) -> Message:
+        """Return the message to act upon; when the model has finished, the next one of a user."""
+        while not self.messages or (self.messages[-1].role == "assistant" and self.open_call() is None):
+            heard = sum(message.role == "user" for message in self.messages)
+            fresh = _lines(self._inbox)[heard:]
+            if fresh:
+                self.add(Message(role="user", text=json.loads(fresh[0])))
+            else:
+                time.sleep(0.1)
+        return self.messages[-1]
+
+    def add(self, message: Message) -> None:
+        """Remember a message, and say it."""
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(asdict(message)) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        self.messages.append(message)
+        say(message.role, message.text)
+        if message.arguments is not None:
+            named = ", ".join(f"{name}={value}" for name, value in message.arguments.items())
+            say("calls", f"{TOOL}({named})")
+            say("holds", "The gateway says whether and when it may run.")
+
+
+def say(who: str, what: str) -> None:
+    """Print one line of the log; account numbers are nobody's business there."""
+    print(json.dumps({"who": who, "what": re.sub(r"[0-9]{10,}", "•••", what)}), flush=True)
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
