@@ -89,7 +89,7 @@ def _card(
     lay_out_rest: Callable[[Sequence[Fact]], list[Json]],
 ) -> Json:
     """Put the parts in the order in which they are needed: what, the facts, how far, the rest, the claim, controls."""
-    body = [_div(card.title, size="heading-3"), _div(card.tool, size="notation", colour="grey")]
+    body = [_div(card.title, size="heading-3")]
     if card.outcome:
         body.append(_div(card.outcome, size="normal"))
     body += lay_out_pinned(card.facts)
@@ -115,7 +115,7 @@ def _card(
         "header": {
             "template": _TEMPLATES[card.tone],
             "title": _plain(card.headline),
-            "subtitle": _plain(_preview(card.title)),
+            "subtitle": _plain(_preview(card.tool)),
         },
         "body": {"vertical_spacing": "8px", "elements": body},
     }

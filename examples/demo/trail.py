@@ -50,9 +50,9 @@ class Trail:
 
     async def fetch(self) -> bool:
         """Fetch what is new. Return whether the gateway answered."""
-        after = self.events[-1]["seq"] if self.events else -1
+        params = {"limit": "1000"} | ({"after": str(self.events[-1]["seq"])} if self.events else {})
         try:
-            answer = await self._client.get("/v1/audit", params={"after": str(after), "limit": "1000"})
+            answer = await self._client.get("/v1/audit", params=params)
         except httpx2.HTTPError:
             return False
         if answer.status_code != 200:

@@ -69,7 +69,7 @@ def _size(card: Card) -> tuple[int, int, int]:
 
 def test_the_reader_sees_what_matters_first() -> None:
     texts = list_texts(render_card(a_card(agent_says=Fact(label="智能体自述", value="很急"))))
-    wanted = ["需要审批", "向 Acme 付款 80000 CNY", "oa__purchase_pay", "收款方", "Acme", "金额", "80000", "0/1 已同意"]
+    wanted = ["需要审批", "oa__purchase_pay", "向 Acme 付款 80000 CNY", "收款方", "Acme", "金额", "80000", "0/1 已同意"]
     wanted += ["备注", "三月", "智能体自述", "很急", "同意", "拒绝理由", "请填写理由", "拒绝", "7K3M-9QXA · req_01"]
     assert [text for at, text in enumerate(texts) if text not in texts[:at]] == wanted
 

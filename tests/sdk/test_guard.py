@@ -248,3 +248,24 @@ def test_a_function_with_nameless_arguments_is_refused_at_decoration() -> None:
     for function in (positional, starred, doubly):
         with pytest.raises(TypeError, match="needs a name"):
             guarded(Gateway("http://x", KEY), tool="t")(function)
+
+
+@requirement("F-07")
+async def test_a_guard_made_for_one_call_meets_its_earlier_answer_even_after_the_agent_was_dead(
+    gateway: StubGateway, client: AsyncGateway
+) -> None:
+    def guard() -> Callable[..., Awaitable[str]]:
+        @guarded(client, tool="oa__purchase_pay", call_id="toolu_0001")
+        async def pay(payee: str) -> str:
+            RAN.append({"payee": payee})
+            return "paid"
+
+        return pay
+
+    first = await decided(gateway, guard()(payee="Acme"), "denied", reason="wrong invoice")
+    with pytest.raises(NotApprovedError):
+        await first
+    with pytest.raises(NotApprovedError, match="wrong invoice"):
+        await guard()(payee="Acme")  # the agent was killed, and the model's very same call is carried out again
+    assert len(gateway.rows) == 1
+    assert RAN == []
