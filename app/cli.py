@@ -7,31 +7,17 @@ import json
 import os
 import secrets
 import sys
-from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
-from pydantic import ValidationError
 
-from app.clock import SystemClock
-from app.domain.errors import AssentError
-from app.domain.seals import Seals
-from app.identifiers import RandomIds
-from app.policies.faults import PolicyFaultsError
-from app.policies.policy_book import PolicyBook, config_check
-from app.settings import Settings
+from app.offline import beside_gateway, check_schema, read_settings, refuse_faults, run_command
+from app.policies.policy_book import PolicyBook
 from app.storage.api_keys import Scope
-from app.storage.dialect import dialect_for
 from app.storage.outbox import list_rows, revive_dead
-from app.storage.store import Store
-from app.usecases.keys import Keys
-from app.usecases.read import Read
 from channels.registry import SETTINGS
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Coroutine
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Assent: approvals that survive everything.")
 keys_app = typer.Typer(no_args_is_help=True, help="API keys.")
@@ -66,9 +52,9 @@ def serve(
     """Run the gateway."""
     from app.serve import run_server
 
-    settings = _settings()
-    _refuse_faults(config)
-    _check_schema(settings.database_url, migrate_first=migrate_first)
+    settings = read_settings()
+    refuse_faults(config)
+    check_schema(settings.database_url, migrate_first=migrate_first)
     run_server(settings, config, dict(os.environ), host=host or settings.host, port=port or settings.port)
 
 
@@ -83,7 +69,7 @@ def migrate(revision: str = "head") -> None:
     """Bring the database to the newest schema."""
     from migrations import run
 
-    url = _settings().database_url
+    url = read_settings().database_url
     run.upgrade(url, revision)
     present, newest = run.state(url)
     typer.echo(f"the database is at {present} (newest: {newest})")
@@ -101,7 +87,7 @@ def doctor(config: Config = _HERE) -> None:
 @config_app.command("check")
 def check(config: Config = _HERE) -> None:
     """Say every fault of the configuration, with its file and line."""
-    _refuse_faults(config)
+    refuse_faults(config)
     book = PolicyBook(config, environ=os.environ, channel_types=SETTINGS)
     for org in book.orgs():
         policy = book.current(org).policy
@@ -124,9 +110,9 @@ def keys_create(  # noqa: PLR0917 - options of a command
     """Make an API key; its text is printed this once."""
 
     async def make() -> None:
-        async with _tools(config, org) as (keys, _, __, of_org):
-            made = await keys.create(
-                org=of_org,
+        async with beside_gateway(config, org) as at:
+            made = await at.keys.create(
+                org=at.org,
                 scope=scope,
                 label=label,
                 agent=agent,
@@ -137,7 +123,7 @@ def keys_create(  # noqa: PLR0917 - options of a command
             typer.echo(made.text)
             typer.echo("keep it now: it cannot be shown again. Rotate by making a second one first.", err=True)
 
-    _run(make())
+    run_command(make())
 
 
 @keys_app.command("list")
@@ -145,8 +131,8 @@ def keys_list(config: Config = _HERE, org: Org = None) -> None:
     """List the keys, without their secrets."""
 
     async def show() -> None:
-        async with _tools(config, org) as (keys, _, __, of_org):
-            for key in await keys.list(of_org):
+        async with beside_gateway(config, org) as at:
+            for key in await at.keys.list(at.org):
                 ended = (
                     "revoked" if key.revoked_at else f"until {key.expires_at:%Y-%m-%d}" if key.expires_at else "live"
                 )
@@ -154,7 +140,7 @@ def keys_list(config: Config = _HERE, org: Org = None) -> None:
                     f"{key.id}  {key.scope.value:8}  {ended:16}  {key.agent or key.person or '-':24}  {key.label}"
                 )
 
-    _run(show())
+    run_command(show())
 
 
 @keys_app.command("revoke")
@@ -162,11 +148,11 @@ def keys_revoke(key_id: str, config: Config = _HERE, org: Org = None) -> None:
     """End a key for good; every replica refuses it within a second."""
 
     async def end() -> None:
-        async with _tools(config, org) as (keys, _, __, of_org):
-            await keys.revoke(of_org, key_id, by="cli")
+        async with beside_gateway(config, org) as at:
+            await at.keys.revoke(at.org, key_id, by="cli")
             typer.echo(f"{key_id} is revoked")
 
-    _run(end())
+    run_command(end())
 
 
 @audit_app.command("verify")
@@ -174,8 +160,8 @@ def audit_verify(config: Config = _HERE, org: Org = None) -> None:
     """Walk the whole chain; exit 1 with the first fault, 2 if there is nothing to verify."""
 
     async def walk() -> None:
-        async with _tools(config, org) as (_, read, __, of_org):
-            seen, fault = await read.verify(of_org)
+        async with beside_gateway(config, org) as at:
+            seen, fault = await at.read.verify(at.org)
         if fault:
             typer.echo(f"BROKEN after {seen} events: {fault}", err=True)
             raise typer.Exit(code=1)
@@ -184,7 +170,7 @@ def audit_verify(config: Config = _HERE, org: Org = None) -> None:
             raise typer.Exit(code=2)
         typer.echo(f"{seen} events, unbroken")
 
-    _run(walk())
+    run_command(walk())
 
 
 @audit_app.command("show")
@@ -197,13 +183,13 @@ def audit_show(
     from app.api.views import view_event
 
     async def show() -> None:
-        async with _tools(config, org) as (_, read, __, of_org):
+        async with beside_gateway(config, org) as at:
             after = -1
             while True:
                 events = (
-                    await read.story(of_org, request_id)
+                    await at.read.story(at.org, request_id)
                     if request_id
-                    else (await read.trail(of_org, after=after, most=500))[0]
+                    else (await at.read.trail(at.org, after=after, most=500))[0]
                 )
                 for event in events:
                     typer.echo(json.dumps(view_event(event), ensure_ascii=True))
@@ -211,7 +197,7 @@ def audit_show(
                     return
                 after = events[-1].seq
 
-    _run(show())
+    run_command(show())
 
 
 @outbox_app.command("list")
@@ -221,11 +207,11 @@ def outbox_list(
     """List cards that wait or that were given up, with the reason."""
 
     async def show() -> None:
-        async with _tools(config, org) as (_, __, store, of_org):
-            for row, error in await store.read(lambda tx: list_rows(tx, status, most=500), org=of_org):
+        async with beside_gateway(config, org) as at:
+            for row, error in await at.store.read(lambda tx: list_rows(tx, status, most=500), org=at.org):
                 typer.echo(f"{row.id}  {row.errand.value:8} {row.channel:16} attempts {row.attempts:3}  {error or ''}")
 
-    _run(show())
+    run_command(show())
 
 
 @outbox_app.command("retry")
@@ -233,10 +219,10 @@ def outbox_retry(config: Config = _HERE, org: Org = None) -> None:
     """Queue the given-up rows again."""
 
     async def retry() -> None:
-        async with _tools(config, org) as (_, __, store, of_org):
-            typer.echo(f"{await store.write(revive_dead, org=of_org)} rows queued again")
+        async with beside_gateway(config, org) as at:
+            typer.echo(f"{await at.store.write(revive_dead, org=at.org)} rows queued again")
 
-    _run(retry())
+    run_command(retry())
 
 
 @slack_app.command("manifest")
@@ -271,73 +257,6 @@ def feishu_setup(
 def main() -> None:
     """Run the command line."""
     app()
-
-
-# --- what the commands share ------------------------------------------------------------------------------------------
-
-
-def _settings() -> Settings:
-    try:
-        return Settings()  # pyright: ignore[reportCallIssue] - its fields come from the environment
-    except ValidationError as error:
-        for fault in error.errors(include_input=False, include_url=False):
-            name = f"ASSENT_{'_'.join(str(step) for step in fault['loc'][:1])}".upper()
-            typer.echo(f"{name}: {fault['msg'].removeprefix('Value error, ')}", err=True)
-        if any(fault["loc"][:1] == ("secret",) for fault in error.errors()):
-            typer.echo('mend: export ASSENT_SECRET="$(assent secret)", and keep it', err=True)
-        raise typer.Exit(code=2) from None
-
-
-def _refuse_faults(config: Path) -> None:
-    faults = config_check(config, environ=os.environ, channel_types=SETTINGS)
-    for fault in faults:
-        typer.echo(str(fault), err=True)
-    if faults:
-        typer.echo(f"{len(faults)} fault(s); nothing was started", err=True)
-        raise typer.Exit(code=2)
-
-
-def _check_schema(url: str, *, migrate_first: bool) -> None:
-    from migrations import run
-
-    if migrate_first:
-        run.upgrade(url)
-    present, newest = run.state(url)
-    if present != newest:
-        typer.echo(f"the database is at {present}, this gateway needs {newest}: run `assent migrate`", err=True)
-        raise typer.Exit(code=2)
-
-
-@asynccontextmanager
-async def _tools(config: Path, org: str | None) -> AsyncGenerator[tuple[Keys, Read, Store, str]]:
-    """Open the store beside a running gateway, for one command."""
-    settings = _settings()
-    _check_schema(settings.database_url, migrate_first=False)
-    _refuse_faults(config)
-    book = PolicyBook(config, environ=os.environ, channel_types=SETTINGS)
-    orgs = list(book.orgs())
-    if org is None and len(orgs) != 1:
-        typer.echo(f"say which org with --org: {', '.join(orgs)}", err=True)
-        raise typer.Exit(code=2)
-    clock = SystemClock()
-    store = Store(dialect_for(settings.database_url, clock), RandomIds())
-    seals = Seals([secret.get_secret_value() for secret in settings.secret])
-    store.start()
-    try:
-        yield Keys(store=store, seals=seals, clock=clock), Read(store=store, book=book), store, org or orgs[0]
-    finally:
-        await store.stop()
-
-
-def _run(work: Coroutine[object, object, None]) -> None:
-    try:
-        asyncio.run(work)
-    except AssentError as error:
-        typer.echo(error.detail, err=True)
-        raise typer.Exit(code=1) from None
-    except PolicyFaultsError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(code=2) from None
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections import defaultdict
 from itertools import count
 from typing import TYPE_CHECKING
@@ -46,10 +47,6 @@ def _act(name: str, wanted: str) -> None:
     action, _, nth = rest.partition(":")
     if place != name or next(_passings[name]) != int(nth or 1):
         return
-    match action:
-        case "kill":
-            os.kill(os.getpid(), signal.SIGKILL)
-        case "pause":
-            os.kill(os.getpid(), signal.SIGSTOP)
-        case _:
-            raise ValueError(f"{VARIABLE}={wanted}: the action is kill or pause")
+    stop = {"kill": signal.SIGKILL, "pause": signal.SIGSTOP}[action]
+    # To this very thread: a signal to the process may find another one, and this one would run on for a moment.
+    signal.pthread_kill(threading.get_ident(), stop)

@@ -34,6 +34,7 @@ _BODIES = (
     schemas.OutcomeBody,
     schemas.CancelBody,
     schemas.NewKeyBody,
+    schemas.ProblemView,
 )
 
 

@@ -33,6 +33,13 @@ class Settings(BaseSettings):
         default=timedelta(minutes=15), description="how long an unreachable platform is tried with a new card"
     )
 
+    @field_validator("database_url")
+    @classmethod
+    def _known_database(cls, value: str) -> str:
+        if not value.startswith(("sqlite:///", "postgresql://", "postgresql+psycopg://")):
+            raise ValueError("is sqlite:///FILE or postgresql://…")
+        return value
+
     @field_validator("secret", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from app.domain.errors import TooManyError, UnauthenticatedError, WrongScopeError
+from app.domain.errors import NotFoundError, TooManyError, UnauthenticatedError, WrongScopeError
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -46,7 +46,7 @@ class Access:
         self._strangers = strangers
 
     async def __call__(self, request: Request, *scopes: Scope) -> ApiKey:
-        """Return the caller's key. Raises UnauthenticatedError, WrongScopeError, TooManyError."""
+        """Return the caller's key. Raises UnauthenticatedError, WrongScopeError, TooManyError, NotFoundError."""
         scheme, _, text = request.headers.get("authorization", "").partition(" ")
         source = request.client.host if request.client else "?"
         try:
@@ -58,4 +58,6 @@ class Access:
         if key.scope not in scopes:
             wanted = " or ".join(scope.value for scope in scopes)
             raise WrongScopeError(f"this needs a key of scope {wanted}; yours is {key.scope.value}")
+        if "\x00" in request.url.path:  # no id of ours has one, and PostgreSQL cannot even be asked for it
+            raise NotFoundError
         return key

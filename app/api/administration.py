@@ -14,10 +14,12 @@ from app.storage.api_keys import ApiKey, Scope
 if TYPE_CHECKING:
     from app.api.surface import Surface
 
+_BODY = {"required": True, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/NewKeyBody"}}}}
+
 
 def administration_router(c: Surface) -> APIRouter:
     """Build the routes."""
-    router = APIRouter(tags=["administration"])
+    router = APIRouter(tags=["administration"], responses=schemas.PROBLEMS)
 
     @router.get("/v1/keys")
     async def page(request: Request) -> Response:
@@ -25,7 +27,7 @@ def administration_router(c: Surface) -> APIRouter:
         key = await c.access(request, Scope.ADMIN)
         return answer({"items": [_view(each) for each in await c.keys.list(key.org)]})
 
-    @router.post("/v1/keys")
+    @router.post("/v1/keys", status_code=201, openapi_extra={"requestBody": _BODY})
     async def create(request: Request) -> Response:
         """Make a key; its text is in this answer and nowhere else."""
         key = await c.access(request, Scope.ADMIN)
@@ -41,7 +43,7 @@ def administration_router(c: Surface) -> APIRouter:
         )
         return answer({**_view(made.key), "key": made.text}, 201)
 
-    @router.delete("/v1/keys/{key_id}")
+    @router.delete("/v1/keys/{key_id}", status_code=204)
     async def revoke(key_id: str, request: Request) -> Response:
         """End a key for good, everywhere, within a second."""
         key = await c.access(request, Scope.ADMIN)

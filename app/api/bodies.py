@@ -26,7 +26,7 @@ M = TypeVar("M", bound=BaseModel)
 async def read_body(request: Request, *, most: int = MOST_BYTES) -> bytes:
     """Return the raw body. Raises TooLargeError as soon as it is known to be larger, announced or not."""
     announced = request.headers.get("content-length")
-    if announced is not None and (not announced.isdigit() or int(announced) > most):
+    if announced is not None and (not announced.isascii() or not announced.isdigit() or int(announced) > most):
         raise TooLargeError(f"the body may have {most} bytes", limit=most)
     if request.headers.get("content-encoding", "identity") != "identity":
         raise InvalidError("a compressed body is not accepted", path="")

@@ -9,6 +9,7 @@ import structlog
 from fastapi import APIRouter, Request, Response
 from starlette.responses import JSONResponse
 
+from app.api import schemas
 from app.api.bodies import read_body
 from app.domain.errors import UnauthenticatedError, UnavailableError
 from app.ports import CallbackRejectedError, Challenge, HttpAnswer, InboundCall
@@ -23,7 +24,7 @@ log = structlog.get_logger(__name__)
 
 def callbacks_router(c: Surface) -> APIRouter:
     """Build the route."""
-    router = APIRouter(tags=["channels"])
+    router = APIRouter(tags=["channels"], responses=schemas.PROBLEMS)
     unverified = asyncio.Semaphore(_MOST_UNVERIFIED)
 
     @router.post("/v1/channels/{name}/callback")

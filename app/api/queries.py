@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 MOST_ITEMS = 200
 _NAMES = frozenset({"status", "state", "agent", "session", "open", "limit", "cursor"})
+_LATEST = 2**63 - 1  # what both databases can compare with
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -62,6 +63,9 @@ class ListQuery:
             raise InvalidError(f"status is one of {', '.join(Status)}", path="query.status")
         if filters.get("state", "pending") not in set(State):
             raise InvalidError(f"state is one of {', '.join(State)}", path="query.state")
+        for name, value in filters.items():
+            if "\x00" in value:
+                raise InvalidError("a text with NUL is not accepted", path=f"query.{name}")
         only_open = _TRUTH.get(query.get("open", "false").lower())
         if only_open is None:
             raise InvalidError("open is true or false", path="query.open")
@@ -84,6 +88,9 @@ def _parse_cursor(cursor: str | None) -> tuple[int, str] | None:
         return None
     try:
         at, _, request_id = base64.urlsafe_b64decode(cursor.encode()).decode().partition(":")
-        return int(at), request_id
+        before = int(at), request_id
     except (ValueError, binascii.Error, UnicodeDecodeError):
-        raise InvalidError("not a cursor of ours", path="query.cursor") from None
+        before = -1, ""
+    if not 0 <= before[0] <= _LATEST or "\x00" in before[1]:
+        raise InvalidError("not a cursor of ours", path="query.cursor")
+    return before

@@ -179,13 +179,12 @@ def _asks(parameters: list[dict[str, Any]], back: type[Any]) -> dict[str, Any]:
 
 def _answers(back: type[Any], *more: int) -> dict[int | str, dict[str, Any]]:
     good = {status: {"model": back} for status in (200, *more)}
-    bad = {status: {"model": schemas.ProblemView} for status in (401, 403, 404, 408, 409, 413, 422, 429, 503)}
-    return {**good, **bad}
+    return {**good, **schemas.PROBLEMS}
 
 
 def _submission(key: ApiKey, body: schemas.Submission, idempotency_key: str | None) -> Submission:
-    if idempotency_key is not None and not 1 <= len(idempotency_key) <= 200:
-        raise InvalidError("an Idempotency-Key has 1 to 200 characters", path="header.idempotency-key")
+    if idempotency_key is not None and not (1 <= len(idempotency_key) <= 200 and idempotency_key.isprintable()):
+        raise InvalidError("an Idempotency-Key has 1 to 200 printable characters", path="header.idempotency-key")
     return Submission(
         org=key.org,
         agent=str(key.agent),

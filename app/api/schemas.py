@@ -7,8 +7,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-_Id = Annotated[str, Field(min_length=1, max_length=200)]
-_Email = Annotated[str, Field(min_length=3, max_length=320, pattern=r"^[^\s@]+@[^\s@]+$")]
+# No text here may hold NUL: PostgreSQL has none.
+_Id = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
+_Email = Annotated[str, Field(min_length=3, max_length=320, pattern=r"^[^\s@\x00]+@[^\s@\x00]+$")]
+_Reason = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00]*$")]
+_Prose = Annotated[str, Field(max_length=4000, pattern=r"^[^\x00]*$")]
 
 
 class _Wire(BaseModel):
@@ -23,9 +26,7 @@ class Submission(_Wire):
     session: _Id | None = None
     call_id: _Id | None = None
     requester: _Email | None = Field(default=None, description="on whose behalf the agent acts; may not approve")
-    claim: Annotated[str, Field(max_length=4000)] | None = Field(
-        default=None, description="the agent's own words for the approver, shown as such"
-    )
+    claim: _Prose | None = Field(default=None, description="the agent's own words for the approver, shown as such")
 
 
 class PreToolUse(BaseModel):
@@ -38,7 +39,7 @@ class PreToolUse(BaseModel):
     session_id: _Id | None = None
     tool_use_id: _Id | None = None
     user: _Email | None = None
-    claim: Annotated[str, Field(max_length=4000)] | None = None
+    claim: _Prose | None = None
 
 
 class Verdict(StrEnum):
@@ -53,7 +54,7 @@ class Decision(_Wire):
 
     verdict: Literal["approve", "deny"]
     digest: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-    reason: Annotated[str, Field(max_length=1000)] | None = None
+    reason: _Reason | None = None
 
 
 class ClaimBody(_Wire):
@@ -69,20 +70,20 @@ class OutcomeBody(_Wire):
     claim_id: _Id
     status: Literal["succeeded", "failed", "unknown"]
     result: Any = None
-    error: Annotated[str, Field(max_length=4000)] | None = None
+    error: _Prose | None = None
 
 
 class CancelBody(_Wire):
     """Withdraw a pending request."""
 
-    reason: Annotated[str, Field(max_length=1000)] | None = None
+    reason: _Reason | None = None
 
 
 class NewKeyBody(_Wire):
     """A key to be made."""
 
     scope: Literal["agent", "approver", "auditor", "admin"]
-    label: Annotated[str, Field(min_length=1, max_length=200)]
+    label: _Id
     agent: _Id | None = None
     person: _Email | None = None
     lives_for_days: Annotated[int, Field(ge=1, le=3650)] | None = None
@@ -183,3 +184,13 @@ class ProblemView(BaseModel):
     instance: str
     code: str
     path: str | None = None
+
+
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {
+        "description": "A problem document.",
+        "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/ProblemView"}}},
+    }
+    for status in (401, 403, 404, 408, 409, 413, 422, 429, 503)
+}
+"""What any route may answer besides its own."""

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 from fastapi import APIRouter, Request, Response
 from sse_starlette.sse import EventSourceResponse
 
+from app.api import schemas
 from app.api.bodies import answer
+from app.api.plain_route import PlainRoute
+from app.api.queries import number_of, parameter
 from app.api.views import view_event
 from app.domain.errors import InvalidError, TooManyError
 from app.storage.api_keys import Scope
@@ -20,18 +23,22 @@ if TYPE_CHECKING:
     from app.storage.api_keys import ApiKey
 
 _MOST = 1_000
+_LAST = 2**53
+_DIGITS = 15
+_AFTER = parameter("after", "integer", "events behind this place in the trail")
 
 
 def trail_router(c: Surface) -> APIRouter:
     """Build the routes."""
-    router = APIRouter(tags=["audit"])
+    router = APIRouter(tags=["audit"], route_class=PlainRoute, responses=schemas.PROBLEMS)
 
-    @router.get("/v1/audit")
-    async def page(request: Request, after: int = -1, limit: int = 200) -> Response:
+    @router.get("/v1/audit", openapi_extra={"parameters": [_AFTER, parameter("limit", "integer", "1000 at most")]})
+    async def page(request: Request) -> Response:
         """Page through the org's audit trail, in order, behind event `after`."""
         key = await c.access(request, Scope.AUDITOR, Scope.ADMIN)
-        most = max(1, min(limit, _MOST))
-        events, head = await c.read.trail(key.org, after=max(after, -1), most=most)
+        after, limit = number_of(request, "after", most=_LAST), number_of(request, "limit", most=_MOST)
+        start, most = -1 if after is None else int(after), max(1, int(limit if limit is not None else 200))
+        events, head = await c.read.trail(key.org, after=start, most=most)
         return answer({"items": [view_event(event) for event in events], "head": {"seq": head[0], "hash": head[1]}})
 
     @router.get("/v1/requests/{request_id}/events")
@@ -47,17 +54,18 @@ def trail_router(c: Surface) -> APIRouter:
         key = await c.access(request, Scope.AUDITOR, Scope.ADMIN)
         return Response(await c.read.policy_text(key.org, version), media_type="application/yaml")
 
-    @router.get("/v1/events")
-    async def events(request: Request, after: int | None = None) -> Response:
+    @router.get("/v1/events", openapi_extra={"parameters": [_AFTER]})
+    async def events(request: Request) -> Response:
         """Stream what happens to the org's requests, as server-sent events; an agent sees its own.
 
         Each event's id is its place in the trail: a client that comes back with Last-Event-ID misses nothing.
         """
         key = await c.access(request, *Scope)
         last = request.headers.get("last-event-id")
-        if last is not None and not last.isdigit():
+        if last is not None and not (last.isascii() and last.isdigit() and len(last) <= _DIGITS):
             raise InvalidError("Last-Event-ID is a number of the trail", path="header.last-event-id")
-        start = int(last) if last else after
+        after = number_of(request, "after", most=_LAST)
+        start = int(last) if last else None if after is None else int(after)
         if c.feed.full:
             raise TooManyError("too many streams", retry_after=5)
         return EventSourceResponse(_stream(c, key, start), ping=15)

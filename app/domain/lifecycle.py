@@ -1,4 +1,4 @@
-"""How a request, its grant and its execution move: pure functions from a value and an event to the next value.
+"""How a request moves: a pure function from a value and an event to the next value. What follows is `execution.py`.
 
 Each function returns a `Step`: the next request, what must happen because of it (`effects`), what the trail says
 (`record`), or why nothing changed (`refusal`). A use case carries the step out in one transaction. Nothing here knows a
@@ -11,9 +11,8 @@ request.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from app.domain.audit import Kind, Record
 from app.domain.decision import Decision, Verdict
@@ -21,13 +20,12 @@ from app.domain.effect import Effect, IssueGrant, PostCards, RefreshCards, Wake
 from app.domain.quorum import Electorate, count
 from app.domain.request import (
     ConfirmationRequest,
-    Execution,
-    ExecutionStatus,
-    Grant,
-    GrantStatus,
     Settlement,
     Status,
 )
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 SYSTEM = "system"
 
@@ -208,125 +206,3 @@ def _settle(
         effects=(RefreshCards(), Wake()),
         record=Record(kind=kind, actor=by, facts=facts if facts is not None else {"reason": reason}),
     )
-
-
-# --- the grant and the execution --------------------------------------------------------------------------------------
-
-
-def claim(request: ConfirmationRequest, *, execution_id: str, claim_id: str, agent: str, now: datetime) -> Step:
-    """Spend the grant and start the execution: the only way to either.
-
-    The same `claim_id` again is not refused: the caller lost our answer, and is given the same one (no effects).
-    """
-    grant = request.grant
-    if request.execution is not None:
-        same = request.execution.claim_id == claim_id and request.execution.status is ExecutionStatus.STARTED
-        return Step(request=request, refusal=None if same else Refusal.CLAIMED)
-    if request.status is not Status.APPROVED or grant is None:
-        return Step(request=request, refusal=Refusal.NOT_APPROVED)
-    if grant.status is not GrantStatus.ISSUED:
-        return Step(request=request, refusal=Refusal.LAPSED)
-    if now >= grant.not_after:
-        return replace(lapse(request, now=now), refusal=Refusal.LAPSED)
-    execution = Execution(
-        id=execution_id,
-        claim_id=claim_id,
-        status=ExecutionStatus.STARTED,
-        started_at=now,
-        lease_until=now + request.lease,
-    )
-    return Step(
-        request=replace(
-            request,
-            version=request.version + 1,
-            grant=replace(grant, status=GrantStatus.CONSUMED),
-            execution=execution,
-        ),
-        effects=(Wake(),),
-        record=Record(
-            kind=Kind.CLAIMED,
-            actor=f"agent:{agent}",
-            facts={"grant": grant.id, "execution": execution_id, "claim": claim_id, "digest": request.digest},
-        ),
-    )
-
-
-def lapse(request: ConfirmationRequest, *, now: datetime) -> Step:
-    """End a grant that nobody claimed in its time."""
-    grant = request.grant
-    if grant is None or grant.status is not GrantStatus.ISSUED or now < grant.not_after:
-        return Step(request=request, refusal=Refusal.TOO_EARLY)
-    return Step(
-        request=replace(request, version=request.version + 1, grant=replace(grant, status=GrantStatus.LAPSED)),
-        effects=(RefreshCards(), Wake()),
-        record=Record(kind=Kind.LAPSED, actor=SYSTEM, facts={"grant": grant.id}),
-    )
-
-
-def report(
-    request: ConfirmationRequest,
-    *,
-    claim_id: str,
-    status: ExecutionStatus,
-    result: str | None,
-    error: str | None,
-    by: str,
-    now: datetime,
-) -> Step:
-    """Record what the tool did. Repeating the same outcome changes nothing; another one is refused.
-
-    An unknown outcome may be reconciled later to succeeded or failed, never run again.
-    """
-    execution = request.execution
-    if execution is None or execution.claim_id != claim_id:
-        return Step(request=request, refusal=Refusal.NOT_STARTED)
-    if execution.status is status:
-        same = (execution.result, execution.error) == (result, error) or status is ExecutionStatus.UNKNOWN
-        return Step(request=request, refusal=Refusal.REPEATED if same else Refusal.OUTCOME_CONFLICT)
-    if execution.status not in {ExecutionStatus.STARTED, ExecutionStatus.UNKNOWN} or status is ExecutionStatus.STARTED:
-        return Step(request=request, refusal=Refusal.OUTCOME_CONFLICT)
-    kind = Kind.RECONCILED if execution.status is ExecutionStatus.UNKNOWN else _OUTCOME_KIND[status]
-    settled = replace(execution, status=status, settled_at=now, result=result, error=error)
-    return _executed(request, settled, kind, by)
-
-
-def lose(request: ConfirmationRequest, *, now: datetime) -> Step:
-    """Say that nobody knows what became of an execution whose lease ran out."""
-    execution = request.execution
-    if execution is None or execution.status is not ExecutionStatus.STARTED or now < execution.lease_until:
-        return Step(request=request, refusal=Refusal.TOO_EARLY)
-    unknown = replace(
-        execution, status=ExecutionStatus.UNKNOWN, settled_at=now, error="no outcome was reported in time"
-    )
-    return _executed(request, unknown, Kind.UNKNOWN, SYSTEM)
-
-
-def _executed(request: ConfirmationRequest, execution: Execution, kind: Kind, by: str) -> Step:
-    facts = {
-        "grant": request.grant.id if request.grant else None,
-        "execution": execution.id,
-        "status": execution.status.value,
-        "error": execution.error,
-    }
-    return Step(
-        request=replace(request, version=request.version + 1, execution=execution),
-        effects=(RefreshCards(), Wake()),
-        record=Record(kind=kind, actor=by, facts=facts),
-    )
-
-
-_OUTCOME_KIND = {
-    ExecutionStatus.SUCCEEDED: Kind.SUCCEEDED,
-    ExecutionStatus.FAILED: Kind.FAILED,
-    ExecutionStatus.UNKNOWN: Kind.UNKNOWN,
-}
-
-
-def issue(request: ConfirmationRequest, *, grant_id: str, not_after: datetime) -> ConfirmationRequest:
-    """Attach the grant that an approval yields (the `IssueGrant` effect); same version: it is part of the approval."""
-    return replace(request, grant=Grant(id=grant_id, status=GrantStatus.ISSUED, not_after=not_after))
-
-
-def time_left(request: ConfirmationRequest, *, now: datetime) -> timedelta:
-    """Return how long the request can still be decided; zero when it cannot."""
-    return max(request.expires_at - now, timedelta(0)) if not request.status.final else timedelta(0)

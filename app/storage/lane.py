@@ -147,7 +147,7 @@ class Lane:
             ticket = learn_ticket()
             if batch.changed:
                 failpoint("commit.before")
-            committing = True
+            committing = self._write  # a read whose COMMIT was not answered is simply read again
             connection.execute("COMMIT")
         except Exception as error:
             if self._dialect.failure(error) is Failure.LOST:
@@ -203,7 +203,8 @@ class Lane:
 
     def _roll_back(self) -> None:
         try:
-            # Not execute("ROLLBACK"): only this also lets psycopg forget statements that a broken pipeline never prepared.
+            # Not execute("ROLLBACK"): only this also lets psycopg forget statements that a broken pipeline never
+            # prepared.
             self._connection.rollback()
         except Exception:  # noqa: BLE001 - a connection that cannot roll back is thrown away, which rolls back too
             self._disconnect()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, assert_never
 
 from app.domain.effect import IssueGrant, PostCards, RefreshCards, Wake
-from app.domain.lifecycle import issue
+from app.domain.execution import issue
 from app.domain.request import DeliveryStatus
 from app.domain.tool_call import attach_key
 from app.storage.decisions import put_decision

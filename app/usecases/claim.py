@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.domain import lifecycle
+from app.domain import execution
 from app.domain.errors import (
     AlreadyClaimedError,
     AssentError,
@@ -55,7 +55,7 @@ class Claim:
             request, now = locked
             if digest != request.digest:
                 return DigestMismatchError()
-            step = lifecycle.claim(
+            step = execution.claim(
                 request, execution_id=tx.ids.new("exe"), claim_id=claim_id, agent=caller.agent, now=now
             )
             after = carry_out(tx, request, step)
@@ -91,7 +91,7 @@ class Report:
             if locked is None or locked[0].call.agent != caller.agent:
                 return NotFoundError()
             request, now = locked
-            step = lifecycle.report(
+            step = execution.report(
                 request,
                 claim_id=claim_id,
                 status=status,

@@ -110,7 +110,8 @@ class Keys:
         fingerprint = hashlib.sha256(text.encode()).digest()
         known = self._known.get(fingerprint)
         now = self._clock.now()
-        if known is not None and (now - known[0]).total_seconds() < _TRUSTED_SECONDS and known[1].live(now):
+        # Not below zero: a clock that was set back must not stretch the trust.
+        if known is not None and 0 <= (now - known[0]).total_seconds() < _TRUSTED_SECONDS and known[1].live(now):
             return known[1]
         parts = text.split("_")
         if len(parts) != 4 or parts[0] != "ak" or not hmac.compare_digest(parts[3], _checksum(parts[1], parts[2])):

@@ -6,6 +6,7 @@ not account.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 from app.domain.errors import TooManyError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
     from datetime import datetime
 
     from app.ports import Clock
@@ -25,6 +27,7 @@ _NEW_FOR = timedelta(milliseconds=50)
 class _Count:
     pending: int
     counted_at: datetime
+    opening: int = 0
 
 
 class Quota:
@@ -50,17 +53,27 @@ class Quota:
         return True
 
     def counted(self, org: str, agent: str, pending: int) -> None:
-        """Take a fresh count."""
-        self._counts[org, agent] = _Count(pending, self._clock.now())
+        """Take a fresh count of the rows; what is being opened right now is counted besides."""
+        known = self._counts.setdefault((org, agent), _Count(0, self._clock.now()))
+        known.pending, known.counted_at = pending, self._clock.now()
 
-    def opened(self, org: str, agent: str) -> None:
-        """Count one that was just opened."""
-        known = self._counts.get((org, agent))
-        if known is not None:
+    @contextmanager
+    def place(self, org: str, agent: str) -> Generator[Callable[[], None]]:
+        """Take a place before the request is written, so that a thousand at once do not all find one free.
+
+        Call what is yielded once the request is open; else the place is given back. Raises TooManyError if the agent
+        has as many waiting as it may.
+        """
+        known = self._counts.setdefault((org, agent), _Count(0, self._clock.now()))
+        waiting = known.pending + known.opening
+        if waiting >= self._most:
+            raise TooManyError(f"{waiting} requests of this agent wait already; {self._most} may", retry_after=5)
+
+        def keep() -> None:
             known.pending += 1
 
-    def check(self, org: str, agent: str) -> None:
-        """Raise TooManyError if the agent has as many waiting as it may."""
-        known = self._counts.get((org, agent))
-        if known is not None and known.pending >= self._most:
-            raise TooManyError(f"{known.pending} requests of this agent wait already; {self._most} may", retry_after=5)
+        known.opening += 1
+        try:
+            yield keep
+        finally:
+            known.opening -= 1

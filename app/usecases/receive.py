@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from app.domain.decision import Evidence, Verdict
-from app.domain.lifecycle import Refusal
+from app.domain.lifecycle import DeadlinePassed, Refusal, advance
 from app.domain.present import outcome_sentence
 from app.domain.request import Status
 from app.domain.seals import BadTokenError, parse_token
@@ -22,6 +22,7 @@ from app.storage.accounts import list_by_account
 from app.storage.deliveries import find_by_handle
 from app.storage.memory import seen_before
 from app.storage.requests import lock_request
+from app.usecases.carry_out import carry_out
 from app.usecases.compose import compose, place_of
 from app.usecases.decide import Decided, decide, name_of, refused_click
 from app.usecases.electorate import voters_of
@@ -104,7 +105,7 @@ class Receive:
                 tx.append(refused_click(evidence, why=refused.key, person=refused.person), request_id=request.id)
             return Received(outcome=self._say(channel, refused))
         if click.wants_reason:
-            return self._before_reason(request, delivery, channel, policy, person, now)
+            return self._before_reason(tx, request, delivery, channel, policy, person, now, evidence)
         if sealed.verdict is Verdict.DENY and not (click.reason or "").strip():
             return Received(outcome=self._say(channel, _Refused("reason_needed", ClickResult.RETRY)))
         if seen_before(tx, channel.name, click.event_key):
@@ -146,21 +147,24 @@ class Receive:
 
     def _before_reason(  # noqa: PLR0917 - the click's whole context
         self,
+        tx: Tx,
         request: ConfirmationRequest,
         delivery: Delivery,
         channel: Channel,
         policy: Policy,
         person: str,
         now: datetime,
+        evidence: Evidence,
     ) -> Received:
         """Before the form for a reason opens: is there still something to deny, and may this person?"""
         if request.status.final or now >= request.expires_at:
-            return Received(outcome=self._standing(request, delivery, channel, policy))
+            over = carry_out(tx, request, advance(request, DeadlinePassed(), now=now))
+            return Received(outcome=self._standing(over, delivery, channel, policy))
         voters = voters_of(request.stages, request.barred, policy.directory)
-        if person in voters.barred:
-            return Received(outcome=self._say(channel, _Refused("barred", ClickResult.REFUSED)))
         if person not in voters.entitled():
-            return Received(outcome=self._say(channel, _Refused("not_eligible", ClickResult.REFUSED)))
+            refused = _Refused("barred" if person in voters.barred else "not_eligible", ClickResult.REFUSED, person)
+            tx.append(refused_click(evidence, why=refused.key, person=person), request_id=request.id)
+            return Received(outcome=self._say(channel, refused))
         card = self._card(request, delivery, channel, policy)
         sentence = say(channel.language, "deny.reason")
         return Received(outcome=ClickOutcome(result=ClickResult.RETRY, sentence=sentence, card=card), ask_reason=True)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, assert_never
 
 from app.domain.audit import Kind, Record
 from app.domain.errors import IdempotencyMismatchError
-from app.domain.lifecycle import DeadlinePassed, advance, lapse, opened
+from app.domain.execution import lapse
+from app.domain.lifecycle import DeadlinePassed, advance, opened
 from app.domain.people import email_key
 from app.domain.policy import Allow, Ask, Deny, judge
 from app.domain.quorum import reachable
@@ -137,7 +138,6 @@ class Submit:
         if self._quota.stale(call.org, call.agent):
             pending = await self._store.read(lambda tx: count_pending(tx, call.agent), org=call.org)
             self._quota.counted(call.org, call.agent, pending)
-        self._quota.check(call.org, call.agent)
         targets = {name: self._channels.get(call.org, name).chat_id for name in ruling.asking.channels if name != API}
         of_digest = call_digest(call)
         attached_by = attach_key(call, of_digest)
@@ -152,9 +152,10 @@ class Submit:
                 remember_key(tx, call.agent, key, call_digest=of_digest, request_id=request.id)
             return Asked(request=request, attached=False)
 
-        asked = await self._store.write(unit, org=call.org, key=attached_by or key or "")
-        if not asked.attached:
-            self._quota.opened(call.org, call.agent)
+        with self._quota.place(call.org, call.agent) as keep:
+            asked = await self._store.write(unit, org=call.org, key=attached_by or key or "")
+            if not asked.attached:
+                keep()
         return asked
 
     def _build(

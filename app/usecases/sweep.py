@@ -11,7 +11,8 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.domain.lifecycle import DeadlinePassed, Step, advance, lapse, lose
+from app.domain.execution import lapse, lose
+from app.domain.lifecycle import DeadlinePassed, Step, advance
 from app.storage import due
 from app.storage.deliveries import find_delivery, revise
 from app.storage.outbox import Errand, enqueue

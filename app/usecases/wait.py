@@ -37,8 +37,8 @@ class Waiters:
 
     @property
     def full(self) -> bool:
-        """Whether no more are held."""
-        return self._count >= self._most
+        """Whether more have registered than may be held: whoever just did is not held."""
+        return self._count > self._most
 
     @property
     def stopping(self) -> bool:

@@ -6,6 +6,7 @@ A loop claims what is due, carries it out a few at a time, and sleeps until it i
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -42,10 +43,10 @@ class OutboxWorker:
             self._nudged.clear()
             while await self.round():
                 pass
-            try:
-                await asyncio.wait_for(self._nudged.wait(), self._tick)
-            except TimeoutError:
-                continue
+            with suppress(TimeoutError):
+                # Not `wait_for`: before Python 3.12 it may swallow a cancellation that meets a nudge.
+                async with asyncio.timeout(self._tick):
+                    await self._nudged.wait()
 
     async def round(self) -> int:
         """Claim and carry out one handful; return how many there were."""

@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from app.domain.decision import Decision, Evidence, Verdict
-from app.domain.lifecycle import Vote, issue
+from app.domain.execution import issue
+from app.domain.lifecycle import Vote
 from app.domain.quorum import Electorate, Stage, electorate
 from app.domain.request import ConfirmationRequest, Execution, ExecutionStatus, GrantStatus, Settlement, Status
 from app.domain.tool_call import ToolCall, binding_digest, call_digest
@@ -67,11 +68,13 @@ def a_request(
     return replace(request, **changes)
 
 
-def a_decision(person: str, verdict: Verdict = Verdict.APPROVE, *, at: datetime = START) -> Decision:
+def a_decision(
+    person: str, verdict: Verdict = Verdict.APPROVE, *, at: datetime = START, request_id: str = "req_1"
+) -> Decision:
     """Return one person's verdict, given through the API."""
     reason = "not this one" if verdict is Verdict.DENY else None
     return Decision(
-        id=f"dec_{person}_{verdict}",
+        id=f"dec_{request_id}_{person}_{verdict}",
         person=person,
         verdict=verdict,
         reason=reason,
@@ -97,7 +100,8 @@ def vote(
 ) -> Vote:
     """Return the event of a person's verdict on a request."""
     return Vote(
-        decision=a_decision(person, verdict, at=at), voters=voters(request.stages, members, barred=request.barred)
+        decision=a_decision(person, verdict, at=at, request_id=request.id),
+        voters=voters(request.stages, members, barred=request.barred),
     )
 
 

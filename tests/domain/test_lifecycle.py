@@ -11,24 +11,12 @@ import pytest
 from app.domain.audit import Kind
 from app.domain.decision import Verdict
 from app.domain.effect import IssueGrant, PostCards, RefreshCards, Wake
-from app.domain.lifecycle import (
-    DeadlinePassed,
-    NobodyReachable,
-    Refusal,
-    Withdrawn,
-    advance,
-    claim,
-    lapse,
-    lose,
-    opened,
-    report,
-    time_left,
-)
+from app.domain.execution import claim, lapse, lose, report
+from app.domain.lifecycle import DeadlinePassed, NobodyReachable, Refusal, Withdrawn, advance, opened
 from app.domain.quorum import Stage
 from app.domain.request import ExecutionStatus, GrantStatus, State, Status
 from tests.domain.samples import (
     FINANCE,
-    ONE_OF_FINANCE,
     OWNER,
     REQUESTER,
     START,
@@ -339,11 +327,3 @@ def test_without_a_claim_there_is_no_outcome(request_: ConfirmationRequest) -> N
 def test_people_read_one_state(request_: ConfirmationRequest, state: State) -> None:
     assert request_.state is state
     assert request_.attachable == (state in {State.PENDING, State.APPROVED})
-
-
-def test_time_left_ends_with_the_deadline_and_with_the_decision() -> None:
-    assert time_left(a_request(), now=START) == timedelta(minutes=30)
-    assert time_left(a_request(), now=LATER) == timedelta(0)
-    assert time_left(settled(Status.DENIED), now=START) == timedelta(0)
-    assert a_request(channels=("api", "pay-slack")).card_channels == ("pay-slack",)
-    assert a_request(stages=ONE_OF_FINANCE).barred == {OWNER, REQUESTER}

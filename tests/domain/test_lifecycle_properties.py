@@ -11,18 +11,8 @@ from hypothesis import strategies as st
 
 from app.domain.decision import Verdict
 from app.domain.effect import IssueGrant
-from app.domain.lifecycle import (
-    DeadlinePassed,
-    NobodyReachable,
-    Step,
-    Withdrawn,
-    advance,
-    claim,
-    issue,
-    lapse,
-    lose,
-    report,
-)
+from app.domain.execution import claim, issue, lapse, lose, report
+from app.domain.lifecycle import DeadlinePassed, NobodyReachable, Step, Withdrawn, advance
 from app.domain.quorum import Stage
 from app.domain.request import ExecutionStatus, GrantStatus, Status
 from tests.domain.samples import FINANCE, OWNER, REQUESTER, START, a_request, vote

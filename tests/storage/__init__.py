@@ -1,0 +1,1 @@
+"""One contract, two databases."""

@@ -1,0 +1,23 @@
+"""The databases, for this ring."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from app.storage.store import Store
+from tests.storage.rig import ManualClock, open_store
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    """Return a clock that stands still until it is moved."""
+    return ManualClock()
+
+
+@pytest.fixture
+async def store(database_url: str, clock: ManualClock) -> AsyncIterator[Store]:
+    """Open a store on a database of the test's own, at the manual clock's time."""
+    async with open_store(database_url, clock) as opened:
+        yield opened

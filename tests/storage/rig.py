@@ -1,0 +1,138 @@
+"""A store to test with: any database, a clock that is moved by hand, and plain SQL to look behind the store's back."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import asynccontextmanager, contextmanager
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+import sqlalchemy as sa
+
+from app.clock import SystemClock
+from app.domain.lifecycle import opened
+from app.identifiers import RandomIds
+from app.storage.dialect import Postgres, Sqlite, dialect_for
+from app.storage.requests import lock_request
+from app.storage.store import Store
+from app.usecases.carry_out import carry_out, open_request
+from tests.domain.samples import START, a_call, a_request
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+
+    from app.domain.lifecycle import Step
+    from app.domain.request import ConfirmationRequest
+    from app.storage.dialect import Dialect
+    from app.storage.transaction import Tx
+
+ORG = "acme"
+
+
+class ManualClock:
+    """Stands still until it is moved."""
+
+    def __init__(self, now: datetime = START) -> None:
+        """Start at a fixed instant."""
+        self._now = now
+
+    def now(self) -> datetime:
+        """Return the instant it stands at."""
+        return self._now
+
+    def advance(self, span: timedelta) -> None:
+        """Move it, forward or back."""
+        self._now += span
+
+
+class ManualPostgres(Postgres):
+    """PostgreSQL as it is, but with the time of a manual clock."""
+
+    def __init__(self, url: str, clock: ManualClock) -> None:
+        super().__init__(url)
+        self._clock = clock
+
+    def now(self, connection: Any) -> datetime:
+        """Make the round trip, and tell the manual time."""
+        super().now(connection)
+        return self._clock.now()
+
+    def select_now(self, connection: Any, text: str, bound: Any) -> tuple[list[Any], datetime]:
+        """Make the round trips, and tell the manual time."""
+        return super().select_now(connection, text, bound)[0], self._clock.now()
+
+
+def manual_dialect(url: str, clock: ManualClock) -> Dialect:
+    """Return the dialect of a URL at a manual clock's time."""
+    real = dialect_for(url, clock)
+    return real if isinstance(real, Sqlite) else ManualPostgres(real.url, clock)
+
+
+@asynccontextmanager
+async def open_store(url: str, clock: ManualClock | None = None) -> AsyncIterator[Store]:
+    """Run a store; without a clock it has the real one."""
+    dialect = manual_dialect(url, clock) if clock else dialect_for(url, SystemClock())
+    store = Store(dialect, RandomIds())
+    store.start()
+    try:
+        yield store
+    finally:
+        await store.stop()
+
+
+@contextmanager
+def behind(url: str, *, scope: str | None = "*") -> Iterator[Any]:
+    """Connect past the store, as somebody with a console would. `scope`: which org's rows PostgreSQL shows."""
+    parsed = sa.make_url(url)
+    if parsed.get_backend_name() == "sqlite":
+        connection = sqlite3.connect(str(parsed.database), isolation_level=None, timeout=5)
+        connection.execute("PRAGMA foreign_keys=ON")
+    else:
+        connection = psycopg.connect(url, autocommit=True)
+        if scope is not None:
+            connection.execute("SELECT set_config('assent.org', %s, false)", (scope,))
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def look(url: str, query: str) -> list[tuple[Any, ...]]:
+    """Return the rows of a plain query over all orgs."""
+    with behind(url) as connection:
+        return [tuple(row) for row in connection.execute(query).fetchall()]
+
+
+REFUSED = (sqlite3.IntegrityError, psycopg.Error)
+"""What the two drivers raise when the database itself says no."""
+
+
+def opening(request: ConfirmationRequest) -> Callable[[Tx], None]:
+    """Return the unit that opens a request."""
+
+    def unit(tx: Tx) -> None:
+        open_request(tx, opened(request), targets=dict.fromkeys(request.card_channels, "C1"))
+
+    return unit
+
+
+def stepping(request_id: str, step: Callable[[ConfirmationRequest, datetime], Step]) -> Callable[[Tx], Step]:
+    """Return the unit that locks a request, asks a machine, and carries its step out."""
+
+    def unit(tx: Tx) -> Step:
+        locked = lock_request(tx, request_id)
+        assert locked is not None
+        made = step(*locked)
+        carry_out(tx, locked[0], made)
+        return made
+
+    return unit
+
+
+async def given_request(store: Store, request_id: str = "req_1", **changes: Any) -> ConfirmationRequest:
+    """Put a pending request into a store, in a session of its own."""
+    changes.setdefault("call", a_call(session=f"s-{request_id}"))
+    request = a_request(request_id, **changes)
+    await store.write(opening(request), org=request.call.org, key=request.id)
+    return request

@@ -1,0 +1,220 @@
+"""A request comes back from the database exactly as it was written, at every step of its life."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from app.domain.decision import Decision, Evidence, Verdict
+from app.domain.errors import UnavailableError
+from app.domain.execution import claim, lapse, report
+from app.domain.lifecycle import Refusal, Vote, advance
+from app.domain.quorum import Electorate, Stage
+from app.domain.request import ExecutionStatus, State
+from app.domain.tool_call import ToolCall
+from app.storage.requests import find_request, list_requests
+from app.usecases.carry_out import carry_out
+from tests.domain.samples import START, a_request, vote
+from tests.requirements import requirement
+from tests.storage.rig import ORG, given_request, opening, stepping
+
+if TYPE_CHECKING:
+    from app.domain.request import ConfirmationRequest
+    from app.storage.store import Store
+    from app.storage.transaction import Tx
+    from tests.storage.rig import ManualClock
+
+# What the API lets through, which is all but NUL and halves of surrogate pairs.
+TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=12)
+MAYBE = st.none() | TEXT
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53) + 1, 2**53 - 1) | st.floats(-1e15, 1e15) | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=8,
+)
+SPANS = st.integers(1, 10**15).map(lambda microseconds: timedelta(microseconds=microseconds))
+CALLS = st.builds(
+    ToolCall,
+    org=st.just(ORG),
+    agent=TEXT,
+    session=MAYBE,
+    call_id=MAYBE,
+    tool=TEXT,
+    arguments=st.dictionaries(TEXT, JSON, max_size=4),
+    requester=MAYBE,
+    owner=MAYBE,
+    claim=MAYBE,
+)
+NUMBER = count()
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> ConfirmationRequest:
+    number, call = next(NUMBER), draw(CALLS)
+    if call.session is not None:  # the same call of the same session would stand on the earlier request
+        call = replace(call, session=f"{number}{call.session}")
+    request = a_request(f"req_{number}", call=call)
+    return replace(
+        request,
+        title=draw(TEXT),
+        why=draw(TEXT),
+        rule_id=draw(MAYBE),
+        pinned=tuple(draw(st.lists(TEXT, max_size=3))),
+        sensitive=tuple(draw(st.lists(TEXT, max_size=3))),
+        stages=(Stage(of=tuple(draw(st.lists(TEXT, max_size=3))), need=draw(st.integers(1, 2))),),
+        channels=tuple(draw(st.lists(TEXT, min_size=1, max_size=3, unique=True))),
+        claim_within=draw(SPANS),
+        lease=draw(SPANS),
+        expires_at=START + draw(SPANS),
+    )
+
+
+EVIDENCE = st.builds(
+    Evidence,
+    channel=TEXT,
+    account_id=TEXT,
+    tenant=TEXT,
+    app_id=TEXT,
+    chat_id=TEXT,
+    message_id=TEXT,
+    card_revision=st.integers(0, 9),
+    assurance=st.just("L1"),
+)
+
+
+async def stands(store: Store, request: ConfirmationRequest) -> ConfirmationRequest | None:
+    return await store.read(lambda tx: find_request(tx, request.id), org=ORG)
+
+
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(request=requests(), evidence=EVIDENCE, reason=TEXT, result=JSON)
+async def test_every_stage_of_a_life_is_read_back_as_it_was(
+    store: Store, request: ConfirmationRequest, evidence: Evidence, reason: str, result: Any
+) -> None:
+    """Open, vote (up to the quorum), claim, report: what is read is what the machine made, to the microsecond."""
+    await store.write(opening(request), org=ORG, key=request.id)
+    assert await stands(store, request) == request
+    for index in range(request.stages[0].need):
+        decision = Decision(
+            id=f"dec_{request.id}_{index}",
+            person=f"p{index}",
+            verdict=Verdict.APPROVE,
+            reason=reason,
+            at=START + timedelta(microseconds=index),
+            evidence=evidence,
+        )
+        event = Vote(decision=decision, voters=Electorate(stages=(frozenset({"p0", "p1"}),), barred=frozenset()))
+        await store.write(
+            stepping(request.id, lambda r, now, event=event: advance(r, event, now=now)), org=ORG, key=request.id
+        )
+    approved = await stands(store, request)
+    assert approved is not None
+    assert approved.grant is not None
+    assert approved.decisions[-1].evidence == evidence
+    assert replace(approved, grant=None, decisions=(), settlement=None, status=request.status, version=1) == request
+    for step in (
+        lambda r, now: claim(r, execution_id=f"exe_{r.id}", claim_id=reason, agent="a", now=now),
+        lambda r, now: report(
+            r, claim_id=reason, status=ExecutionStatus.FAILED, result=repr(result), error=reason, by="a", now=now
+        ),
+    ):
+        made = await store.write(stepping(request.id, step), org=ORG, key=request.id)
+        assert made.refusal is None
+        assert await stands(store, request) == made.request
+
+
+async def test_a_lapsed_grant_is_read_back(store: Store, clock: ManualClock) -> None:
+    request = await given_request(store)
+    approving = vote(request, "ann@acme.example")
+    await store.write(stepping("req_1", lambda r, now: advance(r, approving, now=now)), org=ORG, key="req_1")
+    clock.advance(timedelta(minutes=10))
+    step = await store.write(stepping("req_1", lambda r, now: lapse(r, now=now)), org=ORG, key="req_1")
+    assert step.request.state is State.LAPSED
+    assert await stands(store, request) == step.request
+
+
+async def test_a_denial_replaces_that_persons_approval(store: Store) -> None:
+    request = await given_request(store, stages=(Stage(of=("finance",), need=2),))
+    for verdict in Verdict:
+        event = vote(request, "ann@acme.example", verdict)
+        await store.write(
+            stepping("req_1", lambda r, now, event=event: advance(r, event, now=now)), org=ORG, key="req_1"
+        )
+    after = await stands(store, request)
+    assert after is not None
+    assert [(d.person, d.verdict) for d in after.decisions] == [("ann@acme.example", Verdict.DENY)]
+
+
+async def test_a_save_that_was_decided_on_an_older_version_never_lands(store: Store) -> None:
+    """The unit insists on what it once read: it is run again until its caller is told to try later."""
+    stale = await given_request(store)
+    first = advance(stale, vote(stale, "ann@acme.example"), now=START)
+    second = advance(stale, vote(stale, "bob@acme.example", Verdict.DENY), now=START)
+    approved = await store.write(lambda tx: carry_out(tx, stale, first), org=ORG, key="req_1")
+    with pytest.raises(UnavailableError):
+        await store.write(lambda tx: carry_out(tx, stale, second), org=ORG, key="req_1")
+    assert await stands(store, stale) == approved
+
+
+async def test_a_unit_that_lost_decides_anew_on_what_is_now_so(store: Store) -> None:
+    stale = await given_request(store)
+    denying = vote(stale, "bob@acme.example", Verdict.DENY)
+    first = advance(stale, vote(stale, "ann@acme.example"), now=START)
+    await store.write(lambda tx: carry_out(tx, stale, first) and None, org=ORG, key="req_1")
+    read: list[ConfirmationRequest] = []
+
+    def unit(tx: Tx) -> Refusal | None:
+        found = find_request(tx, "req_1") if read else stale
+        assert found is not None
+        read.append(found)
+        step = advance(found, denying, now=START)
+        carry_out(tx, found, step)
+        return step.refusal
+
+    assert await store.write(unit, org=ORG, key="req_1") is Refusal.SETTLED
+    assert [request.version for request in read] == [1, 2]
+
+
+@requirement("S-03")
+async def test_a_grant_moves_once(store: Store) -> None:
+    request = await given_request(store)
+    approving = advance(request, vote(request, "ann@acme.example"), now=START)
+    current = await store.write(lambda tx: carry_out(tx, request, approving), org=ORG, key="req_1")
+    one = claim(current, execution_id="exe_1", claim_id="c-1", agent="payer", now=START)
+    two = claim(current, execution_id="exe_2", claim_id="c-2", agent="payer", now=START)
+    after = await store.write(lambda tx: carry_out(tx, current, one), org=ORG, key="req_1")
+    with pytest.raises(UnavailableError):
+        await store.write(lambda tx: carry_out(tx, current, two), org=ORG, key="req_1")
+    assert await stands(store, request) == after
+
+
+@requirement("S-14")
+async def test_another_orgs_request_is_not_there(store: Store) -> None:
+    request = await given_request(store)
+    assert await store.read(lambda tx: find_request(tx, request.id), org="beta") is None
+    assert (
+        await store.read(
+            lambda tx: list_requests(tx, filters={}, only_open=False, before=(2**62, ""), most=9), org="beta"
+        )
+        == []
+    )
+
+
+async def test_a_page_goes_on_where_the_last_one_ended(store: Store) -> None:
+    for index in range(5):
+        await given_request(store, f"req_{index}", now=START + timedelta(seconds=index // 2))
+    seen: list[str] = []
+    before = (2**62, "")
+    while page := await store.read(
+        lambda tx, at=before: list_requests(tx, filters={"agent": "payer"}, only_open=True, before=at, most=2), org=ORG
+    ):
+        seen += [request.id for request in page]
+        before = (int(page[-1].created_at.timestamp() * 1_000_000), page[-1].id)
+    assert sorted(seen) == [f"req_{index}" for index in range(5)]
+    assert seen[0] == "req_4"

@@ -1,0 +1,266 @@
+"""Many units, one commit: each gets its own verdict, none fails for a neighbour, nobody is answered before the commit."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from app.domain.audit import Kind, Record, first_fault
+from app.domain.errors import NotFoundError, UnavailableError
+from app.identifiers import RandomIds
+from app.storage.audit_chain import get_head, list_events
+from app.storage.requests import insert_request
+from app.storage.store import Store
+from app.storage.transaction import LostGuardError
+from tests.domain.samples import a_request
+from tests.requirements import requirement
+from tests.storage.rig import ORG, ManualClock, manual_dialect, opening
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from app.storage.transaction import Batch, Tx
+
+
+class Watched:
+    """A connection that writes down when it begins, commits and rolls back, and can be held before a commit."""
+
+    def __init__(self, real: Any, said: list[str], gate: threading.Event) -> None:
+        self._real, self._said, self._gate = real, said, gate
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def rollback(self) -> None:
+        self._said.append("ROLLBACK")
+        self._real.rollback()
+
+    def execute(self, statement: str, *arguments: Any) -> Any:
+        word = statement.split(maxsplit=1)[0]
+        if word == "COMMIT":
+            assert self._gate.wait(5)
+        if word in {"BEGIN", "COMMIT"}:
+            self._said.append(word)
+        return self._real.execute(statement, *arguments)
+
+
+class Stage:
+    """A store with one writer, its connection watched."""
+
+    def __init__(self, url: str) -> None:
+        dialect = manual_dialect(url, ManualClock())
+        dialect.writers = 1
+        self.said: list[str] = []
+        self.gate = threading.Event()
+        self.gate.set()
+        self.batches: list[Batch] = []
+        connect = dialect.connect
+        main = threading.current_thread()
+
+        def watched() -> Any:
+            assert threading.current_thread() is not main
+            real = connect()
+            return Watched(real, self.said, self.gate) if "write" in threading.current_thread().name else real
+
+        dialect.connect = watched  # type: ignore[method-assign]
+        self.store = Store(dialect, RandomIds())
+        self.store.on_commit(self.batches.append)
+
+    async def together(self, *units: Callable[[Tx], Any]) -> list[Any]:
+        """Hand units in while the lane is busy, so that they wait together; return results and exceptions."""
+        entered, release = threading.Event(), threading.Event()
+
+        def busy(_: Tx) -> None:
+            entered.set()
+            assert release.wait(5)
+
+        first = asyncio.ensure_future(self.store.write(busy, org=ORG))
+        assert await asyncio.to_thread(entered.wait, 5)
+        del self.said[:], self.batches[:]
+        waiting = [asyncio.ensure_future(self.store.write(unit, org=ORG)) for unit in units]
+        await asyncio.sleep(0)  # each has handed in its unit
+        release.set()
+        await first
+        return await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 5)
+
+    async def notes(self) -> list[str]:
+        events = await self.store.read(lambda tx: list_events(tx, after=-1, most=1_000), org=ORG)
+        assert first_fault(events) is None
+        assert (await self.store.read(get_head, org=ORG))[0] == len(events) - 1
+        return [event.record.actor for event in events]
+
+
+@asynccontextmanager
+async def staged(url: str) -> AsyncIterator[Stage]:
+    stage = Stage(url)
+    stage.store.start()
+    try:
+        yield stage
+    finally:
+        stage.gate.set()
+        await stage.store.stop()
+
+
+def note(name: str) -> Callable[[Tx], str]:
+    def unit(tx: Tx) -> str:
+        tx.append(Record(kind=Kind.POLICY_LOADED, actor=name, facts={}))
+        tx.changed(name)
+        return name
+
+    return unit
+
+
+def unaudited(tx: Tx) -> str:
+    """Write a request without its event, as a bug would."""
+    insert_request(tx, a_request(), attach_key=None)
+    return "taken"
+
+
+def refusing(tx: Tx) -> NotFoundError:
+    del tx
+    return NotFoundError("not here")
+
+
+async def test_units_that_wait_together_share_a_commit(database_url: str) -> None:
+    async with staged(database_url) as stage:
+        results = await stage.together(*(note(f"n{index}") for index in range(20)))
+        assert results == [f"n{index}" for index in range(20)]
+        assert stage.said == ["COMMIT", "BEGIN", "COMMIT"]  # the busy one's end, then one for all
+        assert await stage.notes() == results
+        assert [len(batch.changed) for batch in stage.batches] == [0, 20]
+
+
+async def test_a_unit_that_raises_fails_alone(database_url: str) -> None:
+    def broken(tx: Tx) -> None:
+        note("broken")(tx)
+        raise ZeroDivisionError
+
+    async with staged(database_url) as stage:
+        results = await stage.together(note("a"), broken, note("b"))
+        assert (results[0], results[2]) == ("a", "b")
+        assert isinstance(results[1], ZeroDivisionError)
+        assert await stage.notes() == ["a", "b"]
+        assert {name for batch in stage.batches for _, name in batch.changed} == {"a", "b"}
+
+
+async def test_a_unit_whose_sql_is_refused_fails_alone(database_url: str) -> None:
+    def twice(tx: Tx) -> None:
+        opening(a_request())(tx)
+        opening(a_request())(tx)
+
+    async with staged(database_url) as stage:
+        results = await stage.together(note("a"), twice, note("b"))
+        assert (results[0], results[2]) == ("a", "b")
+        assert isinstance(results[1], UnavailableError)
+        assert await stage.notes() == ["a", "b"]
+
+
+async def test_a_refusal_costs_no_rollback_and_keeps_what_the_unit_wrote(database_url: str) -> None:
+    def refused_but_noted(tx: Tx) -> NotFoundError:
+        note("tried")(tx)
+        return NotFoundError("not here")
+
+    async with staged(database_url) as stage:
+        results = await stage.together(note("a"), refusing, refused_but_noted)
+        assert results[0] == "a"
+        assert all(isinstance(result, NotFoundError) for result in results[1:])
+        assert "ROLLBACK" not in stage.said
+        assert await stage.notes() == ["a", "tried"]
+
+
+async def test_a_lost_race_is_decided_anew_without_its_neighbours_noticing(database_url: str) -> None:
+    tries: list[int] = []
+
+    def loses_twice(tx: Tx) -> str:
+        tries.append(len(tries))
+        note("loser")(tx)
+        if len(tries) < 3:
+            raise LostGuardError
+        return "won"
+
+    async with staged(database_url) as stage:
+        assert await stage.together(note("a"), loses_twice, note("b")) == ["a", "won", "b"]
+        assert sorted(await stage.notes()) == ["a", "b", "loser"]  # once, though it ran three times
+
+
+async def test_whoever_always_loses_is_told_to_try_later(database_url: str) -> None:
+    tries: list[int] = []
+
+    def always_loses(tx: Tx) -> None:
+        tries.append(0)
+        note("loser")(tx)
+        raise LostGuardError
+
+    async with staged(database_url) as stage:
+        with pytest.raises(UnavailableError):
+            await stage.store.write(always_loses, org=ORG)
+        assert 2 <= len(tries) <= 10
+        assert await stage.notes() == []
+
+
+@requirement("F-06")
+async def test_nobody_is_answered_before_the_commit(database_url: str) -> None:
+    async with staged(database_url) as stage:
+        stage.gate.clear()
+        ran = threading.Event()
+
+        def unit(tx: Tx) -> str:
+            note("a")(tx)
+            ran.set()
+            return "a"
+
+        answer = asyncio.ensure_future(stage.store.write(unit, org=ORG))
+        assert await asyncio.to_thread(ran.wait, 5)
+        done, _ = await asyncio.wait({answer}, timeout=0.05)
+        assert not done
+        assert stage.batches == []
+        assert await stage.notes() == []  # readers see nothing of it either
+        stage.gate.set()
+        assert await asyncio.wait_for(answer, 5) == "a"
+        assert await stage.notes() == ["a"]
+
+
+async def test_a_commit_that_fails_answers_nobody_with_success(database_url: str) -> None:
+    """A deferred constraint speaks only at COMMIT: by then every unit of the batch had its result."""
+    async with staged(database_url) as stage:
+        results = await stage.together(note("a"), unaudited, note("b"))
+        assert (results[0], results[2]) == ("a", "b")
+        assert isinstance(results[1], UnavailableError)
+        assert await stage.notes() == ["a", "b"]
+
+
+async def test_a_caller_that_went_away_changes_nothing_for_the_others(database_url: str) -> None:
+    async with staged(database_url) as stage:
+        stage.gate.clear()
+        gone = asyncio.ensure_future(stage.store.write(note("gone"), org=ORG))
+        stays = asyncio.ensure_future(stage.store.write(note("stays"), org=ORG))
+        await asyncio.sleep(0)
+        gone.cancel()
+        stage.gate.set()
+        assert await asyncio.wait_for(stays, 5) == "stays"
+        assert sorted(await stage.notes()) == ["gone", "stays"]  # what was handed in stands
+
+
+async def test_readers_see_what_was_answered(database_url: str) -> None:
+    async with staged(database_url) as stage:
+        for index in range(20):
+            await stage.store.write(note(f"n{index}"), org=ORG)
+            assert len(await stage.notes()) == index + 1
+
+
+async def test_a_stopped_store_takes_nothing_more_but_finishes_what_it_has(database_url: str) -> None:
+    async with staged(database_url) as stage:
+        stage.gate.clear()
+        waiting = [asyncio.ensure_future(stage.store.write(note(f"n{index}"), org=ORG)) for index in range(5)]
+        await asyncio.sleep(0)
+        stopping = asyncio.ensure_future(stage.store.stop())
+        await asyncio.sleep(0)
+        with pytest.raises(UnavailableError):
+            await stage.store.write(note("late"), org=ORG)
+        stage.gate.set()
+        assert len(await asyncio.wait_for(asyncio.gather(*waiting), 5)) == 5
+        await asyncio.wait_for(stopping, 5)

@@ -1,0 +1,105 @@
+"""A database can be brought up, down and up again, and is then exactly what the code believes it to be."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+
+from app.storage.guards import statements
+from app.storage.tables import ORG_TABLES, metadata
+from migrations import run
+from tests.storage.rig import look
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_NAMES = {
+    "sqlite": "SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%' "
+    "AND name <> 'alembic_version' ORDER BY 1, 2",
+    "postgresql": "SELECT c.relkind::text, c.relname::text, c.relrowsecurity AND c.relforcerowsecurity FROM pg_class c "
+    "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'public' AND c.relname <> 'alembic_version' "
+    "AND c.relname <> 'alembic_version_pkc' "
+    "UNION ALL SELECT 'trigger', tgname::text, true FROM pg_trigger WHERE NOT tgisinternal "
+    "UNION ALL SELECT 'function', proname::text, true FROM pg_proc WHERE proname LIKE 'assent%' "
+    "UNION ALL SELECT 'policy', tablename::text, true FROM pg_policies ORDER BY 1, 2",
+}
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Yield the URL of a database with nothing in it."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'empty.db'}"
+        return
+    with request.getfixturevalue("postgres_template").clone(migrated=False) as url:
+        yield url
+
+
+def schema(url: str) -> list[tuple[object, ...]]:
+    return look(url, _NAMES[sa.make_url(url).get_backend_name()])
+
+
+def _other_default(*arguments: object) -> bool:
+    """Compare defaults without their quotes: SQLite tells an empty text's, and the metadata has none."""
+    told, meant = (str(default or "").removesuffix("::text").strip("'()") for default in arguments[3:6:2])
+    return told != meant
+
+
+def differences(url: str) -> list[object]:
+    """Let Alembic compare the database with the tables in the code, types and defaults included."""
+    engine = sa.create_engine(run.sqlalchemy_url(url), poolclass=sa.NullPool)
+    with closing(engine.connect()) as connection:
+        options = {"compare_type": True, "compare_server_default": _other_default}
+        found = compare_metadata(MigrationContext.configure(connection, opts=options), metadata)
+    engine.dispose()
+    return list(found)
+
+
+def test_the_newest_schema_is_what_the_code_believes(database_url: str) -> None:
+    assert differences(database_url) == []
+    present, newest = run.state(database_url)
+    assert present == newest is not None
+
+
+def test_up_down_and_up_again_leaves_nothing_out(empty_url: str) -> None:
+    assert schema(empty_url) == []
+    run.upgrade(empty_url)
+    first = schema(empty_url)
+    assert first
+    run.downgrade(empty_url, "base")
+    assert schema(empty_url) == []
+    assert run.state(empty_url)[0] is None
+    run.upgrade(empty_url)
+    assert schema(empty_url) == first
+    assert differences(empty_url) == []
+
+
+def test_going_up_twice_changes_nothing(database_url: str) -> None:
+    before = schema(database_url)
+    run.upgrade(database_url)
+    assert schema(database_url) == before
+
+
+@pytest.mark.postgres
+def test_every_table_with_an_org_is_fenced_even_against_its_owner(postgres_url: str) -> None:
+    rows = schema(postgres_url)
+    assert {name for kind, name, _ in rows if kind == "policy"} == set(ORG_TABLES)
+    assert {name for kind, name, fenced in rows if kind == "r" and fenced} == set(ORG_TABLES)
+    assert {table.name for table in metadata.sorted_tables if "org" in table.columns} == set(ORG_TABLES)
+
+
+def test_the_guards_are_in_place(database_url: str) -> None:
+    wanted = {
+        word
+        for statement in statements(sa.make_url(database_url).get_backend_name())
+        if statement.startswith("CREATE TRIGGER")
+        for word in [statement.split()[2]]
+    }
+    assert wanted
+    assert {name for kind, name, _ in schema(database_url) if kind == "trigger"} == wanted

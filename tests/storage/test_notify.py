@@ -1,0 +1,75 @@
+"""One NOTIFY a commit: what changed is packed into as few payloads as fit, and every replica hears of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import psycopg
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.domain.lifecycle import advance
+from app.storage.dialect import CHANNEL, from_us, payloads, to_us
+from app.workers.notifications import Notifications
+from tests.domain.samples import START, vote
+from tests.storage.rig import ORG, ManualClock, given_request, open_store, stepping
+
+SERVER_LIMIT = 8_000  # bytes; PostgreSQL refuses a payload of so many
+PAIRS = st.lists(st.tuples(st.sampled_from(["acme", "beta"]), st.text(min_size=1, max_size=200)), max_size=300)
+
+
+@given(PAIRS)
+def test_every_pair_is_in_exactly_one_payload_and_each_fits(pairs: list[tuple[str, str]]) -> None:
+    packed = payloads(pairs)
+    assert [tuple(pair) for payload in packed for pair in json.loads(payload)] == pairs
+    assert all(len(payload.encode()) < SERVER_LIMIT for payload in packed)
+
+
+def test_a_usual_commit_is_one_payload_and_a_large_one_a_few() -> None:
+    pairs = [("acme", f"req_{index:032}") for index in range(128)]
+    assert len(payloads(pairs)) == 1
+    assert len(payloads(pairs * 8)) == -(-len(json.dumps(pairs * 8)) // 7_900)
+    assert payloads([]) == []
+
+
+@given(st.integers(-(10**15), 4 * 10**15))
+def test_instants_survive_to_the_microsecond(microseconds: int) -> None:
+    assert to_us(from_us(microseconds)) == microseconds
+
+
+@pytest.mark.postgres
+async def test_another_replica_hears_of_a_commit_that_changed_something(postgres_url: str) -> None:
+    heard: asyncio.Queue[list[tuple[str, str]]] = asyncio.Queue()
+    connected = asyncio.Event()
+    listener = Notifications(postgres_url, heard=heard.put_nowait, missed=connected.set)
+    listening = asyncio.ensure_future(listener.run())
+    try:
+        await asyncio.wait_for(connected.wait(), 5)
+        async with open_store(postgres_url, ManualClock()) as store:
+            for index in range(3):
+                await given_request(store, f"req_{index}")  # opening wakes nobody: nobody can wait for it yet
+            await store.write(
+                stepping("req_1", lambda r, now: advance(r, vote(r, "ann@acme.example"), now=now)), org=ORG, key="req_1"
+            )
+        assert await asyncio.wait_for(heard.get(), 5) == [(ORG, "req_1")]
+        assert heard.empty()
+    finally:
+        listening.cancel()
+
+
+@pytest.mark.postgres
+async def test_what_was_rolled_back_is_not_told(postgres_url: str) -> None:
+    def broken(tx: object) -> None:
+        tx.changed("req_ghost")  # type: ignore[attr-defined]
+        raise ZeroDivisionError
+
+    with psycopg.connect(postgres_url, autocommit=True) as listening:
+        listening.execute(f"LISTEN {CHANNEL}")
+        async with open_store(postgres_url, ManualClock(START)) as store:
+            with pytest.raises(ZeroDivisionError):
+                await store.write(broken, org=ORG)
+            await store.write(lambda tx: tx.changed("req_real"), org=ORG)
+        told = [note.payload for note in listening.notifies(timeout=5, stop_after=1)]
+    assert told == ['[["acme", "req_real"]]']
