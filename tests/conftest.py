@@ -16,7 +16,7 @@ from blockbuster import BlockBuster
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytest_plugins = ("tests.fixtures.databases", "tests.fixtures.gateway")
+pytest_plugins = ("tests.fixtures.databases", "tests.fixtures.gateway", "tests.fixtures.platforms")
 
 _FOREIGN_PREFIXES = ("ASSENT_", "FEISHU_", "LARK_", "SLACK_")
 _FOREIGN_SUFFIXES = ("_PROXY",)

@@ -7,14 +7,12 @@ the person in a sentence, is recorded, and leaves the request waiting. Nothing h
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from app.domain.decision import Evidence, Verdict
-from app.domain.lifecycle import DeadlinePassed, Refusal, advance
-from app.domain.present import outcome_sentence
-from app.domain.request import Status
+from app.domain.lifecycle import DeadlinePassed, advance
 from app.domain.seals import BadTokenError, parse_token
 from app.domain.words import say
 from app.ports import AccountStatus, ClickOutcome, ClickResult
@@ -23,20 +21,18 @@ from app.storage.deliveries import find_by_handle
 from app.storage.memory import seen_before
 from app.storage.requests import lock_request
 from app.usecases.carry_out import carry_out
-from app.usecases.compose import compose, place_of
-from app.usecases.decide import Decided, decide, name_of, refused_click
+from app.usecases.compose import place_of
+from app.usecases.decide import decide, refused_click
 from app.usecases.electorate import voters_of
+from app.usecases.pressed import PressedCard, refusal
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from app.domain.card import Card
     from app.domain.policy import Policy
-    from app.domain.request import ConfirmationRequest
     from app.domain.seals import SealedClick, Seals
     from app.policies.policy_book import PolicyBook
     from app.ports import Channel, Click
-    from app.storage.deliveries import Delivery
     from app.storage.store import Store
     from app.storage.transaction import Tx
 
@@ -76,40 +72,34 @@ class Receive:
         try:
             sealed = parse_token(click.token)
         except BadTokenError:
-            return Received(outcome=self._say(channel, _Refused("stale", ClickResult.REFUSED)))
+            return Received(outcome=refusal(channel, "stale", ClickResult.REFUSED))
         policy = self._book.current(org).policy
         return await self._store.write(
             lambda tx: self._unit(tx, channel, click, sealed, policy), org=org, key=sealed.handle
         )
 
     def _unit(self, tx: Tx, channel: Channel, click: Click, sealed: SealedClick, policy: Policy) -> Received:
-        evidence = Evidence(
-            channel=channel.name,
-            account_id=click.account_id,
-            tenant=click.tenant,
-            app_id=click.app_id,
-            chat_id=click.chat_id,
-            message_id=click.message_id,
-        )
+        evidence = _evidence(channel, click)
         delivery = find_by_handle(tx, sealed.handle)
         locked = lock_request(tx, delivery.request_id) if delivery else None
         if delivery is None or locked is None:
             tx.append(refused_click(evidence, why="stale", person=None))
-            return Received(outcome=self._say(channel, _Refused("stale", ClickResult.REFUSED)))
+            return Received(outcome=refusal(channel, "stale", ClickResult.REFUSED))
         request, now = locked
+        pressed = PressedCard(request=request, delivery=delivery, channel=channel, policy=policy, seals=self._seals)
         try:
-            self._check_place(request, delivery, channel, click, sealed)
+            _check_place(pressed, click, sealed)
             person = _recognise(tx, channel, click, now)
+            if click.wants_reason:
+                return _before_reason(tx, pressed, person, now)
         except _Refused as refused:
             if refused.record:
                 tx.append(refused_click(evidence, why=refused.key, person=refused.person), request_id=request.id)
-            return Received(outcome=self._say(channel, refused))
-        if click.wants_reason:
-            return self._before_reason(tx, request, delivery, channel, policy, person, now, evidence)
+            return Received(outcome=refusal(channel, refused.key, refused.result))
         if sealed.verdict is Verdict.DENY and not (click.reason or "").strip():
-            return Received(outcome=self._say(channel, _Refused("reason_needed", ClickResult.RETRY)))
+            return Received(outcome=refusal(channel, "reason_needed", ClickResult.RETRY))
         if seen_before(tx, channel.name, click.event_key):
-            return Received(outcome=self._standing(request, delivery, channel, policy))
+            return Received(outcome=pressed.standing())
         decided = decide(
             tx,
             request,
@@ -118,92 +108,42 @@ class Receive:
             person=person,
             verdict=sealed.verdict,
             reason=click.reason,
-            evidence=_revised(evidence, delivery.revision),
+            evidence=replace(evidence, card_revision=delivery.revision),
         )
-        return Received(outcome=self._tell(decided, delivery, channel, policy))
+        return Received(outcome=pressed.answer(decided))
 
-    def _check_place(
-        self, request: ConfirmationRequest, delivery: Delivery, channel: Channel, click: Click, sealed: SealedClick
-    ) -> None:
-        """Refuse a click that does not come from the very card that we posted."""
-        message = delivery.message
-        if delivery.channel != channel.name:
-            raise _Refused("stale", ClickResult.REFUSED)
-        if message is None:  # the platform has not told us yet where the card is: a moment later it will have
-            raise _Refused("retry", ClickResult.RETRY, record=False)
-        try:
-            self._seals.verify(sealed, place_of(request, delivery))
-        except BadTokenError:
-            raise _Refused("stale", ClickResult.REFUSED) from None
-        same = (
-            click.chat_id == message.chat_id
-            and click.message_id == message.message_id
-            and (not message.app_id or click.app_id in {"", message.app_id})
-        )
-        if not same:
-            raise _Refused("stale", ClickResult.REFUSED)
-        if message.tenant and click.tenant != message.tenant:
-            raise _Refused("inactive", ClickResult.REFUSED)
 
-    def _before_reason(  # noqa: PLR0917 - the click's whole context
-        self,
-        tx: Tx,
-        request: ConfirmationRequest,
-        delivery: Delivery,
-        channel: Channel,
-        policy: Policy,
-        person: str,
-        now: datetime,
-        evidence: Evidence,
-    ) -> Received:
-        """Before the form for a reason opens: is there still something to deny, and may this person?"""
-        if request.status.final or now >= request.expires_at:
-            over = carry_out(tx, request, advance(request, DeadlinePassed(), now=now))
-            return Received(outcome=self._standing(over, delivery, channel, policy))
-        voters = voters_of(request.stages, request.barred, policy.directory)
-        if person not in voters.entitled():
-            refused = _Refused("barred" if person in voters.barred else "not_eligible", ClickResult.REFUSED, person)
-            tx.append(refused_click(evidence, why=refused.key, person=person), request_id=request.id)
-            return Received(outcome=self._say(channel, refused))
-        card = self._card(request, delivery, channel, policy)
-        sentence = say(channel.language, "deny.reason")
-        return Received(outcome=ClickOutcome(result=ClickResult.RETRY, sentence=sentence, card=card), ask_reason=True)
+def _evidence(channel: Channel, click: Click) -> Evidence:
+    return Evidence(
+        channel=channel.name,
+        account_id=click.account_id,
+        tenant=click.tenant,
+        app_id=click.app_id,
+        chat_id=click.chat_id,
+        message_id=click.message_id,
+    )
 
-    def _tell(self, decided: Decided, delivery: Delivery, channel: Channel, policy: Policy) -> ClickOutcome:
-        """Say to the clicker what became of their click."""
-        request, language = decided.request, channel.language
-        match decided.refusal:
-            case None:
-                card = self._card(request, delivery, channel, policy)
-                index = min(decided.tally.stage, len(request.stages) - 1)
-                values = {"have": decided.tally.have[index], "need": request.stages[index].need}
-                key = {Status.APPROVED: "approved", Status.DENIED: "denied"}.get(request.status, "counted")
-                sentence = say(language, f"click.{key}", **values)
-                return ClickOutcome(result=ClickResult.RECORDED, sentence=sentence, card=card)
-            case Refusal.SETTLED:
-                return self._standing(request, delivery, channel, policy)
-            case Refusal.REPEATED | Refusal.CONTRADICTS:
-                key = "repeated" if decided.refusal is Refusal.REPEATED else "contradicts"
-                return self._say(channel, _Refused(key, ClickResult.ALREADY))
-            case _:
-                key = "barred" if decided.refusal is Refusal.BARRED else "not_eligible"
-                return self._say(channel, _Refused(key, ClickResult.REFUSED))
 
-    def _standing(
-        self, request: ConfirmationRequest, delivery: Delivery, channel: Channel, policy: Policy
-    ) -> ClickOutcome:
-        outcome = outcome_sentence(request, channel.language, lambda email: name_of(policy, email))
-        return ClickOutcome(
-            result=ClickResult.ALREADY,
-            sentence=say(channel.language, "click.settled", outcome=outcome),
-            card=self._card(request, delivery, channel, policy),
-        )
-
-    def _card(self, request: ConfirmationRequest, delivery: Delivery, channel: Channel, policy: Policy) -> Card:
-        return compose(request, delivery, channel, policy, self._seals)
-
-    def _say(self, channel: Channel, refused: _Refused) -> ClickOutcome:
-        return ClickOutcome(result=refused.result, sentence=say(channel.language, f"click.{refused.key}"))
+def _check_place(pressed: PressedCard, click: Click, sealed: SealedClick) -> None:
+    """Refuse a click that does not come from the very card that we posted."""
+    message = pressed.delivery.message
+    if pressed.delivery.channel != pressed.channel.name:
+        raise _Refused("stale", ClickResult.REFUSED)
+    if message is None:  # the platform has not told us yet where the card is: a moment later it will have
+        raise _Refused("retry", ClickResult.RETRY, record=False)
+    try:
+        pressed.seals.verify(sealed, place_of(pressed.request, pressed.delivery))
+    except BadTokenError:
+        raise _Refused("stale", ClickResult.REFUSED) from None
+    same = (
+        click.chat_id == message.chat_id
+        and click.message_id == message.message_id
+        and (not message.app_id or click.app_id in {"", message.app_id})
+    )
+    if not same:
+        raise _Refused("stale", ClickResult.REFUSED)
+    if message.tenant and click.tenant != message.tenant:
+        raise _Refused("inactive", ClickResult.REFUSED)
 
 
 def _recognise(tx: Tx, channel: Channel, click: Click, now: datetime) -> str:
@@ -221,13 +161,15 @@ def _recognise(tx: Tx, channel: Channel, click: Click, now: datetime) -> str:
     return only.person
 
 
-def _revised(evidence: Evidence, revision: int) -> Evidence:
-    return Evidence(
-        channel=evidence.channel,
-        account_id=evidence.account_id,
-        tenant=evidence.tenant,
-        app_id=evidence.app_id,
-        chat_id=evidence.chat_id,
-        message_id=evidence.message_id,
-        card_revision=revision,
-    )
+def _before_reason(tx: Tx, pressed: PressedCard, person: str, now: datetime) -> Received:
+    """Before the form for a reason opens: is there still something to deny, and may this person?"""
+    request = pressed.request
+    if request.status.final or now >= request.expires_at:
+        over = carry_out(tx, request, advance(request, DeadlinePassed(), now=now))
+        return Received(outcome=pressed.showing(over).standing())
+    voters = voters_of(request.stages, request.barred, pressed.policy.directory)
+    if person not in voters.entitled():
+        raise _Refused("barred" if person in voters.barred else "not_eligible", ClickResult.REFUSED, person)
+    sentence = say(pressed.channel.language, "deny.reason")
+    outcome = ClickOutcome(result=ClickResult.RETRY, sentence=sentence, card=pressed.now())
+    return Received(outcome=outcome, ask_reason=True)

@@ -1,0 +1,348 @@
+"""Between orgs, between kinds of keys, and between looking and deciding."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from datetime import timedelta
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from app.identifiers import RandomIds
+from app.storage.tables import ORG_TABLES
+from tests.fixtures.gateway import ManualClock, open_gateway
+from tests.requirements import requirement
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.fixtures.gateway import Gateway
+    from tests.fixtures.memory_platform import MemoryPlatform
+
+DIGEST = "ab" * 32
+BODIES: dict[str, dict[str, Any]] = {
+    "decisions": {"verdict": "approve", "digest": DIGEST},
+    "cancel": {},
+    "claim": {"digest": DIGEST, "claim_id": "c"},
+    "outcome": {"claim_id": "c", "status": "succeeded"},
+}
+OPERATIONS = [
+    ("GET", "/v1/requests/{id}", "agent:shop"),
+    ("GET", "/v1/requests/{id}", "auditor"),
+    ("GET", "/v1/requests/{id}?wait=1", "agent:shop"),
+    ("GET", "/v1/requests/{id}/events", "auditor"),
+    ("POST", "/v1/requests/{id}/decisions", "alice@acme.example"),
+    ("POST", "/v1/requests/{id}/cancel", "admin"),
+    ("POST", "/v1/requests/{id}/cancel", "agent:shop"),
+    ("POST", "/v1/requests/{id}/claim", "agent:shop"),
+    ("POST", "/v1/requests/{id}/outcome", "agent:shop"),
+    ("DELETE", "/v1/keys/{id}", "admin"),
+    ("GET", "/v1/policies/{id}", "auditor"),
+]
+
+
+async def _foreign_ids(g: Gateway) -> dict[str, str]:
+    """Make one thing of every kind in the other org, with an agent of the same name."""
+    request = await g.ask("pay", org="globex")
+    await g.decide(request, who="gina@globex.example")
+    await g.claim(request, org="globex")
+    return {
+        "request": request["id"],
+        "key": g.rows("SELECT id FROM api_keys WHERE org = 'globex'")[0]["id"],
+        "policy": g.container.book.current("globex").policy.version,
+        "delivery": g.rows("SELECT id FROM deliveries")[0]["id"],
+        "grant": g.rows("SELECT id FROM grants")[0]["id"],
+        "execution": g.rows("SELECT id FROM executions")[0]["id"],
+        "decision": g.rows("SELECT id FROM decisions")[0]["id"],
+        "event": g.rows("SELECT id FROM audit_events WHERE org = 'globex'")[0]["id"],
+    }
+
+
+@requirement("S-14", "S-52")
+async def test_another_orgs_ids_answer_byte_for_byte_like_unknown_ones(either_gateway: Gateway) -> None:
+    g = either_gateway
+    foreign = await _foreign_ids(g)
+    for _, _, who in OPERATIONS:
+        await g.key(who)
+    before = g.content()
+    for method, path, who in OPERATIONS:
+        body = BODIES.get(path.rsplit("/", 1)[-1])
+        unknown = await g.call(method, path.replace("{id}", RandomIds().new("req")), body, who=who)
+        assert unknown.status_code == 404
+        for kind, foreign_id in foreign.items():
+            said = await g.call(method, path.replace("{id}", foreign_id), body, who=who)
+            same = (said.status_code, said.content, dict(said.headers))
+            assert same == (404, unknown.content, dict(unknown.headers)), (method, path, kind)
+    assert g.content() == before
+    assert [item["org"] for item in (await g.call("GET", "/v1/audit?limit=1000", who="auditor")).json()["items"]] == [
+        "acme"
+    ] * len(g.rows("SELECT 1 AS one FROM audit_events WHERE org = 'acme'"))
+    assert (await g.call("GET", "/v1/requests", who="admin")).json()["items"] == []
+
+
+@requirement("S-14")
+async def test_another_agents_request_is_unknown_too(gateway: Gateway) -> None:
+    request = await gateway.ask("by_api")
+    for path in ("", "?wait=1", "/events"):
+        assert (await gateway.call("GET", f"/v1/requests/{request['id']}{path}", who="agent:other")).status_code == 404
+    for act, body in BODIES.items():
+        if act != "decisions":
+            said = await gateway.call("POST", f"/v1/requests/{request['id']}/{act}", body, who="agent:other")
+            assert said.status_code == 404, act
+    assert (await gateway.call("GET", "/v1/requests?agent=shop", who="agent:other")).json()["items"] == []
+
+
+@requirement("S-14")
+async def test_a_database_session_without_an_org_sees_nothing_even_as_the_owner(
+    postgres_url: str, config: Path, platform: MemoryPlatform
+) -> None:
+    async with open_gateway(postgres_url, config, platform) as g:
+        request = await g.ask("pay", org="globex")
+        await g.ask()
+        await g.press(await g.ask(arguments={"payee": "x", "amount": 1}))
+        with psycopg.connect(postgres_url) as owner:
+            for table in ORG_TABLES:
+                assert owner.execute(sql.SQL("SELECT count(*) FROM {}").format(sql.Identifier(table))).fetchone() == (
+                    0,
+                ), table
+            owner.execute("SET assent.org = 'acme'")
+            assert owner.execute("SELECT count(*) FROM requests").fetchone() == (2,)
+            touched = owner.execute("UPDATE outbox SET status = 'dead' WHERE org = 'globex'").rowcount
+            assert touched == 0
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                owner.execute("INSERT INTO policies VALUES ('globex', 'v', 'text', 1)")
+        assert (await g.read(request, org="globex"))["state"] == "pending"
+
+
+# --- looking ----------------------------------------------------------------------------------------------------------
+
+
+def _routes(gateway: Gateway) -> Iterator[tuple[str, set[str]]]:
+    for path, methods in gateway.app.openapi()["paths"].items():
+        yield path, {method.upper() for method in methods}
+    yield "/docs", {"GET"}
+    yield "/openapi.json", {"GET"}
+
+
+@requirement("S-15")
+async def test_looking_never_decides(either_gateway: Gateway) -> None:
+    g = either_gateway
+    request, other = await g.ask(), await g.ask("by_api")
+    await g.decide(other)
+    token = g.platform.press(g.card(request), "U_ALICE", "approve").token
+    callers = ["agent:shop", "alice@acme.example", "admin", "auditor"]
+    for who in callers:
+        await g.key(who)
+    before = g.content()
+    bots = [
+        {"user-agent": "Slackbot-LinkExpanding 1.0", "purpose": "prefetch"},
+        {"user-agent": "facebookexternalhit/1.1", "sec-purpose": "prefetch;prerender"},
+        {"user-agent": "curl", "x-http-method-override": "POST", "x-memory": "genuine"},
+    ]
+    seen = 0
+    for path, _ in _routes(g):
+        if path == "/v1/events":
+            continue  # a stream has no end; it is read elsewhere
+        filled = (
+            path.replace("{request_id}", request["id"])
+            .replace("{name}", "chat")
+            .replace("{event}", "PreToolUse")
+            .replace("{key_id}", g.rows("SELECT id FROM api_keys")[0]["id"])
+            .replace("{version}", g.container.book.current("acme").policy.version)
+        )
+        for method in ("GET", "HEAD", "OPTIONS"):
+            for who in callers:
+                for bot in bots:
+                    query = f"?verdict=approve&digest={request['digest']}&token={token}&_method=POST"
+                    said = await g.http.request(method, filled + query, headers={**await g.key(who), **bot})
+                    assert said.status_code < 500, (method, path)
+                    seen += 1
+    assert seen > 100
+    assert g.content() == before
+
+
+# --- agents -----------------------------------------------------------------------------------------------------------
+
+
+@requirement("S-16")
+async def test_an_agents_key_opens_no_door_but_its_own(gateway: Gateway) -> None:
+    g = gateway
+    request = await g.ask()
+    await g.key("agent:shop")
+    before = g.content()
+    refused = [
+        ("POST", f"/v1/requests/{request['id']}/decisions", {"verdict": "approve", "digest": request["digest"]}),
+        ("GET", "/v1/keys", None),
+        ("POST", "/v1/keys", {"scope": "approver", "label": "x", "person": "alice@acme.example"}),
+        ("DELETE", f"/v1/keys/{g.rows('SELECT id FROM api_keys')[0]['id']}", None),
+        ("GET", "/v1/audit", None),
+        ("GET", f"/v1/policies/{g.container.book.current('acme').policy.version}", None),
+    ]
+    for method, path, body in refused:
+        said = await g.call(method, path, body)
+        assert (said.status_code, said.json()["code"]) == (403, "wrong_scope"), path
+    assert g.content() == before
+    for who in ("admin", "auditor"):  # and none of the others votes or claims, either
+        assert (await g.decide(request, who=who)).status_code == 403
+        assert (await g.claim(request, who=who)).status_code == 403
+    for act in ("claim", "outcome"):
+        said = await g.call("POST", f"/v1/requests/{request['id']}/{act}", BODIES[act], who="alice@acme.example")
+        assert said.status_code == 403
+    assert (await g.call("POST", "/v1/requests", {"tool": "by_api", "arguments": {}}, who="admin")).status_code == 403
+
+
+@requirement("S-16")
+@pytest.mark.parametrize(
+    "extra",
+    [{"approved": True}, {"risk": "low"}, {"read_only": True}, {"kind": "harmless"}, {"agent": "root"}, {"org": "globex"},
+     {"owner": "x@y.z"}, {"rule": "reading"}],
+)  # fmt: skip
+async def test_an_agents_own_labels_change_nothing(gateway: Gateway, extra: dict[str, object]) -> None:
+    plain = await gateway.call("POST", "/v1/requests", {"tool": "pay", "arguments": {"amount": 1}, **extra})
+    assert (plain.status_code, plain.json()["code"]) == (422, "invalid")
+    hook = {"tool_name": "pay", "tool_input": {"amount": 1}, **extra}
+    said = await gateway.call("POST", "/v1/hooks/PreToolUse", hook)
+    assert (said.status_code, said.json()["decision"]) == (202, "ask")
+    assert said.json()["request"]["agent"] == "shop"
+    inside = await gateway.call("POST", "/v1/requests", {"tool": "pay", "arguments": {"amount": 2, **extra}})
+    assert (inside.status_code, inside.json()["request"]["state"]) == (202, "pending")
+
+
+@requirement("S-48")
+async def test_only_a_key_of_a_person_votes_and_the_trail_says_whose(gateway: Gateway) -> None:
+    g = gateway
+    refused = await g.call("POST", "/v1/keys", {"scope": "approver", "label": "bridge"}, who="admin")
+    assert (refused.status_code, refused.json()["path"]) == (422, "person")
+    request = await g.ask("by_api")
+    forged = {"verdict": "approve", "digest": request["digest"], "person": "bob@acme.example"}
+    path = f"/v1/requests/{request['id']}/decisions"
+    assert (await g.call("POST", path, forged, who="alice@acme.example")).status_code == 422
+    await g.decide(request, who="alice@acme.example")
+    facts = g.rows("SELECT actor, facts FROM audit_events WHERE kind = 'request.approved'")[0]
+    assert facts["actor"] == "alice@acme.example"
+    for part in ('"channel":"api"', '"account"', '"app"', '"assurance"'):
+        assert part in facts["facts"].replace('": ', '":')
+
+
+# --- keys -------------------------------------------------------------------------------------------------------------
+
+
+@requirement("S-34")
+async def test_keys_are_long_random_and_nowhere_to_be_found(either_gateway: Gateway) -> None:
+    g = either_gateway
+    made = [
+        (await g.call("POST", "/v1/keys", {"scope": "auditor", "label": f"k{n}"}, who="admin")).json() for n in range(5)
+    ]
+    texts = [each["key"] for each in made]
+    assert all(re.fullmatch(r"ak_[a-z2-7]{16}_[a-z2-7]{52}_[0-9a-f]{6}", text) for text in texts)  # 260 bits
+    dump = repr(g.content())
+    for text in [*texts, *g.keys.values()]:
+        assert text not in dump
+        assert text.split("_")[2] not in dump
+    listed = await g.call("GET", "/v1/keys", who="admin")
+    assert {each["id"] for each in made} <= {each["id"] for each in listed.json()["items"]}
+    assert "secret" not in listed.text
+    assert all(text.split("_")[2] not in listed.text for text in texts)
+
+
+@requirement("S-34")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "Bearer",
+        "Bearer ",
+        "Bearer x",
+        "Basic {key}",
+        "Bearer {key}x",
+        "Bearer {other_secret}",
+        "Bearer {KEY}",
+        "{key}",
+    ],
+)
+async def test_a_wrong_key_gets_the_uniform_401(gateway: Gateway, text: str) -> None:
+    key = (await gateway.key("auditor"))["authorization"].removeprefix("Bearer ")
+    admin = (await gateway.key("admin"))["authorization"].removeprefix("Bearer ")
+    parts, other = key.split("_"), admin.split("_")
+    mixed = "_".join([parts[0], parts[1], other[2], other[3]])
+    filled = text.replace("{key}", key).replace("{KEY}", key.upper()).replace("{other_secret}", mixed)
+    said = await gateway.http.get("/v1/audit", headers={"authorization": filled})
+    assert said.status_code == 401
+    assert said.headers["www-authenticate"] == "Bearer"
+    assert said.json() == {
+        "type": "urn:assent:problem:unauthenticated",
+        "title": "The caller could not be verified.",
+        "status": 401,
+        "detail": "The caller could not be verified.",
+        "instance": "/v1/audit",
+        "code": "unauthenticated",
+    }
+
+
+@requirement("S-34")
+async def test_an_expired_key_ends_and_two_keys_live_side_by_side_for_a_rotation(gateway: Gateway) -> None:
+    g = gateway
+    said = await g.call("POST", "/v1/keys", {"scope": "auditor", "label": "old", "lives_for_days": 1}, who="admin")
+    new = await g.call("POST", "/v1/keys", {"scope": "auditor", "label": "new"}, who="admin")
+
+    async def status(text: str) -> int:
+        return (await g.http.get("/v1/audit", headers={"authorization": f"Bearer {text}"})).status_code
+
+    assert (await status(said.json()["key"]), await status(new.json()["key"])) == (200, 200)
+    await g.advance(timedelta(days=1))
+    assert (await status(said.json()["key"]), await status(new.json()["key"])) == (401, 200)
+
+
+@requirement("S-34")
+@pytest.mark.parametrize("set_back", [False, True])
+async def test_a_revoked_key_is_dead_on_every_replica_within_a_second_whatever_the_clock_does(
+    database_url: str, config: Path, platform: MemoryPlatform, set_back: bool
+) -> None:
+    clock = ManualClock() if database_url.startswith("sqlite") else None
+    async with (
+        open_gateway(database_url, config, platform, clock=clock) as one,
+        open_gateway(database_url, config, platform, clock=clock) as two,
+    ):
+        headers = await one.key("auditor")
+        for g in (one, two):
+            assert (await g.http.get("/v1/audit", headers=headers)).status_code == 200
+        key_id = headers["authorization"].split("_")[1]
+        assert (await one.call("DELETE", f"/v1/keys/{key_id}", who="admin")).status_code == 204
+        assert (await one.http.get("/v1/audit", headers=headers)).status_code == 401
+        if not clock:
+            await asyncio.sleep(1)
+        elif set_back:
+            clock.advance(-timedelta(hours=1))
+        else:
+            clock.advance(timedelta(seconds=1))
+        for g in (two, one):
+            assert (await g.http.get("/v1/audit", headers=headers)).status_code == 401
+        assert (await one.call("DELETE", f"/v1/keys/{key_id}", who="admin")).status_code == 404
+        assert ("key.revoked", f"key:{(await one.key('admin'))['authorization'].split('_')[1]}") in one.trail()
+
+
+@requirement("S-34")
+async def test_guessing_keys_is_slowed_down_by_source_and_hurts_nobody_else(gateway: Gateway) -> None:
+    headers = await gateway.key("auditor")
+    wrong = {"authorization": "Bearer ak_a_b_c"}
+    said = [(await gateway.http.get("/v1/audit", headers=wrong)) for _ in range(40)]
+    assert {answer.status_code for answer in said} == {401, 429}
+    assert all("retry-after" in answer.headers for answer in said if answer.status_code == 429)
+    assert (await gateway.http.get("/v1/audit", headers=headers)).status_code == 200
+
+
+@requirement("S-52")
+def test_ids_are_unguessable_and_tell_no_time() -> None:
+    ids = RandomIds()
+    made = [ids.new("req") for _ in range(100_000)]
+    assert len(set(made)) == len(made)
+    assert all(re.fullmatch(r"req_[a-z2-7]{32}", each) for each in made[:100])  # 160 bits
+    rising = sum(a < b for a, b in pairwise(made))
+    assert 49_000 < rising < 51_000  # no order
+    for place in range(4, 36):  # and no part that stands still
+        assert len({each[place] for each in made[:2_000]}) == 32
