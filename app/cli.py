@@ -18,6 +18,7 @@ from app.policies.policy_book import PolicyBook
 from app.storage.api_keys import Scope
 from app.storage.outbox import list_rows, revive_dead
 from channels.registry import SETTINGS
+from migrations.state import NEWEST, find_present
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Assent: approvals that survive everything.")
 keys_app = typer.Typer(no_args_is_help=True, help="API keys.")
@@ -71,8 +72,7 @@ def migrate(revision: str = "head") -> None:
 
     url = read_settings().database_url
     run.upgrade(url, revision)
-    present, newest = run.state(url)
-    typer.echo(f"the database is at {present} (newest: {newest})")
+    typer.echo(f"the database is at {find_present(url)} (newest: {NEWEST})")
 
 
 @app.command()

@@ -246,7 +246,7 @@ class Container:
         self.feed.touch(batch.records)
         for pending in batch.records.values():
             for item in pending:
-                self.telemetry.events.labels(kind=item.record.kind.value).inc()
+                self.telemetry.wrote(item.record.kind.value)
         if batch.outbox_filled:
             for worker, _ in self._workers.values():
                 worker.nudge()
@@ -256,7 +256,7 @@ class Container:
         self.feed.touch(org for org, _ in changed)
 
     def _missed(self) -> None:
-        self.waiters.wake(self.waiters.waited_for())
+        self.waiters.wake(list(self.waiters.waited_for()))
         self.feed.touch_all()
 
     async def _sweep(self) -> None:

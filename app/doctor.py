@@ -16,7 +16,7 @@ from app.policies.policy_book import PolicyBook, config_check
 from app.ports import AccountStatus, ChannelRefusedError, ChannelUnavailableError, Finding, Severity
 from app.settings import Settings
 from channels import registry
-from migrations import run
+from migrations.state import NEWEST, find_present, sqlalchemy_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -65,15 +65,15 @@ def _configuration(config: Path, environ: Mapping[str, str]) -> list[Finding]:
 def _database() -> list[Finding]:
     url = Settings().database_url  # pyright: ignore[reportCallIssue] - it loaded above
     try:
-        present, newest = run.state(url)
+        present = find_present(url)
     except Exception as error:  # noqa: BLE001 - whatever the driver says is the finding
         return [Finding(severity=Severity.ERROR, what=f"the database does not answer: {type(error).__name__}")]
-    if present != newest:
-        what = f"the database is at {present}, this gateway needs {newest}"
+    if present != NEWEST:
+        what = f"the database is at {present}, this gateway needs {NEWEST}"
         return [Finding(severity=Severity.ERROR, what=what, mend="assent migrate")]
     found = [Finding(severity=Severity.OK, what=f"database: schema {present}")]
     if url.startswith("postgresql"):
-        plain = run.sqlalchemy_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+        plain = sqlalchemy_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
         with psycopg.connect(plain) as connection:
             row = connection.execute(
                 "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user"

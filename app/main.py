@@ -62,7 +62,7 @@ def create_app(container: Container) -> FastAPI:
         administration_router(container.surface),
         health_router(container.surface),
     ):
-        app.include_router(router)
+        app.router.routes.extend(router.routes)  # not include_router: its lazy wrapper is walked on every call
     _describe_bodies(app)
     app.add_middleware(_Measure, container=container)
     return app
@@ -91,7 +91,7 @@ class _Measure:
 
     def __init__(self, app: ASGIApp, *, container: Container) -> None:
         self._app = app
-        self._histogram = container.telemetry.http
+        self._telemetry = container.telemetry
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -109,5 +109,4 @@ class _Measure:
         await self._app(scope, receive, watch)
         if b"wait=" not in scope.get("query_string", b""):
             route = scope.get("route")
-            path = getattr(route, "path", "unmatched")
-            self._histogram.labels(route=path, status=str(status)).observe(time.perf_counter() - started)
+            self._telemetry.answered(getattr(route, "path", "unmatched"), status, time.perf_counter() - started)

@@ -23,6 +23,7 @@ from app.storage.store import Store
 from app.usecases.keys import Keys
 from app.usecases.read import Read
 from channels.registry import SETTINGS
+from migrations.state import NEWEST, find_present
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Coroutine
@@ -54,13 +55,13 @@ def refuse_faults(config: Path) -> None:
 
 def check_schema(url: str, *, migrate_first: bool) -> None:
     """End with 2 unless the database is at the newest schema."""
-    from migrations import run
-
     if migrate_first:
+        from migrations import run  # Alembic is loaded only when it has something to do
+
         run.upgrade(url)
-    present, newest = run.state(url)
-    if present != newest:
-        typer.echo(f"the database is at {present}, this gateway needs {newest}: run `assent migrate`", err=True)
+    present = find_present(url)
+    if present != NEWEST:
+        typer.echo(f"the database is at {present}, this gateway needs {NEWEST}: run `assent migrate`", err=True)
         raise typer.Exit(code=2)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -25,6 +26,13 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self._container = container
 
+    async def startup(self, sockets: list[socket] | None = None) -> None:
+        await super().startup(sockets)
+        # What stands after the start stands for ever: the collector need not walk it again and again.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(50_000, 50, 100)
+
     async def shutdown(self, sockets: list[socket] | None = None) -> None:
         self._container.waiters.stop()
         self._container.feed.stop()
@@ -42,6 +50,7 @@ def run_server(settings: Settings, config: Path, environ: Mapping[str, str], *, 
             port=port,
             log_config=None,
             access_log=False,
+            proxy_headers=False,
             server_header=False,
             timeout_graceful_shutdown=10,
             timeout_keep_alive=75,

@@ -89,8 +89,24 @@ class Telemetry:
             ["route", "status"],
             registry=self.registry,
         )
+        self._http_by: dict[tuple[str, int], Histogram] = {}
+        self._events_by: dict[str, Counter] = {}
         self._waiting = Gauge("assent_waiting_calls", "Callers that are held now", registry=self.registry)
         self._outbox = Gauge("assent_outbox_rows", "Outbox rows by status", ["status"], registry=self.registry)
+
+    def answered(self, route: str, status: int, seconds: float) -> None:
+        """Count an answer. Looking a label up costs more than counting, so it is done once a label."""
+        child = self._http_by.get((route, status))
+        if child is None:
+            child = self._http_by[route, status] = self.http.labels(route=route, status=str(status))
+        child.observe(seconds)
+
+    def wrote(self, kind: str) -> None:
+        """Count an event of the trail."""
+        child = self._events_by.get(kind)
+        if child is None:
+            child = self._events_by[kind] = self.events.labels(kind=kind)
+        child.inc()
 
     def render(self, *, waiting: int, outbox: Mapping[str, int]) -> bytes:
         """Return the text that Prometheus scrapes."""

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
+
+from migrations.state import sqlalchemy_url
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sqlalchemy import Connection
 
 
@@ -25,24 +27,7 @@ def downgrade(url: str, revision: str) -> None:
     _run(url, lambda config: command.downgrade(config, revision))
 
 
-def state(url: str) -> tuple[str | None, str | None]:
-    """Return the (present, newest) revision."""
-    engine = _engine(url)
-    try:
-        with engine.connect() as connection:
-            present = MigrationContext.configure(connection).get_current_revision()
-    finally:
-        engine.dispose()
-    return present, ScriptDirectory.from_config(_config()).get_current_head()
-
-
-def sqlalchemy_url(url: str) -> sa.URL:
-    """Return the URL with the driver that we ship: psycopg 3 for PostgreSQL."""
-    parsed = sa.make_url(url)
-    return parsed.set(drivername="postgresql+psycopg") if parsed.get_backend_name() == "postgresql" else parsed
-
-
-def _run(url, act) -> None:  # noqa: ANN001 - a callable on Alembic's Config, used twice above
+def _run(url: str, act: Callable[[Config], None]) -> None:
     engine = _engine(url)
     try:
         with engine.connect() as connection:

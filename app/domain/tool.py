@@ -12,9 +12,6 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from jsonschema import Draft202012Validator
-from referencing import Registry
-
 from app.domain.canonical import check_value, path_text
 from app.domain.errors import BadArgumentsError
 
@@ -107,6 +104,8 @@ def check_arguments(tool: Tool, arguments: object) -> dict[str, JsonValue]:
 
 def schema_fault(schema: Mapping[str, JsonValue]) -> str | None:
     """Say what is wrong with a schema itself, or None. References must point into the schema: nothing is fetched."""
+    from jsonschema import Draft202012Validator
+
     error = _first_error(_validator(json.dumps(Draft202012Validator.META_SCHEMA)), schema)
     if error is not None:
         where = path_text(*error.absolute_path)
@@ -180,7 +179,13 @@ class _Validator(Protocol):
 
 @functools.lru_cache(maxsize=256)
 def _validator(schema: str) -> _Validator:
-    """Compile a schema, once; a registry of our own keeps foreign references from being fetched."""
+    """Compile a schema, once; a registry of our own keeps foreign references from being fetched.
+
+    The library is loaded when the first schema needs it: a gateway without schemas starts without it.
+    """
+    from jsonschema import Draft202012Validator
+    from referencing import Registry
+
     return cast("_Validator", Draft202012Validator(cast("dict[str, Any]", json.loads(schema)), registry=Registry()))
 
 

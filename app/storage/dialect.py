@@ -31,6 +31,7 @@ MICROSECOND = timedelta(microseconds=1)
 CHANNEL = "assent"
 """The name under which PostgreSQL replicas tell each other what changed."""
 _CLOCK = "SELECT (extract(epoch from clock_timestamp()) * 1000000)::bigint"
+_TRANSACTION_TIMEOUT_SINCE = 170_000
 _PAYLOAD_LIMIT = 7_900  # bytes; PostgreSQL refuses a NOTIFY payload of 8,000
 
 
@@ -182,6 +183,9 @@ class Postgres:
             "statement_timeout = '15s'",
         ):
             connection.execute(f"SET {setting}")
+        # The first of these is not kept inside a pipeline; this one always is, from PostgreSQL 17 on.
+        if connection.info.server_version >= _TRANSACTION_TIMEOUT_SINCE:
+            connection.execute("SET transaction_timeout = '8s'")
         return connection
 
     def pipeline(self, connection: psycopg.Connection[Any]) -> AbstractContextManager[object]:
@@ -228,7 +232,12 @@ class Postgres:
                 return Failure.AGAIN
             case psycopg.errors.LockNotAvailable() | psycopg.errors.QueryCanceled():
                 return Failure.FATAL
-            case psycopg.OperationalError() | psycopg.InterfaceError():
+            case (
+                psycopg.OperationalError()
+                | psycopg.InterfaceError()
+                | psycopg.errors.IdleInTransactionSessionTimeout()
+                | psycopg.errors.TransactionTimeout()
+            ):
                 return Failure.LOST
             case _:
                 return Failure.FATAL

@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 MOST = 128
 """Units in one commit at most: keeps the longest wait short."""
 
+LONGEST = 8.0
+"""Seconds from BEGIN to COMMIT at most. A process that was frozen in between must not write when it thaws: its locks may be
+gone, and the instant that its units decided at is long past. They decide anew."""
+
 _TRIES = 5
 """How often a unit that lost a race decides anew before its caller is told to try later."""
 
@@ -135,6 +139,7 @@ class Lane:
     def _transact(self, jobs: Sequence[Job]) -> None:
         batch = Batch()
         connection = self._connected()
+        began = time.monotonic()
         ticket: str | None = None
         committing = False
         try:
@@ -147,6 +152,8 @@ class Lane:
             ticket = learn_ticket()
             if batch.changed:
                 failpoint("commit.before")
+            if time.monotonic() - began > LONGEST:
+                raise LostGuardError
             committing = self._write  # a read whose COMMIT was not answered is simply read again
             connection.execute("COMMIT")
         except Exception as error:

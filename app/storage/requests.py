@@ -136,11 +136,12 @@ _COUNT_PENDING = Statement(
     )
 )
 
-_VERSIONS_MOST = 500
+MOST_VERSIONS = 500
+"""How many requests one `list_versions` can be asked about."""
 _VERSIONS = Statement(
     select(requests.c.id, requests.c.version).where(
         requests.c.org == bindparam("for_org"),
-        requests.c.id.in_([bindparam(f"id_{index}") for index in range(_VERSIONS_MOST)]),
+        requests.c.id.in_([bindparam(f"id_{index}") for index in range(MOST_VERSIONS)]),
     )
 )
 
@@ -245,8 +246,8 @@ def list_requests(
 
 
 def list_versions(tx: Tx, ids: Sequence[str]) -> list[tuple[str, int]]:
-    """Return the (id, version) of up to 500 requests, in one query."""
-    padded = [*ids, *[""] * (_VERSIONS_MOST - len(ids))]
+    """Return the (id, version) of up to `MOST_VERSIONS` requests, in one query."""
+    padded = [*ids, *[""] * (MOST_VERSIONS - len(ids))]
     rows = tx.all(_VERSIONS, for_org=tx.org, **{f"id_{index}": request_id for index, request_id in enumerate(padded)})
     return [(row["id"], row["version"]) for row in rows]
 

@@ -51,7 +51,7 @@ class PressedCard:
         after = self.showing(decided.request)
         match decided.refusal:
             case None:
-                return after._recorded(decided)
+                return after.recorded(decided)
             case Refusal.SETTLED:
                 return after.standing()
             case Refusal.REPEATED:
@@ -63,7 +63,8 @@ class PressedCard:
             case _:
                 return refusal(self.channel, "not_eligible", ClickResult.REFUSED)
 
-    def _recorded(self, decided: Decided) -> ClickOutcome:
+    def recorded(self, decided: Decided) -> ClickOutcome:
+        """Say that a verdict counts, and how far the request has come."""
         index = min(decided.tally.stage, len(self.request.stages) - 1)
         values = {"have": decided.tally.have[index], "need": self.request.stages[index].need}
         key = {Status.APPROVED: "approved", Status.DENIED: "denied"}.get(self.request.status, "counted")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from app.domain.errors import NotFoundError, UnavailableError
 from app.domain.request import State
-from app.storage.requests import find_request, list_versions
+from app.storage.requests import MOST_VERSIONS, find_request, list_versions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,6 +28,7 @@ class Waiters:
         """`most`: beyond so many, a caller is answered at once with what is so now, and asks again."""
         self._most = most
         self._by_request: dict[tuple[str, str], set[asyncio.Future[None]]] = {}
+        self._seen: dict[tuple[str, str], int] = {}
         self._count = 0
         self._stopping = False
 
@@ -61,6 +62,7 @@ class Waiters:
             waiting.discard(future)
             if not waiting:
                 del self._by_request[org, request_id]
+                self._seen.pop((org, request_id), None)
         self._count -= 1
 
     def wake(self, changed: Iterable[tuple[str, str]]) -> None:
@@ -75,9 +77,13 @@ class Waiters:
         self._stopping = True
         self.wake(list(self._by_request))
 
-    def waited_for(self) -> list[tuple[str, str]]:
-        """Return the (org, request id) pairs that somebody waits for."""
-        return list(self._by_request)
+    def saw(self, org: str, request_id: str, version: int) -> None:
+        """Remember the oldest version that somebody who waits has read: the poll wakes them if the row has another."""
+        self._seen[org, request_id] = min(version, self._seen.get((org, request_id), version))
+
+    def waited_for(self) -> dict[tuple[str, str], int]:
+        """Return the version that was last seen of each (org, request id) that somebody waits for."""
+        return dict(self._seen)
 
 
 class Wait:
@@ -87,7 +93,6 @@ class Wait:
         """Take what it works on."""
         self._store = store
         self._waiters = waiters
-        self._polled: dict[tuple[str, str], int] = {}
 
     async def __call__(
         self, *, org: str, request_id: str, agent: str | None, seconds: float, since: int | None
@@ -110,7 +115,13 @@ class Wait:
                     return request
                 if self._waiters.stopping:
                     raise UnavailableError("the gateway is restarting; ask again", retry_after=1)
-                await asyncio.wait((future,), timeout=left)
+                self._waiters.saw(org, request_id, request.version)
+                del request  # ten thousand waiters need not keep ten thousand rows
+                timer = loop.call_later(left, _ring, future)
+                try:
+                    await future
+                finally:
+                    timer.cancel()
             finally:
                 self._waiters.forget(org, request_id, future)
 
@@ -120,15 +131,19 @@ class Wait:
         by_org: dict[str, list[str]] = {}
         for org, request_id in waited_for:
             by_org.setdefault(org, []).append(request_id)
-        versions: dict[tuple[str, str], int] = {}
         for org, ids in by_org.items():
-            for start in range(0, len(ids), 500):
-                part = ids[start : start + 500]
+            for start in range(0, len(ids), MOST_VERSIONS):
+                part = ids[start : start + MOST_VERSIONS]
                 found = await self._store.read(lambda tx, part=part: list_versions(tx, part), org=org)
-                versions.update({(org, request_id): version for request_id, version in found})
-        self._waiters.wake(key for key, version in versions.items() if self._polled.get(key, version) != version)
-        self._polled = versions
+                self._waiters.wake(
+                    (org, found_id) for found_id, version in found if waited_for[org, found_id] != version
+                )
         return len(waited_for)
+
+
+def _ring(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
 
 
 def _answered(request: ConfirmationRequest, since: int | None) -> bool:

@@ -199,9 +199,17 @@ async def test_an_agents_key_opens_no_door_but_its_own(gateway: Gateway) -> None
 @requirement("S-16")
 @pytest.mark.parametrize(
     "extra",
-    [{"approved": True}, {"risk": "low"}, {"read_only": True}, {"kind": "harmless"}, {"agent": "root"}, {"org": "globex"},
-     {"owner": "x@y.z"}, {"rule": "reading"}],
-)  # fmt: skip
+    [
+        {"approved": True},
+        {"risk": "low"},
+        {"read_only": True},
+        {"kind": "harmless"},
+        {"agent": "root"},
+        {"org": "globex"},
+        {"owner": "x@y.z"},
+        {"rule": "reading"},
+    ],
+)
 async def test_an_agents_own_labels_change_nothing(gateway: Gateway, extra: dict[str, object]) -> None:
     plain = await gateway.call("POST", "/v1/requests", {"tool": "pay", "arguments": {"amount": 1}, **extra})
     assert (plain.status_code, plain.json()["code"]) == (422, "invalid")

@@ -182,12 +182,23 @@ def _changed(value: Any, how: int) -> Any:
             return ["", 0, False, []][how % 4]
 
 
-def _call(arguments: dict[str, Any]) -> str:
-    call = ToolCall(
-        org="acme", agent="shop", session=None, call_id=None, tool="pay", arguments=arguments, requester=None, owner=None, claim=None
-    )  # fmt: skip
+def _call(arguments: dict[str, Any], tool: str = "pay") -> ToolCall:
+    return ToolCall(
+        org="acme",
+        agent="shop",
+        session=None,
+        call_id=None,
+        tool=tool,
+        arguments=arguments,
+        requester=None,
+        owner="olga@acme.example",
+        claim=None,
+    )
+
+
+def _digest(arguments: dict[str, Any]) -> str:
     at = datetime.fromisoformat("2026-03-01T10:30:00+00:00")
-    return binding_digest(call, request_id="req_1", nonce="n_1", policy_version="v1", expires_at=at)
+    return binding_digest(_call(arguments), request_id="req_1", nonce="n_1", policy_version="v1", expires_at=at)
 
 
 @requirement("S-02")
@@ -207,7 +218,7 @@ def test_one_changed_leaf_is_another_digest(leaf: tuple[Any, ...], how: int, kin
             inner[f"{leaf[-1]} "] = inner[leaf[-1]]
         case _:
             inner.append(inner[leaf[-1]])
-    assert _call(mutated) != _call(BOUND)
+    assert _digest(mutated) != _digest(BOUND)
 
 
 @requirement("S-02")
@@ -216,9 +227,7 @@ async def test_a_digest_over_changed_arguments_is_refused_and_the_stored_ones_ar
     request = await g.ask("by_api", BOUND)
     row = g.rows(f"SELECT * FROM requests WHERE id = '{request['id']}'")[0]
     await g.decide(request)
-    call = ToolCall(
-        org="acme", agent="shop", session=None, call_id=None, tool="by_api", arguments=BOUND, requester=None, owner="olga@acme.example", claim=None
-    )  # fmt: skip
+    call = _call(BOUND, "by_api")
     bound = {
         "request_id": request["id"],
         "nonce": row["nonce"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import pytest
 from app.domain.audit import Kind, Record, first_fault
 from app.domain.errors import NotFoundError, UnavailableError
 from app.identifiers import RandomIds
+from app.storage import lane
 from app.storage.audit_chain import get_head, list_events
 from app.storage.requests import insert_request
 from app.storage.store import Store
@@ -228,6 +230,23 @@ async def test_a_commit_that_fails_answers_nobody_with_success(database_url: str
     """A deferred constraint speaks only at COMMIT: by then every unit of the batch had its result."""
     async with staged(database_url) as stage:
         results = await stage.together(note("a"), unaudited, note("b"))
+        assert (results[0], results[2]) == ("a", "b")
+        assert isinstance(results[1], UnavailableError)
+        assert await stage.notes() == ["a", "b"]
+
+
+@requirement("F-13")
+async def test_what_took_too_long_is_not_committed(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the process had been frozen inside the transaction and had thawed."""
+    monkeypatch.setattr(lane, "LONGEST", 0.05)
+
+    def frozen(tx: Tx) -> str:
+        note("frozen")(tx)
+        time.sleep(0.06)  # on the lane's own thread
+        return "frozen"
+
+    async with staged(database_url) as stage:
+        results = await stage.together(note("a"), frozen, note("b"))
         assert (results[0], results[2]) == ("a", "b")
         assert isinstance(results[1], UnavailableError)
         assert await stage.notes() == ["a", "b"]

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
 
 from app.storage.guards import statements
 from app.storage.tables import ORG_TABLES, metadata
 from migrations import run
+from migrations.state import NEWEST, find_present, sqlalchemy_url
 from tests.storage.rig import look
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 _NAMES = {
     "sqlite": "SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%' "
@@ -53,7 +55,7 @@ def _other_default(*arguments: object) -> bool:
 
 def differences(url: str) -> list[object]:
     """Let Alembic compare the database with the tables in the code, types and defaults included."""
-    engine = sa.create_engine(run.sqlalchemy_url(url), poolclass=sa.NullPool)
+    engine = sa.create_engine(sqlalchemy_url(url), poolclass=sa.NullPool)
     with closing(engine.connect()) as connection:
         options = {"compare_type": True, "compare_server_default": _other_default}
         found = compare_metadata(MigrationContext.configure(connection, opts=options), metadata)
@@ -63,7 +65,7 @@ def differences(url: str) -> list[object]:
 
 def test_the_newest_schema_is_what_the_code_believes(database_url: str) -> None:
     assert differences(database_url) == []
-    present, newest = run.state(database_url)
+    present, newest = find_present(database_url), NEWEST
     assert present == newest is not None
 
 
@@ -74,7 +76,7 @@ def test_up_down_and_up_again_leaves_nothing_out(empty_url: str) -> None:
     assert first
     run.downgrade(empty_url, "base")
     assert schema(empty_url) == []
-    assert run.state(empty_url)[0] is None
+    assert find_present(empty_url) is None
     run.upgrade(empty_url)
     assert schema(empty_url) == first
     assert differences(empty_url) == []
@@ -103,3 +105,8 @@ def test_the_guards_are_in_place(database_url: str) -> None:
     }
     assert wanted
     assert {name for kind, name, _ in schema(database_url) if kind == "trigger"} == wanted
+
+
+def test_the_newest_schema_is_the_last_migration() -> None:
+    script = Path(run.__file__).parent
+    assert ScriptDirectory(str(script)).get_current_head() == NEWEST

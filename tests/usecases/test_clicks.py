@@ -154,8 +154,14 @@ async def test_a_click_after_the_end_is_told_who_and_when_and_is_no_vote(gateway
     assert said["result"] == "already"
     assert "Alice" in str(said["sentence"])
     assert (await g.read(request))["decisions"] == [
-        {"person": "alice@acme.example", "verdict": "approve", "reason": None, "channel": "chat", "at": "2026-03-01T10:00:00+00:00"}
-    ]  # fmt: skip
+        {
+            "person": "alice@acme.example",
+            "verdict": "approve",
+            "reason": None,
+            "channel": "chat",
+            "at": "2026-03-01T10:00:00+00:00",
+        }
+    ]
     assert g.trail(request) == trail
     assert not g.platform.live()
 

@@ -1,0 +1,112 @@
+"""P1, P2: full cycles a second over HTTP at 64 concurrent, with the audit trail on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from benchmarks import references
+from benchmarks.cycles import run_cycles
+from benchmarks.databases import NAMES
+from benchmarks.lean_http import encode, rate
+from benchmarks.processes import gateway
+from benchmarks.results import Row, at_least, milliseconds, per_second, percentile, times
+from benchmarks.run import known
+from benchmarks.talks import CALL, FloorTalk, GatewayTalk
+
+if TYPE_CHECKING:
+    from benchmarks.run import Run
+
+_IDS = {"sqlite": "P1", "postgresql": "P2"}
+_FLOOR_SHARE = {"sqlite": 0.5, "postgresql": 0.4}
+
+
+async def measure_cycles(run: Run, kind: str) -> list[Row]:
+    """Measure one kind of database."""
+    sizes, name, goal = run.sizes, NAMES[kind], _IDS[kind]
+    bare = run.databases.new(kind, migrated=False)
+    server = await gateway(run.databases.folder / f"cycles-{kind}", run.databases.new(kind))
+    spans: list[float] = []
+
+    async with server, references.floor_server(run.databases.new(kind, migrated=False)) as floor:
+
+        async def ours() -> float:
+            tally = await run_cycles(GatewayTalk(server), concurrent=sizes.concurrent, seconds=sizes.seconds)
+            spans.extend(tally.spans)
+            return tally.rate
+
+        async def woken() -> float:
+            talk = GatewayTalk(server)
+            return (await run_cycles(talk, concurrent=sizes.concurrent, seconds=sizes.seconds, whole=False)).rate
+
+        async def of_floor() -> float:
+            return (await run_cycles(FloorTalk(floor), concurrent=sizes.concurrent, seconds=sizes.seconds)).rate
+
+        async def of_dbos() -> float | None:
+            url = run.databases.new(kind, migrated=False)
+            said = await references.dbos(url, concurrent=sizes.concurrent, seconds=sizes.seconds)
+            return said["rate"] if said else None
+
+        async def plain() -> float:
+            request = encode("POST", "/plain", body=CALL)
+            return await rate(floor.port, request, concurrent=32, seconds=sizes.seconds / 2)
+
+        taken = await run.medians(
+            f"{goal} cycles, {name}",
+            "/s",
+            {
+                "Assent": ours,
+                "Assent, until woken": woken,
+                "DBOS recv/send": of_dbos,
+                "floor": of_floor,
+                "bare commits": lambda: references.commits(bare, seconds=sizes.seconds / 4),
+                "bare FastAPI POST": plain,
+            },
+        )
+    return [_row(goal, name, kind, taken, spans), *_read_only(goal, name, taken)]
+
+
+def _row(goal: str, name: str, kind: str, taken: dict[str, float | None], spans: list[float]) -> Row:
+    mine, of_dbos, floor = known(taken["Assent"]), taken["DBOS recv/send"], taken["floor"]
+    share = _FLOOR_SHARE[kind]
+    ends = f"p50 {milliseconds(percentile(spans, 0.5))}, p99 {milliseconds(percentile(spans, 0.99))}"
+    return Row(
+        id=goal,
+        title=f"full cycles over HTTP, 64 concurrent, {name}",
+        measured=f"{per_second(mine, 'cycles')} ({ends})",
+        reference=f"DBOS {per_second(of_dbos, 'cycles')}",
+        ratio=times(mine, of_dbos),
+        must=(at_least(mine, 5, of_dbos, "DBOS"),),
+        stretch=(at_least(mine, 10, of_dbos, "DBOS"), at_least(mine, share, floor, "floor")),
+        figures={"assent": mine, "dbos": of_dbos, "floor": floor},
+    )
+
+
+def _read_only(goal: str, name: str, taken: dict[str, float | None]) -> list[Row]:
+    woken, floor = known(taken["Assent, until woken"]), taken["floor"]
+    mine, commits, plain = known(taken["Assent"]), taken["bare commits"], taken["bare FastAPI POST"]
+    return [
+        Row(
+            id=f"{goal}a",
+            title=f"create, decide, wake alone (the floor's cycle), {name}",
+            measured=per_second(woken, "cycles"),
+            reference=f"floor {per_second(floor, 'cycles')}",
+            ratio=times(woken, floor),
+            figures={"assent": woken, "floor": floor},
+        ),
+        Row(
+            id=f"{goal}b",
+            title=f"four durable changes a cycle, {name}",
+            measured=per_second(mine * 4, "changes"),
+            reference=f"bare commits of one connection {per_second(commits, '')}",
+            ratio=times(mine * 4, commits),
+            figures={"assent": mine * 4, "commits": commits},
+        ),
+        Row(
+            id=f"{goal}c",
+            title=f"five HTTP calls a cycle, {name}",
+            measured=per_second(mine * 5, "calls"),
+            reference=f"bare FastAPI POST {per_second(plain, '')}",
+            ratio=times(mine * 5, plain),
+            figures={"assent": mine * 5, "fastapi": plain},
+        ),
+    ]
