@@ -22,6 +22,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, assert_never, cast, overload
+from weakref import WeakKeyDictionary
 
 import anyio
 
@@ -242,6 +243,7 @@ class _Guard:
                 permission = await obtain(gateway, tool, bind(*args, **kwargs), **asked)
                 return await carry_out(gateway, permission, function)
 
+            _BARE[guarded_async] = function
             return cast("Callable[P, Any]", guarded_async)  # a coroutine function of the same parameters
 
         @wraps(function)
@@ -249,7 +251,16 @@ class _Guard:
             permission = gateway.run(partial(obtain, gateway.asynchronous, tool, bind(*args, **kwargs), **asked))
             return _carry_out_sync(gateway, permission, function)
 
+        _BARE[guarded_sync] = function
         return guarded_sync
+
+
+_BARE: WeakKeyDictionary[Callable[..., Any], Callable[..., Any]] = WeakKeyDictionary()
+
+
+def bare(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what a guard guards; any other function as it is."""
+    return _BARE.get(function, function)
 
 
 def guarded(

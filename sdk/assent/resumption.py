@@ -13,7 +13,7 @@
 | unknown | it is left alone: a person or the tool's own records settle it |
 
 Give every agent its own session: of two live processes that share one, each would take the other's executions for a
-dead predecessor's. `tools` are the bare functions, not the guarded ones.
+dead predecessor's. A guarded function in `tools` is run bare: what is carried on here was asked about before.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import anyio
 import anyio.to_thread
 
 from assent.errors import GatewayError, NotApprovedError
-from assent.guard import carry_out, decided, describe, take
+from assent.guard import bare, carry_out, decided, describe, take
 from assent.models import OutcomeStatus, State
 
 if TYPE_CHECKING:
@@ -148,10 +148,11 @@ async def _report_lost(gateway: AsyncGateway, request: Request) -> Outcome:
 
 def _awaitable(tool: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
     """An asynchronous tool as it is; a synchronous one on a worker thread, so that the waits of the others go on."""
-    if inspect.iscoroutinefunction(tool):
-        return tool
+    function = bare(tool)
+    if inspect.iscoroutinefunction(function):
+        return function
 
     async def on_a_thread(**arguments: Any) -> Any:
-        return await anyio.to_thread.run_sync(partial(tool, **arguments))
+        return await anyio.to_thread.run_sync(partial(function, **arguments))
 
     return on_a_thread

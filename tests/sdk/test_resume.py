@@ -19,6 +19,7 @@ from assent import (
     RefusalCode,
     Refused,
     current_grant,
+    guarded,
     resume,
 )
 from tests.requirements import requirement
@@ -191,3 +192,14 @@ def test_synchronous_agents_resume_too(gateway: StubGateway) -> None:
         (past,) = after.resume({"pay": pay_plainly})
     assert past.outcome == Ran(result="paid 1")
     assert RAN == [(1, "gr_req_0001")]
+
+
+async def test_a_guarded_function_is_carried_on_bare_and_nobody_is_asked_again(
+    gateway: StubGateway, before: AsyncGateway, after: AsyncGateway
+) -> None:
+    asked = await before.check("oa__purchase_pay", {"amount": 5})
+    assert isinstance(asked, Pending)
+    gateway.decide(asked.request.id, "approved")
+    [past] = await resume(after, tools={"oa__purchase_pay": guarded(after, tool="oa__purchase_pay")(pay)})
+    assert past.outcome == Ran(result="paid 5")
+    assert len(gateway.rows) == 1
