@@ -36,8 +36,11 @@ MOST = 128
 """Units in one commit at most: keeps the longest wait short."""
 
 LONGEST = 8.0
-"""Seconds from BEGIN to COMMIT at most. A process that was frozen in between must not write when it thaws: its locks may be
-gone, and the instant that its units decided at is long past. They decide anew."""
+"""Seconds from BEGIN to COMMIT at most.
+
+A process that was frozen in between must not write when it thaws: its locks may be gone, and the instant that its units
+decided at is long past. They decide anew.
+"""
 
 _TRIES = 5
 """How often a unit that lost a race decides anew before its caller is told to try later."""
@@ -152,8 +155,7 @@ class Lane:
             ticket = learn_ticket()
             if batch.changed:
                 failpoint("commit.before")
-            if time.monotonic() - began > LONGEST:
-                raise LostGuardError
+            _refuse_if_frozen(began)
             committing = self._write  # a read whose COMMIT was not answered is simply read again
             connection.execute("COMMIT")
         except Exception as error:
@@ -223,6 +225,11 @@ class Lane:
                 connection.close()
             except Exception:  # noqa: BLE001 - it is broken already
                 log.info("connection.dropped")
+
+
+def _refuse_if_frozen(began: float) -> None:
+    if time.monotonic() - began > LONGEST:
+        raise LostGuardError
 
 
 def _explained(error: Exception | None) -> Exception:

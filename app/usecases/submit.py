@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
 from app.domain.audit import Kind, Record
-from app.domain.errors import IdempotencyMismatchError
+from app.domain.errors import IdempotencyMismatchError, TooManyError
 from app.domain.execution import lapse
 from app.domain.lifecycle import DeadlinePassed, advance, opened
 from app.domain.people import email_key
@@ -152,10 +152,19 @@ class Submit:
                 remember_key(tx, call.agent, key, call_digest=of_digest, request_id=request.id)
             return Asked(request=request, attached=False)
 
-        with self._quota.place(call.org, call.agent) as keep:
-            asked = await self._store.write(unit, org=call.org, key=attached_by or key or "")
-            if not asked.attached:
-                keep()
+        try:
+            with self._quota.place(call.org, call.agent) as keep:
+                asked = await self._store.write(unit, org=call.org, key=attached_by or key or "")
+                if not asked.attached:
+                    keep()
+        except TooManyError:
+            # A repetition opens nothing: it may come back to its request however many others wait.
+            known = await self._store.write(
+                lambda tx: _standing(tx, call, of_digest, attached_by, key), org=call.org, key=attached_by or key or ""
+            )
+            if known is None:
+                raise
+            return known
         return asked
 
     def _build(

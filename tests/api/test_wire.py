@@ -289,6 +289,8 @@ async def test_one_agents_flood_is_stopped_at_its_quota_and_its_neighbour_is_ser
 ) -> None:
     async with open_gateway(database_url, config, platform, max_pending_per_agent=20) as g:
         await g.key("agent:flood")
+        held = {"tool": "by_api", "arguments": {"n": -2}, "session": "s-1"}
+        first = (await g.call("POST", "/v1/requests", held, who="agent:flood")).json()["request"]["id"]
         said = await asyncio.gather(
             *(
                 g.call("POST", "/v1/requests", {"tool": "by_api", "arguments": {"n": n}}, who="agent:flood")
@@ -301,6 +303,8 @@ async def test_one_agents_flood_is_stopped_at_its_quota_and_its_neighbour_is_ser
         assert all("retry-after" in answer.headers and answer.json()["code"] == "too_many" for answer in refused)
         more = await g.call("POST", "/v1/requests", {"tool": "by_api", "arguments": {"n": -1}}, who="agent:flood")
         assert more.status_code == 429
+        again = (await g.call("POST", "/v1/requests", held, who="agent:flood")).json()
+        assert (again["attached"], again["request"]["id"]) == (True, first)  # a repetition opens nothing
         assert (await g.ask("by_api", {"n": 1}, who="agent:neighbour"))["state"] == "pending"
         assert (
             await g.call("POST", "/v1/requests", {"tool": "ping", "arguments": {}}, who="agent:flood")
