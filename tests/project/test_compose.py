@@ -99,3 +99,9 @@ def test_the_image_runs_without_root_from_pinned_requirements(dockerfile: str) -
     assert "/healthz" in final
     for install in re.findall(r"pip install ([^&\n]*)", dockerfile):
         assert "--require-hashes" in install or "--no-index" in install
+
+
+def test_the_gateways_listen_where_the_proxy_can_reach_them() -> None:
+    compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
+    for name in ("gateway-a", "gateway-b"):
+        assert compose["services"][name]["environment"]["ASSENT_HOST"] == "0.0.0.0"
