@@ -21,7 +21,8 @@ from app.ports import ListeningChannel
 from app.storage.dialect import Postgres, dialect_for
 from app.storage.outbox import list_channels
 from app.storage.policy_versions import remember_policy
-from app.storage.store import EVERY_ORG, Store
+from app.storage.store import Store
+from app.storage.transaction import EVERY_ORG
 from app.telemetry import Telemetry
 from app.usecases.cancel import Cancel
 from app.usecases.channel_book import ChannelBook

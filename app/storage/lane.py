@@ -23,7 +23,8 @@ from app.domain.errors import AssentError, UnavailableError
 from app.failpoints import failpoint
 from app.storage import audit_chain
 from app.storage.dialect import CommitFate, Failure
-from app.storage.transaction import Batch, LostGuardError, Tx
+from app.storage.requests import lock_many
+from app.storage.transaction import EVERY_ORG, Batch, LostGuardError, Tx
 
 if TYPE_CHECKING:
     import asyncio
@@ -56,6 +57,7 @@ class Job:
     org: str
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Any]
+    key: str = ""
     result: Any = None
 
 
@@ -173,7 +175,7 @@ class Lane:
             self._committed(batch)
 
     def _run_units(self, connection: Any, jobs: Sequence[Job], batch: Batch) -> None:
-        scope = None
+        scope = self._lock_together(connection, jobs, batch)
         for job in jobs:
             if job.org != scope:
                 scope = job.org
@@ -184,6 +186,16 @@ class Lane:
                 scope = org
                 self._dialect.scope(connection, scope)
             audit_chain.append_all(Tx(connection, self._dialect, self._ids, org, batch), pending)
+
+    def _lock_together(self, connection: Any, jobs: Sequence[Job], batch: Batch) -> str | None:
+        """Lock and read the requests that the units were handed in for, all at once; return the scope this left."""
+        ids = sorted({job.key for job in jobs if job.key.startswith("req_")})
+        if not self._write or len(ids) < 2:
+            return None
+        self._dialect.scope(connection, EVERY_ORG)
+        tx = Tx(connection, self._dialect, self._ids, EVERY_ORG, batch)
+        batch.locked, batch.locked_at = lock_many(tx, ids)
+        return EVERY_ORG
 
     def _learn_fate(self, ticket: str | None, error: Exception) -> None:
         """Find out whether an unanswered COMMIT took place, instead of guessing or repeating it."""

@@ -7,12 +7,11 @@ from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, bindparam, func, insert, or_, select, update
+from sqlalchemy import bindparam, insert, select, update
 
 from app.domain.decision import Decision, Evidence, Verdict
 from app.domain.quorum import Stage
 from app.domain.request import (
-    OPEN_STATES,
     ConfirmationRequest,
     Execution,
     ExecutionStatus,
@@ -27,7 +26,7 @@ from app.storage.tables import decisions, executions, grants, requests
 from app.storage.transaction import Row, Statement, Tx
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from datetime import datetime
 
 _AGGREGATE = (
@@ -73,35 +72,21 @@ _GET = Statement(
         decisions.c.decided_at, decisions.c.id
     )
 )
+
+
+@cache
+def _many(size: int) -> tuple[Statement, Statement]:
+    """The lock and the read of `size` requests; sizes are powers of two, so that there are few statements."""
+    named = requests.c.id.in_([bindparam(f"id_{index}") for index in range(size)])
+    lock = select(requests.c.id).where(named).order_by(requests.c.id).with_for_update()
+    return Statement(lock), Statement(_AGGREGATE.where(named).order_by(decisions.c.decided_at, decisions.c.id))
+
+
 _ATTACHED = Statement(
     select(requests.c.id).where(
         requests.c.org == bindparam("for_org"), requests.c.attach_key == bindparam("attach_key")
     )
 )
-_FILTERS = {
-    "agent": requests.c.agent == bindparam("agent"),
-    "session": requests.c.session == bindparam("session"),
-    "status": requests.c.status == bindparam("status"),
-    "state": requests.c.state == bindparam("state"),
-    "open": or_(*(requests.c.state == state for state in sorted(state.value for state in OPEN_STATES))),
-}
-
-
-@cache
-def _page(filters: frozenset[str]) -> Statement:
-    """The list query for a set of filters: few combinations, each with its own plan."""
-    before = or_(
-        requests.c.created_at < bindparam("before_at"),
-        and_(requests.c.created_at == bindparam("before_at"), requests.c.id < bindparam("before_id")),
-    )
-    return Statement(
-        select(requests.c.id)
-        .where(requests.c.org == bindparam("for_org"), before, *(_FILTERS[name] for name in sorted(filters)))
-        .order_by(requests.c.created_at.desc(), requests.c.id.desc())
-        .limit(bindparam("most"))
-    )
-
-
 _INSERT = Statement(insert(requests))
 _SAVE = Statement(
     update(requests)
@@ -122,31 +107,6 @@ _SAVE = Statement(
         }
     )
 )
-_COUNT_MOST = 20_000  # beyond this the exact number no longer matters to anyone
-_COUNT_PENDING = Statement(
-    select(func.count().label("pending")).select_from(
-        select(requests.c.id)
-        .where(
-            requests.c.org == bindparam("for_org"),
-            requests.c.agent == bindparam("agent"),
-            requests.c.state == "pending",
-        )
-        .limit(_COUNT_MOST)
-        .subquery()
-    )
-)
-
-MOST_VERSIONS = 500
-"""How many requests one `list_versions` can be asked about."""
-_VERSIONS = Statement(
-    select(requests.c.id, requests.c.version).where(
-        requests.c.org == bindparam("for_org"),
-        requests.c.id.in_([bindparam(f"id_{index}") for index in range(MOST_VERSIONS)]),
-    )
-)
-
-END_OF_TIME = 2**62
-"""A `created_at` after every other: where the first page begins."""
 
 
 def insert_request(tx: Tx, request: ConfirmationRequest, *, attach_key: str | None) -> None:
@@ -202,10 +162,27 @@ def lock_request(tx: Tx, request_id: str) -> tuple[ConfirmationRequest, datetime
 
     (A deadline compared in the statement that waits for the lock lets an approval through after the deadline.)
     """
-    if tx.locks_rows:
-        tx.write(_LOCK, request_id=request_id, for_org=tx.org)
-    rows, now = tx.all_now(_GET, request_id=request_id, for_org=tx.org)
+    taken = tx.take_locked(request_id)
+    if taken is None:
+        if tx.locks_rows:
+            tx.write(_LOCK, request_id=request_id, for_org=tx.org)
+        taken = tx.all_now(_GET, request_id=request_id, for_org=tx.org)
+    rows, now = taken
     return (_from_rows(rows), now) if rows else None
+
+
+def lock_many(tx: Tx, ids: Sequence[str]) -> tuple[dict[str, list[Row]], datetime]:
+    """Lock requests in the order of their ids, *then* read the clock and their rows: one round trip for a batch."""
+    size = 2 ** (len(ids) - 1).bit_length()
+    wanted = {f"id_{index}": request_id for index, request_id in enumerate([*ids, *[""] * (size - len(ids))])}
+    lock, get = _many(size)
+    if tx.locks_rows:
+        tx.write(lock, **wanted)
+    rows, now = tx.all_now(get, **wanted)
+    by_id: dict[str, list[Row]] = {}
+    for row in rows:
+        by_id.setdefault(row["id"], []).append(row)
+    return by_id, now
 
 
 def find_attached(tx: Tx, attach_key: str) -> str | None:
@@ -230,32 +207,6 @@ def save_request(tx: Tx, before: ConfirmationRequest, after: ConfirmationRequest
         settled_via=settlement.via if settlement else None,
         attach_key=attach_key if after.attachable else None,
     )
-
-
-def list_requests(
-    tx: Tx, *, filters: Mapping[str, str], only_open: bool, before: tuple[int, str], most: int
-) -> list[ConfirmationRequest]:
-    """Return a page, newest first, of what lies before the (created_at in µs, id) of the last one seen.
-
-    `filters` may name agent, session, status and state.
-    """
-    names = frozenset(filters) | ({"open"} if only_open else frozenset[str]())
-    ids = tx.all(_page(names), for_org=tx.org, before_at=before[0], before_id=before[1], most=most, **filters)
-    found = (find_request(tx, row["id"]) for row in ids)
-    return [request for request in found if request]
-
-
-def list_versions(tx: Tx, ids: Sequence[str]) -> list[tuple[str, int]]:
-    """Return the (id, version) of up to `MOST_VERSIONS` requests, in one query."""
-    padded = [*ids, *[""] * (MOST_VERSIONS - len(ids))]
-    rows = tx.all(_VERSIONS, for_org=tx.org, **{f"id_{index}": request_id for index, request_id in enumerate(padded)})
-    return [(row["id"], row["version"]) for row in rows]
-
-
-def count_pending(tx: Tx, agent: str) -> int:
-    """Return how many of an agent's requests wait for a decision."""
-    row = tx.one(_COUNT_PENDING, for_org=tx.org, agent=agent)
-    return int(row["pending"]) if row else 0
 
 
 def _text(value: Any) -> str:

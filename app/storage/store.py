@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-EVERY_ORG = "*"
-"""The scope of the gateway's own sweeps and of looking up a key: the rows of all orgs."""
-
 _READERS = 2
 
 
@@ -67,19 +64,19 @@ class Store:
         or UnavailableError.
         """
         lane = self._writers[hash(key) % len(self._writers)]
-        return await self._through(lane, work, org)
+        return await self._through(lane, work, org, key)
 
     async def read(self, work: Callable[[Tx], T | AssentError], *, org: str) -> T:
         """Run a unit that only reads."""
         self._next_reader = (self._next_reader + 1) % len(self._readers)
-        return await self._through(self._readers[self._next_reader], work, org)
+        return await self._through(self._readers[self._next_reader], work, org, "")
 
-    async def _through(self, lane: Lane, work: Callable[[Tx], T | AssentError], org: str) -> T:
+    async def _through(self, lane: Lane, work: Callable[[Tx], T | AssentError], org: str, key: str) -> T:
         if not self._open:
             raise UnavailableError("the gateway is stopping")
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        lane.submit(Job(work, org, loop, future))
+        lane.submit(Job(work, org, loop, future, key))
         return await future
 
     def _committed(self, batch: Batch) -> None:

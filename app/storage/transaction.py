@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
+EVERY_ORG = "*"
+"""The scope of the gateway's own sweeps and of looking up a key: the rows of all orgs."""
+
 
 class LostGuardError(Exception):
     """A guarded write met another version than the one it was decided on: the unit is run again and decides anew."""
@@ -73,6 +76,10 @@ class Batch:
     records: dict[str, list[Pending]] = field(default_factory=dict[str, list[Pending]])
     changed: dict[tuple[str, str], None] = field(default_factory=dict[tuple[str, str], None])
     outbox_filled: bool = False
+    locked: dict[str, list[Row]] = field(default_factory=dict[str, "list[Row]"])
+    """Requests that were locked and read for the whole batch, by id; a unit takes what is its own."""
+    locked_at: datetime | None = None
+    """The clock, read after those locks."""
     guards: list[Any] = field(default_factory=list[Any])
 
     def check_guards(self) -> None:
@@ -110,6 +117,17 @@ class Tx:
         text, bound = statement.bound(self._dialect, parameters)
         found, self._now = self._dialect.select_now(self._connection, text, bound)
         return statement.rows(found), self._now
+
+    def take_locked(self, request_id: str) -> tuple[list[Row], datetime] | None:
+        """Take the rows of a request that was locked for the batch; None if it was not, is another org's, or is taken.
+
+        Whoever comes second may find them changed, and reads them anew.
+        """
+        rows = self._batch.locked.pop(request_id, None)
+        if not rows or rows[0]["org"] != self.org or self._batch.locked_at is None:
+            return None
+        self._now = self._batch.locked_at
+        return rows, self._now
 
     def one(self, statement: Statement, **parameters: object) -> Row | None:
         """Run a select and return its only row, or None."""

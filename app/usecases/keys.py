@@ -17,7 +17,7 @@ from app.domain.audit import Kind, Record
 from app.domain.errors import AssentError, InvalidError, NotFoundError, UnauthenticatedError
 from app.domain.people import email_key
 from app.storage.api_keys import ApiKey, Scope, find_key, insert_key, list_keys, revoke_key
-from app.storage.store import EVERY_ORG
+from app.storage.transaction import EVERY_ORG
 
 if TYPE_CHECKING:
     from datetime import datetime, timedelta

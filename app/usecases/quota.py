@@ -1,7 +1,7 @@
 """How many requests one agent may have waiting: a flood from one must not wear down approvers or the store.
 
-The count is taken from the rows at most once a second an agent, and carried on in memory between: it bounds, it does
-not account.
+The rows are counted when an agent's number says that it has no place left, or is not known; between, the number only
+grows with what is opened here. So a refusal always rests on a fresh count, and the hot path counts nothing.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from app.ports import Clock
 
-_FRESH_FOR = timedelta(seconds=1)
-_NEW_FOR = timedelta(milliseconds=50)
+_BELIEVED_FOR = timedelta(minutes=1)
+"""Other replicas open requests too: a number is not believed for ever."""
 
 
 @dataclass(slots=True)
@@ -39,18 +39,12 @@ class Quota:
         self._most = most_pending
         self._counts: dict[tuple[str, str], _Count] = {}
 
-    def stale(self, org: str, agent: str) -> bool:
-        """Say whether the rows should be counted again."""
-        now = self._clock.now()
+    def has_place(self, org: str, agent: str) -> bool:
+        """Say whether there is a place by the number that is known; if not, count the rows."""
         known = self._counts.get((org, agent))
-        if known is not None:
-            # What was settled meanwhile is not known here: nobody is refused on a number that is not new.
-            fresh_for = _FRESH_FOR if known.pending < self._most else _NEW_FOR
-            if now - known.counted_at <= fresh_for:
-                return False
-            if known.pending < self._most:
-                known.counted_at = now  # one caller counts; the others go by the old number meanwhile
-        return True
+        if known is None or self._clock.now() - known.counted_at > _BELIEVED_FOR:
+            return False
+        return known.pending + known.opening < self._most
 
     def counted(self, org: str, agent: str, pending: int) -> None:
         """Take a fresh count of the rows; what is being opened right now is counted besides."""

@@ -10,8 +10,9 @@ from app.domain.quorum import count
 from app.storage.audit_chain import get_head, list_events, list_of_request
 from app.storage.outbox import count_by_status
 from app.storage.policy_versions import find_policy
-from app.storage.requests import END_OF_TIME, find_request, list_requests
-from app.storage.store import EVERY_ORG
+from app.storage.request_lists import END_OF_TIME, list_requests
+from app.storage.requests import find_request
+from app.storage.transaction import EVERY_ORG
 from app.usecases.electorate import voters_of
 
 if TYPE_CHECKING:

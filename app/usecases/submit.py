@@ -17,11 +17,14 @@ from app.domain.tool import check_arguments, title_for
 from app.domain.tool_call import ToolCall, attach_key, binding_digest, call_digest
 from app.domain.visible import visible
 from app.storage.memory import find_key, remember_key
-from app.storage.requests import count_pending, find_attached, find_request, lock_request
+from app.storage.request_lists import count_pending
+from app.storage.requests import find_attached, find_request, lock_request
 from app.usecases.carry_out import carry_out, open_request
 from app.usecases.electorate import voters_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from app.domain.errors import AssentError
     from app.domain.policy import Policy, Ruling
     from app.domain.seals import Seals
@@ -135,9 +138,6 @@ class Submit:
                 record=True,
             )
             return await self._answer(call, nobody, key)
-        if self._quota.stale(call.org, call.agent):
-            pending = await self._store.read(lambda tx: count_pending(tx, call.agent), org=call.org)
-            self._quota.counted(call.org, call.agent, pending)
         targets = {name: self._channels.get(call.org, name).chat_id for name in ruling.asking.channels if name != API}
         of_digest = call_digest(call)
         attached_by = attach_key(call, of_digest)
@@ -152,19 +152,29 @@ class Submit:
                 remember_key(tx, call.agent, key, call_digest=of_digest, request_id=request.id)
             return Asked(request=request, attached=False)
 
+        def come_back(tx: Tx) -> Asked | AssentError | None:
+            return _standing(tx, call, of_digest, attached_by, key)
+
+        lane = attached_by or key or ""
         try:
-            with self._quota.place(call.org, call.agent) as keep:
-                asked = await self._store.write(unit, org=call.org, key=attached_by or key or "")
-                if not asked.attached:
-                    keep()
+            return await self._open(call, unit, lane)
         except TooManyError:
             # A repetition opens nothing: it may come back to its request however many others wait.
-            known = await self._store.write(
-                lambda tx: _standing(tx, call, of_digest, attached_by, key), org=call.org, key=attached_by or key or ""
-            )
+            known = await self._store.write(come_back, org=call.org, key=lane)
             if known is None:
                 raise
             return known
+
+    async def _open(self, call: ToolCall, unit: Callable[[Tx], Asked | AssentError], lane: str) -> Asked:
+        """Open the request if the agent may have one more waiting. Raises TooManyError."""
+        if not self._quota.has_place(call.org, call.agent):
+            # What was settled since the last count is not in it: nobody is refused on an old number.
+            pending = await self._store.read(lambda tx: count_pending(tx, call.agent), org=call.org)
+            self._quota.counted(call.org, call.agent, pending)
+        with self._quota.place(call.org, call.agent) as keep:
+            asked = await self._store.write(unit, org=call.org, key=lane)
+            if not asked.attached:
+                keep()
         return asked
 
     def _build(
@@ -240,4 +250,5 @@ def _ruled(call: ToolCall, ruling: Ruling, *, allowed: bool) -> Record:
 def _why(ruling: Ask) -> str:
     """Say in a sentence which rule asks, and the values that tripped it."""
     tripped = [f"{name} = {value}" for step in ruling.trace if step.matched for name, value in step.values]
-    return f"{ruling.reason} ({', '.join(tripped)})" if tripped else ruling.reason
+    why = f"{ruling.reason} ({', '.join(tripped)})" if tripped else ruling.reason
+    return why.replace("\0", "\\u{0}")  # PostgreSQL's texts have no NUL

@@ -17,7 +17,7 @@ from app.storage import due
 from app.storage.deliveries import find_delivery, revise
 from app.storage.outbox import Errand, enqueue
 from app.storage.requests import lock_request
-from app.storage.store import EVERY_ORG
+from app.storage.transaction import EVERY_ORG
 from app.usecases.carry_out import carry_out
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from app.domain.errors import NotFoundError, UnavailableError
 from app.domain.request import State
-from app.storage.requests import MOST_VERSIONS, find_request, list_versions
+from app.storage.request_lists import MOST_VERSIONS, list_versions
+from app.storage.requests import find_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

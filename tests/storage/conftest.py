@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
 
 import pytest
 
-from app.storage.store import Store
 from tests.storage.rig import ManualClock, open_store
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from app.storage.store import Store
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import asynccontextmanager, contextmanager
-from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -21,6 +20,7 @@ from tests.domain.samples import START, a_call, a_request
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
+    from datetime import datetime, timedelta
 
     from app.domain.lifecycle import Step
     from app.domain.request import ConfirmationRequest

@@ -18,7 +18,8 @@ from app.domain.lifecycle import Refusal, Vote, advance
 from app.domain.quorum import Electorate, Stage
 from app.domain.request import ExecutionStatus, State
 from app.domain.tool_call import ToolCall
-from app.storage.requests import find_request, list_requests
+from app.storage.request_lists import list_requests
+from app.storage.requests import find_request
 from app.usecases.carry_out import carry_out
 from tests.domain.samples import START, a_request, vote
 from tests.requirements import requirement

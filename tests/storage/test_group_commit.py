@@ -1,4 +1,4 @@
-"""Many units, one commit: each gets its own verdict, none fails for a neighbour, nobody is answered before the commit."""
+"""Many units, one commit: each gets its own verdict, none fails for a neighbour, none is answered before the commit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.domain.errors import NotFoundError, UnavailableError
 from app.identifiers import RandomIds
 from app.storage import lane
 from app.storage.audit_chain import get_head, list_events
-from app.storage.requests import insert_request
+from app.storage.requests import insert_request, save_request
 from app.storage.store import Store
 from app.storage.transaction import LostGuardError
 from tests.domain.samples import a_request
@@ -187,6 +187,22 @@ async def test_a_lost_race_is_decided_anew_without_its_neighbours_noticing(datab
     async with staged(database_url) as stage:
         assert await stage.together(note("a"), loses_twice, note("b")) == ["a", "won", "b"]
         assert sorted(await stage.notes()) == ["a", "b", "loser"]  # once, though it ran three times
+
+
+async def test_a_guarded_write_that_touches_no_row_takes_its_whole_unit_back(database_url: str) -> None:
+    tries: list[int] = []
+
+    def unguarded_at_first(tx: Tx) -> str:
+        tries.append(len(tries))
+        note("guarded")(tx)
+        if len(tries) < 3:
+            save_request(tx, a_request("req_gone"), a_request("req_gone", version=2), attach_key=None)
+        return "done"
+
+    async with staged(database_url) as stage:
+        assert await stage.together(note("a"), unguarded_at_first, note("b")) == ["a", "done", "b"]
+        assert len(tries) == 3
+        assert sorted(await stage.notes()) == ["a", "b", "guarded"]
 
 
 async def test_whoever_always_loses_is_told_to_try_later(database_url: str) -> None:

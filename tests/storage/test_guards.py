@@ -60,15 +60,17 @@ REFUSALS = {
     "a settled request is set back": "UPDATE requests SET version = 3, status = 'pending', settled_at = NULL, "
     "settled_by = NULL WHERE id = 'denied'",
     "a denial is turned": "UPDATE requests SET version = 3, status = 'approved' WHERE id = 'denied'",
-    "a settled request is settled by someone else": "UPDATE requests SET version = 3, settled_by = 'x' WHERE id = 'denied'",
+    "a settled request is settled by someone else": "UPDATE requests SET version = 3, settled_by = 'x' "
+    "WHERE id = 'denied'",
     "a settled request gets another digest": "UPDATE requests SET version = 3, digest = 'x' WHERE id = 'denied'",
     "a status changes without a version": f"UPDATE requests SET status = 'approved', {SETTLED_AT} WHERE id = 'pending'",
     "a version is skipped": f"UPDATE requests SET version = 3, status = 'denied', {SETTLED_AT} WHERE id = 'pending'",
     "a version goes back": "UPDATE requests SET version = 1 WHERE id = 'denied'",
-    "a change has no audit event": f"UPDATE requests SET version = 2, status = 'denied', {SETTLED_AT} WHERE id = 'pending'",
+    "a change has no audit event": f"UPDATE requests SET version = 2, status = 'denied', {SETTLED_AT} "
+    "WHERE id = 'pending'",
     "a request is deleted": "DELETE FROM requests WHERE id = 'pending'",
-    "an approval comes at the deadline": "UPDATE requests SET version = 2, status = 'approved', settled_at = expires_at, "
-    "settled_by = 'x' WHERE id = 'pending'",
+    "an approval comes at the deadline": "UPDATE requests SET version = 2, status = 'approved', "
+    "settled_at = expires_at, settled_by = 'x' WHERE id = 'pending'",
     "a settled request has no instant": "UPDATE requests SET version = 2, status = 'denied' WHERE id = 'pending'",
     "a status is unknown": f"UPDATE requests SET version = 2, status = 'maybe', {SETTLED_AT} WHERE id = 'pending'",
     "an audit event is edited": "UPDATE audit_events SET actor = 'mallory' WHERE seq = 0",
@@ -80,8 +82,8 @@ REFUSALS = {
     "started_at, lease_until, NULL, NULL, NULL FROM executions",
     "an execution has no grant": "INSERT INTO executions SELECT 'exe_2', org, 'pending', 'gra_none', 'c-2', 'started', "
     "started_at, lease_until, NULL, NULL, NULL FROM executions",
-    "a person votes twice": "INSERT INTO decisions SELECT 'dec_x', org, request_id, person, 'approve', reason, decided_at, "
-    "channel, account_id, tenant, app_id, chat_id, message_id, card_revision, assurance FROM decisions",
+    "a person votes twice": "INSERT INTO decisions SELECT 'dec_x', org, request_id, person, 'approve', reason, "
+    "decided_at, channel, account_id, tenant, app_id, chat_id, message_id, card_revision, assurance FROM decisions",
     "a vote says neither": "UPDATE decisions SET verdict = 'perhaps'",
 }
 

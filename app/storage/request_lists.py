@@ -1,0 +1,94 @@
+"""Many requests at once: pages for people and agents, versions for the slow poll, counts for quotas."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from sqlalchemy import and_, bindparam, func, or_, select
+
+from app.domain.request import OPEN_STATES
+from app.storage.requests import find_request
+from app.storage.tables import requests
+from app.storage.transaction import Statement, Tx
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from app.domain.request import ConfirmationRequest
+
+_FILTERS = {
+    "agent": requests.c.agent == bindparam("agent"),
+    "session": requests.c.session == bindparam("session"),
+    "status": requests.c.status == bindparam("status"),
+    "state": requests.c.state == bindparam("state"),
+    "open": or_(*(requests.c.state == state for state in sorted(state.value for state in OPEN_STATES))),
+}
+
+
+@cache
+def _page(filters: frozenset[str]) -> Statement:
+    """The list query for a set of filters: few combinations, each with its own plan."""
+    before = or_(
+        requests.c.created_at < bindparam("before_at"),
+        and_(requests.c.created_at == bindparam("before_at"), requests.c.id < bindparam("before_id")),
+    )
+    return Statement(
+        select(requests.c.id)
+        .where(requests.c.org == bindparam("for_org"), before, *(_FILTERS[name] for name in sorted(filters)))
+        .order_by(requests.c.created_at.desc(), requests.c.id.desc())
+        .limit(bindparam("most"))
+    )
+
+
+_COUNT_MOST = 20_000  # beyond this the exact number no longer matters to anyone
+_COUNT_PENDING = Statement(
+    select(func.count().label("pending")).select_from(
+        select(requests.c.id)
+        .where(
+            requests.c.org == bindparam("for_org"),
+            requests.c.agent == bindparam("agent"),
+            requests.c.state == "pending",
+        )
+        .limit(_COUNT_MOST)
+        .subquery()
+    )
+)
+
+MOST_VERSIONS = 500
+"""How many requests one `list_versions` can be asked about."""
+_VERSIONS = Statement(
+    select(requests.c.id, requests.c.version).where(
+        requests.c.org == bindparam("for_org"),
+        requests.c.id.in_([bindparam(f"id_{index}") for index in range(MOST_VERSIONS)]),
+    )
+)
+
+END_OF_TIME = 2**62
+"""A `created_at` after every other: where the first page begins."""
+
+
+def list_requests(
+    tx: Tx, *, filters: Mapping[str, str], only_open: bool, before: tuple[int, str], most: int
+) -> list[ConfirmationRequest]:
+    """Return a page, newest first, of what lies before the (created_at in µs, id) of the last one seen.
+
+    `filters` may name agent, session, status and state.
+    """
+    names = frozenset(filters) | ({"open"} if only_open else frozenset[str]())
+    ids = tx.all(_page(names), for_org=tx.org, before_at=before[0], before_id=before[1], most=most, **filters)
+    found = (find_request(tx, row["id"]) for row in ids)
+    return [request for request in found if request]
+
+
+def list_versions(tx: Tx, ids: Sequence[str]) -> list[tuple[str, int]]:
+    """Return the (id, version) of up to `MOST_VERSIONS` requests, in one query."""
+    padded = [*ids, *[""] * (MOST_VERSIONS - len(ids))]
+    rows = tx.all(_VERSIONS, for_org=tx.org, **{f"id_{index}": request_id for index, request_id in enumerate(padded)})
+    return [(row["id"], row["version"]) for row in rows]
+
+
+def count_pending(tx: Tx, agent: str) -> int:
+    """Return how many of an agent's requests wait for a decision."""
+    row = tx.one(_COUNT_PENDING, for_org=tx.org, agent=agent)
+    return int(row["pending"]) if row else 0
