@@ -66,7 +66,7 @@ async def _write(url: str, *, concurrent: int, seconds: float) -> list[float]:
 
     async def writer(number: int) -> None:
         while (began := time.perf_counter()) < until:
-            await store.write(unit, org=ORG, key=str(number))
+            await store.write(unit, org=ORG)
             spans.append(time.perf_counter() - began)
 
     try:

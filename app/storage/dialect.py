@@ -65,7 +65,6 @@ class Dialect(Protocol):
     """What the store needs of a database."""
 
     name: str
-    writers: int
     sa: SaDialect
 
     def connect(self) -> Any:
@@ -109,7 +108,6 @@ class Sqlite:
     """One file, WAL, every commit on disk before it is answered. One process writes, through one thread."""
 
     name = "sqlite"
-    writers = 1
 
     def __init__(self, path: str, clock: Clock) -> None:
         """Take the file's path and the process's clock, which is the database's clock here."""
@@ -165,7 +163,6 @@ class Postgres:
     """Several gateway processes on one database; its clock is the one that decides."""
 
     name = "postgresql"
-    writers = 2
 
     def __init__(self, url: str) -> None:
         """Take a libpq connection string or URL."""

@@ -57,7 +57,7 @@ class Job:
     org: str
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Any]
-    key: str = ""
+    about: str = ""
     result: Any = None
 
 
@@ -189,7 +189,7 @@ class Lane:
 
     def _lock_together(self, connection: Any, jobs: Sequence[Job], batch: Batch) -> str | None:
         """Lock and read the requests that the units were handed in for, all at once; return the scope this left."""
-        ids = sorted({job.key for job in jobs if job.key.startswith("req_")})
+        ids = sorted({job.about for job in jobs if job.about.startswith("req_")})
         if not self._write or len(ids) < 2:
             return None
         self._dialect.scope(connection, EVERY_ORG)

@@ -42,4 +42,4 @@ class Cancel:
                 return AlreadySettledError(f"the request is {after.state.value}", state=after.state.value)
             return after
 
-        return await self._store.write(unit, org=org, key=request_id)
+        return await self._store.write(unit, org=org, about=request_id)

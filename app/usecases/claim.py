@@ -61,7 +61,7 @@ class Claim:
             after = carry_out(tx, request, step)
             return _refusal(step.refusal, after) or after
 
-        return await self._store.write(unit, org=caller.org, key=request_id)
+        return await self._store.write(unit, org=caller.org, about=request_id)
 
 
 class Report:
@@ -103,7 +103,7 @@ class Report:
             after = carry_out(tx, request, step)
             return _refusal(step.refusal, after) or after
 
-        return await self._store.write(unit, org=caller.org, key=request_id)
+        return await self._store.write(unit, org=caller.org, about=request_id)
 
 
 def _refusal(refusal: Refusal | None, request: ConfirmationRequest) -> AssentError | None:

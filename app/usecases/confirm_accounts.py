@@ -47,7 +47,7 @@ class ConfirmAccounts:
             except (ChannelUnavailableError, ChannelRefusedError) as error:
                 log.warning("account.unconfirmed", channel=channel.name, person=person.email, why=error.why)
                 continue
-            await self._store.write(_remember(channel.name, person, account), org=org, key=person.email)
+            await self._store.write(_remember(channel.name, person, account), org=org)
             confirmed += account is not None
         await self._store.write(_drop_strangers(channel.name, set(directory.people)), org=org)
         return confirmed

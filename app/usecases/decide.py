@@ -112,7 +112,7 @@ class DecideByApi:
             evidence = Evidence(channel="api")
             return decide(tx, request, now, policy, person=person, verdict=verdict, reason=reason, evidence=evidence)
 
-        decided = await self._store.write(unit, org=org, key=request_id)
+        decided = await self._store.write(unit, org=org, about=request_id)
         _raise_refusal(decided, policy, person, verdict)
         return decided.request
 

@@ -244,7 +244,7 @@ class Deliver:
             log.error("request.undeliverable", request=undeliverable, why=error.why)
 
     async def _write(self, row: OutboxRow, unit: Callable[[Tx], T]) -> T:
-        return await self._store.write(unit, org=row.org, key=row.delivery_id)
+        return await self._store.write(unit, org=row.org)
 
 
 def _key(delivery: Delivery) -> str:

@@ -74,9 +74,7 @@ class Receive:
         except BadTokenError:
             return Received(outcome=refusal(channel, "stale", ClickResult.REFUSED))
         policy = self._book.current(org).policy
-        return await self._store.write(
-            lambda tx: self._unit(tx, channel, click, sealed, policy), org=org, key=sealed.handle
-        )
+        return await self._store.write(lambda tx: self._unit(tx, channel, click, sealed, policy), org=org)
 
     def _unit(self, tx: Tx, channel: Channel, click: Click, sealed: SealedClick, policy: Policy) -> Received:
         evidence = _evidence(channel, click)

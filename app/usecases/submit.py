@@ -123,7 +123,7 @@ class Submit:
                     tx.append(_ruled(call, ruling, allowed=allowed))
                 return None
 
-            await self._store.write(unit, org=call.org, key=call.agent)
+            await self._store.write(unit, org=call.org)
         return Answered(allowed=allowed, rule_id=ruling.rule_id, reason=ruling.reason)
 
     async def _ask(self, call: ToolCall, tool: Tool, policy: Policy, ruling: Ask, key: str | None) -> Answered | Asked:
@@ -155,24 +155,23 @@ class Submit:
         def come_back(tx: Tx) -> Asked | AssentError | None:
             return _standing(tx, call, of_digest, attached_by, key)
 
-        lane = attached_by or key or ""
         try:
-            return await self._open(call, unit, lane)
+            return await self._open(call, unit)
         except TooManyError:
             # A repetition opens nothing: it may come back to its request however many others wait.
-            known = await self._store.write(come_back, org=call.org, key=lane)
+            known = await self._store.write(come_back, org=call.org)
             if known is None:
                 raise
             return known
 
-    async def _open(self, call: ToolCall, unit: Callable[[Tx], Asked | AssentError], lane: str) -> Asked:
+    async def _open(self, call: ToolCall, unit: Callable[[Tx], Asked | AssentError]) -> Asked:
         """Open the request if the agent may have one more waiting. Raises TooManyError."""
         if not self._quota.has_place(call.org, call.agent):
             # What was settled since the last count is not in it: nobody is refused on an old number.
             pending = await self._store.read(lambda tx: count_pending(tx, call.agent), org=call.org)
             self._quota.counted(call.org, call.agent, pending)
         with self._quota.place(call.org, call.agent) as keep:
-            asked = await self._store.write(unit, org=call.org, key=lane)
+            asked = await self._store.write(unit, org=call.org)
             if not asked.attached:
                 keep()
         return asked

@@ -98,7 +98,7 @@ class Sweep:
 
     async def _each(self, rows: due.Due, unit_for: Callable[[str], Callable[[Tx], int]]) -> int:
         """Run a unit a row; handed in together, they share commits."""
-        return sum(await asyncio.gather(*(self._store.write(unit_for(row), org=org, key=row) for org, row in rows)))
+        return sum(await asyncio.gather(*(self._store.write(unit_for(row), org=org, about=row) for org, row in rows)))
 
 
 def _list_due(tx: Tx) -> tuple[due.Due, due.Due, due.Due, due.Due]:

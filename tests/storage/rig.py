@@ -134,5 +134,5 @@ async def given_request(store: Store, request_id: str = "req_1", **changes: Any)
     """Put a pending request into a store, in a session of its own."""
     changes.setdefault("call", a_call(session=f"s-{request_id}"))
     request = a_request(request_id, **changes)
-    await store.write(opening(request), org=request.call.org, key=request.id)
+    await store.write(opening(request), org=request.call.org, about=request.id)
     return request

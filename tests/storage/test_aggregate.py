@@ -99,7 +99,7 @@ async def test_every_stage_of_a_life_is_read_back_as_it_was(
     store: Store, request: ConfirmationRequest, evidence: Evidence, reason: str, result: Any
 ) -> None:
     """Open, vote (up to the quorum), claim, report: what is read is what the machine made, to the microsecond."""
-    await store.write(opening(request), org=ORG, key=request.id)
+    await store.write(opening(request), org=ORG, about=request.id)
     assert await stands(store, request) == request
     for index in range(request.stages[0].need):
         decision = Decision(
@@ -112,7 +112,7 @@ async def test_every_stage_of_a_life_is_read_back_as_it_was(
         )
         event = Vote(decision=decision, voters=Electorate(stages=(frozenset({"p0", "p1"}),), barred=frozenset()))
         await store.write(
-            stepping(request.id, lambda r, now, event=event: advance(r, event, now=now)), org=ORG, key=request.id
+            stepping(request.id, lambda r, now, event=event: advance(r, event, now=now)), org=ORG, about=request.id
         )
     approved = await stands(store, request)
     assert approved is not None
@@ -125,7 +125,7 @@ async def test_every_stage_of_a_life_is_read_back_as_it_was(
             r, claim_id=reason, status=ExecutionStatus.FAILED, result=repr(result), error=reason, by="a", now=now
         ),
     ):
-        made = await store.write(stepping(request.id, step), org=ORG, key=request.id)
+        made = await store.write(stepping(request.id, step), org=ORG, about=request.id)
         assert made.refusal is None
         assert await stands(store, request) == made.request
 
@@ -133,9 +133,9 @@ async def test_every_stage_of_a_life_is_read_back_as_it_was(
 async def test_a_lapsed_grant_is_read_back(store: Store, clock: ManualClock) -> None:
     request = await given_request(store)
     approving = vote(request, "ann@acme.example")
-    await store.write(stepping("req_1", lambda r, now: advance(r, approving, now=now)), org=ORG, key="req_1")
+    await store.write(stepping("req_1", lambda r, now: advance(r, approving, now=now)), org=ORG, about="req_1")
     clock.advance(timedelta(minutes=10))
-    step = await store.write(stepping("req_1", lambda r, now: lapse(r, now=now)), org=ORG, key="req_1")
+    step = await store.write(stepping("req_1", lambda r, now: lapse(r, now=now)), org=ORG, about="req_1")
     assert step.request.state is State.LAPSED
     assert await stands(store, request) == step.request
 
@@ -145,7 +145,7 @@ async def test_a_denial_replaces_that_persons_approval(store: Store) -> None:
     for verdict in Verdict:
         event = vote(request, "ann@acme.example", verdict)
         await store.write(
-            stepping("req_1", lambda r, now, event=event: advance(r, event, now=now)), org=ORG, key="req_1"
+            stepping("req_1", lambda r, now, event=event: advance(r, event, now=now)), org=ORG, about="req_1"
         )
     after = await stands(store, request)
     assert after is not None
@@ -157,9 +157,9 @@ async def test_a_save_that_was_decided_on_an_older_version_never_lands(store: St
     stale = await given_request(store)
     first = advance(stale, vote(stale, "ann@acme.example"), now=START)
     second = advance(stale, vote(stale, "bob@acme.example", Verdict.DENY), now=START)
-    approved = await store.write(lambda tx: carry_out(tx, stale, first), org=ORG, key="req_1")
+    approved = await store.write(lambda tx: carry_out(tx, stale, first), org=ORG, about="req_1")
     with pytest.raises(UnavailableError):
-        await store.write(lambda tx: carry_out(tx, stale, second), org=ORG, key="req_1")
+        await store.write(lambda tx: carry_out(tx, stale, second), org=ORG, about="req_1")
     assert await stands(store, stale) == approved
 
 
@@ -167,7 +167,7 @@ async def test_a_unit_that_lost_decides_anew_on_what_is_now_so(store: Store) -> 
     stale = await given_request(store)
     denying = vote(stale, "bob@acme.example", Verdict.DENY)
     first = advance(stale, vote(stale, "ann@acme.example"), now=START)
-    await store.write(lambda tx: carry_out(tx, stale, first) and None, org=ORG, key="req_1")
+    await store.write(lambda tx: carry_out(tx, stale, first) and None, org=ORG, about="req_1")
     read: list[ConfirmationRequest] = []
 
     def unit(tx: Tx) -> Refusal | None:
@@ -178,7 +178,7 @@ async def test_a_unit_that_lost_decides_anew_on_what_is_now_so(store: Store) -> 
         carry_out(tx, found, step)
         return step.refusal
 
-    assert await store.write(unit, org=ORG, key="req_1") is Refusal.SETTLED
+    assert await store.write(unit, org=ORG, about="req_1") is Refusal.SETTLED
     assert [request.version for request in read] == [1, 2]
 
 
@@ -186,12 +186,12 @@ async def test_a_unit_that_lost_decides_anew_on_what_is_now_so(store: Store) -> 
 async def test_a_grant_moves_once(store: Store) -> None:
     request = await given_request(store)
     approving = advance(request, vote(request, "ann@acme.example"), now=START)
-    current = await store.write(lambda tx: carry_out(tx, request, approving), org=ORG, key="req_1")
+    current = await store.write(lambda tx: carry_out(tx, request, approving), org=ORG, about="req_1")
     one = claim(current, execution_id="exe_1", claim_id="c-1", agent="payer", now=START)
     two = claim(current, execution_id="exe_2", claim_id="c-2", agent="payer", now=START)
-    after = await store.write(lambda tx: carry_out(tx, current, one), org=ORG, key="req_1")
+    after = await store.write(lambda tx: carry_out(tx, current, one), org=ORG, about="req_1")
     with pytest.raises(UnavailableError):
-        await store.write(lambda tx: carry_out(tx, current, two), org=ORG, key="req_1")
+        await store.write(lambda tx: carry_out(tx, current, two), org=ORG, about="req_1")
     assert await stands(store, request) == after
 
 

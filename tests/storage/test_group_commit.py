@@ -6,21 +6,26 @@ import asyncio
 import threading
 import time
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from app.domain.audit import Kind, Record, first_fault
 from app.domain.errors import NotFoundError, UnavailableError
+from app.domain.lifecycle import advance
+from app.domain.quorum import Stage
+from app.domain.request import Status
 from app.identifiers import RandomIds
 from app.storage import lane
 from app.storage.audit_chain import get_head, list_events
-from app.storage.requests import insert_request, save_request
+from app.storage.requests import find_request, insert_request, lock_request, save_request
 from app.storage.store import Store
 from app.storage.transaction import LostGuardError
-from tests.domain.samples import a_request
+from app.usecases.carry_out import carry_out
+from tests.domain.samples import a_request, vote
 from tests.requirements import requirement
-from tests.storage.rig import ORG, ManualClock, manual_dialect, opening
+from tests.storage.rig import ORG, ManualClock, given_request, manual_dialect, opening
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -50,12 +55,20 @@ class Watched:
         return self._real.execute(statement, *arguments)
 
 
-class Stage:
+@dataclass(frozen=True, slots=True)
+class About:
+    """A unit, the request that it is about, and its org."""
+
+    request_id: str
+    unit: Callable[[Tx], Any]
+    org: str = ORG
+
+
+class WatchedStore:
     """A store with one writer, its connection watched."""
 
     def __init__(self, url: str) -> None:
         dialect = manual_dialect(url, ManualClock())
-        dialect.writers = 1
         self.said: list[str] = []
         self.gate = threading.Event()
         self.gate.set()
@@ -72,7 +85,7 @@ class Stage:
         self.store = Store(dialect, RandomIds())
         self.store.on_commit(self.batches.append)
 
-    async def together(self, *units: Callable[[Tx], Any]) -> list[Any]:
+    async def together(self, *units: Callable[[Tx], Any] | About) -> list[Any]:
         """Hand units in while the lane is busy, so that they wait together; return results and exceptions."""
         entered, release = threading.Event(), threading.Event()
 
@@ -83,7 +96,8 @@ class Stage:
         first = asyncio.ensure_future(self.store.write(busy, org=ORG))
         assert await asyncio.to_thread(entered.wait, 5)
         del self.said[:], self.batches[:]
-        waiting = [asyncio.ensure_future(self.store.write(unit, org=ORG)) for unit in units]
+        known = [unit if isinstance(unit, About) else About("", unit) for unit in units]
+        waiting = [asyncio.ensure_future(self.store.write(u.unit, org=u.org, about=u.request_id)) for u in known]
         await asyncio.sleep(0)  # each has handed in its unit
         release.set()
         await first
@@ -97,8 +111,8 @@ class Stage:
 
 
 @asynccontextmanager
-async def staged(url: str) -> AsyncIterator[Stage]:
-    stage = Stage(url)
+async def staged(url: str) -> AsyncIterator[WatchedStore]:
+    stage = WatchedStore(url)
     stage.store.start()
     try:
         yield stage
@@ -299,3 +313,41 @@ async def test_a_stopped_store_takes_nothing_more_but_finishes_what_it_has(datab
         stage.gate.set()
         assert len(await asyncio.wait_for(asyncio.gather(*waiting), 5)) == 5
         await asyncio.wait_for(stopping, 5)
+
+
+async def test_requests_of_a_batch_are_read_together_and_a_second_unit_reads_anew(
+    database_url: str,
+) -> None:
+    two_of_finance = (Stage(of=("finance",), need=2),)
+    async with staged(database_url) as stage:
+        for request_id in ("req_a", "req_b"):
+            await given_request(stage.store, request_id, stages=two_of_finance)
+        seen: list[tuple[str, int]] = []
+
+        def voting(person: str) -> Callable[[Tx], None]:
+            def unit(tx: Tx) -> None:
+                locked = lock_request(tx, "req_a")
+                assert locked is not None
+                request, now = locked
+                seen.append((person, request.version))
+                carry_out(tx, request, advance(request, vote(request, person), now=now))
+
+            return unit
+
+        def reading(tx: Tx) -> None:
+            locked = lock_request(tx, "req_b")
+            assert locked is not None
+            seen.append(("reader", locked[0].version))
+
+        results = await stage.together(
+            About("req_a", voting("ann@acme.example")),
+            About("req_b", reading),
+            About("req_a", voting("bob@acme.example")),
+            About("req_b", lambda tx: lock_request(tx, "req_b") is None, org="another"),
+        )
+        assert stage.said == ["COMMIT", "BEGIN", "COMMIT"]  # of the unit that kept the lane busy, and of all of ours
+        assert seen == [("ann@acme.example", 1), ("reader", 1), ("bob@acme.example", 2)]
+        assert results[-1] is True  # what was read for one org is never another's
+        approved = await stage.store.read(lambda tx: find_request(tx, "req_a"), org=ORG)
+        assert approved is not None
+        assert (approved.status, approved.version) == (Status.APPROVED, 3)

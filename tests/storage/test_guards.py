@@ -31,7 +31,7 @@ async def approve(store: Store, request_id: str, verdict: Verdict = Verdict.APPR
     await store.write(
         stepping(request_id, lambda r, now: advance(r, vote(r, "ann@acme.example", verdict), now=now)),
         org=ORG,
-        key=request_id,
+        about=request_id,
     )
 
 
@@ -47,7 +47,7 @@ async def rows(database_url: str) -> str:
         await store.write(
             stepping("claimed", lambda r, at: claim(r, execution_id="exe_1", claim_id="c", agent="payer", now=at)),
             org=ORG,
-            key="claimed",
+            about="claimed",
         )
     return database_url
 

@@ -51,7 +51,9 @@ async def test_another_replica_hears_of_a_commit_that_changed_something(postgres
             for index in range(3):
                 await given_request(store, f"req_{index}")  # opening wakes nobody: nobody can wait for it yet
             await store.write(
-                stepping("req_1", lambda r, now: advance(r, vote(r, "ann@acme.example"), now=now)), org=ORG, key="req_1"
+                stepping("req_1", lambda r, now: advance(r, vote(r, "ann@acme.example"), now=now)),
+                org=ORG,
+                about="req_1",
             )
         assert await asyncio.wait_for(heard.get(), 5) == [(ORG, "req_1")]
         assert heard.empty()
