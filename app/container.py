@@ -19,7 +19,7 @@ from app.identifiers import RandomIds
 from app.policies.policy_book import PolicyBook
 from app.ports import ListeningChannel
 from app.storage.dialect import Postgres, dialect_for
-from app.storage.outbox import list_channels
+from app.storage.outbox import list_neglected
 from app.storage.policy_versions import remember_policy
 from app.storage.store import Store
 from app.storage.transaction import EVERY_ORG
@@ -58,6 +58,8 @@ log = structlog.get_logger(__name__)
 _ACCOUNTS_EVERY = timedelta(minutes=5)
 _FORGET_EVERY = timedelta(minutes=10)
 _ORPHANS_EVERY = timedelta(seconds=30)
+_NEGLECTED_AFTER = timedelta(minutes=5)
+"""How long errands wait before a replica without their channel settles them: another one may know it already."""
 
 
 class Container:
@@ -86,6 +88,7 @@ class Container:
         self.timers = Timers()
         self._workers: dict[tuple[str, str], tuple[OutboxWorker, list[asyncio.Task[None]]]] = {}
         self._built: dict[tuple[str, str], tuple[object, Channel]] = {}
+        self._in_use = False  # whether the configuration in force has been taken into use to the end
         self._build_usecases()
 
     def _build_usecases(self) -> None:
@@ -159,32 +162,34 @@ class Container:
 
     async def use_policies(self) -> None:
         """Take the current configuration into use: remember its text, build and start its channels, stop the others."""
-        wanted: dict[tuple[str, str], Channel] = {}
+        self._in_use = False
+        wanted: dict[tuple[str, str], tuple[object, Channel]] = {}
         for org in self.book.orgs():
             loaded = self.book.current(org)
             await self._remember(org, loaded.policy.version, loaded.text)
             for name, settings in loaded.channel_settings.items():
-                key = (org, name)
-                known = self._built.get(key)
-                if known is None or known[0] != settings:
-                    await self._drop(key)
-                    self._built[key] = (settings, registry.build(name, settings))
-                wanted[key] = self._built[key][1]
-        for key in [key for key in self._built if key not in wanted]:
-            await self._drop(key)
-        self.channels.replace(wanted)
-        for (org, name), channel in wanted.items():
+                known = self._built.get((org, name))
+                kept = known is not None and known[0] == settings
+                wanted[org, name] = known if kept and known else (settings, registry.build(name, settings))
+        # Everything that may fail is behind us: from here on the new channels serve, then the old ones go.
+        dropped = {key: built for key, built in self._built.items() if wanted.get(key) is not built}
+        self._built = wanted
+        self.channels.replace({key: channel for key, (_, channel) in wanted.items()})
+        for key, (_, channel) in dropped.items():
+            await self._stop_channel(key, channel)
+        for (org, name), (_, channel) in wanted.items():
             if (org, name) not in self._workers:
                 self._start_channel(org, name, channel)
+        self._in_use = True
 
     async def reload_if_changed(self) -> None:
         """Take a changed configuration file into use; a faulty one is reported and the old one stays."""
-        if not await asyncio.to_thread(self.book.changed):  # it reads files
-            return
-        faults = await asyncio.to_thread(self.book.reload)
-        for fault in faults:
-            log.error("policy.refused", fault=str(fault))
-        if not faults:
+        if await asyncio.to_thread(self.book.changed):  # it reads files
+            faults = await asyncio.to_thread(self.book.reload)
+            for fault in faults:
+                log.error("policy.refused", fault=str(fault))
+            self._in_use = self._in_use and bool(faults)
+        if not self._in_use:  # also when taking it into use failed half-way: the next tick goes on
             await self.use_policies()
             log.info("policy.reloaded", orgs=list(self.book.orgs()))
 
@@ -219,14 +224,12 @@ class Container:
         except AssentError as error:
             log.warning("accounts.unconfirmed", channel=channel.name, why=error.detail)
 
-    async def _drop(self, key: tuple[str, str]) -> None:
-        if key in self._workers:
-            _, tasks = self._workers.pop(key)
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-        if key in self._built:
-            await self._built.pop(key)[1].close()
+    async def _stop_channel(self, key: tuple[str, str], channel: Channel) -> None:
+        _, tasks = self._workers.pop(key, (None, list[asyncio.Task[None]]()))
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await channel.close()
 
     def _start_loops(self) -> None:
         self.supervisor.keep("feed", self.feed.run)
@@ -261,9 +264,10 @@ class Container:
         self.feed.touch_all()
 
     async def _sweep(self) -> None:
-        swept = await self.sweep()
-        if swept.total:
+        while (swept := await self.sweep()).total:
             log.info("sweep.done", expired=swept.expired, lapsed=swept.lapsed, lost=swept.lost, reposted=swept.reposted)
+            if not swept.more:
+                return
 
     async def _poll(self) -> None:
         with suppress(UnavailableError):
@@ -272,9 +276,11 @@ class Container:
 
     async def _orphans(self) -> None:
         """Settle errands for channels that are no longer configured: their cards are undeliverable, loudly."""
-        for org, channel in await self.store.read(list_channels, org=EVERY_ORG):
+        neglected = await self.store.read(lambda tx: list_neglected(tx, since=_NEGLECTED_AFTER), org=EVERY_ORG)
+        for org, channel in neglected:
             if self.channels.find(org, channel) is None:
                 orphan = OutboxWorker(
                     store=self.store, deliver=self.deliver, org=org, channel=channel, tick=self.settings.tick
                 )
-                await orphan.round()
+                while await orphan.round():
+                    pass

@@ -45,6 +45,14 @@ class Access:
         self._pace = pace
         self._strangers = strangers
 
+    async def still_holds(self, request: Request) -> bool:
+        """Say whether the key of a call that is still being answered works yet."""
+        try:
+            await self._keys.authenticate(request.headers.get("authorization", "").partition(" ")[2].strip())
+        except UnauthenticatedError:
+            return False
+        return True
+
     async def __call__(self, request: Request, *scopes: Scope) -> ApiKey:
         """Return the caller's key. Raises UnauthenticatedError, WrongScopeError, TooManyError, NotFoundError."""
         scheme, _, text = request.headers.get("authorization", "").partition(" ")

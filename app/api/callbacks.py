@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import structlog
@@ -17,7 +17,11 @@ from app.ports import CallbackRejectedError, Challenge, HttpAnswer, InboundCall
 if TYPE_CHECKING:
     from app.api.surface import Surface
 
-_MOST_UNVERIFIED = 64
+_MOST_UNVERIFIED = 256
+_MOST_FROM_ONE = 64
+"""Bodies that are being read at once, in all and from one address, before anything proves that a platform sent them."""
+_BODY_SECONDS = 3.0
+"""A platform wants its answer within three seconds; it does not take longer to ask."""
 
 log = structlog.get_logger(__name__)
 
@@ -25,17 +29,23 @@ log = structlog.get_logger(__name__)
 def callbacks_router(c: Surface) -> APIRouter:
     """Build the route."""
     router = APIRouter(tags=["channels"], responses=schemas.PROBLEMS)
-    unverified = asyncio.Semaphore(_MOST_UNVERIFIED)
+    unverified: Counter[str] = Counter()
 
     @router.post("/v1/channels/{name}/callback")
     async def callback(name: str, request: Request) -> Response:
         """Take a platform's call."""
         org, channel = c.channels.by_name(name)
         headers = tuple((key.decode("latin-1").lower(), value.decode("latin-1")) for key, value in request.headers.raw)
-        if unverified.locked():
+        source = request.client.host if request.client else "?"
+        if unverified.total() >= _MOST_UNVERIFIED or unverified[source] >= _MOST_FROM_ONE:
             raise UnavailableError("too many calls at once", retry_after=1)
-        async with unverified:  # strangers can send bodies here: only so many are kept at a time
-            call = InboundCall(headers=headers, body=await read_body(request))
+        unverified[source] += 1  # strangers can send bodies here: only so many are kept at a time
+        try:
+            call = InboundCall(headers=headers, body=await read_body(request, seconds=_BODY_SECONDS))
+        finally:
+            unverified[source] -= 1
+            if not unverified[source]:
+                del unverified[source]
         try:
             inbound = channel.read(call, now=c.clock.now())
         except CallbackRejectedError as error:

@@ -68,15 +68,17 @@ def trail_router(c: Surface) -> APIRouter:
         start = int(last) if last else None if after is None else int(after)
         if c.feed.full:
             raise TooManyError("too many streams", retry_after=5)
-        return EventSourceResponse(_stream(c, key, start), ping=15)
+        return EventSourceResponse(_stream(c, request, key, start), ping=15)
 
     return router
 
 
-async def _stream(c: Surface, key: ApiKey, after: int | None) -> AsyncIterator[dict[str, str]]:
+async def _stream(c: Surface, request: Request, key: ApiKey, after: int | None) -> AsyncIterator[dict[str, str]]:
     async for event in c.feed.follow(key.org, after=after):
         if event.request_id is None:
             continue
         if key.scope is Scope.AGENT and not await c.read.is_of_agent(key.org, event.request_id, str(key.agent)):
             continue
+        if not await c.access.still_holds(request):  # revoked meanwhile: nothing more is told
+            return
         yield {"id": str(event.seq), "event": event.record.kind.value, "data": json.dumps(view_event(event))}

@@ -60,13 +60,13 @@ def view_request(request: ConfirmationRequest, tally: Tally, *, whole: bool) -> 
             "via": settlement.via,
         },
         "grant": grant and {"id": grant.id, "status": grant.status.value, "not_after": grant.not_after.isoformat()},
-        "execution": request.execution and _view_execution(request.execution),
+        "execution": request.execution and _view_execution(request.execution, whole=whole),
         "predecessor": request.predecessor_id,
         "message": message_for_model(request),
     }
 
 
-def _view_execution(execution: Execution) -> dict[str, object]:
+def _view_execution(execution: Execution, *, whole: bool) -> dict[str, object]:
     return {
         "id": execution.id,
         "claim_id": execution.claim_id,
@@ -74,7 +74,7 @@ def _view_execution(execution: Execution) -> dict[str, object]:
         "started_at": execution.started_at.isoformat(),
         "lease_until": execution.lease_until.isoformat(),
         "ended_at": execution.settled_at.isoformat() if execution.settled_at else None,
-        "result": json.loads(execution.result) if execution.result else None,
+        "result": json.loads(execution.result) if execution.result and whole else None,
         "error": execution.error,
     }
 

@@ -109,8 +109,7 @@ def _executed(request: ConfirmationRequest, execution: Execution, kind: Kind, by
     facts = {
         "grant": request.grant.id if request.grant else None,
         "execution": execution.id,
-        "status": execution.status.value,
-        "error": execution.error,
+        "status": execution.status.value,  # not its result or error: a tool's text may hold anything, for ever
     }
     return Step(
         request=replace(request, version=request.version + 1, execution=execution),

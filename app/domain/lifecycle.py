@@ -145,6 +145,9 @@ def _vote(request: ConfirmationRequest, event: Vote, now: datetime) -> Step:
     earlier = next((d for d in request.decisions if d.person == decision.person), None)
     # A person who has approved may still deny (one denial ends it); whoever has denied is past a final state anyway.
     if earlier is not None and earlier.verdict is decision.verdict:
+        if count(request.stages, request.decisions, event.voters).met:
+            # Enough had agreed before, but somebody's place in a group was missing for a while: now it counts.
+            return _approve(request, earlier, now)
         return Step(request=request, refusal=Refusal.REPEATED)
     if earlier is not None and decision.verdict is Verdict.APPROVE:
         return Step(request=request, refusal=Refusal.CONTRADICTS)
@@ -163,8 +166,19 @@ def _vote(request: ConfirmationRequest, event: Vote, now: datetime) -> Step:
             effects=(RefreshCards(), Wake()),
             record=Record(kind=Kind.VOTE, actor=decision.person, facts=facts),
         )
+    return _approve(voted, decision, now)
+
+
+def _approve(request: ConfirmationRequest, decision: Decision, now: datetime) -> Step:
     step = _settle(
-        voted, Status.APPROVED, Kind.APPROVED, by=decision.person, reason=decision.reason, via=via, at=now, facts=facts
+        request,
+        Status.APPROVED,
+        Kind.APPROVED,
+        by=decision.person,
+        reason=decision.reason,
+        via=decision.evidence.channel,
+        at=now,
+        facts=_vote_facts(request, decision),
     )
     return replace(step, effects=(IssueGrant(not_after=now + request.claim_within), *step.effects))
 

@@ -88,6 +88,11 @@ class Lane:
         self._jobs.put(None)
         self._thread.join()
 
+    @property
+    def backlog(self) -> int:
+        """Return about how many units wait."""
+        return self._jobs.qsize()
+
     def submit(self, job: Job) -> None:
         """Queue a unit."""
         self._jobs.put(job)
@@ -219,7 +224,12 @@ class Lane:
 
     def _connected(self) -> Any:
         if self._connection is None:
-            self._connection = self._dialect.connect()
+            try:
+                self._connection = self._dialect.connect()
+            except Exception as error:
+                # Said to the whole batch at once: trying again for each of its callers would keep them all waiting.
+                log.error("store.unreachable", error=type(error).__name__)  # noqa: TRY400 - an outage, not a defect
+                raise UnavailableError("the database cannot be reached", retry_after=2) from error
         return self._connection
 
     def _roll_back(self) -> None:

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from sqlalchemy import bindparam, func, insert, select, update
+from sqlalchemy import bindparam, exists, func, insert, select, update
 
+from app.domain.request import DeliveryStatus
 from app.storage.dialect import from_us, to_us
-from app.storage.tables import outbox
+from app.storage.tables import deliveries, outbox
 from app.storage.transaction import Row, Statement, Tx
 
 if TYPE_CHECKING:
@@ -76,7 +77,11 @@ _QUEUED_REFRESH = Statement(
         outbox.c.attempts == 0,
     )
 )
-_ORPHANED = Statement(select(outbox.c.org, outbox.c.channel).where(outbox.c.status == "queued").distinct())
+_ORPHANED = Statement(
+    select(outbox.c.org, outbox.c.channel)
+    .where(outbox.c.status == "queued", outbox.c.due_at <= bindparam("at"))
+    .distinct()
+)
 _COUNTS = Statement(select(outbox.c.status, func.count().label("rows")).group_by(outbox.c.status))
 _LIST = Statement(
     select(outbox)
@@ -87,7 +92,18 @@ _LIST = Statement(
 _REVIVE = Statement(
     update(outbox)
     .where(outbox.c.org == bindparam("for_org"), outbox.c.status == "dead")
-    .values(status="queued", due_at=bindparam("due_at"), attempts=0)
+    .values(status="queued", due_at=bindparam("due_at"), created_at=bindparam("due_at"), attempts=0)
+)
+_REVIVE_DELIVERIES = Statement(
+    update(deliveries)
+    .where(
+        deliveries.c.org == bindparam("for_org"),
+        deliveries.c.status == DeliveryStatus.UNDELIVERABLE.value,
+        exists().where(
+            outbox.c.delivery_id == deliveries.c.id, outbox.c.status == "dead", outbox.c.kind == Errand.POST.value
+        ),
+    )
+    .values(status=DeliveryStatus.QUEUED.value, first_tried_at=None, error=None)
 )
 
 
@@ -135,9 +151,10 @@ def reschedule(tx: Tx, row: OutboxRow, *, due_at: datetime, error: str) -> None:
     tx.write(_RESCHEDULE, row_id=row.id, of_attempts=row.attempts, due_at=to_us(due_at), error=error)
 
 
-def list_channels(tx: Tx) -> set[tuple[str, str]]:
-    """Return the (org, channel) pairs for which something waits."""
-    return {(row["org"], row["channel"]) for row in tx.all(_ORPHANED)}
+def list_neglected(tx: Tx, *, since: timedelta) -> set[tuple[str, str]]:
+    """Return the (org, channel) pairs for which something has been due so long that nobody carries it out."""
+    at = to_us(tx.now() - since)
+    return {(row["org"], row["channel"]) for row in tx.all(_ORPHANED, at=at)}
 
 
 def count_by_status(tx: Tx) -> dict[str, int]:
@@ -152,7 +169,8 @@ def list_rows(tx: Tx, status: str, *, most: int) -> list[tuple[OutboxRow, str | 
 
 
 def revive_dead(tx: Tx) -> int:
-    """Queue an org's dead rows again; return how many."""
+    """Queue an org's dead rows again, as if they were new; return how many."""
+    tx.write(_REVIVE_DELIVERIES, for_org=tx.org)
     return tx.run(_REVIVE, for_org=tx.org, due_at=to_us(tx.now()))
 
 

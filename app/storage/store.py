@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, TypeVar
 
+import structlog
+
 from app.domain.errors import AssentError, UnavailableError
 from app.storage.lane import Job, Lane
 
@@ -19,9 +21,13 @@ if TYPE_CHECKING:
     from app.storage.dialect import Dialect
     from app.storage.transaction import Batch, Tx
 
+log = structlog.get_logger(__name__)
+
 T = TypeVar("T")
 
 _READERS = 2
+_MOST_WAITING = 20_000
+"""Units that may wait for one lane: when the database hangs, callers are told so instead of being piled up."""
 
 
 class Store:
@@ -72,6 +78,8 @@ class Store:
     async def _through(self, lane: Lane, work: Callable[[Tx], T | AssentError], org: str, about: str) -> T:
         if not self._open:
             raise UnavailableError("the gateway is stopping")
+        if lane.backlog > _MOST_WAITING:
+            raise UnavailableError("too much waits for the database", retry_after=2)
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         lane.submit(Job(work, org, loop, future, about))
@@ -79,4 +87,7 @@ class Store:
 
     def _committed(self, batch: Batch) -> None:
         for listener in self._listeners:
-            listener(batch)
+            try:
+                listener(batch)
+            except Exception:  # the commit stands, whatever those who listen make of it
+                log.exception("commit.unheard")

@@ -17,6 +17,7 @@ from app.domain.errors import (
     OutcomeConflictError,
 )
 from app.domain.lifecycle import Refusal
+from app.domain.redact import scrubbed
 from app.storage.requests import lock_request
 from app.usecases.carry_out import carry_out
 
@@ -96,7 +97,7 @@ class Report:
                 claim_id=claim_id,
                 status=status,
                 result=result,
-                error=error,
+                error=scrubbed(error, request.call.arguments, request.sensitive) if error else error,
                 by=f"agent:{caller.agent}",
                 now=now,
             )

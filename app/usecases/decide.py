@@ -100,7 +100,6 @@ class DecideByApi:
         Raises NotFoundError, DigestMismatchError, NotEligibleError, AlreadySettledError, AlreadyDecidedError. The same
         verdict of the same person again is answered like the first time.
         """
-        policy = self._book.current(org).policy
 
         def unit(tx: Tx) -> Decided | AssentError:
             locked = lock_request(tx, request_id)
@@ -110,10 +109,11 @@ class DecideByApi:
             if digest != request.digest:
                 return DigestMismatchError("the digest is not that of this request: read it again before you decide")
             evidence = Evidence(channel="api")
+            policy = self._book.current(org).policy  # of this instant: who was taken out while this waited has no vote
             return decide(tx, request, now, policy, person=person, verdict=verdict, reason=reason, evidence=evidence)
 
         decided = await self._store.write(unit, org=org, about=request_id)
-        _raise_refusal(decided, policy, person, verdict)
+        _raise_refusal(decided, self._book.current(org).policy, person, verdict)
         return decided.request
 
 

@@ -12,22 +12,29 @@ channel does it; a unit remembers the answer. A worker may die between any two o
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar, assert_never
 
 import structlog
 
-from app.domain.audit import Kind, Record
-from app.domain.lifecycle import NobodyReachable, advance
-from app.domain.request import API, DeliveryStatus
+from app.domain.errors import AssentError
+from app.domain.request import DeliveryStatus
 from app.failpoints import failpoint
 from app.ports import ChannelRefusedError, ChannelUnavailableError, EditClosedError, Post
 from app.storage import deliveries
-from app.storage.outbox import Errand, OutboxRow, enqueue, reschedule, settle
-from app.storage.requests import find_request, lock_request
-from app.usecases.carry_out import carry_out
+from app.storage.outbox import Errand, OutboxRow, enqueue, settle
+from app.storage.requests import find_request
 from app.usecases.compose import compose
+from app.usecases.remember_delivery import (
+    Sending,
+    Showing,
+    give_up,
+    new_handle,
+    postpone,
+    remember_posted,
+    remember_shown,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +43,7 @@ if TYPE_CHECKING:
     from app.domain.request import ConfirmationRequest
     from app.domain.seals import Seals
     from app.policies.policy_book import PolicyBook
-    from app.ports import Channel, MessageRef
+    from app.ports import Channel
     from app.storage.deliveries import Delivery
     from app.storage.store import Store
     from app.storage.transaction import Tx
@@ -46,32 +53,8 @@ T = TypeVar("T")
 
 log = structlog.get_logger(__name__)
 
-_SLOWEST = timedelta(seconds=60)
 _EDIT_MARGIN = timedelta(days=1)  # cards are posted anew this long before the platform stops their buttons
 _REFRESH_FOR = timedelta(days=14)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Send:
-    """Post this card.
-
-    `look_first`: an earlier attempt may have left one that the platform will not recognise by itself.
-    """
-
-    delivery: Delivery
-    request: ConfirmationRequest
-    card: Card
-    look_first: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Show:
-    """Make the message show this card."""
-
-    delivery: Delivery
-    request: ConfirmationRequest
-    message: MessageRef
-    card: Card
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +62,7 @@ class _Nothing:
     """The row asks for what is so already."""
 
 
-_Plan = _Send | _Show | _Nothing
+_Plan = Sending | Showing | _Nothing
 
 
 class Deliver:
@@ -106,23 +89,32 @@ class Deliver:
             return
         plan = await self._write(row, lambda tx: self._plan(tx, row, channel))
         try:
-            match plan:
-                case _Send():
-                    await self._send(row, channel, plan)
-                case _Show():
-                    await channel.refresh(plan.message, plan.card)
-                    await self._write(row, lambda tx: _shown(tx, row, plan))
-                case _Nothing():
-                    await self._write(row, lambda tx: settle(tx, row))
-                case _:
-                    assert_never(plan)
+            await self._act(row, channel, plan)
         except EditClosedError as error:
             why = error.why
-            await self._write(row, lambda tx: self._anew(tx, row, plan, why))
+            await self._write(row, lambda tx: _post_anew(tx, row, plan, why))
         except ChannelRefusedError as error:
             await self._refused(row, error)
         except ChannelUnavailableError as error:
-            await self._unavailable(row, error)
+            await self._unavailable(row, plan, error)
+        except AssentError:
+            raise  # the store is away: the lease runs out, and the row is taken up again
+        except Exception as error:
+            # A defect in an adapter must not keep a request waiting for ever: it is tried again, and then given up.
+            log.exception("delivery.crashed", channel=row.channel, delivery=row.delivery_id)
+            await self._unavailable(row, plan, ChannelUnavailableError(type(error).__name__, ambiguous=True))
+
+    async def _act(self, row: OutboxRow, channel: Channel, plan: _Plan) -> None:
+        match plan:
+            case Sending():
+                await self._send(row, channel, plan)
+            case Showing():
+                await channel.refresh(plan.message, plan.card)
+                await self._write(row, lambda tx: remember_shown(tx, row, plan))
+            case _Nothing():
+                await self._write(row, lambda tx: settle(tx, row))
+            case _:
+                assert_never(plan)
 
     # --- what to do ---------------------------------------------------------------------------------------------------
 
@@ -138,7 +130,7 @@ class Deliver:
             case Errand.REFRESH:
                 if delivery.message is None or delivery.shown_version >= request.version:
                     return _Nothing()
-                return _Show(delivery=delivery, request=request, message=delivery.message, card=card)
+                return Showing(delivery=delivery, request=request, message=delivery.message, card=card)
             case _:
                 assert_never(row.errand)
 
@@ -154,11 +146,11 @@ class Deliver:
                 deliveries.mark_shown(tx, delivery, shown_version=request.version, retired=True)
                 return _Nothing()
             deliveries.mark_tried(tx, delivery)
-            return _Send(delivery=delivery, request=request, card=card, look_first=False)
+            return Sending(delivery=delivery, request=request, card=card, look_first=False)
         recognised = tx.now() - tried_at < channel.deduplicates_for
-        return _Send(delivery=delivery, request=request, card=card, look_first=not recognised)
+        return Sending(delivery=delivery, request=request, card=card, look_first=not recognised)
 
-    async def _send(self, row: OutboxRow, channel: Channel, plan: _Send) -> None:
+    async def _send(self, row: OutboxRow, channel: Channel, plan: Sending) -> None:
         message = None
         if plan.look_first and plan.delivery.first_tried_at is not None:
             since = plan.delivery.first_tried_at - timedelta(minutes=1)
@@ -174,11 +166,11 @@ class Deliver:
             message = await channel.post(post)
             failpoint("deliver.after_post")
         sent, found, repost_after = plan, message, channel.edits_for - _EDIT_MARGIN
-        await self._write(row, lambda tx: _posted(tx, row, sent, found, repost_after=repost_after))
+        await self._write(row, lambda tx: remember_posted(tx, row, sent, found, repost_after=repost_after))
 
-    def _revise(self, tx: Tx, row: OutboxRow, delivery: Delivery, channel: Channel) -> _Send | None:
+    def _revise(self, tx: Tx, row: OutboxRow, delivery: Delivery, channel: Channel) -> Sending | None:
         """Supersede a card that may be out there unknown: from now on its buttons are refused."""
-        if not deliveries.revise(tx, delivery, handle=_handle(tx)):
+        if not deliveries.revise(tx, delivery, handle=new_handle(tx)):
             return None
         revised = deliveries.find_delivery(tx, delivery.id)
         request = find_request(tx, delivery.request_id)
@@ -186,59 +178,21 @@ class Deliver:
             return None
         deliveries.mark_tried(tx, revised)
         card = compose(request, revised, channel, self._book.current(row.org).policy, self._seals)
-        return _Send(delivery=revised, request=request, card=card, look_first=False)
+        return Sending(delivery=revised, request=request, card=card, look_first=False)
 
     # --- what came of it ----------------------------------------------------------------------------------------------
 
-    def _anew(self, tx: Tx, row: OutboxRow, plan: _Plan, why: str) -> None:
-        """The message can no longer be edited: only a new one can say what changed."""
-        if isinstance(plan, _Show) and deliveries.revise(tx, plan.delivery, handle=_handle(tx)):
-            enqueue(tx, Errand.POST, plan.delivery.id, row.channel)
-        settle(tx, row, error=why)
-
-    async def _unavailable(self, row: OutboxRow, error: ChannelUnavailableError) -> None:
-        def unit(tx: Tx) -> bool:
-            now = tx.now()
-            patience = self._give_up_after if row.errand is Errand.POST else _REFRESH_FOR
-            if now - row.created_at > patience:
-                return False
-            delivery = deliveries.find_delivery(tx, row.delivery_id)
-            if row.errand is Errand.POST and not error.ambiguous and delivery is not None:
-                deliveries.mark_untried(tx, delivery)  # it surely did not arrive: the next attempt need not look for it
-            backoff = min(timedelta(seconds=2 ** min(row.attempts, 10) / 2), _SLOWEST)
-            reschedule(tx, row, due_at=now + (error.retry_after or backoff), error=error.why)
-            return True
-
-        if await self._write(row, unit):
+    async def _unavailable(self, row: OutboxRow, plan: _Plan, error: ChannelUnavailableError) -> None:
+        patience = self._give_up_after if row.errand is Errand.POST else _REFRESH_FOR
+        # It surely did not arrive, now or in an earlier attempt: the next one need not look for it.
+        forget = isinstance(plan, Sending) and plan.delivery.first_tried_at is None and not error.ambiguous
+        if await self._write(row, lambda tx: postpone(tx, row, error, patience=patience, forget_attempt=forget)):
             log.warning("delivery.postponed", channel=row.channel, delivery=row.delivery_id, why=error.why)
         else:
             await self._refused(row, ChannelRefusedError(f"gave up: {error.why}"))
 
     async def _refused(self, row: OutboxRow, error: ChannelRefusedError) -> None:
-        """This copy will never arrive. If no other can, nobody can answer: the request ends, loudly."""
-
-        def unit(tx: Tx) -> str | None:
-            settle(tx, row, error=error.why)
-            delivery = deliveries.find_delivery(tx, row.delivery_id)
-            if delivery is None:
-                return None
-            if row.errand is Errand.POST:
-                deliveries.mark_undeliverable(tx, delivery, error.why)
-            facts = {"channel": row.channel, "delivery": delivery.id, "errand": row.errand.value, "why": error.why}
-            tx.append(Record(kind=Kind.CARD_FAILED, actor="system", facts=facts), request_id=delivery.request_id)
-            if row.errand is not Errand.POST:
-                return None
-            copies = deliveries.list_deliveries(tx, delivery.request_id)
-            if any(copy.status is not DeliveryStatus.UNDELIVERABLE for copy in copies):
-                return None
-            locked = lock_request(tx, delivery.request_id)
-            if locked is None or API in locked[0].channels:
-                return None
-            step = advance(locked[0], NobodyReachable(why=error.why), now=locked[1])
-            carry_out(tx, locked[0], step)
-            return delivery.request_id if step.refusal is None else None
-
-        undeliverable = await self._write(row, unit)
+        undeliverable = await self._write(row, lambda tx: give_up(tx, row, error.why))
         log.error("delivery.failed", channel=row.channel, delivery=row.delivery_id, why=error.why)
         if undeliverable:
             log.error("request.undeliverable", request=undeliverable, why=error.why)
@@ -247,53 +201,13 @@ class Deliver:
         return await self._store.write(unit, org=row.org)
 
 
+def _post_anew(tx: Tx, row: OutboxRow, plan: _Plan, why: str) -> None:
+    """Post a new card: the message can no longer be edited, so only another one can say what changed."""
+    if isinstance(plan, Showing) and deliveries.revise(tx, plan.delivery, handle=new_handle(tx)):
+        enqueue(tx, Errand.POST, plan.delivery.id, row.channel)
+    settle(tx, row, error=why)
+
+
 def _key(delivery: Delivery) -> str:
     """Name one revision of one delivery to the platform, in at most 50 characters."""
     return f"assent-{hashlib.sha256(f'{delivery.id}/{delivery.revision}'.encode()).hexdigest()[:40]}"
-
-
-def _handle(tx: Tx) -> str:
-    return tx.ids.new("h").removeprefix("h_")
-
-
-def _posted(tx: Tx, row: OutboxRow, sent: _Send, message: MessageRef, *, repost_after: timedelta) -> None:
-    """Remember where the card is; if the request moved on meanwhile, the card is refreshed at once."""
-    delivery, request = sent.delivery, sent.request
-    repost_at = tx.now() + repost_after
-    if deliveries.mark_live(tx, delivery, message, repost_at=repost_at, shown_version=request.version):
-        facts = {
-            "channel": row.channel,
-            "delivery": delivery.id,
-            "revision": delivery.revision,
-            "chat": message.chat_id,
-            "message": message.message_id,
-            "app": message.app_id,
-            "tenant": message.tenant,
-            "approvable": bool(sent.card.buttons and sent.card.buttons.approve),
-            "card_hash": _hash(sent.card),
-        }
-        tx.append(Record(kind=Kind.CARD_POSTED, actor="system", facts=facts), request_id=delivery.request_id)
-        current = find_request(tx, delivery.request_id)
-        if current is not None and current.version > request.version:
-            enqueue(tx, Errand.REFRESH, delivery.id, row.channel)
-        elif request.status.final:
-            deliveries.mark_shown(tx, delivery, shown_version=request.version, retired=True)
-    settle(tx, row)
-
-
-def _shown(tx: Tx, row: OutboxRow, plan: _Show) -> None:
-    """Remember what the card shows; the first time that its buttons are gone, the trail says so."""
-    final = plan.request.status.final
-    deliveries.mark_shown(tx, plan.delivery, shown_version=plan.request.version, retired=final)
-    if final and plan.delivery.status is not DeliveryStatus.RETIRED:
-        facts = {"channel": row.channel, "delivery": plan.delivery.id, "state": plan.request.state.value}
-        tx.append(Record(kind=Kind.CARD_RETIRED, actor="system", facts=facts), request_id=plan.request.id)
-    settle(tx, row)
-    current = find_request(tx, plan.request.id)
-    if current is not None and current.version > plan.request.version:
-        enqueue(tx, Errand.REFRESH, plan.delivery.id, row.channel)
-
-
-def _hash(card: Card) -> str:
-    """Name exactly what was shown."""
-    return hashlib.sha256(repr(asdict(replace(card, buttons=None))).encode()).hexdigest()

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from app.domain.request import ConfirmationRequest
     from app.policies.policy_book import PolicyBook
     from app.storage.store import Store
+    from app.storage.transaction import Tx
 
 _PAGE = 2_000
 
@@ -57,8 +58,13 @@ class Read:
         )
 
     async def trail(self, org: str, *, after: int, most: int) -> tuple[list[AuditEvent], tuple[int, str]]:
-        """Return a page of the org's trail and its head."""
-        return await self._store.read(lambda tx: (list_events(tx, after=after, most=most), get_head(tx)), org=org)
+        """Return a page of the org's trail and its head, as it was no later than the page."""
+
+        def unit(tx: Tx) -> tuple[list[AuditEvent], tuple[int, str]]:
+            head = get_head(tx)  # first: on PostgreSQL each statement sees a little more than the one before
+            return list_events(tx, after=after, most=most), head
+
+        return await self._store.read(unit, org=org)
 
     async def story(self, org: str, request_id: str) -> list[AuditEvent]:
         """Return what the trail says of one request."""

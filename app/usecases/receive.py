@@ -29,7 +29,6 @@ from app.usecases.pressed import PressedCard, refusal
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from app.domain.policy import Policy
     from app.domain.seals import SealedClick, Seals
     from app.policies.policy_book import PolicyBook
     from app.ports import Channel, Click
@@ -73,10 +72,10 @@ class Receive:
             sealed = parse_token(click.token)
         except BadTokenError:
             return Received(outcome=refusal(channel, "stale", ClickResult.REFUSED))
-        policy = self._book.current(org).policy
-        return await self._store.write(lambda tx: self._unit(tx, channel, click, sealed, policy), org=org)
+        return await self._store.write(lambda tx: self._unit(tx, channel, click, sealed), org=org)
 
-    def _unit(self, tx: Tx, channel: Channel, click: Click, sealed: SealedClick, policy: Policy) -> Received:
+    def _unit(self, tx: Tx, channel: Channel, click: Click, sealed: SealedClick) -> Received:
+        policy = self._book.current(tx.org).policy  # of this instant, not of when the click came in
         evidence = _evidence(channel, click)
         delivery = find_by_handle(tx, sealed.handle)
         locked = lock_request(tx, delivery.request_id) if delivery else None
@@ -105,7 +104,7 @@ class Receive:
             policy,
             person=person,
             verdict=sealed.verdict,
-            reason=click.reason,
+            reason=click.reason and click.reason.replace("\0", "\\u{0}"),  # PostgreSQL's texts have no NUL
             evidence=replace(evidence, card_revision=delivery.revision),
         )
         return Received(outcome=pressed.answer(decided))

@@ -112,19 +112,21 @@ class Submit:
             case _:
                 assert_never(ruling)
 
-    async def _answer(self, call: ToolCall, ruling: Allow | Deny, key: str | None) -> Answered:
-        allowed = isinstance(ruling, Allow)
-        if ruling.record or key is not None:
+    async def _answer(self, call: ToolCall, ruling: Allow | Deny, key: str | None) -> Answered | Asked:
+        answered = Answered(allowed=isinstance(ruling, Allow), rule_id=ruling.rule_id, reason=ruling.reason)
+        if not ruling.record and key is None:
+            return answered
 
-            def unit(tx: Tx) -> AssentError | None:
-                if key is not None and (known := find_key(tx, call.agent, key)) and known[0] != call_digest(call):
-                    return IdempotencyMismatchError()
-                if ruling.record:
-                    tx.append(_ruled(call, ruling, allowed=allowed))
-                return None
+        def unit(tx: Tx) -> Answered | Asked | AssentError:
+            # People were asked under this key before: their answer stands, whatever the rules say by now.
+            standing = _by_key(tx, call, call_digest(call), key)
+            if standing is not None:
+                return standing
+            if ruling.record:
+                tx.append(_ruled(call, ruling, allowed=answered.allowed))
+            return answered
 
-            await self._store.write(unit, org=call.org)
-        return Answered(allowed=allowed, rule_id=ruling.rule_id, reason=ruling.reason)
+        return await self._store.write(unit, org=call.org)
 
     async def _ask(self, call: ToolCall, tool: Tool, policy: Policy, ruling: Ask, key: str | None) -> Answered | Asked:
         stages = ruling.asking.stages
@@ -211,11 +213,9 @@ def _standing(
     tx: Tx, call: ToolCall, of_digest: str, attached_by: str | None, key: str | None
 ) -> Asked | AssentError | None:
     """Find the request on which this call already stands."""
-    if key is not None and (known := find_key(tx, call.agent, key)):
-        if known[0] != of_digest:
-            return IdempotencyMismatchError()
-        request = find_request(tx, known[1])
-        return Asked(request=request, attached=True) if request else None
+    by_key = _by_key(tx, call, of_digest, key)
+    if by_key is not None:
+        return by_key
     standing_id = find_attached(tx, attached_by) if attached_by else None
     locked = lock_request(tx, standing_id) if standing_id else None
     if locked is None:
@@ -227,6 +227,17 @@ def _standing(
         carry_out(tx, request, over)
         return None
     return Asked(request=request, attached=True)
+
+
+def _by_key(tx: Tx, call: ToolCall, of_digest: str, key: str | None) -> Asked | AssentError | None:
+    """Find the request for which an idempotency key stands; refuse a key that stands for another call."""
+    known = find_key(tx, call.agent, key) if key is not None else None
+    if known is None:
+        return None
+    if known[0] != of_digest:
+        return IdempotencyMismatchError()
+    request = find_request(tx, known[1])
+    return Asked(request=request, attached=True) if request else None
 
 
 def _ruled(call: ToolCall, ruling: Ruling, *, allowed: bool) -> Record:

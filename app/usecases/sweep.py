@@ -40,6 +40,7 @@ class Swept:
     lapsed: int
     lost: int
     reposted: int
+    more: bool  # as many were due as one round looks at: there may be more
 
     @property
     def total(self) -> int:
@@ -62,6 +63,7 @@ class Sweep:
             lapsed=await self._settle(lapsing, lambda request, now: lapse(request, now=now)),
             lost=await self._settle(silent, lambda request, now: lose(request, now=now)),
             reposted=await self._repost(ageing),
+            more=any(len(rows) == _MOST for rows in (expiring, lapsing, silent, ageing)),
         )
 
     async def forget(self) -> int:

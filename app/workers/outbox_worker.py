@@ -10,11 +10,15 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import structlog
+
 from app.storage.outbox import claim_due
 
 if TYPE_CHECKING:
     from app.storage.store import Store
     from app.usecases.deliver import Deliver
+
+log = structlog.get_logger(__name__)
 
 _AT_ONCE = 4
 _LEASE = timedelta(seconds=30)
@@ -53,5 +57,7 @@ class OutboxWorker:
         rows = await self._store.write(
             lambda tx: claim_due(tx, channel=self._channel, most=_AT_ONCE, lease=_LEASE), org=self._org
         )
-        await asyncio.gather(*(self._deliver(row) for row in rows))
+        for failure in await asyncio.gather(*(self._deliver(row) for row in rows), return_exceptions=True):
+            if isinstance(failure, BaseException):  # the store is away: the leases run out, and the rows come again
+                log.error("delivery.unremembered", channel=self._channel, error=type(failure).__name__)
         return len(rows)

@@ -354,3 +354,9 @@ def test_ids_are_unguessable_and_tell_no_time() -> None:
     assert 49_000 < rising < 51_000  # no order
     for place in range(4, 36):  # and no part that stands still
         assert len({each[place] for each in made[:2_000]}) == 32
+
+
+@requirement("S-34")
+async def test_a_key_with_foreign_letters_is_no_key(gateway: Gateway) -> None:
+    said = await gateway.http.get("/v1/requests", headers={b"authorization": "Bearer ak_a_b_é".encode()})
+    assert (said.status_code, said.json()["code"]) == (401, "unauthenticated")

@@ -22,6 +22,7 @@ from app.domain.lifecycle import NobodyReachable, advance
 from app.domain.tool_call import ToolCall, binding_digest
 from app.storage.requests import lock_request
 from app.usecases.carry_out import carry_out
+from tests.fixtures.gateway import PAY
 from tests.fixtures.patience import eventually
 from tests.requirements import requirement
 
@@ -312,3 +313,30 @@ async def test_a_key_that_is_used_again_after_its_time_opens_a_new_question(gate
     assert said.status_code == 202, said.text
     assert said.json()["request"]["id"] != first["id"]
     assert said.json()["request"]["state"] == "pending"
+
+
+async def test_a_tools_error_does_not_carry_sensitive_values_out(gateway: Gateway) -> None:
+    request = await gateway.ask("pay_two", PAY)
+    await gateway.decide(request)
+    await gateway.decide(request, who="bob@acme.example")
+    assert (await gateway.claim(request)).status_code == 200
+    said = await gateway.report(
+        request, "failed", error="transfer to DE02-SECRET failed", result={"account": "DE02-SECRET"}
+    )
+    assert said.json()["execution"]["error"] == "transfer to ••• failed"
+    assert said.json()["execution"]["result"] == {"account": "DE02-SECRET"}  # the agent's own
+    seen = await gateway.read(request, who="alice@acme.example")
+    assert (seen["execution"]["result"], seen["arguments"]["account"]) == (None, "•••")
+    trail = (await gateway.call("GET", "/v1/audit?limit=1000", who="auditor")).text
+    assert "DE02" not in trail
+
+
+async def test_what_people_denied_under_a_key_stays_denied_when_a_rule_allows_it_later(gateway: Gateway) -> None:
+    body = {"tool": "by_api", "arguments": {"n": 1}}
+    asked = (await gateway.call("POST", "/v1/requests", body, idempotency_key="k-1")).json()["request"]
+    await gateway.decide(asked, "deny")
+    gateway.rewrite("  - {id: reading,", "  - {id: now, tools: [by_api], when: 'true', then: allow}\n  - {id: reading,")
+    await gateway.reload()
+    again = (await gateway.call("POST", "/v1/requests", body, idempotency_key="k-1")).json()
+    assert (again["decision"], again["request"]["state"]) == ("ask", "denied")
+    assert (await gateway.call("POST", "/v1/requests", body)).json()["decision"] == "allow"

@@ -351,3 +351,23 @@ async def test_requests_of_a_batch_are_read_together_and_a_second_unit_reads_ane
         approved = await stage.store.read(lambda tx: find_request(tx, "req_a"), org=ORG)
         assert approved is not None
         assert (approved.status, approved.version) == (Status.APPROVED, 3)
+
+
+async def test_a_database_that_is_away_is_tried_once_for_all_who_wait(database_url: str) -> None:
+    dialect = manual_dialect(database_url, ManualClock())
+    tries: list[int] = []
+
+    def away() -> Any:
+        tries.append(1)
+        raise OSError("no route to the database")
+
+    dialect.connect = away  # type: ignore[method-assign]
+    store = Store(dialect, RandomIds())
+    store._open = True  # they are handed in before the lanes serve, so that they make one batch
+    waiting = [asyncio.ensure_future(store.write(note("never"), org=ORG)) for _ in range(20)]
+    await asyncio.sleep(0)
+    store.start()
+    answers = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 5)
+    await store.stop()
+    assert all(isinstance(answer, UnavailableError) for answer in answers)
+    assert len(tries) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import threading
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -284,3 +285,38 @@ async def test_an_approval_that_waited_for_the_row_beyond_the_deadline_does_not_
             await asyncio.to_thread(holder.close)
         seen = await g.read(request)
         assert (seen["state"], seen["settled"]["by"], len(seen["decisions"])) == ("expired", "system", 1)
+
+
+@requirement("S-23")
+async def test_a_quorum_that_is_met_again_by_a_returning_person_counts(gateway: Gateway) -> None:
+    request = await gateway.ask("pay_two")
+    assert (await gateway.decide(request, who="alice@acme.example")).json()["state"] == "pending"
+    gateway.rewrite("finance: [alice@acme.example, bob", "finance: [bob")
+    await gateway.reload()
+    assert (await gateway.decide(request, who="bob@acme.example")).json()["state"] == "pending"
+    gateway.rewrite("finance: [bob", "finance: [alice@acme.example, bob")
+    await gateway.reload()
+    assert (await gateway.decide(request, who="bob@acme.example")).json()["state"] == "approved"
+
+
+@requirement("S-06")
+async def test_whoever_is_taken_out_while_the_vote_waits_for_the_store_has_none(gateway: Gateway) -> None:
+    request = await gateway.ask("by_api")
+    await gateway.key("alice@acme.example")
+    entered, release = threading.Event(), threading.Event()
+
+    def busy(_: object) -> None:
+        entered.set()
+        assert release.wait(5)
+
+    held = asyncio.ensure_future(gateway.container.store.write(busy, org="acme"))
+    assert await asyncio.to_thread(entered.wait, 5)
+    vote = asyncio.ensure_future(gateway.decide(request, who="alice@acme.example"))
+    while gateway.container.store._writer.backlog == 0:  # noqa: ASYNC110 - what is awaited is another thread
+        await asyncio.sleep(0)
+    gateway.rewrite("finance: [alice@acme.example, bob", "finance: [bob")
+    assert await asyncio.to_thread(gateway.container.book.reload) == ()
+    release.set()
+    await held
+    assert (await vote).json()["code"] == "not_eligible"
+    assert (await gateway.read(request))["state"] == "pending"

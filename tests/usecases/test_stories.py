@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from app.domain.errors import UnavailableError
 from app.ports import ChannelRefusedError, ChannelUnavailableError, EditClosedError
+from app.storage.outbox import revive_dead
 from tests.fixtures.gateway import ManualClock, open_gateway
 from tests.fixtures.patience import eventually
 from tests.requirements import requirement
@@ -104,9 +106,12 @@ async def test_an_unreachable_platform_is_tried_again_and_given_up_in_the_end(ga
     await gateway.advance(timedelta(seconds=5))
     assert len(gateway.platform.of(request["id"])) == 1
 
-    gateway.platform.faults.extend(ChannelUnavailableError("away") for _ in range(2))
+    gateway.platform.faults.extend(ChannelUnavailableError("away") for _ in range(20))
     second = await gateway.ask("long", {"n": 2})
-    await gateway.advance(16 * MINUTE)
+    await gateway.advance(16 * MINUTE)  # long enough, but hardly tried: the gateway itself may have been down
+    assert (await gateway.read(second))["state"] == "pending"
+    for _ in range(6):
+        await gateway.advance(2 * MINUTE)
     assert (await gateway.read(second))["state"] == "undeliverable"
 
 
@@ -199,6 +204,9 @@ async def test_a_channel_that_is_no_longer_configured_makes_its_cards_undelivera
     await gateway.reload()
     gateway.clock.advance(timedelta(seconds=5))  # pyright: ignore[reportAttributeAccessIssue] - a manual clock
     await gateway.container._orphans()
+    assert (await gateway.read(request))["state"] == "pending"  # another replica may know the channel already
+    gateway.clock.advance(timedelta(minutes=6))  # pyright: ignore[reportAttributeAccessIssue] - a manual clock
+    await gateway.container._orphans()
     seen = await gateway.read(request)
     assert (seen["state"], seen["settled"]["reason"]) == ("undeliverable", "the channel is no longer configured")
 
@@ -228,3 +236,52 @@ async def test_a_vote_of_someone_who_left_the_group_no_longer_counts(gateway: Ga
     await gateway.reload()
     assert (await gateway.decide(request, who="bob@acme.example")).json()["state"] == "pending"
     assert (await gateway.decide(request, who="carol@acme.example")).json()["state"] == "approved"
+
+
+@pytest.mark.may_block  # a traceback is written, which reads source files
+async def test_a_defect_in_a_channel_is_tried_again_and_harms_no_other_card(gateway: Gateway) -> None:
+    gateway.platform.faults.append(ValueError("a defect"))
+    request = await gateway.ask("long")
+    assert not gateway.platform.of(request["id"])
+    second = await gateway.ask("long", {"n": 2})
+    assert len(gateway.platform.of(second["id"])) == 1
+    await gateway.advance(timedelta(seconds=5))
+    assert len(gateway.platform.of(request["id"])) == 1
+
+
+async def test_a_harmless_failure_does_not_make_an_ambiguous_one_forgotten(gateway: Gateway) -> None:
+    gateway.platform.findable = True
+    gateway.platform.lost.append(ChannelUnavailableError("timed out", ambiguous=True))
+    request = await gateway.ask("long")
+    assert len(gateway.platform.of(request["id"])) == 1  # it was taken, though we were not told
+    gateway.platform.lookups.append(ChannelUnavailableError("rate limited"))
+    for _ in range(3):
+        await gateway.advance(timedelta(seconds=10))
+    assert len(gateway.platform.of(request["id"])) == 1
+
+
+async def test_cards_that_were_given_up_can_be_sent_again_by_the_operator(gateway: Gateway) -> None:
+    gateway.platform.faults.append(ChannelRefusedError("no such chat"))
+    request = await gateway.ask("pay_two")
+    assert [m.ref.chat_id for m in gateway.platform.of(request["id"])] == ["C2"]
+    assert await gateway.container.store.write(revive_dead, org="acme") == 1
+    await gateway.advance(timedelta(seconds=5))
+    assert sorted(m.ref.chat_id for m in gateway.platform.of(request["id"])) == ["C1", "C2"]
+
+
+async def test_a_reload_that_fails_half_way_is_finished_later(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember = gateway.container._remember
+
+    async def away(*_: object) -> None:
+        raise UnavailableError
+
+    monkeypatch.setattr(gateway.container, "_remember", away)
+    gateway.rewrite("  chat-two: {type: memory, chat: C2}\n", "  chat-two: {type: memory, chat: C3}\n")
+    with pytest.raises(UnavailableError):
+        await gateway.reload()
+    monkeypatch.setattr(gateway.container, "_remember", remember)
+    await gateway.container.reload_if_changed()
+    request = await gateway.ask("pay_two")
+    assert sorted(m.ref.chat_id for m in gateway.platform.of(request["id"])) == ["C1", "C3"]
