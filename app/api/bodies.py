@@ -23,7 +23,7 @@ MOST_SECONDS = 10.0
 M = TypeVar("M", bound=BaseModel)
 
 
-async def read_body(request: Request, *, most: int = MOST_BYTES, seconds: float = MOST_SECONDS) -> bytes:
+async def read_body(request: Request, *, most: int = MOST_BYTES, seconds: float | None = None) -> bytes:
     """Return the raw body. Raises TooLargeError as soon as it is known to be larger, announced or not."""
     announced = request.headers.get("content-length")
     if announced is not None and (not announced.isascii() or not announced.isdigit() or int(announced) > most):
@@ -33,7 +33,7 @@ async def read_body(request: Request, *, most: int = MOST_BYTES, seconds: float 
     parts: list[bytes] = []
     size = 0
     try:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(MOST_SECONDS if seconds is None else seconds):
             async for part in request.stream():
                 size += len(part)
                 if size > most:

@@ -18,10 +18,13 @@ from hypothesis import strategies as st
 
 import assent
 from app.domain.canonical import canonical
+from app.domain.decision import Evidence, Verdict
+from app.domain.execution import claim
 from app.domain.lifecycle import NobodyReachable, advance
 from app.domain.tool_call import ToolCall, binding_digest
 from app.storage.requests import lock_request
 from app.usecases.carry_out import carry_out
+from app.usecases.decide import decide
 from tests.fixtures.gateway import PAY
 from tests.fixtures.patience import eventually
 from tests.requirements import requirement
@@ -125,14 +128,30 @@ async def test_the_sdks_guard_never_runs_the_tool_then(gateway: Gateway, end: st
             case "undeliverable":
                 await g.container.store.write(lambda tx: _unreachable(tx, request["id"]), org="acme")
             case _:
-                await g.decide(request)
-                await g.claim(request, claim_id="thief")
+                await g.container.store.write(lambda tx: _approved_and_stolen(g, tx, request["id"]), org="acme")
 
     async with client, asyncio.TaskGroup() as group:
         group.create_task(meanwhile())
         with pytest.raises(assent.NotApprovedError):
             await pay(7)
     assert ran == []
+
+
+def _approved_and_stolen(g: Gateway, tx: Tx, request_id: str) -> None:
+    """Approve, and claim under another name, at one instant: the guard must find the approval spent."""
+    locked = lock_request(tx, request_id)
+    assert locked is not None
+    decided = decide(
+        tx,
+        *locked,
+        g.container.book.current("acme").policy,
+        person="alice@acme.example",
+        verdict=Verdict.APPROVE,
+        reason=None,
+        evidence=Evidence(channel="api"),
+    )
+    step = claim(decided.request, execution_id="exe_1", claim_id="thief", agent="shop", now=locked[1])
+    carry_out(tx, decided.request, step)
 
 
 def _unreachable(tx: Tx, request_id: str) -> None:

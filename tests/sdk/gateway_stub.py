@@ -180,7 +180,8 @@ class StubGateway:
         if runner is None:
             return
         for transport in list(self._transports):
-            transport.abort()
+            if not transport.is_closing():  # a closed one of TLS cannot be aborted
+                transport.abort()
         await runner.cleanup()
 
     async def _meet(self, kind: str, request: web.Request) -> tuple[dict[str, Any], web.StreamResponse | None, bool]:
