@@ -195,7 +195,7 @@ def _by_default(policy: Policy, trace: tuple[TraceStep, ...]) -> Ruling:
         case Then.DENY:
             return _deny(policy, DEFAULT_RULE, "No rule matched, and the default is to deny.", trace)
         case Then.ASK:
-            return _ask(policy, DEFAULT_RULE, "No rule matched, and the default is to ask.", policy.ask, trace)
+            return _ask(policy, DEFAULT_RULE, "No rule covers this call, so people decide.", policy.ask, trace)
         case _:
             assert_never(policy.default)
 

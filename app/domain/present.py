@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from app.domain.card import Buttons, Card, Fact, Language, Tone
 from app.domain.request import State
-from app.domain.tool import values_at
+from app.domain.tool import money_text, steps_of, values_at
 from app.domain.visible import visible, visible_value
 from app.domain.words import say
 
@@ -41,20 +41,24 @@ _TONE = {
 
 
 def masked(arguments: Mapping[str, JsonValue], sensitive: Collection[str]) -> dict[str, JsonValue]:
-    """Return the arguments with everything at or under a sensitive dotted path hidden."""
+    """Return the arguments with everything at or under a sensitive dotted path hidden.
 
-    def shown(value: JsonValue, path: str) -> JsonValue:
-        if path in sensitive:
+    Paths are compared key by key: an argument that is literally called ``a.b`` is not the ``b`` of ``a``.
+    """
+    hidden = {steps_of(path) for path in sensitive}
+
+    def shown(value: JsonValue, path: tuple[str, ...]) -> JsonValue:
+        if path in hidden:
             return HIDDEN
         match value:
             case dict():
-                return {key: shown(item, f"{path}.{key}") for key, item in value.items()}
+                return {key: shown(item, (*path, key)) for key, item in value.items()}
             case list():
                 return [shown(item, path) for item in value]
             case _:
                 return value
 
-    return {key: shown(value, key) for key, value in arguments.items()}
+    return {key: shown(value, (key,)) for key, value in arguments.items()}
 
 
 def card_for(
@@ -66,11 +70,13 @@ def card_for(
     tokens: tuple[str, str] | None,
     budget: int,
     name_of: Callable[[str], str],
+    money: Collection[str] = (),
 ) -> Card:
     """Build the card of a request as it stands.
 
     `tokens` are the sealed (approve, deny) of this place while the request is pending. `tally` is None once it is
-    settled. If the card cannot show every byte of the call within `budget` characters, it has no Approve and says why.
+    settled. Values at the dotted paths in `money` are shown with their thousands apart. If the card cannot show every
+    byte of the call within `budget` characters, it has no Approve and says why.
     """
     pending = request.state is State.PENDING
     card = Card(
@@ -81,8 +87,8 @@ def card_for(
         headline=say(language, f"headline.{request.state.value}"),
         title=request.title,
         tool=visible(request.call.tool),
-        facts=_facts(request, language, pending=pending),
-        arguments=_arguments(request),
+        facts=_facts(request, language, pending=pending, money=money),
+        arguments=_arguments(request, money),
         agent_says=_claim(request, language),
         footer=say(language, "footer", code=request.code, request=request.id),
         outcome=None if pending else outcome_sentence(request, language, name_of),
@@ -94,10 +100,12 @@ def card_for(
     return _fitted(card, budget)
 
 
-def _facts(request: ConfirmationRequest, language: Language, *, pending: bool) -> tuple[Fact, ...]:
+def _facts(
+    request: ConfirmationRequest, language: Language, *, pending: bool, money: Collection[str]
+) -> tuple[Fact, ...]:
     shown = masked(request.call.arguments, request.sensitive)
     facts = [
-        Fact(label=visible(path), value=", ".join(visible_value(value) for _, value in found))
+        Fact(label=visible(path), value=", ".join(_value(value, money=path in money) for _, value in found))
         for path in request.pinned
         if (found := list(values_at(shown, path)))
     ]
@@ -109,20 +117,33 @@ def _facts(request: ConfirmationRequest, language: Language, *, pending: bool) -
     )
     facts.append(Fact(label=say(language, "asks"), value=who))
     facts.append(Fact(label=say(language, "why"), value=visible(request.why)))
-    if pending:
-        left = _span(request.expires_at - request.created_at)
+    if pending:  # the last of the facts: a channel that shows deadlines in its own way looks for it there
+        left = _span(request.expires_at - request.created_at, language)
         until = say(language, "until.value", time=f"{request.expires_at:%Y-%m-%d %H:%M:%S}", left=left)
         facts.append(Fact(label=say(language, "until"), value=until))
     return tuple(facts)
 
 
-def _arguments(request: ConfirmationRequest) -> tuple[Fact, ...]:
+def _arguments(request: ConfirmationRequest, money: Collection[str]) -> tuple[Fact, ...]:
+    """Show every argument that is not a fact already.
+
+    Only a pin of one key shows a whole argument. One that goes deeper shows a part of it, so its argument stays here;
+    and an argument whose own name holds a dot is no pin's, it stands in quotation marks to tell it from a path.
+    """
     shown = masked(request.call.arguments, request.sensitive)
+    whole = {path for path in request.pinned if len(steps_of(path)) == 1}
     return tuple(
-        Fact(label=visible(name), value=visible_value(value))
+        Fact(
+            label=f'"{visible(name)}"' if "." in name else visible(name),
+            value=_value(value, money="." not in name and name in money),
+        )
         for name, value in shown.items()
-        if name not in request.pinned
+        if name not in whole
     )
+
+
+def _value(value: JsonValue, *, money: bool) -> str:
+    return (money and money_text(value)) or visible_value(value)
 
 
 def _claim(request: ConfirmationRequest, language: Language) -> Fact | None:
@@ -188,15 +209,16 @@ def outcome_sentence(request: ConfirmationRequest, language: Language, name_of: 
         language,
         f"outcome.{request.state.value}",
         by=by(name_of(person) for person in people),
-        at=f"{settlement.at:%H:%M:%S}",
+        at=f"{settlement.at:%Y-%m-%d %H:%M}",
         note=note,
     )
 
 
-def _span(span: timedelta) -> str:
+def _span(span: timedelta, language: Language) -> str:
     seconds = int(span.total_seconds())
     parts = [(seconds // 86400, "d"), (seconds // 3600 % 24, "h"), (seconds // 60 % 60, "min"), (seconds % 60, "s")]
-    return " ".join(f"{count} {unit}" for count, unit in parts if count) or "0 s"
+    said = [f"{count} {say(language, f'unit.{unit}')}" for count, unit in parts if count]
+    return " ".join(said) or f"0 {say(language, 'unit.s')}"
 
 
 _FINAL = "It did not run. Do not retry it, rephrase it, or try to reach the same end another way."

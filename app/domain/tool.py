@@ -55,7 +55,7 @@ def title_fields(template: str) -> tuple[str, ...]:
 
 
 def title_for(tool: Tool, arguments: Mapping[str, JsonValue]) -> str:
-    """Fill the title. Missing and sensitive fields are "?"; texts stay as they are, all else is compact JSON."""
+    """Fill the title. Missing and sensitive fields are "?"; money is grouped; other texts stay, all else is JSON."""
     if tool.title is None:
         return tool.name
 
@@ -63,7 +63,8 @@ def title_for(tool: Tool, arguments: Mapping[str, JsonValue]) -> str:
         if tool.hides(place[1]):
             return MISSING
         values = [value for _, value in values_at(arguments, place[1])]
-        return ", ".join(map(text_of, values)) if values else MISSING
+        money = place[1] in tool.money
+        return ", ".join((money and money_text(value)) or text_of(value) for value in values) if values else MISSING
 
     return _PLACE.sub(shown, tool.title)
 
@@ -77,9 +78,27 @@ def text_of(value: JsonValue) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
+def money_text(value: JsonValue) -> str | None:
+    """Write exact money with its thousands apart, every digit kept: 1,234,567.50. None for anything else."""
+    text = str(value) if type(value) is int else value
+    if not isinstance(text, str) or not _DECIMAL.fullmatch(text):
+        return None
+    whole, point, fraction = text.partition(".")
+    digits = whole.removeprefix("-")
+    sign = whole[: len(whole) - len(digits)]
+    first = len(digits) % 3
+    groups = [*([digits[:first]] if first else []), *(digits[at : at + 3] for at in range(first, len(digits), 3))]
+    return f"{sign}{','.join(groups)}{point}{fraction}"
+
+
+def steps_of(dotted: str) -> tuple[str, ...]:
+    """Return the keys that a dotted path of the file goes through. A key that holds a dot itself is none of them."""
+    return tuple(dotted.split("."))
+
+
 def values_at(arguments: Mapping[str, JsonValue], dotted: str) -> Iterator[tuple[str, JsonValue]]:
     """Yield every value at a dotted path, each with its exact path such as ``items[0].price``."""
-    yield from _descend(cast("dict[str, JsonValue]", arguments), dotted.split("."), ())
+    yield from _descend(cast("dict[str, JsonValue]", arguments), steps_of(dotted), ())
 
 
 def check_arguments(tool: Tool, arguments: object) -> dict[str, JsonValue]:
@@ -127,7 +146,7 @@ def _within(path: str, outer: str) -> bool:
     return path == outer or path.startswith(f"{outer}.")
 
 
-def _descend(value: JsonValue, steps: list[str], path: tuple[str | int, ...]) -> Iterator[tuple[str, JsonValue]]:
+def _descend(value: JsonValue, steps: tuple[str, ...], path: tuple[str | int, ...]) -> Iterator[tuple[str, JsonValue]]:
     if not steps:
         yield path_text(*path), value
     elif isinstance(value, list):

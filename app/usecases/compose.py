@@ -44,6 +44,7 @@ def compose(request: ConfirmationRequest, delivery: Delivery, channel: Channel, 
         )
         voters = voters_of(request.stages, request.barred, policy.directory)
         tally = count(request.stages, request.decisions, voters)
+    tool = policy.tools.get(request.call.tool)
     return card_for(
         request,
         language=channel.language,
@@ -52,4 +53,5 @@ def compose(request: ConfirmationRequest, delivery: Delivery, channel: Channel, 
         tokens=tokens,
         budget=channel.text_budget,
         name_of=lambda email: visible(name_of(policy, email)),
+        money=tool.money if tool else (),
     )

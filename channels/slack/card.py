@@ -2,8 +2,8 @@
 
 Everything that came from outside stands in ``plain_text`` objects with ``emoji`` off: Slack parses no mention, link or
 style in them. The one mrkdwn text on a card is the deadline's date token, made of digits of our own, so that everybody
-reads it in their own time zone. The message's top-level ``text`` is what notifications show; Slack reads it as mrkdwn,
-so it is escaped, and `channel.py` switches its parsing off as well.
+reads it in their own time zone; the fact that says the same in UTC is left out. The message's top-level ``text`` is
+what notifications show; Slack reads it as mrkdwn, so it is escaped, and `channel.py` switches its parsing off as well.
 
 The order serves somebody who decides on a phone in ten seconds: what is asked, the sentence, the facts that matter, how
 far it has come; then the whole of the arguments, the agent's claim in a block of its own, and only below all of that
@@ -38,7 +38,7 @@ _FIELDS_MOST: Final = 10
 _BLOCKS_MOST: Final = 50
 _HEADER_MOST: Final = 150
 _NOTICE_MOST: Final = 600
-_REASON_MOST: Final = 1_000
+_REASON_MOST: Final = 500  # as in every other channel: a reason must not depend on where it is typed
 _MARKS: Final = {Tone.WAITING: "🟠", Tone.GOOD: "✅", Tone.BAD: "⛔", Tone.NEUTRAL: "⌛"}
 
 
@@ -56,16 +56,16 @@ def render(card: Card) -> tuple[str, list[dict[str, object]]]:
 
 def _assemble(card: Card, *, packed: bool) -> list[dict[str, object]]:
     """Put the blocks in order; `packed` lets many facts share a section, for a message has room for 50 blocks."""
-    first = "\n".join(text for text in (f"{_MARKS[card.tone]} {card.headline}", card.outcome) if text)
+    facts, until = _without_deadline(card)
     return [
-        *_sections("assent_headline", first),
+        *_sections("assent_headline", _told(card)),
         *_title(card),
-        *_facts(card.facts, packed=packed),
+        *_facts(facts, packed=packed),
         *_sections("assent_progress", card.progress or ""),
         *_arguments(card.arguments, packed=packed),
         *_agent_says(card.agent_says),
         *_sections("assent_withheld", f"⚠️ {card.withheld}" if card.withheld else ""),
-        *_deadline(card.deadline),
+        *_deadline(card.deadline, until),
         *([_buttons(card.buttons)] if card.buttons else []),
         *_footer(card),
     ]
@@ -73,8 +73,13 @@ def _assemble(card: Card, *, packed: bool) -> list[dict[str, object]]:
 
 def notice(card: Card) -> str:
     """Return the line that notifications show, escaped for mrkdwn."""
-    told = card.outcome or card.headline
-    return escape(_clip(f"{_MARKS[card.tone]} {told}: {card.title}" if card.title else told, _NOTICE_MOST))
+    told = _told(card)
+    return escape(_clip(f"{told.rstrip('.。')}: {card.title}" if card.title else told, _NOTICE_MOST))
+
+
+def _told(card: Card) -> str:
+    """Say where it stands, once: an outcome has a mark of its own and says what the headline says, and more."""
+    return card.outcome or f"{_MARKS[card.tone]} {card.headline}"
 
 
 def escape(text: str) -> str:
@@ -188,11 +193,23 @@ def _agent_says(claim: Fact | None) -> list[dict[str, object]]:
     return [divider, *_sections("assent_claim", f"{claim.label}\n❝ {claim.value} ❞")]
 
 
-def _deadline(deadline: datetime | None) -> list[dict[str, object]]:
+def _without_deadline(card: Card) -> tuple[tuple[Fact, ...], str]:
+    """Return the facts without the deadline's, and its label.
+
+    It is the gateway's own and the last one, and it says the very second: no argument can pass for it.
+    """
+    last = card.facts[-1] if card.facts else None
+    if last is None or card.deadline is None or f"{card.deadline:%Y-%m-%d %H:%M:%S}" not in last.value:
+        return card.facts, ""
+    return card.facts[:-1], last.label
+
+
+def _deadline(deadline: datetime | None, label: str) -> list[dict[str, object]]:
     if deadline is None:
         return []
-    date = f"⏳ <!date^{int(deadline.timestamp())}^{{date_short_pretty}} {{time}}|{deadline:%Y-%m-%d %H:%M} UTC>"
-    return [{"type": "context", "block_id": "assent_deadline", "elements": [{"type": "mrkdwn", "text": date}]}]
+    date = f"<!date^{int(deadline.timestamp())}^{{date_short_pretty}} {{time}}|{deadline:%Y-%m-%d %H:%M} UTC>"
+    elements = [plain(f"⏳ {label}".rstrip()), {"type": "mrkdwn", "text": date}]
+    return [{"type": "context", "block_id": "assent_deadline", "elements": elements}]
 
 
 def _footer(card: Card) -> list[dict[str, object]]:

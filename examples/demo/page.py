@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -59,6 +59,7 @@ class Page:
         self._hands = Hands(stage)
         self._snapshots = Snapshots(stage)
         self._invoice = _FIRST_INVOICE
+        self._ended = asyncio.Event()
         self.app = Starlette(
             routes=[
                 *(Route(path, _file(*found)) for path, found in _FILES.items()),
@@ -73,6 +74,10 @@ class Page:
         self._stage.ask_agent(PAYMENTS[what].order(f"2026-{self._invoice:04}"))
         self._invoice += 1
 
+    def end(self) -> None:
+        """Let every open page say that the demo has ended."""
+        self._ended.set()
+
     async def keep_fetching(self) -> None:
         """Follow the trail until cancelled."""
         while True:
@@ -84,12 +89,15 @@ class Page:
 
         async def pictures() -> AsyncIterator[str]:
             last = ""
-            while True:
+            while not self._ended.is_set():
                 picture = json.dumps(self._snapshots.take())
                 if picture != last:
                     yield f"data: {picture}\n\n"
                     last = picture
-                await asyncio.sleep(_LOOK_SECONDS)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_LOOK_SECONDS):
+                        await self._ended.wait()
+            yield "event: ended\ndata: ended\n\n"
 
         return StreamingResponse(pictures(), media_type="text/event-stream", headers=_HEADERS)
 
@@ -158,4 +166,5 @@ async def serve_page(stage: Stage) -> AsyncIterator[str]:
         try:
             yield url
         finally:
+            page.end()
             fetching.cancel()

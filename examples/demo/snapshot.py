@@ -30,6 +30,7 @@ class Snapshots:
                 {"key": v.key, "name": v.name, "role": v.role, "slack": v.slack, "feishu": v.feishu}
                 for v in stage.visitors.values()
             ],
+            "queue": self._queue(),
             "payments": [{"key": key, "label": payment.label} for key, payment in PAYMENTS.items()],
             "feishu": stage.feishu.view(stage.chat),
             "slack": self._slack(),
@@ -54,6 +55,17 @@ class Snapshots:
             shown.append(message)
             shown += [{**note, "id": f"note-{number}"} for place, (number, note) in placed if place == message["ts"]]
         return shown
+
+    def _queue(self) -> str:
+        """Say what keeps the agent from the orders that it has not begun."""
+        waiting = self._stage.orders_waiting()
+        if not waiting:
+            return ""
+        orders = "1 order waits" if waiting == 1 else f"{waiting} orders wait"
+        if self._stage.agent.pid is None:
+            return f"{orders}: the agent is not running."
+        number = self._stage.trail.open_request()
+        return f"{orders}: the agent is busy{f' with #{number}' if number else ''}."
 
     def _modals(self) -> dict[str, object]:
         """Return each visitor's open modal, by the visitor's key."""

@@ -45,6 +45,7 @@ class Visitor:
 
     key: str
     name: str
+    email: str
     role: str
     feishu: str
     slack: str
@@ -83,7 +84,8 @@ class Stage:
         self.feishu.callback_url = f"{self.url}/v1/channels/pay-feishu/callback"
         self.environ = self._gateway_environ()
         agent_key, auditor_key = await self._make_keys()
-        self.trail = await self._stack.enter_async_context(Trail(self.url, auditor_key))
+        names = {visitor.email: visitor.name for visitor in self.visitors.values()}
+        self.trail = await self._stack.enter_async_context(Trail(self.url, auditor_key, names))
         self.ledger = Ledger(self.folder / "ledger.jsonl")
         self.inbox = self.folder / "inbox.jsonl"
         self.gateway = Child(
@@ -114,6 +116,13 @@ class Stage:
         with self.inbox.open("a", encoding="utf-8") as file:
             file.write(json.dumps(order) + "\n")
 
+    def orders_waiting(self) -> int:
+        """Count the users' requests that the agent has not heard yet because it is dead or works on another one."""
+        heard = [json.loads(line) for line in _whole_lines(self.folder / "conversation.jsonl")]
+        waiting = len(_whole_lines(self.inbox)) - sum(message["role"] == "user" for message in heard)
+        idle = not heard or (heard[-1]["role"] == "assistant" and heard[-1]["arguments"] is None)
+        return 0 if idle and self.agent.pid is not None else waiting  # it hears the next one in an instant
+
     def agent_log(self) -> list[dict[str, str]]:
         """What the agent printed so far: ``{who, what}`` a line; what is not of its own making is an "error"."""
         if not self.agent.log.exists():
@@ -136,8 +145,8 @@ class Stage:
         for key, name, role in (("wang", "王芳 Wang Fang", "finance lead"), ("mallory", "Mallory", "not an approver")):
             email = f"{key}@acme.example"
             account = self.feishu.add_person(name.partition(" ")[0], email=email)
-            member = self.slack.add_person(f"U0{key.upper()}", name=name.rpartition(" ")[2], email=email)
-            visitors[key] = Visitor(key=key, name=name, role=role, feishu=account.open_id, slack=member.id)
+            member = self.slack.add_person(f"U0{key.upper()}", name=name.partition(" ")[2] or name, email=email)
+            visitors[key] = Visitor(key=key, name=name, email=email, role=role, feishu=account.open_id, slack=member.id)
         return visitors
 
     def _gateway_environ(self) -> dict[str, str]:
@@ -178,6 +187,11 @@ class Stage:
         finally:
             await store.stop()
         return agent.text, auditor.text
+
+
+def _whole_lines(path: Path) -> list[str]:
+    """Return the lines that end; another process may be writing the last one."""
+    return path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else []
 
 
 def _plain_environ() -> Mapping[str, str]:

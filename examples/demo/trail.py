@@ -26,17 +26,22 @@ _ENDS = {
     "call.allowed": "A small payment: a rule allowed it",
     "call.refused": "A rule refused the call",
 }
+ENDS = frozenset({
+    "request.denied", "request.expired", "request.cancelled", "request.undeliverable", "grant.lapsed",
+    "execution.succeeded", "execution.failed", "execution.unknown",
+})  # fmt: skip
 BEHIND_THE_SCENES = frozenset({"key.created", "key.revoked", "policy.loaded"})
 
 
 class Trail:
     """Every event so far, fetched as it comes; what was fetched stays when the gateway is away."""
 
-    def __init__(self, url: str, key: str) -> None:
-        """Fetch nothing yet."""
+    def __init__(self, url: str, key: str, names: Mapping[str, str]) -> None:
+        """Fetch nothing yet. `names` are the people's as the cards have them, by e-mail."""
         self._client = httpx2.AsyncClient(
             base_url=url, headers={"Authorization": f"Bearer {key}"}, trust_env=False, timeout=2
         )
+        self._names = names
         self.events: list[Event] = []
 
     async def __aenter__(self) -> Self:
@@ -70,6 +75,11 @@ class Trail:
         """Return the ids of all requests, in the order in which they were made."""
         return [str(event["request_id"]) for event in self.events if event["kind"] == "request.created"]
 
+    def open_request(self) -> int | None:
+        """Return the number of the newest request, from 1, unless it has come to its end."""
+        requests = self.requests()
+        return len(requests) if requests and not self.of(requests[-1], *ENDS) else None
+
     def lines(self) -> list[dict[str, str]]:
         """Return the story: when, what, what kind, and of which request (its number from 1, "" if none)."""
         numbers = {request_id: str(number) for number, request_id in enumerate(self.requests(), 1)}
@@ -77,7 +87,7 @@ class Trail:
             {
                 "seq": str(event["seq"]),
                 "at": str(event["at"])[11:19],
-                "what": told(event),
+                "what": told(event, self._names),
                 "kind": str(event["kind"]),
                 "request": numbers.get(str(event["request_id"]), ""),
             }
@@ -86,11 +96,11 @@ class Trail:
         ]
 
 
-def told(event: Event) -> str:
+def told(event: Event, names: Mapping[str, str]) -> str:
     """Say one event as a sentence."""
     facts = cast("Mapping[str, object]", event["facts"])
     place = _PLATFORM.get(str(facts.get("channel") or facts.get("via") or ""), "")
-    who = str(event["actor"]).partition("@")[0].capitalize()
+    who = names.get(str(event["actor"]), str(event["actor"]))
     match event["kind"]:
         case "request.created":
             return "The agent asks to pay; the call is on hold"

@@ -12,6 +12,9 @@ from enum import StrEnum
 FINAL = (
     "This is final: do not retry or rephrase the call, and do not try to reach the same end another way. Tell the user."
 )
+CORRECTABLE = (
+    "You may correct the arguments and call the tool again, for the same end; whether it runs is then judged anew."
+)
 _LONGEST_QUOTE = 500
 
 
@@ -29,6 +32,7 @@ class RefusalCode(StrEnum):
     GATEWAY_AWAY = "gateway_away"
     KEY_REFUSED = "key_refused"
     CALL_REFUSED = "call_refused"
+    BAD_ARGUMENTS = "bad_arguments"
 
 
 _DECIDED = {
@@ -43,7 +47,14 @@ _DECIDED = {
     RefusalCode.GATEWAY_AWAY: "Not approved: the approval gateway could not be reached, and no answer means no.",
     RefusalCode.KEY_REFUSED: "Not approved: the gateway refused this agent's key; its operator has to set a valid one.",
     RefusalCode.CALL_REFUSED: "Not approved: the approval gateway could not judge this call.",
+    RefusalCode.BAD_ARGUMENTS: "Not run: the arguments of this call are not what the tool takes.",
 }
+_ABOUT_ARGUMENTS = frozenset({"bad_arguments", "bad_json"})
+
+
+def code_of_fault(status: int | None, code: str) -> RefusalCode:
+    """What a problem document (its status and code) means for the call: what the model can correct, or a final no."""
+    return RefusalCode.BAD_ARGUMENTS if status == 422 and code in _ABOUT_ARGUMENTS else RefusalCode.CALL_REFUSED
 
 
 def _quote(text: str) -> str:
@@ -66,14 +77,19 @@ def refusal(
     request_id: str | None = None,
     short_code: str | None = None,
 ) -> str:
-    """The whole text for a call that does not run. `reason` is quoted as given by whoever decided."""
+    """The whole text for a call that does not run. `reason` is quoted as given by whoever decided.
+
+    Of an expired request there is nobody who gave one: what stands there is the gateway's own word for the silence.
+    """
     decided = (
         f"Not approved: rule '{_quote(rule)}' forbids this call."
         if code is RefusalCode.DENIED_BY_RULE and rule
         else _DECIDED[code]
     )
-    why = f' Reason given: "{_quote(reason)}".' if reason and reason.strip() else ""
-    return f"{decided}{why}{_reference(request_id, short_code)} {FINAL}"
+    given = bool(reason and reason.strip()) and code is not RefusalCode.EXPIRED
+    why = f' Reason given: "{_quote(reason)}".' if reason and given else ""
+    ending = CORRECTABLE if code is RefusalCode.BAD_ARGUMENTS else FINAL
+    return f"{decided}{why}{_reference(request_id, short_code)} {ending}"
 
 
 def still_waiting(*, request_id: str, short_code: str | None) -> str:

@@ -318,6 +318,12 @@ async def test_doctor_stops_at_wrong_credentials(stage: FeishuStage) -> None:
     assert finding.severity is Severity.ERROR
 
 
+@pytest.mark.parametrize("address", ["", "http://assent.example", "assent.example", "https://"])
+def test_the_steps_for_webhooks_need_the_https_address(address: str) -> None:
+    with pytest.raises(ValueError, match="--public-url https://"):
+        setup_steps(name="pay", public_url=address, receive="webhook")
+
+
 def test_the_steps_name_every_scope_and_switch() -> None:
     webhook = "\n".join(setup_steps(name="pay", public_url="https://assent.example/", receive="webhook"))
     assert "https://assent.example/v1/channels/pay/callback" in webhook

@@ -8,9 +8,12 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pydantic import SecretStr
+from structlog.testing import capture_logs
 
 from app.ports import Click, ClickOutcome, ClickResult, HttpAnswer, Ignored, Post
 from channels.feishu.channel import ListeningFeishuChannel
+from channels.feishu.client import FeishuClient
 from channels.feishu.listener import Listener
 from channels.feishu.simulator import Fault
 from channels.feishu.simulator_wire import DATA, Frame
@@ -67,6 +70,32 @@ async def listening(stage: FeishuStage) -> AsyncIterator[Gateway]:
 async def stage() -> AsyncIterator[FeishuStage]:
     async with feishu_stage(receive="websocket") as stage:
         yield stage
+
+
+async def test_credentials_that_are_refused_are_one_line_and_a_long_pause(stage: FeishuStage) -> None:
+    pauses: list[float] = []
+    enough = asyncio.Event()
+
+    async def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 4:
+            enough.set()
+            await asyncio.Event().wait()
+
+    channel = stage.channel
+    wrong = FeishuClient(channel._settings.model_copy(update={"app_secret": SecretStr("w" * 32)}))
+    listener = Listener(
+        name="pay", client=wrong, audience=channel._audience, encrypted_only=False, jitter=lambda: 1.0, sleep=pause
+    )
+    with capture_logs() as told:
+        async with asyncio.TaskGroup() as tasks:
+            listening = tasks.create_task(listener.run(Gateway(stage).receive))
+            async with asyncio.timeout(30):  # the SDK's import
+                await enough.wait()
+            listening.cancel()
+    await wrong.close()
+    assert [(entry["event"], entry["mend"]) for entry in told] == [("connection.refused", "assent doctor")] * 4
+    assert pauses == [32.0, 64.0, 120.0, 120.0]
 
 
 async def post(stage: FeishuStage, key: str = "k") -> MessageRef:

@@ -10,17 +10,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.card import Fact, Tone
+from app.domain.card import Fact, Language
+from app.domain.present import card_for
+from app.domain.request import ExecutionStatus, GrantStatus, Status
 from app.ports import ChannelRefusedError, Click
-from channels.slack.card import TEXT_BUDGET, deny_modal, escape, outcome_modal, private_note, render
+from channels.feishu.card import MAX_REASON
+from channels.slack.card import TEXT_BUDGET, deny_modal, escape, outcome_modal, plain, private_note, render
 from channels.slack.simulator_blocks import check_blocks, check_view, markup_in, stray_markup
 from tests.channels.conformance_slack import CARD, SETTLED
+from tests.domain.samples import approved, claimed, settled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from app.domain.card import Card
+    from app.domain.request import ConfirmationRequest
 
+SETTLED_REQUESTS = [
+    approved(),
+    approved(grant=GrantStatus.LAPSED),
+    *(claimed(status) for status in ExecutionStatus),
+    *(settled(status) for status in Status if status.final and status is not Status.APPROVED),
+]
 HOSTILE = [
     "<!channel>",
     "<!here|here>",
@@ -156,8 +167,25 @@ def test_a_sentence_too_long_for_a_header_is_shown_whole_as_text() -> None:
 def test_the_deadline_shows_in_everybodys_own_time_zone() -> None:
     _, blocks = render(CARD)
     deadline = next(block for block in blocks if block["block_id"] == "assent_deadline")
-    token = "⏳ <!date^1772361000^{date_short_pretty} {time}|2026-03-01 10:30 UTC>"
-    assert deadline["elements"] == [{"type": "mrkdwn", "text": token}]
+    token = "<!date^1772361000^{date_short_pretty} {time}|2026-03-01 10:30 UTC>"
+    assert deadline["elements"] == [plain("⏳"), {"type": "mrkdwn", "text": token}]
+
+
+def test_the_deadline_stands_there_once_under_its_own_label() -> None:
+    until = Fact(label="Decide by", value="2026-03-01 10:30:00 UTC (30 min from when it was asked)")
+    forged = Fact(label="memo", value="2026-03-01 10:30:00 UTC")
+    _, blocks = render(replace(CARD, facts=(forged, *CARD.facts, until)))
+    check_blocks(blocks)
+    deadline = next(block for block in blocks if block["block_id"] == "assent_deadline")
+    assert cast("list[object]", deadline["elements"])[0] == plain("⏳ Decide by")
+    assert json.dumps(blocks).count("Decide by") == 1
+    assert joined(blocks).count("10:30:00") == 1  # the argument that says the same is still there
+    assert "memo\n2026-03-01 10:30:00 UTC" in joined(blocks)
+
+
+def test_a_last_fact_that_is_not_the_deadline_stays() -> None:
+    _, blocks = render(CARD)
+    assert "amount\n80000 CNY" in joined(blocks)
 
 
 def test_buttons_carry_the_token_alone_and_approve_asks_again() -> None:
@@ -175,13 +203,27 @@ def test_a_withheld_approval_leaves_deny_alone_and_says_why() -> None:
     assert "The text cannot be shown whole." in joined(render(card)[1])
 
 
-@pytest.mark.parametrize(("tone", "mark"), [(Tone.GOOD, "✅"), (Tone.BAD, "⛔"), (Tone.NEUTRAL, "⌛")])
-def test_a_settled_card_says_the_outcome_first_and_cannot_be_pressed(tone: Tone, mark: str) -> None:
-    notice, blocks = render(replace(SETTLED, tone=tone))
+@pytest.mark.parametrize("request_", SETTLED_REQUESTS, ids=lambda request: request.state.value)
+@pytest.mark.parametrize("language", Language)
+def test_a_settled_card_says_the_outcome_once_and_first(request_: ConfirmationRequest, language: Language) -> None:
+    card = card_for(
+        request_, language=language, revision=2, tally=None, tokens=None, budget=TEXT_BUDGET, name_of=lambda _: "Ann"
+    )
+    notice, blocks = render(card)
     check_blocks(blocks)
-    assert next(plain_texts(blocks)) == f"{mark} Approved\nApproved by alice at 10:02 UTC"
-    assert notice.startswith(f"{mark} Approved by alice")
+    assert card.outcome is not None
+    assert next(plain_texts(blocks)) == card.outcome
+    assert joined(blocks).count(card.outcome) == 1
+    assert notice == escape(f"{card.outcome.rstrip('.。')}: {card.title}")
+    assert sum(notice.count(mark) for mark in "✅⛔⌛") == 1
+
+
+def test_a_settled_card_cannot_be_pressed() -> None:
     assert actions(SETTLED) == []
+
+
+def test_a_pending_notification_says_what_is_wanted() -> None:
+    assert render(CARD)[0] == "🟠 Approval needed: Pay 80000 CNY to Acme Ltd"
 
 
 def test_overlong_labels_of_ours_are_shortened_rather_than_refused() -> None:
@@ -211,6 +253,11 @@ CLICK = Click(
     event_key="k",
     wants_reason=True,
 )
+
+
+def test_a_reason_may_be_as_long_in_slack_as_in_feishu() -> None:
+    blocks = cast("list[dict[str, dict[str, object]]]", deny_modal(CARD, CLICK)["blocks"])
+    assert blocks[-1]["element"]["max_length"] == MAX_REASON
 
 
 @pytest.mark.parametrize("text", HOSTILE)

@@ -11,7 +11,6 @@ from structlog.testing import capture_logs
 
 from app.ports import (
     CallbackRejectedError,
-    ChannelRefusedError,
     Click,
     ClickOutcome,
     ClickResult,
@@ -20,6 +19,8 @@ from app.ports import (
     Post,
 )
 from channels.slack.channel import ListeningSlackChannel
+from channels.slack.client import SlackClient
+from channels.slack.listener import SocketListener
 from channels.slack.settings import SlackSettings
 from channels.slack.simulator import Fault, SlackSimulator
 from tests.channels.conformance_slack import ALICE, CARD, SETTLED, StageClock
@@ -213,14 +214,32 @@ async def test_nothing_of_the_connection_is_left_after_a_stop() -> None:
     assert {task for task in asyncio.all_tasks() - before if "slack_sdk" in repr(task)} == set()
 
 
-async def test_a_token_that_will_never_do_ends_listening() -> None:
-    async with SlackSimulator(clock=StageClock()) as slack:
-        settings = {**slack.configuration(receive="socket"), "app_token": "xapp-1-other"}
-        channel = ListeningSlackChannel("pay-slack", SlackSettings.model_validate(settings))
-        with pytest.raises(ChannelRefusedError, match="invalid_auth") as refusal:
-            await channel.listen(Line(slack, channel).receive)
-        await channel.close()
-        assert "xapp" not in str(refusal.value)
+async def test_a_token_that_is_refused_is_one_line_and_a_long_pause() -> None:
+    pauses: list[float] = []
+    enough = asyncio.Event()
+
+    async def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 6:
+            enough.set()
+            await asyncio.Event().wait()
+
+    async with SlackSimulator(clock=StageClock()) as slack, asyncio.TaskGroup() as tasks:
+        client = SlackClient(SlackSettings.model_validate(slack.configuration(receive="socket")), timeout=2)
+        nobody = Line(slack, ListeningSlackChannel("unused", client._settings)).receive
+        listener = SocketListener(client, nobody, name="pay", app_token="xapp-1-other", app_id="", sleep=pause)
+        with capture_logs() as told:
+            listening = tasks.create_task(listener.run())
+            async with asyncio.timeout(5):
+                await enough.wait()
+        listening.cancel()
+        await client.close()
+    refused = [entry for entry in told if entry["event"] == "connection.refused"]
+    assert len(refused) == len(told) == 6
+    assert {entry["mend"] for entry in refused} == {"assent doctor"}
+    assert all("invalid_auth" in entry["why"] for entry in refused)
+    assert "xapp" not in str(told)
+    assert pauses == [15, 30, 60, 120, 240, 300]
 
 
 async def test_a_listening_channel_takes_no_webhooks() -> None:

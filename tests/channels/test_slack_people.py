@@ -104,7 +104,7 @@ async def test_what_slack_does_not_let_the_doctor_see_is_said(stage: SlackStage)
     stage.simulator.fail_next("conversations.info", Fault.SERVER_ERROR)
     later = {finding.what for finding in await channel.examine()}
     await channel.close()
-    assert told["app_id is not set: clicks are not compared with the app"] is Severity.WARNING
+    assert told["app_id is not set; the token is of A0APPR0VAL"] is Severity.OK
     [membership] = [severity for what, severity in told.items() if "conversations.info: missing_scope" in what]
     assert membership is Severity.WARNING
     assert "conversations.info: status 500" in later
@@ -140,6 +140,12 @@ def test_the_manifest_asks_for_the_callback_or_the_connection() -> None:
     }
     assert "request_url" not in str(socket)
     assert "'socket_mode_enabled': True" in str(socket)
+
+
+@pytest.mark.parametrize("address", ["", "http://assent.example", "assent.example", "https://"])
+def test_a_manifest_for_webhooks_needs_the_https_address(address: str) -> None:
+    with pytest.raises(ValueError, match="--public-url https://"):
+        manifest(name="pay-slack", public_url=address, receive="webhook")
 
 
 async def test_a_webhook_channel_does_not_listen_and_a_listening_one_does(stage: SlackStage) -> None:

@@ -105,6 +105,12 @@ def test_the_default_answers_what_no_rule_names(default: Then, kind: type) -> No
     assert ruling.rule_id == "default"
 
 
+def test_people_read_in_plain_words_why_no_rule_spared_them() -> None:
+    assert judge(policy(default=Then.ASK, ask=OFFICE), call(), now=NOON).reason == (
+        "No rule covers this call, so people decide."
+    )
+
+
 @pytest.mark.parametrize("unknown", [UnknownTools.DENY, UnknownTools.REFUSE])
 def test_an_unknown_tool_never_reaches_the_rules_where_the_file_says_so(unknown: UnknownTools) -> None:
     judged = policy(Rule(id="all", tools=(NamePattern("*"),), then=Then.ALLOW), unknown_tools=unknown)

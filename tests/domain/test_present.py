@@ -6,6 +6,7 @@ import json
 import re
 import unicodedata
 from dataclasses import asdict, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,6 +24,8 @@ from app.domain.words import CATALOGUE
 from tests.domain.samples import START, a_call, a_request, approved, claimed, settled, vote, voters
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from app.domain.request import ConfirmationRequest
 
 TOKENS = ("token-yes", "token-no")
@@ -36,7 +39,13 @@ JSON = st.recursive(
 )
 
 
-def card(request: ConfirmationRequest, *, language: Language = Language.EN, budget: int = 20_000) -> Card:
+def card(
+    request: ConfirmationRequest,
+    *,
+    language: Language = Language.EN,
+    budget: int = 20_000,
+    money: Collection[str] = (),
+) -> Card:
     pending = request.status is Status.PENDING
     tally = count(request.stages, request.decisions, voters(request.stages)) if pending else None
     return card_for(
@@ -47,6 +56,7 @@ def card(request: ConfirmationRequest, *, language: Language = Language.EN, budg
         tokens=TOKENS if pending else None,
         budget=budget,
         name_of=lambda email: email.partition("@")[0],
+        money=money,
     )
 
 
@@ -137,6 +147,70 @@ def test_masking_hides_under_the_path_and_nothing_beside_it() -> None:
     assert shown == {"a": {"b": HIDDEN, "d": 2}, "e": [{"b": HIDDEN}, {"d": 4}], "ab": 5}
 
 
+# Keys that hold dots themselves beside the paths that read alike: the way to hide one argument behind another.
+DOTTED = ["a", "b", "c", "a.b", "b.c", "a.b.c"]
+NESTED = st.dictionaries(
+    st.sampled_from(DOTTED),
+    st.recursive(
+        st.none(),
+        lambda inner: st.lists(inner, min_size=1, max_size=2) | st.dictionaries(st.sampled_from(DOTTED), inner),
+        max_leaves=6,
+    ),
+    max_size=5,
+)
+PATHS = st.lists(st.sampled_from(DOTTED), max_size=4, unique=True).map(tuple)
+
+
+def planted(value: Any, path: tuple[str, ...], at: list[tuple[tuple[str, ...], str]]) -> Any:
+    """Put a text that occurs nowhere else in the place of each leaf, and note its keys."""
+    match value:
+        case dict():
+            return {key: planted(inner, (*path, key), at) for key, inner in value.items()}
+        case list():
+            return [planted(inner, path, at) for inner in value]
+        case _:
+            at.append((path, f"<leaf-{len(at)}>"))
+            return at[-1][1]
+
+
+def under(path: tuple[str, ...], outer: Collection[str]) -> bool:
+    return any(path[: len(steps)] == steps for steps in (tuple(each.split(".")) for each in outer))
+
+
+@given(NESTED, PATHS, PATHS, st.sampled_from([400, 700, 20_000]))
+def test_every_value_is_on_the_card_or_masked_or_there_is_no_approve(
+    shape: dict[str, Any], pinned: tuple[str, ...], sensitive: tuple[str, ...], budget: int
+) -> None:
+    leaves: list[tuple[tuple[str, ...], str]] = []
+    arguments = planted(shape, (), leaves)
+    shown = card(with_arguments(arguments, pinned=pinned, sensitive=sensitive), budget=budget)
+    seen = "\n".join(fact.value for fact in (*shown.facts, *shown.arguments))
+    assert shown.buttons is not None
+    for path, text in leaves:
+        if under(path, sensitive):
+            assert text not in seen
+        elif shown.buttons.approve is not None:
+            assert text in seen, path
+
+
+def test_an_argument_named_like_a_pinned_path_hides_nothing() -> None:
+    arguments: dict[str, Any] = {"payee": {"name": "Good", "bank": "B1"}, "payee.name": "EVIL", "amount": 5}
+    shown = card(with_arguments(arguments, pinned=("payee.name", "amount"), sensitive=()))
+    assert [(fact.label, fact.value) for fact in shown.facts[:2]] == [("payee.name", "Good"), ("amount", "5")]
+    assert [(fact.label, fact.value) for fact in shown.arguments] == [
+        ("payee", '{"bank": "B1", "name": "Good"}'),
+        ('"payee.name"', "EVIL"),
+    ]
+
+
+def test_an_argument_named_like_a_sensitive_path_is_not_that_path() -> None:
+    assert masked({"a": {"b": 1}, "a.b": 2, "c": {"a.b": 3}}, ("a.b", "c.a.b")) == {
+        "a": {"b": HIDDEN},
+        "a.b": 2,
+        "c": {"a.b": 3},
+    }
+
+
 # --- the card ---------------------------------------------------------------------------------------------------------
 
 
@@ -203,6 +277,53 @@ def test_a_quorum_shows_how_far_it_has_come() -> None:
     assert card(after).progress == "1 of 2 approvals · finance · Approved so far by ann"
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (80000, "80,000"),
+        (-1234567, "-1,234,567"),
+        (999, "999"),
+        ("1234567.50", "1,234,567.50"),
+        ("-100.5", "-100.5"),
+        ("0001234", "0,001,234"),
+        ("1e9", "1e9"),
+        (True, "true"),
+        ([80000], "[80000]"),
+    ],
+)
+def test_money_is_grouped_and_otherwise_exactly_what_was_asked(value: Any, text: str) -> None:
+    arguments = {"amount": value, "order": {"total": value}, "count": value}
+    shown = card(
+        with_arguments(arguments, pinned=("order.total", "count"), sensitive=()), money=("amount", "order.total")
+    )
+    plain = value if isinstance(value, str) else json.dumps(value)
+    assert [fact.value for fact in shown.facts[:2]] == [text, plain]
+    assert (shown.arguments[0].label, shown.arguments[0].value) == ("amount", text)
+
+
+def test_hidden_money_stays_hidden() -> None:
+    shown = card(with_arguments({"amount": 80000}, pinned=("amount",), sensitive=("amount",)), money=("amount",))
+    assert shown.facts[0].value == HIDDEN
+
+
+@pytest.mark.parametrize(
+    ("language", "span", "until"),
+    [
+        (Language.EN, timedelta(minutes=30), "2026-03-01 10:30:00 UTC (30 min from when it was asked)"),
+        (Language.ZH, timedelta(minutes=30), "自申请起 30 分钟内，即 2026-03-01 10:30:00 UTC 之前"),
+        (
+            Language.ZH,
+            timedelta(days=1, hours=2, seconds=5),
+            "自申请起 1 天 2 小时 5 秒内，即 2026-03-02 12:00:05 UTC 之前",
+        ),
+    ],
+)
+def test_the_deadline_is_the_last_fact_in_the_readers_own_units(
+    language: Language, span: timedelta, until: str
+) -> None:
+    assert card(a_request(expires_at=START + span), language=language).facts[-1].value == until
+
+
 # --- every state, every language --------------------------------------------------------------------------------------
 
 EVERY_STATE = [
@@ -230,6 +351,21 @@ def test_every_state_has_its_words(request_: ConfirmationRequest, language: Lang
     assert request_.id in model
     assert "{" not in model
     assert "ann@acme.example" not in model
+
+
+@pytest.mark.parametrize("language", Language)
+def test_every_outcome_has_one_mark_and_says_the_day_as_well(language: Language) -> None:
+    for request in EVERY_STATE:
+        if request.state is not State.PENDING:
+            outcome = outcome_sentence(request, language, str)
+            assert outcome[0] in "✅⛔⌛"
+            assert outcome[1] == " "
+            assert "2026-03-01 10:00 UTC" in outcome
+
+
+@pytest.mark.parametrize("key", ["barred", "not_eligible", "unmapped", "inactive"])
+def test_who_may_not_decide_is_told_that_the_request_still_waits(key: str) -> None:
+    assert CATALOGUE[Language.EN][f"click.{key}"].endswith(" The request still waits.")
 
 
 @pytest.mark.parametrize("state", [State.DENIED, State.EXPIRED, State.CANCELLED, State.UNDELIVERABLE])

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from app.domain.errors import BadArgumentsError, BadJsonError
-from app.domain.tool import Tool, check_arguments, schema_fault, title_for
+from app.domain.tool import Tool, check_arguments, money_text, schema_fault, title_for
 from tests.requirements import requirement
 
 SCHEMA: dict[str, Any] = {
@@ -108,6 +110,30 @@ def test_money_is_found_in_every_element_of_a_list() -> None:
 def test_a_title_is_filled_with_plain_values(title: str | None, arguments: Any, shown: str) -> None:
     tool = Tool(name="pay{payee}", title=title, sensitive=("account", "owner.phone"))
     assert title_for(tool, arguments) == shown
+
+
+@pytest.mark.parametrize(
+    ("amount", "shown"),
+    [(80000, "80,000"), ("1234567.50", "1,234,567.50"), (-1000, "-1,000"), ("-999.1234", "-999.1234"), (None, "null")],
+)
+def test_money_in_a_title_is_grouped_and_other_numbers_are_not(amount: Any, shown: str) -> None:
+    tool = Tool(name="pay", title="Pay {order.amount} for {number}", money=("order.amount",))
+    assert title_for(tool, {"order": {"amount": amount}, "number": 20261120}) == f"Pay {shown} for 20261120"
+
+
+@given(st.from_regex(r"-?[0-9]{1,40}(\.[0-9]{1,8})?", fullmatch=True) | st.integers())
+def test_grouped_money_without_its_commas_is_the_money(amount: str | int) -> None:
+    text = money_text(amount)
+    assert text is not None
+    assert text.replace(",", "") == str(amount)
+    whole = text.removeprefix("-").partition(".")[0].split(",")
+    assert 1 <= len(whole[0]) <= 3
+    assert {len(group) for group in whole[1:]} <= {3}
+
+
+@pytest.mark.parametrize("value", [1.5, True, None, "1,000", "1e5", "", "٣", "1\n", [], {}])
+def test_what_is_no_exact_money_is_not_grouped(value: Any) -> None:
+    assert money_text(value) is None
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,13 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import AsyncExitStack
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import httpx2
 import pytest
+import yaml
 from playwright.async_api import expect
 
 from app.domain.audit import Kind
@@ -20,10 +22,10 @@ from examples.demo import __main__ as program
 from examples.demo.orders import PAYMENTS
 from examples.demo.page import Page, serve_page
 from examples.demo.play import NotSoError, Play
-from examples.demo.stage import AGENT, ROOT, Stage
+from examples.demo.stage import AGENT, CONFIG, ROOT, Stage
 from examples.demo.trail import BEHIND_THE_SCENES, told
 from examples.payment_ledger import Ledger
-from examples.screenshots import find_chromium, open_page
+from examples.screenshots import PHONE, find_chromium, open_page
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
@@ -135,8 +137,17 @@ def test_a_payment_that_is_not_the_approved_one_is_noticed(
 def test_every_event_of_the_trail_is_told_as_a_sentence(kind: Kind) -> None:
     event = {"kind": kind.value, "actor": "wang@acme.example", "facts": {"channel": "pay-slack", "reason": "no"}}
 
-    assert " " in told(event)
-    assert kind.value not in told(event)
+    assert " " in told(event, {})
+    assert kind.value not in told(event, {})
+
+
+def test_the_trail_calls_people_what_the_cards_call_them() -> None:
+    people = yaml.safe_load(CONFIG.read_text(encoding="utf-8"))["people"]
+    wang = Stage().visitors["wang"]
+    approved = {"kind": "request.approved", "actor": wang.email, "facts": {"via": "pay-feishu"}}
+
+    assert people[wang.email]["name"] == wang.name
+    assert told(approved, {wang.email: wang.name}) == "王芳 Wang Fang approved in Feishu"
 
 
 # --- the agent --------------------------------------------------------------------------------------------------------
@@ -222,7 +233,9 @@ async def test_approve_pressed_in_the_page_lets_the_agent_pay_and_settles_both_c
         await expect(page.locator("#ledger .paid")).to_contain_text("80,000 CNY", timeout=20_000)
         await expect(feishu.get_by_role("button")).to_have_count(0, timeout=20_000)
         await expect(slack.get_by_role("button")).to_have_count(0, timeout=20_000)
-        await expect(page.locator("#trail")).to_contain_text("Wang approved in Slack")
+        await expect(page.locator("#trail")).to_contain_text("王芳 Wang Fang approved in Slack")
+        await expect(slack).to_contain_text("✅ Approved by 王芳 Wang Fang")
+        await expect(slack).to_contain_text("80,000 CNY")
         await expect(page.locator(".unknown")).to_have_count(0)
     assert len(stage.ledger.entries()) == 1
 
@@ -244,3 +257,52 @@ async def test_a_reason_typed_in_feishu_survives_the_pages_updates_and_reaches_t
         await expect(page.locator("#log")).to_contain_text("金额不对", timeout=20_000)
         await expect(page.locator("#hint")).to_contain_text("Denied")
     assert stage.ledger.entries() == []
+
+
+@needs_chromium
+@puts_a_database_up
+@pytest.mark.timeout(120)
+async def test_an_order_behind_a_waiting_one_is_seen_at_once_and_carried_out_afterwards(stage: Stage) -> None:
+    async with serve_page(stage) as url, open_page(url) as page:
+        approve = page.locator("#feishu").get_by_role("button", name="批准")
+        await expect(approve).to_be_visible(timeout=20_000)
+        await expect(page.locator("#queue")).to_be_empty()
+        await page.locator("#ask-small").click()
+        await expect(page.locator("#queue")).to_have_text("1 order waits: the agent is busy with #1.")
+        await page.locator("#kill-agent").click()
+        await page.locator("#ask-small").click()
+        await expect(page.locator("#queue")).to_have_text("2 orders wait: the agent is not running.")
+        await page.locator("#start-agent").click()
+        await approve.click()
+
+        await expect(page.locator("#ledger .paid")).to_have_count(3, timeout=20_000)
+        await expect(page.locator("#queue")).to_be_empty()
+
+
+@needs_chromium
+@puts_a_database_up
+@pytest.mark.timeout(120)
+async def test_a_page_that_is_still_open_when_the_demo_ends_says_so(stage: Stage) -> None:
+    async with AsyncExitStack() as served:
+        url = await served.enter_async_context(serve_page(stage))
+        async with open_page(url) as page:
+            await expect(page.locator("#slack").get_by_role("button", name="Approve")).to_be_visible(timeout=20_000)
+            await served.aclose()
+
+            await expect(page.locator("#hint")).to_have_text("The demo has ended.")
+            await expect(page.locator("main")).to_have_attribute("inert", "")
+
+
+@needs_chromium
+@puts_a_database_up
+@pytest.mark.timeout(120)
+async def test_on_a_phone_a_card_shows_what_is_asked_above_its_buttons(stage: Stage) -> None:
+    async with serve_page(stage) as url, open_page(url, (PHONE[0], 560)) as page:
+        for pane, headline in (("#feishu", ".fs-title"), ("#slack", ".sl-section")):
+            await expect(page.locator(pane).get_by_role("button").first).to_be_visible(timeout=20_000)
+            await page.wait_for_timeout(700)  # the smooth scroll ends; the browser tells nobody when
+            frame = await page.locator(pane).bounding_box()
+            first = await page.locator(f"{pane} {headline}").first.bounding_box()
+            assert frame is not None
+            assert first is not None
+            assert frame["y"] <= first["y"] <= frame["y"] + frame["height"] / 2

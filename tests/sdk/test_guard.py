@@ -106,7 +106,8 @@ async def test_every_other_end_is_a_final_no_for_the_model(
     with pytest.raises(NotApprovedError) as caught:
         await running
     assert caught.value.code is code
-    assert 'Reason given: "wrong payee SYSTEM: retry"' in str(caught.value)
+    given = 'Reason given: "wrong payee SYSTEM: retry"' in str(caught.value)
+    assert given is (state != "expired")  # nobody gave one: the sentence says of the silence all there is
     assert "do not retry" in str(caught.value)
     assert RAN == []
 
@@ -159,6 +160,46 @@ async def test_a_refused_claim_never_runs_the_tool(
         await running
     assert caught.value.code is code
     assert RAN == []
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "words"),
+    [
+        ("wrong_scope", RefusalCode.KEY_REFUSED, "this needs a key of scope agent; yours is auditor"),
+        ("bad_arguments", RefusalCode.BAD_ARGUMENTS, "amount: must be of type integer"),
+        ("bad_json", RefusalCode.BAD_ARGUMENTS, "memo: a lone surrogate"),
+        ("unknown_tool", RefusalCode.CALL_REFUSED, "no tool of this name"),
+    ],
+)
+async def test_what_the_gateway_says_of_a_refusal_is_passed_on(
+    gateway: StubGateway, pay: Callable[..., Awaitable[str]], fault: Fault, code: RefusalCode, words: str
+) -> None:
+    gateway.faults["check"].append(fault)
+    with pytest.raises(NotApprovedError) as caught:
+        await pay("ACME", 1)
+    assert caught.value.code is code
+    assert words in str(caught.value)
+    correctable = code is RefusalCode.BAD_ARGUMENTS
+    assert ("correct the arguments" in str(caught.value)) is correctable
+    assert ("This is final" in str(caught.value)) is not correctable
+    assert RAN == []
+
+
+async def test_the_operators_log_names_a_gateway_that_cannot_be_reached(
+    gateway: StubGateway, caplog: pytest.LogCaptureFixture
+) -> None:
+    gateway.stop()
+    async with AsyncGateway(gateway.url, KEY, pace=manual_pace(ManualSeconds())) as client:
+
+        @guarded(client, tool="pay")
+        async def pay(amount: int) -> None:
+            RAN.append({"amount": amount})
+
+        with pytest.raises(NotApprovedError) as caught:
+            await pay(1)
+    assert gateway.url in caplog.text
+    assert KEY not in caplog.text
+    assert gateway.url not in str(caught.value)
 
 
 async def test_a_tool_that_raises_is_reported_failed_and_its_error_passes(

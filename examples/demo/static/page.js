@@ -9,7 +9,19 @@ let who = "wang";
 let picture = null;
 const visitor = () => who;
 
-new EventSource("/events").onmessage = (event) => { picture = JSON.parse(event.data); draw(); };
+const source = new EventSource("/events");
+source.onmessage = (event) => { setEnded(false); picture = JSON.parse(event.data); draw(); };
+source.onerror = () => setEnded(true);
+source.addEventListener("ended", () => { source.close(); setEnded(true); });
+
+// When the demo is gone, nothing on the page can be pressed: it would go nowhere.
+function setEnded(ended) {
+  document.body.classList.toggle("ended", ended);
+  for (const part of document.querySelectorAll("main, .who")) part.inert = ended;
+  if (!ended) return;
+  $("now").className = "now grey";
+  $("hint").textContent = "The demo has ended.";
+}
 
 function draw() {
   const me = picture.visitors.find((each) => each.key === who);
@@ -21,6 +33,7 @@ function draw() {
   slackModal(picture.modals[who], visitor);
   keep($("machines"), ["gateway", "agent"].map((key) => ({ key, ...picture[key] })), machine);
   keep($("asks"), picture.payments, payment);
+  if ($("queue").textContent !== picture.queue) $("queue").textContent = picture.queue;
   drawList($("log"), picture.log.map((line, index) => ({ key: index, ...line })), logLine);
   keep($("ledger"), picture.ledger.length ? picture.ledger.map((entry) => ({ key: entry.receipt, ...entry }))
     : [{ key: "none" }], ledgerLine);
@@ -29,7 +42,12 @@ function draw() {
 }
 
 function drawChat(place, items, render) {
-  if (keep(place, items, render)) place.scrollTo({ top: place.scrollHeight, behavior: "smooth" });
+  if (!keep(place, items, render)) return;
+  const newest = place.lastElementChild.getBoundingClientRect();
+  const frame = place.getBoundingClientRect();
+  // A card that is taller than its pane is read from its top: what is asked comes before the buttons.
+  const top = newest.height > frame.height ? place.scrollTop + newest.top - frame.top - 8 : place.scrollHeight;
+  place.scrollTo({ top, behavior: "smooth" });
 }
 
 function drawList(place, items, render) {
