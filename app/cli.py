@@ -8,19 +8,38 @@ import os
 import secrets
 import sys
 from datetime import timedelta
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from app.offline import beside_gateway, check_schema, read_settings, refuse_faults, run_command
+from app.clock import SystemClock
+from app.domain.errors import InvalidError, NotFoundError
+from app.domain.people import Directory
+from app.offline import (
+    beside_gateway,
+    check_schema,
+    counted,
+    database_or_exit,
+    read_settings,
+    refuse_faults,
+    render_event,
+    run_command,
+)
+from app.policies.faults import near
 from app.policies.policy_book import PolicyBook
-from app.storage.api_keys import Scope
+from app.storage.api_keys import ApiKey, Scope
 from app.storage.outbox import list_rows, revive_dead
 from channels.registry import SETTINGS
 from migrations.state import NEWEST, find_present
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Assent: approvals that survive everything.")
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,  # its tracebacks print local variables, and secrets are among them
+    help="Assent: approvals that survive everything.",
+)
 keys_app = typer.Typer(no_args_is_help=True, help="API keys.")
 config_app = typer.Typer(no_args_is_help=True, help="The configuration.")
 audit_app = typer.Typer(no_args_is_help=True, help="The audit trail.")
@@ -42,21 +61,43 @@ Org = Annotated[str | None, typer.Option("--org", help="which org, where there a
 _HERE = Path("assent.yaml")
 
 
+def _tell_version(wanted: bool) -> None:  # noqa: FBT001 - typer hands an option's value over by position
+    if wanted:
+        typer.echo(f"assent {version('assent-gateway')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_tell_version, is_eager=True, help="Say which version this is.")
+    ] = False,
+) -> None:
+    """Approvals that survive everything."""
+
+
 @app.command()
 def serve(
     config: Config = _HERE,
     host: Annotated[str | None, typer.Option(help="where to listen; ASSENT_HOST")] = None,
-    port: Annotated[int | None, typer.Option(help="which port; ASSENT_PORT")] = None,
+    port: Annotated[int | None, typer.Option(help="which port; ASSENT_PORT", min=0, max=65535)] = None,
     *,
     migrate_first: Annotated[bool, typer.Option("--migrate", help="bring the database up to date first")] = False,
 ) -> None:
     """Run the gateway."""
-    from app.serve import run_server
+    from app.serve import StartRefusedError, hold_database, open_address, run_server
 
     settings = read_settings()
     refuse_faults(config)
-    check_schema(settings.database_url, migrate_first=migrate_first)
-    run_server(settings, config, dict(os.environ), host=host or settings.host, port=port or settings.port)
+    try:
+        with hold_database(settings.database_url):
+            check_schema(settings.database_url, migrate_first=migrate_first)
+            address = open_address(host or settings.host, settings.port if port is None else port)
+            run_server(settings, config, dict(os.environ), address=address)
+    except StartRefusedError as refusal:
+        typer.echo(str(refusal), err=True)
+        raise typer.Exit(code=2) from None
 
 
 @app.command()
@@ -71,8 +112,9 @@ def migrate(revision: str = "head") -> None:
     from migrations import run
 
     url = read_settings().database_url
-    run.upgrade(url, revision)
-    typer.echo(f"the database is at {find_present(url)} (newest: {NEWEST})")
+    with database_or_exit(url):
+        run.upgrade(url, revision)
+        typer.echo(f"the database is at {find_present(url)} (newest: {NEWEST})")
 
 
 @app.command()
@@ -87,13 +129,14 @@ def doctor(config: Config = _HERE) -> None:
 @config_app.command("check")
 def check(config: Config = _HERE) -> None:
     """Say every fault of the configuration, with its file and line."""
-    refuse_faults(config)
+    refuse_faults(config, ending="")
     book = PolicyBook(config, environ=os.environ, channel_types=SETTINGS)
     for org in book.orgs():
         policy = book.current(org).policy
         typer.echo(
-            f"{org}: version {policy.version}, {len(policy.rules)} rules, {len(policy.tools)} tools, "
-            f"{len(policy.directory.people)} people, {len(policy.channels)} channels; everything else: {policy.default}"
+            f"no faults: {org}: version {policy.version}, {counted(len(policy.rules), 'rule')}, "
+            f"{counted(len(policy.tools), 'tool')}, {counted(len(policy.directory.people), 'person', 'people')}, "
+            f"{counted(len(policy.channels), 'channel')}; everything else: {policy.default}"
         )
 
 
@@ -103,7 +146,7 @@ def keys_create(  # noqa: PLR0917 - options of a command
     label: Annotated[str, typer.Option(help="what the key is for, for the list")],
     agent: Annotated[str | None, typer.Option(help="the agent's name (scope agent)")] = None,
     person: Annotated[str | None, typer.Option(help="e-mail: whose key, or who answers for the agent")] = None,
-    days: Annotated[int | None, typer.Option(help="for how many days; for ever if left out")] = None,
+    days: Annotated[int | None, typer.Option(help="for how many days; for ever if left out", min=1, max=3650)] = None,
     config: Config = _HERE,
     org: Org = None,
 ) -> None:
@@ -111,19 +154,32 @@ def keys_create(  # noqa: PLR0917 - options of a command
 
     async def make() -> None:
         async with beside_gateway(config, org) as at:
+            _check_person(scope, person, at.directory)
             made = await at.keys.create(
                 org=at.org,
                 scope=scope,
                 label=label,
                 agent=agent,
                 person=person,
-                lives_for=timedelta(days=days) if days else None,
+                lives_for=timedelta(days=days) if days is not None else None,
                 by="cli",
             )
             typer.echo(made.text)
             typer.echo("keep it now: it cannot be shown again. Rotate by making a second one first.", err=True)
 
     run_command(make())
+
+
+def _check_person(scope: Scope, person: str | None, directory: Directory) -> None:
+    """Refuse an approver whom the file does not know (such a key could decide nothing); warn of such an owner."""
+    if person is None or directory.find(person) is not None:
+        return
+    hint = near(person, [known.email for known in directory.people.values()], what="people")
+    told = f"{person} is not under people in the configuration; {hint}"
+    if scope is Scope.APPROVER:
+        raise InvalidError(told, path="person")
+    if scope is Scope.AGENT:
+        typer.echo(f"warning: {told}", err=True)
 
 
 @keys_app.command("list")
@@ -133,34 +189,47 @@ def keys_list(config: Config = _HERE, org: Org = None) -> None:
     async def show() -> None:
         async with beside_gateway(config, org) as at:
             for key in await at.keys.list(at.org):
-                ended = (
-                    "revoked" if key.revoked_at else f"until {key.expires_at:%Y-%m-%d}" if key.expires_at else "live"
-                )
-                typer.echo(
-                    f"{key.id}  {key.scope.value:8}  {ended:16}  {key.agent or key.person or '-':24}  {key.label}"
-                )
+                whose = key.agent or key.person or "-"
+                typer.echo(f"{key.id}  {key.scope.value:8}  {_standing(key):21}  {whose:24}  {key.label}")
 
     run_command(show())
 
 
+def _standing(key: ApiKey) -> str:
+    if key.revoked_at:
+        return f"revoked {key.revoked_at:%Y-%m-%d}"
+    if key.expires_at is None:
+        return "live"
+    return f"{'live until' if key.live(SystemClock().now()) else 'expired'} {key.expires_at:%Y-%m-%d}"
+
+
 @keys_app.command("revoke")
 def keys_revoke(key_id: str, config: Config = _HERE, org: Org = None) -> None:
-    """End a key for good; every replica refuses it within a second."""
+    """End a key for good, by its id (or its whole text); every replica refuses it within a second."""
+    parts = key_id.split("_")
+    wanted = parts[1] if parts[0] == "ak" and len(parts) > 1 else key_id
 
     async def end() -> None:
         async with beside_gateway(config, org) as at:
-            await at.keys.revoke(at.org, key_id, by="cli")
-            typer.echo(f"{key_id} is revoked")
+            found = next((key for key in await at.keys.list(at.org) if key.id == wanted), None)
+            if found is None:
+                raise NotFoundError(f"no such key in {at.org}: `assent keys list` shows the ids")
+            if found.revoked_at:
+                typer.echo(f"{wanted} was revoked on {found.revoked_at:%Y-%m-%d} already: nothing to do")
+                return
+            await at.keys.revoke(at.org, wanted, by="cli")
+            typer.echo(f"{wanted} is revoked")
 
     run_command(end())
 
 
 @audit_app.command("verify")
 def audit_verify(config: Config = _HERE, org: Org = None) -> None:
-    """Walk the whole chain; exit 1 with the first fault, 2 if there is nothing to verify."""
+    """Walk the whole chain and print its head; exit 1 with the first fault, 2 if there is nothing to verify."""
 
     async def walk() -> None:
         async with beside_gateway(config, org) as at:
+            _, head = await at.read.trail(at.org, after=-1, most=1)  # before the walk, which then covers it
             seen, fault = await at.read.verify(at.org)
         if fault:
             typer.echo(f"BROKEN after {seen} events: {fault}", err=True)
@@ -168,7 +237,8 @@ def audit_verify(config: Config = _HERE, org: Org = None) -> None:
         if not seen:
             typer.echo("the trail is empty: nothing was verified", err=True)
             raise typer.Exit(code=2)
-        typer.echo(f"{seen} events, unbroken")
+        typer.echo(f"{counted(seen, 'event')}, unbroken")
+        typer.echo(f"head: {head[0]} {head[1]}")
 
     run_command(walk())
 
@@ -178,8 +248,10 @@ def audit_show(
     request_id: Annotated[str | None, typer.Argument(help="one request's story; the whole trail if left out")] = None,
     config: Config = _HERE,
     org: Org = None,
+    *,
+    plain: Annotated[bool, typer.Option("--plain", help="a sentence for each event instead of JSON")] = False,
 ) -> None:
-    """Print the trail, one JSON object a line."""
+    """Print the trail, one JSON object (or, with --plain, one sentence) a line."""
     from app.api.views import view_event
 
     async def show() -> None:
@@ -191,8 +263,10 @@ def audit_show(
                     if request_id
                     else (await at.read.trail(at.org, after=after, most=500))[0]
                 )
+                if request_id and not events:
+                    raise NotFoundError(f"no such request: {request_id}")
                 for event in events:
-                    typer.echo(json.dumps(view_event(event), ensure_ascii=True))
+                    typer.echo(render_event(event) if plain else json.dumps(view_event(event), ensure_ascii=True))
                 if request_id or not events:
                     return
                 after = events[-1].seq
@@ -236,7 +310,12 @@ def slack_manifest(
     """Print the app manifest to paste into Slack."""
     from channels.slack.channel import manifest
 
-    typer.echo(json.dumps(manifest(name=name, public_url=public_url, receive=receive), indent=2))
+    try:
+        shown = manifest(name=name, public_url=public_url, receive=receive)
+    except ValueError as refusal:
+        typer.echo(str(refusal), err=True)
+        raise typer.Exit(code=2) from None
+    typer.echo(json.dumps(shown, indent=2))
 
 
 @feishu_app.command("setup")
@@ -250,7 +329,12 @@ def feishu_setup(
     """Print the scopes and switches to set in Feishu's console, one by one."""
     from channels.feishu.examine import setup_steps
 
-    for number, step in enumerate(setup_steps(name=name, public_url=public_url, receive=receive), 1):
+    try:
+        steps = setup_steps(name=name, public_url=public_url, receive=receive)
+    except ValueError as refusal:
+        typer.echo(str(refusal), err=True)
+        raise typer.Exit(code=2) from None
+    for number, step in enumerate(steps, 1):
         typer.echo(f"{number}. {step}")
 
 

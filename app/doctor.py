@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import psycopg
 from pydantic import ValidationError
 
+from app.offline import NEW_DATABASE, counted, database_fault, seal_ids
 from app.policies.policy_book import PolicyBook, config_check
 from app.ports import AccountStatus, ChannelRefusedError, ChannelUnavailableError, Finding, Severity
 from app.settings import Settings
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from app.ports import Channel
 
+_DATABASE_MEND = "see ASSENT_DATABASE_URL, and whether the database runs"
 _MARK = {Severity.OK: "ok     ", Severity.WARNING: "WARNING", Severity.ERROR: "ERROR  "}
 
 
@@ -48,7 +50,8 @@ def _settings() -> list[Finding]:
             Finding(severity=Severity.ERROR, what=f"ASSENT_{str(fault['loc'][0]).upper()}: {fault['msg']}")
             for fault in error.errors(include_input=False, include_url=False)
         ]
-    found = [Finding(severity=Severity.OK, what=f"settings: {len(settings.secret)} master secret(s)")]
+    sealed = f"{counted(len(settings.secret), 'master secret')}, key ids {', '.join(seal_ids(settings))}"
+    found = [Finding(severity=Severity.OK, what=f"settings: {sealed}")]
     if len(settings.secret) > 1:
         mend = "drop the old one from ASSENT_SECRET once no card of its time is pending"
         found.append(Finding(severity=Severity.WARNING, what="a master secret is being rotated out", mend=mend))
@@ -67,7 +70,10 @@ def _database() -> list[Finding]:
     try:
         present = find_present(url)
     except Exception as error:  # noqa: BLE001 - whatever the driver says is the finding
-        return [Finding(severity=Severity.ERROR, what=f"the database does not answer: {type(error).__name__}")]
+        why = database_fault(error, url) or type(error).__name__
+        return [Finding(severity=Severity.ERROR, what=f"the database does not answer: {why}", mend=_DATABASE_MEND)]
+    if present is None:
+        return [Finding(severity=Severity.WARNING, what=NEW_DATABASE)]
     if present != NEWEST:
         what = f"the database is at {present}, this gateway needs {NEWEST}"
         return [Finding(severity=Severity.ERROR, what=what, mend="assent migrate")]

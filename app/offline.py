@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import os
-from contextlib import asynccontextmanager
+import sqlite3
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
 
+import psycopg
 import typer
 from pydantic import ValidationError
 
 from app.clock import SystemClock
+from app.domain.audit import Kind
+from app.domain.decision import Verdict
 from app.domain.errors import AssentError
-from app.domain.seals import Seals
+from app.domain.seals import Place, Seals, parse_token
 from app.identifiers import RandomIds
 from app.policies.faults import PolicyFaultsError
 from app.policies.policy_book import PolicyBook, config_check
@@ -26,8 +31,61 @@ from channels.registry import SETTINGS
 from migrations.state import NEWEST, find_present
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Coroutine
+    from collections.abc import AsyncGenerator, Coroutine, Generator
     from pathlib import Path
+
+    from app.domain.audit import AuditEvent
+    from app.domain.people import Directory
+
+NEW_DATABASE = "the database is new: `assent migrate` (or `assent serve --migrate`) makes its tables"
+_LONGEST_CAUSE = 300
+
+SENTENCES = {
+    Kind.CREATED: "{actor} asked for {tool}; the rule {rule} asks people about it",
+    Kind.VOTE: "{actor} said {verdict} on {channel}; more people have to",
+    Kind.APPROVED: "{actor} approved it on {channel}",
+    Kind.DENIED: "{actor} denied it on {channel}: {reason}",
+    Kind.EXPIRED: "nobody decided in time: it expired",
+    Kind.CANCELLED: "{actor} withdrew it: {reason}",
+    Kind.UNDELIVERABLE: "nobody could be reached: {reason}",
+    Kind.CLAIMED: "{actor} took the approval and began to run it",
+    Kind.LAPSED: "the approval was not used in time and lapsed",
+    Kind.SUCCEEDED: "{actor} reported that it succeeded",
+    Kind.FAILED: "{actor} reported that it failed: {error}",
+    Kind.UNKNOWN: "nobody knows whether it ran: {error}",
+    Kind.RECONCILED: "{actor} settled what became of it: {status}",
+    Kind.ALLOWED: "{actor} was allowed {tool} by the rule {rule}",
+    Kind.REFUSED: "{actor} was refused {tool} by the rule {rule}",
+    Kind.CLICK_REFUSED: "a click of {actor} on {channel} did not count: {why}",
+    Kind.CARD_POSTED: "a card was posted to {channel}",
+    Kind.CARD_RETIRED: "the card on {channel} was settled",
+    Kind.CARD_FAILED: "a card could not be brought to {channel}: {why}",
+    Kind.KEY_CREATED: "{actor} made the {scope} key {key} ({label})",
+    Kind.KEY_REVOKED: "{actor} revoked the key {key}",
+    Kind.POLICY_LOADED: "the configuration {policy_version} came into force",
+}
+"""What each kind of event means, for people; the names are facts of the event."""
+
+
+class _Facts(dict[str, object]):
+    """An event's facts; one that it has not reads "-"."""
+
+    def __missing__(self, key: str) -> str:
+        return "-"
+
+
+def render_event(event: AuditEvent) -> str:
+    """Tell an event in one line for people; what came from outside cannot begin another one."""
+    facts = _Facts({name: value for name, value in event.record.facts.items() if value is not None})
+    facts["actor"] = event.record.actor
+    told = SENTENCES[event.record.kind].format_map(facts)
+    line = told if told.isprintable() else told.encode("unicode_escape").decode()
+    return f"{event.at:%Y-%m-%d %H:%M:%S} UTC  {line}" + (f"  [{event.request_id}]" if event.request_id else "")
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """Say how many there are, with the word in its number."""
+    return f"{number} {one if number == 1 else many or f'{one}s'}"
 
 
 def read_settings() -> Settings:
@@ -43,26 +101,62 @@ def read_settings() -> Settings:
         raise typer.Exit(code=2) from None
 
 
-def refuse_faults(config: Path) -> None:
+def seal_ids(settings: Settings) -> list[str]:
+    """Return the public ids of the master secrets in use, newest first: what every button and key was sealed with."""
+    nowhere = Place(org="", request_id="", digest="", revision=0, channel="", chat_id="")
+    tokens = [Seals([secret.get_secret_value()]).token(Verdict.DENY, "none", nowhere) for secret in settings.secret]
+    return [parse_token(token).key_id for token in tokens]
+
+
+def refuse_faults(config: Path, *, ending: str = "; nothing was started") -> None:
     """Say every fault of the configuration and end with 2, if there is one."""
     faults = config_check(config, environ=os.environ, channel_types=SETTINGS)
     for fault in faults:
         typer.echo(str(fault), err=True)
     if faults:
-        typer.echo(f"{len(faults)} fault(s); nothing was started", err=True)
+        typer.echo(f"{counted(len(faults), 'fault')}{ending}", err=True)
         raise typer.Exit(code=2)
 
 
 def check_schema(url: str, *, migrate_first: bool) -> None:
-    """End with 2 unless the database is at the newest schema."""
-    if migrate_first:
-        from migrations import run  # Alembic is loaded only when it has something to do
+    """End with 2 unless the database answers and is at the newest schema."""
+    with database_or_exit(url):
+        if migrate_first:
+            from migrations import run  # Alembic is loaded only when it has something to do
 
-        run.upgrade(url)
-    present = find_present(url)
+            run.upgrade(url)
+        present = find_present(url)
+    if present is None:
+        typer.echo(NEW_DATABASE, err=True)
+        raise typer.Exit(code=2)
     if present != NEWEST:
         typer.echo(f"the database is at {present}, this gateway needs {NEWEST}: run `assent migrate`", err=True)
         raise typer.Exit(code=2)
+
+
+@contextmanager
+def database_or_exit(url: str) -> Generator[None]:
+    """Say a fault of the database in one line that names its setting, and end with 2."""
+    try:
+        yield
+    except Exception as error:
+        why = database_fault(error, url)
+        if why is None:
+            raise
+        typer.echo(f"ASSENT_DATABASE_URL: the database does not answer: {why}", err=True)
+        raise typer.Exit(code=2) from None
+
+
+def database_fault(error: Exception, url: str) -> str | None:
+    """Say in one line, without the password, what the database or its driver complains of; None for other errors."""
+    cause: object = getattr(error, "orig", None) or error  # SQLAlchemy wraps the driver's own
+    if not isinstance(cause, sqlite3.Error | psycopg.Error):
+        return "its address cannot be read" if type(error).__module__.startswith("sqlalchemy.") else None
+    told = " ".join(str(cause).split())
+    password = urlsplit(url).password or ""
+    for secret in {password, unquote(password)} - {""}:
+        told = told.replace(secret, "•••")
+    return told[:_LONGEST_CAUSE] or type(cause).__name__
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +167,7 @@ class Beside:
     keys: Keys
     read: Read
     store: Store
+    directory: Directory
 
 
 @asynccontextmanager
@@ -87,14 +182,16 @@ async def beside_gateway(config: Path, org: str | None) -> AsyncGenerator[Beside
         typer.echo(f"say which org with --org: {', '.join(orgs)}", err=True)
         raise typer.Exit(code=2)
     clock = SystemClock()
-    store = Store(dialect_for(settings.database_url, clock), RandomIds())
+    directory = book.current(org or orgs[0]).policy.directory
     seals = Seals([secret.get_secret_value() for secret in settings.secret])
-    store.start()
-    try:
-        keys, read = Keys(store=store, seals=seals, clock=clock), Read(store=store, book=book)
-        yield Beside(org=org or orgs[0], keys=keys, read=read, store=store)
-    finally:
-        await store.stop()
+    with database_or_exit(settings.database_url):
+        store = Store(dialect_for(settings.database_url, clock), RandomIds())
+        store.start()
+        try:
+            keys, read = Keys(store=store, seals=seals, clock=clock), Read(store=store, book=book)
+            yield Beside(org=org or orgs[0], keys=keys, read=read, store=store, directory=directory)
+        finally:
+            await store.stop()
 
 
 def run_command(work: Coroutine[object, object, None]) -> None:

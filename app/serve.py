@@ -1,22 +1,83 @@
-"""Run the web server: uvicorn around the application, with a stop that tells waiters to come back."""
+"""Run the web server: uvicorn around the application, with a stop that tells waiters to come back.
+
+What would make a start pointless is found before anything runs: another gateway on the same SQLite file, a taken port.
+"""
 
 from __future__ import annotations
 
+import errno
 import gc
+import os
+import socket
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
+import structlog
 import uvicorn
 
 from app.container import Container
 from app.main import create_app
+from app.offline import seal_ids
 from app.telemetry import configure_logs
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-    from socket import socket
+    from collections.abc import Generator, Mapping
 
     from app.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+_SQLITE = "sqlite:///"
+
+
+class StartRefusedError(Exception):
+    """The gateway cannot start here; the text says why and what to do."""
+
+
+@contextmanager
+def hold_database(url: str) -> Generator[None]:
+    """Be the only gateway on a SQLite file for as long as this lasts; PostgreSQL takes any number.
+
+    The lock is the kernel's (``flock`` on ``FILE.lock``): it ends with the process, however that ends, and small
+    commands beside the gateway do not ask for it. Raises StartRefusedError.
+    """
+    if not url.startswith(_SQLITE):
+        yield
+        return
+    import fcntl
+
+    file = Path(unquote(url.removeprefix(_SQLITE).partition("?")[0])).resolve()
+    try:
+        lock = os.open(f"{file}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise StartRefusedError(f"ASSENT_DATABASE_URL: {file}.lock cannot be opened: {error.strerror}") from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        raise StartRefusedError(f"another gateway already uses {file}; several replicas need PostgreSQL") from None
+    try:
+        yield
+    finally:
+        os.close(lock)
+
+
+def open_address(host: str, port: int) -> socket.socket:
+    """Take the address, before anything starts; nobody is let in yet. Raises StartRefusedError."""
+    taken = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    try:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taken.bind((host, port))
+    except OSError as error:
+        taken.close()
+        if error.errno == errno.EADDRINUSE:
+            why = f"port {port} is taken: choose another with --port or ASSENT_PORT"
+        else:
+            why = f"cannot listen on {host}, port {port}: {error.strerror}; see --host and --port"
+        raise StartRefusedError(why) from None
+    return taken
 
 
 class _Server(uvicorn.Server):
@@ -26,28 +87,28 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self._container = container
 
-    async def startup(self, sockets: list[socket] | None = None) -> None:
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         # What stands after the start stands for ever: the collector need not walk it again and again.
         gc.collect()
         gc.freeze()
         gc.set_threshold(50_000, 50, 100)
 
-    async def shutdown(self, sockets: list[socket] | None = None) -> None:
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._container.waiters.stop()
         self._container.feed.stop()
         await super().shutdown(sockets)
 
 
-def run_server(settings: Settings, config: Path, environ: Mapping[str, str], *, host: str, port: int) -> None:
-    """Serve until told to stop."""
+def run_server(settings: Settings, config: Path, environ: Mapping[str, str], *, address: socket.socket) -> None:
+    """Serve on an opened address until told to stop. Raises StartRefusedError when the start failed."""
     configure_logs(settings.log_format)
+    log.info("secrets.loaded", key_ids=seal_ids(settings))
+    log.info("address.bound", host=address.getsockname()[0], port=address.getsockname()[1])
     container = Container(settings, config, environ)
-    _Server(
+    server = _Server(
         uvicorn.Config(
             create_app(container),
-            host=host,
-            port=port,
             log_config=None,
             access_log=False,
             proxy_headers=False,
@@ -57,4 +118,7 @@ def run_server(settings: Settings, config: Path, environ: Mapping[str, str], *, 
             backlog=8192,
         ),
         container,
-    ).run()
+    )
+    server.run(sockets=[address])
+    if not server.started:
+        raise StartRefusedError("the gateway could not start; the log says why")

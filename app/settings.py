@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -38,6 +39,11 @@ class Settings(BaseSettings):
     def _known_database(cls, value: str) -> str:
         if not value.startswith(("sqlite:///", "postgresql://", "postgresql+psycopg://")):
             raise ValueError("is sqlite:///FILE or postgresql://…")
+        try:
+            _ = urlsplit(value).port
+        except ValueError:
+            # Not with its own words: of an unquoted password it would show a part.
+            raise ValueError("cannot be read: write / @ : # ? in the password as %2F %40 %3A %23 %3F") from None
         return value
 
     @field_validator("secret", mode="before")

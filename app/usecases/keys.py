@@ -107,6 +107,8 @@ class Keys:
 
     async def authenticate(self, text: str) -> ApiKey:
         """Return the key behind a bearer text. Raises UnauthenticatedError, always with the same words."""
+        if not text.isascii():
+            raise UnauthenticatedError
         fingerprint = hashlib.sha256(text.encode()).digest()
         known = self._known.get(fingerprint)
         now = self._clock.now()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Literal
 
 from app.ports import ChannelRefusedError, ChannelUnavailableError, Finding, Severity
@@ -18,7 +19,15 @@ _NOBODY = "nobody@assent.invalid"
 
 
 def setup_steps(*, name: str, public_url: str, receive: Literal["webhook", "websocket"]) -> list[str]:
-    """Return what to do in the developer console (open.feishu.cn or open.larksuite.com), in order."""
+    """Return what to do in the developer console (open.feishu.cn or open.larksuite.com), in order.
+
+    Raises ValueError for webhooks without an https address.
+    """
+    if receive == "webhook" and not re.match(r"https://[^/\s]", public_url):
+        raise ValueError(
+            "webhooks need the gateway's public address: add --public-url https://assent.acme.example, "
+            "or take --receive websocket, which needs none"
+        )
     scopes = "Permissions & Scopes (权限管理)"
     callbacks = "Events & Callbacks > Callback Configuration (回调配置)"
     address = f"{public_url.rstrip('/')}/v1/channels/{name}/callback"

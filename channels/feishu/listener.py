@@ -50,6 +50,7 @@ _CONTROL, _DATA = 0, 1
 _MAX_PARTS = 64
 _MAX_WAITING = 64  # messages of which some parts have come
 _SHORTEST_WAIT, _LONGEST_WAIT = 0.5, 120.0
+_REFUSED_AS = 5  # failures as which the first refusal counts: half a minute
 _STEADY_SECONDS = 10.0  # a connection that lived so long was a good one
 
 _log = structlog.get_logger(__name__)
@@ -85,13 +86,15 @@ class Listener:
         audience: Audience,
         encrypted_only: bool,
         jitter: Callable[[], float],
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        """Prepare. `encrypted_only` refuses an unencrypted address; `jitter` yields 0 to 1."""
+        """Prepare. `encrypted_only` refuses an unencrypted address; `jitter` yields 0 to 1; `sleep` takes seconds."""
         self._name = name
         self._client = client
         self._audience = audience
         self._encrypted_only = encrypted_only
         self._jitter = jitter
+        self._sleep = sleep
 
     async def run(self, receive: Callable[[Inbound], Awaitable[HttpAnswer]]) -> None:
         """Receive until cancelled. Never ends by itself: whatever breaks is logged and tried again."""
@@ -104,14 +107,17 @@ class Listener:
                 wait = max(1.0, endpoint.retry_seconds)
                 await self._serve(endpoint, frame_class, receive)
                 _log.info("connection.lost", channel=self._name)
-            except (ChannelUnavailableError, ChannelRefusedError) as error:
-                _log.warning("connection.refused", channel=self._name, why=error.why, failures=failures)
+            except ChannelRefusedError as error:  # for a person to mend: asked again, but rarely
+                _log.warning("connection.refused", channel=self._name, why=error.why, mend="assent doctor")
+                failures = max(failures, _REFUSED_AS)
+            except ChannelUnavailableError as error:
+                _log.warning("connection.failed", channel=self._name, why=error.why, failures=failures)
             except (OSError, WebSocketException) as error:  # OSError covers TimeoutError
                 _log.warning("connection.failed", channel=self._name, why=type(error).__name__, failures=failures)
             except Exception:  # noqa: BLE001 # a worker's loop: while it is down nobody can decide
                 _log.exception("connection.failed", channel=self._name)
             failures = 0 if time.monotonic() - opened_at > _STEADY_SECONDS else failures + 1
-            await asyncio.sleep(self._pause(failures, wait))
+            await self._sleep(self._pause(failures, wait))
 
     def _pause(self, failures: int, longest: float) -> float:
         """Wait a little after a loss, twice as long after every failure, never longer than the platform asks."""

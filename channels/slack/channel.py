@@ -249,7 +249,7 @@ class ListeningSlackChannel(SlackChannel):
         raise CallbackRejectedError("this channel listens on Socket Mode and takes no webhooks")
 
     async def listen(self, receive: Callable[[Inbound], Awaitable[HttpAnswer]]) -> None:
-        """Receive until cancelled. Raises ChannelRefusedError when Slack will never let us in."""
+        """Receive until cancelled. Raises ChannelRefusedError without an app-level token."""
         token = self._settings.app_token
         if token is None:
             raise ChannelRefusedError("app_token is missing")
@@ -288,8 +288,14 @@ def _is_guest(user: dict[str, object]) -> bool:
 def manifest(*, name: str, public_url: str, receive: str) -> dict[str, object]:
     """Return the Slack app manifest for a channel of assent.yaml (api.slack.com/reference/manifests).
 
-    `public_url` is the gateway's address; it is not needed with ``receive="socket"``.
+    `public_url` is the gateway's address; it is not needed with ``receive="socket"``. Raises ValueError for webhooks
+    without an https address: Slack takes no other.
     """
+    if receive == "webhook" and not re.match(r"https://[^/\s]", public_url):
+        raise ValueError(
+            "webhooks need the gateway's public address: add --public-url https://assent.acme.example, "
+            "or take --receive socket, which needs none"
+        )
     scopes = [
         "chat:write",
         "channels:history",  # finds a card after a crash, so that it is not posted twice

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 import structlog
 
-from app.ports import CallbackRejectedError, ChannelUnavailableError
+from app.ports import CallbackRejectedError, ChannelRefusedError, ChannelUnavailableError
 from channels.slack import callback
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ _CONNECT_SECONDS: Final = 15.0
 _WATCH_SECONDS: Final = 15.0
 _FIRST_PAUSE: Final = 1.0
 _LONGEST_PAUSE: Final = 60.0
+_FIRST_REFUSED: Final = 15.0
+_LONGEST_REFUSED: Final = 300.0
 _FINISH_SECONDS: Final = 3.0
 _HTTP_OK: Final = 200
 
@@ -47,26 +49,34 @@ class SocketListener:
         name: str,
         app_token: str,
         app_id: str,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        """Connect to nothing yet."""
+        """Connect to nothing yet. `sleep` takes seconds."""
         self._client = client
         self._receive = receive
         self._name = name
         self._app_token = app_token
         self._app_id = app_id
+        self._sleep = sleep
         self._answering: set[asyncio.Task[object]] = set()
 
     async def run(self) -> None:
-        """Listen until cancelled. Raises ChannelRefusedError when Slack will never let us in."""
-        pause = _FIRST_PAUSE
+        """Listen until cancelled. A refusal is for a person to mend; until then it is asked again, ever more rarely."""
+        pause, refused = _FIRST_PAUSE, _FIRST_REFUSED
         while True:
             try:
                 await self._connection()
-                pause = _FIRST_PAUSE
+                pause, refused = _FIRST_PAUSE, _FIRST_REFUSED
+            except ChannelRefusedError as error:
+                log.warning(
+                    "connection.refused", channel=self._name, why=error.why, again_in=refused, mend="assent doctor"
+                )
+                await self._sleep(refused)
+                refused = min(_LONGEST_REFUSED, refused * 2)
             except ChannelUnavailableError as error:
                 wish = error.retry_after.total_seconds() if error.retry_after else pause
                 log.warning("connection.failed", channel=self._name, why=error.why, again_in=wish)
-                await asyncio.sleep(wish)
+                await self._sleep(wish)
                 pause = min(_LONGEST_PAUSE, pause * 2)
 
     async def _connection(self) -> None:

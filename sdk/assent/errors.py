@@ -16,9 +16,9 @@ AssentError
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from assent.messages import RefusalCode, refusal
+from assent.messages import RefusalCode, code_of_fault, refusal
 
 if TYPE_CHECKING:
     from assent.models import Request
@@ -70,12 +70,23 @@ class GatewayError(AssentError):
     """The gateway could not serve this call."""
 
     code: str = "gateway_error"
-    refusal_code: ClassVar[RefusalCode] = RefusalCode.CALL_REFUSED
+    refusal_code: RefusalCode = RefusalCode.CALL_REFUSED
 
-    def __init__(self, message: str | None = None, *, code: str | None = None, status: int | None = None) -> None:
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        code: str | None = None,
+        status: int | None = None,
+        detail: str | None = None,
+    ) -> None:
         super().__init__(message)
         self.code = code or type(self).code
         self.status = status
+        self.detail = detail
+        """The gateway's own sentence, where it gave one."""
+        if self.refusal_code is RefusalCode.CALL_REFUSED:
+            self.refusal_code = code_of_fault(status, self.code)
 
 
 class GatewayAwayError(GatewayError):

@@ -86,12 +86,21 @@ _CLAIM_CODES = {
 }
 
 
+def _refused(error: GatewayError, tool: str, request: Request | None = None) -> NotApprovedError:
+    """What a fault of the gateway means for the call. The operator's log is told where it was met; the model is not."""
+    _log.warning("a call of %s is not approved: %s", tool, error)
+    reason = error.detail if error.refusal_code is not RefusalCode.GATEWAY_AWAY else None
+    if reason is None and error.refusal_code is RefusalCode.CALL_REFUSED:
+        reason = str(error)
+    return NotApprovedError(error.refusal_code, reason=reason, request=request)
+
+
 async def decided(gateway: AsyncGateway, request: Request) -> Request:
     """Wait for the decision: the approved request, or `NotApprovedError` for every other end."""
     try:
         request = await gateway.wait(request)
     except GatewayError as error:
-        raise NotApprovedError(error.refusal_code, request=request) from error
+        raise _refused(error, request.tool, request) from error
     if request.state is not State.APPROVED:
         code = _FINAL_CODES.get(request.state, RefusalCode.CALL_REFUSED)
         raise NotApprovedError(code, reason=request.settled_reason, request=request)
@@ -105,7 +114,7 @@ async def take(gateway: AsyncGateway, request: Request) -> Permission:
     except ClaimRefusedError as error:
         raise NotApprovedError(_CLAIM_CODES.get(error.code, RefusalCode.CALL_REFUSED), request=request) from error
     except GatewayError as error:
-        raise NotApprovedError(error.refusal_code, request=request) from error
+        raise _refused(error, request.tool, request) from error
     return Permission(arguments=claimed.arguments, claimed=claimed)
 
 
@@ -124,8 +133,7 @@ async def obtain(
             tool, arguments, session=session, claim=claim, call_id=call_id, idempotency_key=call_id
         )
     except GatewayError as error:
-        reason = str(error) if error.refusal_code is RefusalCode.CALL_REFUSED else None
-        raise NotApprovedError(error.refusal_code, reason=reason) from error
+        raise _refused(error, tool) from error
     match verdict:
         case Allowed():
             return Permission(arguments=arguments, claimed=None)

@@ -1,9 +1,9 @@
 """`assent-hook`: the command that an agent's runtime calls before (and after) each tool call.
 
-    assent-hook claude-code [--deadline SECONDS] [--config FILE|env] [--patience SECONDS]   the hook itself: event on
-    stdin, answer on stdout assent-hook claude-code --print-settings                                               the
-    lines for Claude Code's settings.json assent-hook doctor [SETTINGS.json]
-    what is wrong with an installation
+- ``assent-hook claude-code`` is the hook itself: event on stdin, answer on stdout
+- ``assent-hook claude-code --print-settings`` prints the lines for Claude Code's settings.json
+- ``assent-hook doctor [SETTINGS.json]`` says what is wrong with an installation
+- ``assent-hook --help`` tells the options
 
 Everything that goes wrong must end in exit code 2, the only one that every host reads as "blocked": a crash with 1, or
 plain text with 0, lets the tool run. So this file imports next to nothing, catches everything, and leaves with

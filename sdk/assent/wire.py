@@ -165,7 +165,10 @@ class Wire:
         code, detail = (problem or {}).get("code"), (problem or {}).get("detail") or (problem or {}).get("title")
         told = f" ({status}: {detail})" if detail else f" ({status})"
         raise kind(
-            (kind.__doc__ or "").splitlines()[0] + told, code=code if isinstance(code, str) else None, status=status
+            (kind.__doc__ or "").splitlines()[0] + told,
+            code=code if isinstance(code, str) else None,
+            status=status,
+            detail=detail if isinstance(detail, str) else None,
         )
 
     def _learn_clock(self, response: httpx2.Response) -> None:

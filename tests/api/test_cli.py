@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import os
 import re
+import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import pytest
 from typer.testing import CliRunner
 
 from app.cli import app
+from app.domain.audit import Kind
+from app.offline import SENTENCES
 from channels.slack.simulator import SlackSimulator
 from migrations.state import NEWEST, find_present
 from tests.fixtures.gateway import SECRET, SystemClock, query
@@ -51,7 +56,7 @@ class Desk:
         monkeypatch.setenv("ASSENT_DATABASE_URL", url)
 
     def __call__(self, *words: str) -> Result:
-        with_config = words[0] not in {"migrate", "secret", "slack", "feishu"}
+        with_config = words[0] not in {"migrate", "secret", "slack", "feishu", "--version"}
         return CliRunner().invoke(app, [*words, *(["-c", str(self.config)] if with_config else [])])
 
 
@@ -115,14 +120,17 @@ def test_all_faults_are_told_at_once_with_their_lines(desk: Desk) -> None:
         assert len(set(places)) >= 3
         for word in ("colour", "whne", "finance", "default"):
             assert word in done.stderr, word
-        assert "nothing was started" in done.stderr
+        assert re.search(r"\b\d+ faults\b", done.stderr)
+        assert ("nothing was started" in done.stderr) == (words[0] != "config")
 
 
 def test_a_sound_configuration_is_summed_up(desk: Desk) -> None:
     done = desk("config", "check")
     assert done.exit_code == 0
-    assert "acme: version" in done.stdout
-    assert "1 rules" in done.stdout
+    assert "no faults: acme: version" in done.stdout
+    assert "1 rule, 1 tool, 1 person, 0 channels" in done.stdout
+    desk.config.write_text(PLAIN.replace("default: ask", "default: maybe"))
+    assert desk("config", "check").stderr.splitlines()[-1] == "1 fault"
 
 
 @requirement("S-57")
@@ -149,7 +157,9 @@ def test_an_old_schema_does_not_start(tmp_path: Path, monkeypatch: pytest.Monkey
     for words in (("serve", "--port", "0"), ("keys", "list"), ("audit", "verify")):
         done = desk(*words)
         assert done.exit_code == 2
-        assert "assent migrate" in done.stderr
+        assert "the database is new: `assent migrate` (or `assent serve --migrate`) makes its tables" in done.stderr
+    looked = desk("doctor")
+    assert (looked.exit_code, "WARNING  the database is new" in looked.stdout) == (0, True)
     done = desk("migrate")
     assert done.exit_code == 0
     assert "newest" in done.stdout
@@ -173,7 +183,7 @@ def test_keys_are_made_listed_and_ended(desk: Desk) -> None:
     assert desk("keys", "revoke", key_id).exit_code == 0
     assert "revoked" in desk("keys", "list").stdout
     again = desk("keys", "revoke", key_id)
-    assert (again.exit_code, "no such live key" in again.stderr) == (1, True)
+    assert (again.exit_code, "was revoked" in again.stdout) == (0, True)
     missing = desk("keys", "create", "--scope", "approver", "--label", "x")
     assert missing.exit_code == 1
     assert "e-mail" in missing.stderr
@@ -185,8 +195,10 @@ def test_the_trail_is_verified_and_a_change_in_it_is_found(desk: Desk) -> None:
     for n in range(3):
         desk("keys", "create", "--scope", "auditor", "--label", f"k{n}")
     sound = desk("audit", "verify")
-    assert (sound.exit_code, sound.stdout.strip()) == (0, "3 events, unbroken")
+    assert sound.exit_code == 0
+    assert re.fullmatch(r"3 events, unbroken\nhead: 2 [0-9a-f]{64}\n", sound.stdout)
     shown = [json.loads(line) for line in desk("audit", "show").stdout.splitlines()]
+    assert sound.stdout.split()[-1] == shown[-1]["hash"]
     assert [event["kind"] for event in shown] == ["key.created"] * 3
     query(desk.url, "DROP TRIGGER audit_events_unchanged")
     query(desk.url, "UPDATE audit_events SET actor = 'mallory' WHERE seq = 1")
@@ -223,7 +235,9 @@ def test_the_platforms_set_ups_are_printed(desk: Desk) -> None:
 
 
 def test_the_doctor_looks_at_everything_and_says_how_to_mend(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert desk("doctor").exit_code == 0
+    sound = desk("doctor")
+    assert sound.exit_code == 0
+    assert f"key ids {hashlib.sha256(b'assent.key-id.v1' + bytes(1) + SECRET.encode()).hexdigest()[:8]}" in sound.stdout
     monkeypatch.setenv("ASSENT_SECRET", "short")
     assert desk("doctor").exit_code == 1
     monkeypatch.setenv("ASSENT_SECRET", SECRET)
@@ -231,6 +245,176 @@ def test_the_doctor_looks_at_everything_and_says_how_to_mend(desk: Desk, monkeyp
     done = desk("doctor")
     assert done.exit_code == 1
     assert "ERROR" in done.stdout
+
+
+@pytest.mark.parametrize("days", ["0", "-1", "3651"])
+def test_a_key_lives_for_a_sensible_number_of_days_or_for_ever(desk: Desk, days: str) -> None:
+    words = ("keys", "create", "--scope", "auditor", "--label", "x", "--days")
+    assert desk(*words, days).exit_code == 2
+    assert desk("keys", "list").stdout == ""
+    assert desk(*words, "1").exit_code == 0
+    assert "until" in desk("keys", "list").stdout
+
+
+def test_the_list_says_which_keys_still_work(desk: Desk) -> None:
+    ids = [
+        desk("keys", "create", "--scope", "auditor", "--label", label, "--days", "9").stdout.split("_")[1]
+        for label in ("old", "ended", "good")
+    ]
+    query(desk.url, f"UPDATE api_keys SET expires_at = 1000000 WHERE id = '{ids[0]}'")
+    assert desk("keys", "revoke", ids[1]).exit_code == 0
+    lines = {line.split()[0]: line for line in desk("keys", "list").stdout.splitlines()}
+    assert "expired 1970-01-01" in lines[ids[0]]
+    assert "revoked" in lines[ids[1]]
+    assert "live until" in lines[ids[2]]
+
+
+def test_a_key_is_revoked_by_its_whole_text_too(desk: Desk) -> None:
+    text = desk("keys", "create", "--scope", "auditor", "--label", "leaked").stdout.strip()
+    done = desk("keys", "revoke", text)
+    assert (done.exit_code, done.stdout.strip()) == (0, f"{text.split('_')[1]} is revoked")
+    assert text.split("_")[2] not in done.stdout + done.stderr
+    assert "revoked" in desk("keys", "list").stdout
+    unknown = desk("keys", "revoke", "nobodys")
+    assert (unknown.exit_code, "`assent keys list`" in unknown.stderr) == (1, True)
+
+
+def test_an_approvers_key_is_for_somebody_whom_the_file_knows(desk: Desk) -> None:
+    made = desk("keys", "create", "--scope", "approver", "--label", "x", "--person", "alise@acme.example")
+    assert made.exit_code == 1
+    assert 'did you mean "alice@acme.example"?' in made.stderr
+    assert made.stdout == ""
+    words = ("keys", "create", "--scope", "agent", "--agent", "shop", "--label", "x", "--person")
+    owner = desk(*words, "boss@acme.example")
+    assert owner.exit_code == 0
+    assert "warning: boss@acme.example is not under people" in owner.stderr
+    assert "warning" not in desk(*words, "ALICE@acme.example").stderr
+
+
+def test_the_trail_is_told_in_sentences(desk: Desk) -> None:
+    desk("keys", "create", "--scope", "auditor", "--label", "for the\nauditor")
+    done = desk("audit", "show", "--plain")
+    [line] = done.stdout.splitlines()
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC  cli made the auditor key \w+ \(for the\\nauditor\)", line)
+    unknown = desk("audit", "show", "req_nobodys")
+    assert (unknown.exit_code, unknown.stderr.strip()) == (1, "no such request: req_nobodys")
+
+
+def test_there_is_a_sentence_for_every_kind_of_event() -> None:
+    assert set(SENTENCES) == set(Kind)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("slack", "manifest", "--receive", "webhook"),
+        ("feishu", "setup", "--receive", "webhook"),
+        ("slack", "manifest", "--public-url", "http://a.example"),
+        ("feishu", "setup", "--public-url", "a.example"),
+    ],
+)
+def test_a_webhook_needs_an_https_address(desk: Desk, words: tuple[str, ...]) -> None:
+    done = desk(*words)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "--public-url https://" in done.stderr
+    assert "--receive " in done.stderr
+
+
+def test_the_version_is_told(desk: Desk) -> None:
+    assert re.fullmatch(r"assent \d+\.\d+\.\d+\S*\n", desk("--version").stdout)
+
+
+@pytest.mark.parametrize("words", [("serve", "--port", "0"), ("keys", "list"), ("migrate",), ("audit", "verify")])
+@pytest.mark.parametrize(
+    "url",
+    ["sqlite:////nowhere/at/all.db", "postgresql://me:pass-word@127.0.0.1:1/x", "postgresql://me:pass-word@h:x/y"],
+)
+def test_a_database_that_is_away_is_one_line(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], url: str
+) -> None:
+    monkeypatch.setenv("ASSENT_DATABASE_URL", url)
+    done = desk(*words)
+    assert done.exit_code == 2, done.exception
+    [line] = done.stderr.splitlines()
+    assert line.startswith("ASSENT_DATABASE_URL: ")
+    assert "pass-word" not in done.stderr
+
+
+def test_a_file_that_is_no_database_is_one_line(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "notes.txt").write_text("not a database at all, but a long enough text to be read as one" * 20)
+    monkeypatch.setenv("ASSENT_DATABASE_URL", f"sqlite:///{tmp_path / 'notes.txt'}")
+    done = desk("keys", "list")
+    assert (done.exit_code, done.stderr.strip()) == (
+        2, "ASSENT_DATABASE_URL: the database does not answer: file is not a database",
+    )  # fmt: skip
+
+
+class Served:
+    """`assent serve` as a process of its own."""
+
+    def __init__(self, desk: Desk, *words: str) -> None:
+        environ = {**os.environ, "ASSENT_LOG_FORMAT": "json", "PYTHONUNBUFFERED": "1"}
+        command = [sys.executable, "-m", "app.cli", "serve", "-c", str(desk.config), *words]
+        self.process = subprocess.Popen(
+            command, env=environ, cwd=Path(__file__).parents[2], stderr=subprocess.PIPE, text=True
+        )
+        self.lines: list[str] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        assert self.process.stderr is not None
+        self.process.stderr.close()
+
+    def says(self, word: str) -> str:
+        """Read its log up to a line with this word."""
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.lines.append(line)
+            if word in line:
+                return line
+        raise AssertionError("".join(self.lines))
+
+    def end(self) -> tuple[int, str]:
+        """Wait for its end; its code and what it said."""
+        _, rest = self.process.communicate(timeout=20)
+        return self.process.returncode, "".join(self.lines) + rest
+
+
+def test_a_second_gateway_on_the_same_file_is_refused_and_a_killed_one_leaves_nothing(desk: Desk) -> None:
+    with Served(desk, "--port", "0") as first:
+        first.says("gateway.ready")
+        code, said = Served(desk, "--port", "0").end()
+        assert (code, "gateway.ready" in said) == (2, False)
+        file = desk.url.removeprefix("sqlite:///")
+        assert f"another gateway already uses {file}; several replicas need PostgreSQL" in said
+        assert desk("keys", "list").exit_code == 0
+        assert desk("keys", "create", "--scope", "auditor", "--label", "beside").exit_code == 0
+        first.process.send_signal(signal.SIGKILL)
+        first.process.wait()
+    with Served(desk, "--port", "0") as next_one:
+        next_one.says("gateway.ready")
+
+
+def test_a_taken_port_is_said_before_anything_starts(desk: Desk) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        code, said = Served(desk, "--port", str(port)).end()
+    assert (code, "gateway.ready" in said) == (2, False)
+    assert f"port {port} is taken: choose another with --port or ASSENT_PORT" in said
+    code, said = Served(desk, "--host", "192.0.2.1", "--port", "0").end()
+    assert (code, "Traceback" in said) == (2, False)
+    assert "192.0.2.1" in said
+
+
+def test_a_gateway_says_with_which_keys_it_seals(desk: Desk) -> None:
+    with Served(desk, "--port", "0") as one:
+        told = json.loads(one.says("secrets.loaded"))
+        assert told["key_ids"] == [hashlib.sha256(b"assent.key-id.v1\0" + SECRET.encode()).hexdigest()[:8]]
+        assert json.loads(one.says("address.bound"))["port"] > 0
 
 
 async def test_the_doctor_asks_the_platform(desk: Desk) -> None:

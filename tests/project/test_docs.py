@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+import subprocess
+import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+from pydantic import BaseModel
+
+from app.domain.condition import FUNCTIONS, VARIABLES, compile_condition, scope_of
+from app.policies import file_models
 from app.policies.policy_book import config_check
+from app.policies.policy_file import load_policy
 from channels.registry import SETTINGS
+from tests.sdk.real_gateway import RealGateway
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -34,3 +45,120 @@ def test_every_page_that_a_page_links_to_exists() -> None:
         if not (page.parent / target).exists()
     ]
     assert missing == []
+
+
+def test_the_readme_shows_the_example_agent_word_for_word() -> None:
+    shown = re.search(r"```python\n(.*?)```", README, re.DOTALL)
+    assert shown is not None
+    assert (ROOT / "examples/readme_agent.py").read_text(encoding="utf-8").partition("\n\n")[2] == shown[1]
+
+
+def test_the_example_agent_pays_once_and_carries_on(tmp_path: Path) -> None:
+    """It is killed while people think; the next run carries on with the approved call, and asks about its own."""
+
+    def run(gateway: RealGateway) -> subprocess.Popen[str]:
+        environ = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT / "sdk"), "PYTHONUNBUFFERED": "1"}
+        environ |= {"ASSENT_URL": gateway.url, "ASSENT_KEY": gateway.key}
+        words = [sys.executable, str(ROOT / "examples/readme_agent.py")]
+        return subprocess.Popen(words, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    with RealGateway(tmp_path) as gateway:
+        gateway.configure(AGENT_POLICY)
+        first = run(gateway)
+        asked = gateway.pending()
+        first.kill()
+        first.communicate()
+        second = run(gateway)
+        gateway.decide(asked, "approve")
+        assert second.stdout is not None
+        carried_on = second.stdout.readline()
+        gateway.decide(gateway.pending(), "deny", reason="once is enough")
+        rest, _ = second.communicate(timeout=20)
+        states = [request["state"] for request in gateway.requests()]
+    grant = re.search(r"carried on with oa__purchase_pay: Ran\(result='paid 80000 CNY to .*, key (\w+)'\)", carried_on)
+    assert grant is not None, carried_on
+    assert grant[1] != "None"
+    assert "an approver denied this call" in rest
+    assert "Traceback" not in rest
+    assert sorted(states) == ["denied", "succeeded"]
+
+
+AGENT_POLICY = """
+org: acme
+default: ask
+people:
+  wang@acme.example: {name: Wang}
+groups:
+  finance: [wang@acme.example]
+ask: {stages: [{of: [finance]}], channels: [api]}
+"""
+
+
+# --- docs/configuration.md --------------------------------------------------------------------------------------------
+
+CONFIGURATION = ROOT / "docs/configuration.md"
+MODELS = [
+    *(
+        model
+        for _, model in inspect.getmembers(file_models, inspect.isclass)
+        if issubclass(model, BaseModel) and model.__module__ == file_models.__name__
+    ),
+    *SETTINGS.values(),
+]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
+def test_every_key_of_the_configuration_is_explained(model: type[BaseModel]) -> None:
+    page = CONFIGURATION.read_text(encoding="utf-8")
+    keys = {described.alias or name for name, described in model.model_fields.items()}
+    assert {key for key in keys if f"`{key}`" not in page} == set()
+
+
+def test_every_variable_and_function_of_a_condition_is_named() -> None:
+    page = CONFIGURATION.read_text(encoding="utf-8")
+    assert {name for name in {*VARIABLES, *FUNCTIONS} if f"`{name}`" not in page} == set()
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "now.getHours() == 23 && now.getMonth() == 0 && now.getDate() == 1 && now.getDayOfMonth() == 0",
+        '(now + duration("8h")).getHours() == 7 && now.getDayOfWeek() == 4 && now.getDayOfYear() == 0',
+        'double(args.amount) > 50000.0 && !has(args.memo) && args["odd name"] == 1 && args.n > 1.5',
+    ],
+)
+def test_what_the_page_says_of_conditions_is_so(condition: str) -> None:
+    page = CONFIGURATION.read_text(encoding="utf-8")
+    assert '(now + duration("8h")).getHours()' in page
+    scope = scope_of(
+        arguments={"amount": "80000.50", "odd name": 1, "n": 2},
+        agent="a",
+        user=None,
+        session=None,
+        tool="pay",
+        now=datetime(2026, 1, 1, 23, tzinfo=UTC),
+    )
+    assert compile_condition(condition).holds(scope)
+
+
+def test_the_defaults_in_the_page_are_those_of_the_code() -> None:
+    rows = dict(re.findall(r"^\| `(\w+)` \| `?([^|`]*)`? \|", CONFIGURATION.read_text(encoding="utf-8"), re.MULTILINE))
+    for model in SETTINGS.values():
+        for name, described in model.model_fields.items():
+            if isinstance(described.default, str) and described.default and name not in {"receive", "language"}:
+                assert rows[name] == str(described.default), name
+
+
+def test_the_examples_of_the_page_load() -> None:
+    blocks = re.findall(r"```yaml\n(.*?)```", CONFIGURATION.read_text(encoding="utf-8"), re.DOTALL)
+    environ = {"SLACK_BOT_TOKEN": "xoxb-1-2-3", "SLACK_APP_TOKEN": "xapp-1-2-3", "FEISHU_APP_SECRET": "s" * 32}
+    assert blocks
+    for block in blocks:
+        assert load_policy(block, environ=environ, channel_types=SETTINGS).policy.rules
+
+
+def test_what_a_run_leaves_behind_is_neither_committed_nor_shipped() -> None:
+    ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+    left = {"assent.db", "assent.db-wal", "assent.db-shm", "assent.db.lock", "/assent.yaml"}
+    assert left <= set(ignored)
+    assert "**/assent.db*" in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()

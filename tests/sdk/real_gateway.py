@@ -75,6 +75,12 @@ class RealGateway:
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
+    def configure(self, policy: str) -> None:
+        """Start again under another configuration."""
+        self.kill()
+        (self.folder / "assent.yaml").write_text(policy)
+        self.start()
+
     def start(self) -> None:
         with (self.folder / "log").open("ab") as log:
             words = self._words("serve", "--config", str(self.folder / "assent.yaml"))

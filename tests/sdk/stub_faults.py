@@ -14,6 +14,12 @@ Fault: TypeAlias = str
 """A status, a refusal's code, or a name of `_ANSWERS` or `strike`; `lost` carries the call out and loses its answer."""
 
 _REFUSALS = {"already_claimed", "grant_lapsed", "not_approved", "digest_mismatch"}
+_PROBLEMS = {
+    "wrong_scope": (403, "this needs a key of scope agent; yours is auditor"),
+    "bad_arguments": (422, "amount: must be of type integer"),
+    "bad_json": (422, "memo: a lone surrogate"),
+    "unknown_tool": (422, "no tool of this name"),
+}
 _ANSWERS: dict[str, Callable[[], web.Response]] = {
     "nonsense": lambda: web.Response(text='{"decision": "allow"', content_type="application/json"),
     "plain": lambda: web.Response(text="allow"),
@@ -35,6 +41,9 @@ async def strike(fault: Fault, request: web.Request) -> web.Response:
     assert request.transport is not None
     if fault.isdigit():
         return problem(int(fault), "faulty", "told to fail")
+    if fault in _PROBLEMS:
+        status, detail = _PROBLEMS[fault]
+        return problem(status, fault, detail)
     if fault in _REFUSALS:
         return problem(409, fault, "told to refuse")
     match fault:

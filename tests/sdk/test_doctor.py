@@ -61,6 +61,19 @@ def test_the_printed_settings_ask_about_everything_and_block_on_failure(settings
     assert set(settings["hooks"]) == {"PreToolUse", "PostToolUse", "PostToolUseFailure"}
 
 
+def test_without_settings_it_says_what_to_do(hook: HookLine, tmp_path: Path) -> None:
+    missing = tmp_path / "no-settings.json"
+    said = run_words([sys.executable, "-I", "-S", str(HOOK), "doctor", str(missing), "--config", str(hook.config())])
+    assert said.code == 1
+    told = next(line for line in said.out.decode().splitlines() if "no-settings" in line)
+    assert told.startswith(f"fault: there is no {missing}: put there what `assent-hook claude-code --print-settings`")
+
+
+def test_one_fault_is_called_one(clinic: Clinic, settings: dict[str, Any]) -> None:
+    del settings["hooks"]["PostToolUse"]
+    assert clinic.examine(settings).out.decode().endswith("settings.json: 1 fault\n")
+
+
 def test_a_sound_installation_is_called_sound(clinic: Clinic, settings: dict[str, Any]) -> None:
     said = clinic.examine(settings)
     assert said.code == 0, said

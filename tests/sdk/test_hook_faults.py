@@ -106,6 +106,33 @@ def test_a_gateway_that_does_not_listen_is_a_no(hook: HookLine, gateway: StubGat
     assert "could not be reached, and no answer means no" in said.reason
 
 
+def test_the_operator_reads_which_gateway_cannot_be_reached(hook: HookLine, gateway: StubGateway) -> None:
+    gateway.stop()
+    said = hook.run(event(), "--patience", "0.1")
+    assert (said.code, said.decision) == (0, "deny")
+    assert hook.url in said.err
+    assert hook.url not in said.reason
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("wrong_scope", "this needs a key of scope agent; yours is auditor"),
+        ("bad_arguments", "amount: must be of type integer"),
+        ("unknown_tool", "no tool of this name"),
+    ],
+)
+def test_what_the_gateway_says_of_a_refusal_is_passed_on(
+    gateway: StubGateway, hook: HookLine, fault: Fault, words: str
+) -> None:
+    gateway.faults["check"].append(fault)
+    said = hook.run(event())
+    assert said.decision == "deny"
+    assert words in said.reason
+    assert ("correct the arguments" in said.reason) is (fault == "bad_arguments")
+    assert ("This is final" in said.reason) is (fault != "bad_arguments")
+
+
 def test_a_name_that_does_not_resolve_is_a_no(tmp_path: Path) -> None:
     assert HookLine(url="http://gateway.invalid:8765", folder=tmp_path).run(event(), *SHORT).blocks()
 

@@ -51,6 +51,16 @@ def test_a_command_line_with_a_mistake_says_no(gateway: StubGateway, hook: HookL
     assert said.out == b""
 
 
+@pytest.mark.parametrize("word", ["--help", "-h"])
+def test_help_is_given_but_never_to_a_host(hook: HookLine, word: str) -> None:
+    said = run_words([*hook.words()[:4], word])
+    assert (said.code, said.err) == (0, "")
+    assert b"assent-hook claude-code" in said.out
+    assert b"assent-hook doctor" in said.out
+    asked_as_a_hook = hook.run(event(), word)
+    assert (asked_as_a_hook.code, asked_as_a_hook.out) == (2, b"")
+
+
 @pytest.mark.parametrize(
     "body",
     [

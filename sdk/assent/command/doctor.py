@@ -33,13 +33,17 @@ def examine(path: str | None, *, config: str | None) -> int:
     faults = [*_of_settings(place), *_of_gateway(config), *_of_claude()]
     for fault in faults:
         print(f"fault: {fault}")  # noqa: T201 - a command's output
-    print(f"{place}: {len(faults)} faults" if faults else f"{place}: sound", flush=True)  # noqa: T201
+    many = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
+    print(f"{place}: {many}" if faults else f"{place}: sound", flush=True)  # noqa: T201
     return 1 if faults else 0
 
 
 def _of_settings(place: Path) -> Iterator[str]:
     try:
         settings = as_object(json.loads(place.read_bytes()))
+    except FileNotFoundError:
+        yield f"there is no {place}: put there what `assent-hook claude-code --print-settings` prints"
+        return
     except (OSError, ValueError) as error:
         yield f"{place} cannot be read: {error}"
         return

@@ -7,7 +7,7 @@ import signal
 import time
 
 from assent.command.faults import HookError, InterruptedHookError
-from assent.command.options import USAGE, Options
+from assent.command.options import HELP, USAGE, Options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +24,9 @@ def run(arguments: list[str]) -> int:
         signal.signal(number, _interrupt)
     for stream in (0, 1, 2):
         os.fstat(stream)  # a closed one would be handed to the next socket
+    if arguments in (["--help"], ["-h"]):  # alone: no host that calls a hook may meet text and success
+        os.write(1, f"{HELP}\n".encode())
+        return 0
     options = Options(arguments)
     match options.words:
         case ["claude-code"] if options.print_settings:

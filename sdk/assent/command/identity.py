@@ -36,6 +36,12 @@ class Identity:
         self.ca = ca if isinstance(ca, str) and ca else None
         self.source = source
 
+    @property
+    def url(self) -> str:
+        """The gateway's address, for people."""
+        name = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'https' if self.secure else 'http'}://{name}:{self.port}{self.base}"
+
 
 def load_identity(config: str | None) -> Identity:
     """The identity named by `--config`, or the user's file, or the environment. Raises `HookError`."""

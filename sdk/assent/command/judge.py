@@ -15,7 +15,7 @@ from assent.command.exchange import exchange, pause, persist, quote
 from assent.command.faults import AwayError, HookError, RefusedError
 from assent.command.identity import load_identity
 from assent.command.shapes import as_object, text
-from assent.messages import RefusalCode, allowed, approved, refusal, still_waiting
+from assent.messages import RefusalCode, allowed, approved, code_of_fault, refusal, still_waiting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,6 +86,8 @@ class Judge:
             return self._refused(refused)
         except AwayError as away:
             self._give_back()
+            note = f"assent-hook: the gateway at {self._identity.url} does not answer: {away}\n"
+            os.write(2, note.encode(errors="replace"))  # for the operator; the host shows the model only the answer
             return self._deny(RefusalCode.GATEWAY_AWAY, reason=str(away))
 
     def _submit(self) -> dict[str, Any]:
@@ -188,9 +190,12 @@ class Judge:
 
     def _refused(self, refused: RefusedError) -> bytes:
         match refused.status:
-            case 401 | 403:
+            case 401:
                 return self._deny(RefusalCode.KEY_REFUSED)
+            case 403:
+                return self._deny(RefusalCode.KEY_REFUSED, reason=refused.detail)
             case 0:
                 return self._deny(RefusalCode.GATEWAY_AWAY, reason=refused.detail)
             case _:
-                return self._deny(RefusalCode.CALL_REFUSED, reason=f"{refused.status} {refused.detail}".strip())
+                code = code_of_fault(refused.status, refused.code)
+                return self._deny(code, reason=f"{refused.status} {refused.detail}".strip())

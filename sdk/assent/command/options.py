@@ -8,6 +8,18 @@ USAGE = (
     "assent-hook claude-code [--deadline SECONDS] [--config FILE|env] [--patience SECONDS] [--print-settings] "
     "| assent-hook doctor [SETTINGS]"
 )
+HELP = """\
+assent-hook claude-code [--deadline SECONDS] [--config FILE|env] [--patience SECONDS]
+    the hook: an event of Claude Code on stdin, the answer on stdout; exit code 2 blocks the tool
+assent-hook claude-code --print-settings
+    print what belongs into Claude Code's settings.json
+assent-hook doctor [SETTINGS]
+    say what is wrong with an installation (of ~/.claude/settings.json if no file is named)
+
+--deadline  answer by then (seconds; less than the hook's timeout in the settings)
+--config    where url and key are: a JSON file (~/.config/assent/agent.json if left out), or "env" for ASSENT_URL and
+            ASSENT_KEY
+--patience  for how many seconds a gateway that is away is tried again"""
 DEADLINE = 570.0  # Claude Code's own default is 600
 PATIENCE = 30.0
 LONGEST = 2_147_483.0  # hosts keep their timers in 32 bits of milliseconds; beyond, they fire at once
