@@ -55,14 +55,15 @@ def create_app(container: Container) -> FastAPI:
         redoc_url=None,
     )
     install(app)
-    for router in (
+    routers = (
         requests_router(container.surface),
         callbacks_router(container.surface),
         trail_router(container.surface),
         administration_router(container.surface),
         health_router(container.surface),
-    ):
-        app.router.routes.extend(router.routes)  # not include_router: its lazy wrapper is walked on every call
+    )
+    # Not include_router: its lazy wrapper is walked on every call. Ours go first: routes are tried in their order.
+    app.router.routes[:0] = [route for router in routers for route in router.routes]
     _describe_bodies(app)
     app.add_middleware(_Measure, container=container)
     return app

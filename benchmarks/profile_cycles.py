@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from benchmarks.run import Run
 
 _LINES = 30
-_THREADS = ("MainThread", "store-write-0", "store-read-0")
+_THREADS = ("MainThread", "store-write", "store-read")
 
 
 async def profile_cycles(run: Run, kind: str, folder: Path) -> str:

@@ -66,6 +66,6 @@ class Access:
         if key.scope not in scopes:
             wanted = " or ".join(scope.value for scope in scopes)
             raise WrongScopeError(f"this needs a key of scope {wanted}; yours is {key.scope.value}")
-        if "\x00" in request.url.path:  # no id of ours has one, and PostgreSQL cannot even be asked for it
+        if "\x00" in request.scope["path"]:  # no id of ours has one, and PostgreSQL cannot even be asked for it
             raise NotFoundError
         return key

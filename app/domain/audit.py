@@ -9,7 +9,7 @@ it: its head must also be kept elsewhere.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -90,7 +90,8 @@ def link(
     prev_hash: str,
 ) -> AuditEvent:
     """Bind a record to its predecessor."""
-    unhashed = AuditEvent(
+    leaf = _leaf(record, org, seq, event_id, at, request_id, request_version)
+    return AuditEvent(
         org=org,
         seq=seq,
         id=event_id,
@@ -99,27 +100,42 @@ def link(
         request_id=request_id,
         request_version=request_version,
         prev_hash=prev_hash,
-        hash="",
+        hash=_chained(prev_hash, leaf),
     )
-    return replace(unhashed, hash=hash_of(unhashed))
 
 
 def hash_of(event: AuditEvent) -> str:
     """Recompute an event's hash from its content and its predecessor's hash."""
-    leaf = plain_canonical(
+    leaf = _leaf(event.record, event.org, event.seq, event.id, event.at, event.request_id, event.request_version)
+    return _chained(event.prev_hash, leaf)
+
+
+def _leaf(  # noqa: PLR0917 - the parts of an event, in the order in which it declares them
+    record: Record,
+    org: str,
+    seq: int,
+    event_id: str,
+    at: datetime,
+    request_id: str | None,
+    request_version: int | None,
+) -> bytes:
+    return plain_canonical(
         {
-            "org": event.org,
-            "seq": event.seq,
-            "id": event.id,
-            "at": event.at.isoformat(),
-            "kind": event.record.kind.value,
-            "actor": event.record.actor,
-            "facts": dict(event.record.facts),
-            "request_id": event.request_id,
-            "request_version": event.request_version,
+            "org": org,
+            "seq": seq,
+            "id": event_id,
+            "at": at.isoformat(),
+            "kind": record.kind.value,
+            "actor": record.actor,
+            "facts": dict(record.facts),
+            "request_id": request_id,
+            "request_version": request_version,
         }
     )
-    return hashlib.sha256(b"\x00" + bytes.fromhex(event.prev_hash) + leaf).hexdigest()
+
+
+def _chained(prev_hash: str, leaf: bytes) -> str:
+    return hashlib.sha256(b"\x00" + bytes.fromhex(prev_hash) + leaf).hexdigest()
 
 
 def first_fault(events: Iterable[AuditEvent], *, after: tuple[int, str] = (-1, GENESIS)) -> str | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from app.domain.decision import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from app.domain.decision import Decision
 
@@ -65,13 +65,15 @@ def reachable(stages: Sequence[Stage], voters: Electorate) -> bool:
     return _tally(stages, voters.entitled(), voters).met
 
 
-def _tally(stages: Sequence[Stage], approving: Iterable[str], voters: Electorate) -> Tally:
+def _tally(stages: Sequence[Stage], approving: Collection[str], voters: Electorate) -> Tally:
     """Seat people in the places of the stages.
 
     A person fills one place in all, so two stages are never met by one pair of eyes. Places are filled by augmenting
     paths (Kuhn's bipartite matching): someone who could serve in two stages is moved to where they are needed, and a
     place of an earlier stage, once filled, stays filled.
     """
+    if not approving:
+        return Tally(have=(0,) * len(stages), stage=0, met=False)
     places = [index for index, stage in enumerate(stages) for _ in range(stage.need)]
     people = sorted(set(approving) & voters.entitled())
     filled: dict[str, int] = {}  # person -> index into places

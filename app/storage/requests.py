@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, insert, select, update
@@ -213,6 +213,16 @@ def _text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
+@lru_cache(maxsize=1024)  # few different texts: those of the rules and tools of a file
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(json.loads(text))
+
+
+@lru_cache(maxsize=1024)
+def _stages(text: str) -> tuple[Stage, ...]:
+    return tuple(Stage(of=tuple(stage["of"]), need=stage["need"]) for stage in json.loads(text))
+
+
 def _from_rows(rows: Sequence[Row]) -> ConfirmationRequest:
     """Build the aggregate: one row a decision, everything else repeated."""
     row = rows[0]
@@ -235,13 +245,13 @@ def _from_rows(rows: Sequence[Row]) -> ConfirmationRequest:
         nonce=row["nonce"],
         code=row["code"],
         title=row["title"],
-        pinned=tuple(json.loads(row["pinned"])),
-        sensitive=tuple(json.loads(row["sensitive"])),
+        pinned=_names(row["pinned"]),
+        sensitive=_names(row["sensitive"]),
         rule_id=row["rule_id"],
         policy_version=row["policy_version"],
         why=row["why"],
-        stages=tuple(Stage(of=tuple(stage["of"]), need=stage["need"]) for stage in json.loads(row["stages"])),
-        channels=tuple(json.loads(row["channels"])),
+        stages=_stages(row["stages"]),
+        channels=_names(row["channels"]),
         claim_within=timedelta(microseconds=row["claim_within"]),
         lease=timedelta(microseconds=row["lease"]),
         created_at=from_us(row["created_at"]),

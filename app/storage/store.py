@@ -25,7 +25,6 @@ log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
 
-_READERS = 2
 _MOST_WAITING = 20_000
 """Units that may wait for one lane: when the database hangs, callers are told so instead of being piled up."""
 
@@ -40,10 +39,9 @@ class Store:
         # One writer on PostgreSQL too: the head of an org's trail orders its commits anyway, so a second one only makes
         # the batches smaller (measured: a fifth fewer cycles a second, a fifth more CPU), and could deadlock with it.
         self._writer = Lane(dialect, ids, write=True, name="store-write", committed=self._committed)
-        self._readers = [
-            Lane(dialect, ids, write=False, name=f"store-read-{n}", committed=self._committed) for n in range(_READERS)
-        ]
-        self._next_reader = 0
+        # One lane for the short reads of single requests, which then share a transaction, and one for everything long.
+        self._reader = Lane(dialect, ids, write=False, name="store-read", committed=self._committed)
+        self._long_reader = Lane(dialect, ids, write=False, name="store-read-long", committed=self._committed)
         self._open = False
 
     def on_commit(self, listener: Callable[[Batch], None]) -> None:
@@ -52,14 +50,14 @@ class Store:
 
     def start(self) -> None:
         """Start the lanes' threads."""
-        for lane in (self._writer, *self._readers):
+        for lane in (self._writer, self._reader, self._long_reader):
             lane.start()
         self._open = True
 
     async def stop(self) -> None:
         """Finish what is queued and close the connections."""
         self._open = False
-        for lane in (self._writer, *self._readers):
+        for lane in (self._writer, self._reader, self._long_reader):
             await asyncio.to_thread(lane.stop)
 
     async def write(self, work: Callable[[Tx], T | AssentError], *, org: str, about: str = "") -> T:
@@ -70,10 +68,9 @@ class Store:
         """
         return await self._through(self._writer, work, org, about)
 
-    async def read(self, work: Callable[[Tx], T | AssentError], *, org: str) -> T:
-        """Run a unit that only reads."""
-        self._next_reader = (self._next_reader + 1) % len(self._readers)
-        return await self._through(self._readers[self._next_reader], work, org, "")
+    async def read(self, work: Callable[[Tx], T | AssentError], *, org: str, long: bool = False) -> T:
+        """Run a unit that only reads; `long` ones (lists, pages, sweeps) do not keep the short ones waiting."""
+        return await self._through(self._long_reader if long else self._reader, work, org, "")
 
     async def _through(self, lane: Lane, work: Callable[[Tx], T | AssentError], org: str, about: str) -> T:
         if not self._open:

@@ -85,7 +85,7 @@ class Feed:
         try:
             last = head[0] if after is None else after
             while events := await self._store.read(
-                lambda tx, seen=last: list_events(tx, after=seen, most=_PAGE), org=org
+                lambda tx, seen=last: list_events(tx, after=seen, most=_PAGE), org=org, long=True
             ):
                 for event in events:
                     yield event
@@ -107,7 +107,9 @@ class Feed:
     async def _pump(self, org: str) -> None:
         while org in self._listeners:
             sent = self._sent.get(org, -1)
-            events = await self._store.read(lambda tx, sent=sent: list_events(tx, after=sent, most=_PAGE), org=org)
+            events = await self._store.read(
+                lambda tx, sent=sent: list_events(tx, after=sent, most=_PAGE), org=org, long=True
+            )
             if not events:
                 return
             self._sent[org] = events[-1].seq

@@ -54,7 +54,9 @@ class Read:
         """Return requests, newest first, before the (created_at in µs, id) of the last one seen."""
         start = before or (END_OF_TIME, "")
         return await self._store.read(
-            lambda tx: list_requests(tx, filters=filters, only_open=only_open, before=start, most=most), org=org
+            lambda tx: list_requests(tx, filters=filters, only_open=only_open, before=start, most=most),
+            org=org,
+            long=True,
         )
 
     async def trail(self, org: str, *, after: int, most: int) -> tuple[list[AuditEvent], tuple[int, str]]:
@@ -64,11 +66,11 @@ class Read:
             head = get_head(tx)  # first: on PostgreSQL each statement sees a little more than the one before
             return list_events(tx, after=after, most=most), head
 
-        return await self._store.read(unit, org=org)
+        return await self._store.read(unit, org=org, long=True)
 
     async def story(self, org: str, request_id: str) -> list[AuditEvent]:
         """Return what the trail says of one request."""
-        return await self._store.read(lambda tx: list_of_request(tx, request_id), org=org)
+        return await self._store.read(lambda tx: list_of_request(tx, request_id), org=org, long=True)
 
     async def verify(self, org: str) -> tuple[int, str | None]:
         """Walk an org's whole chain; return how many events were walked and the first fault, or None."""
@@ -98,7 +100,7 @@ class Read:
 
     async def outbox_by_status(self) -> dict[str, int]:
         """Return how many errands are queued, done and dead, over all orgs."""
-        return await self._store.read(count_by_status, org=EVERY_ORG)
+        return await self._store.read(count_by_status, org=EVERY_ORG, long=True)
 
     def tally(self, request: ConfirmationRequest) -> Tally:
         """Count a request's standing approvals by today's configuration."""

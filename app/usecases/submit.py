@@ -170,7 +170,7 @@ class Submit:
         """Open the request if the agent may have one more waiting. Raises TooManyError."""
         if not self._quota.has_place(call.org, call.agent):
             # What was settled since the last count is not in it: nobody is refused on an old number.
-            pending = await self._store.read(lambda tx: count_pending(tx, call.agent), org=call.org)
+            pending = await self._store.read(lambda tx: count_pending(tx, call.agent), org=call.org, long=True)
             self._quota.counted(call.org, call.agent, pending)
         with self._quota.place(call.org, call.agent) as keep:
             asked = await self._store.write(unit, org=call.org)

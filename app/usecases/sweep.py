@@ -57,7 +57,7 @@ class Sweep:
 
     async def __call__(self) -> Swept:
         """Do one round."""
-        expiring, lapsing, silent, ageing = await self._store.read(_list_due, org=EVERY_ORG)
+        expiring, lapsing, silent, ageing = await self._store.read(_list_due, org=EVERY_ORG, long=True)
         return Swept(
             expired=await self._settle(expiring, lambda request, now: advance(request, DeadlinePassed(), now=now)),
             lapsed=await self._settle(lapsing, lambda request, now: lapse(request, now=now)),

@@ -135,7 +135,7 @@ class Wait:
         for org, ids in by_org.items():
             for start in range(0, len(ids), MOST_VERSIONS):
                 part = ids[start : start + MOST_VERSIONS]
-                found = await self._store.read(lambda tx, part=part: list_versions(tx, part), org=org)
+                found = await self._store.read(lambda tx, part=part: list_versions(tx, part), org=org, long=True)
                 self._waiters.wake(
                     (org, found_id) for found_id, version in found if waited_for[org, found_id] != version
                 )
