@@ -42,7 +42,7 @@ R = TypeVar("R")
 _grant: ContextVar[str | None] = ContextVar("assent_grant", default=None)
 _log = logging.getLogger("assent")
 _LONGEST_RESULT = 64 * 1024
-_LAST_REPORT = 5.0  # seconds for the report of a run that was cancelled
+LAST_REPORT = 5.0  # seconds for the report of a run that was cancelled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +52,11 @@ class Permission:
     arguments: Json
     claimed: Claimed | None
 
+    @property
+    def grant_id(self) -> str | None:
+        """The tool's idempotency key."""
+        return self.claimed.grant_id if self.claimed else None
+
 
 def current_grant() -> str | None:
     """Inside a guarded function: the grant's id, the payment's idempotency key; None when nobody had to be asked."""
@@ -59,9 +64,9 @@ def current_grant() -> str | None:
 
 
 @contextmanager
-def granted(permission: Permission) -> Generator[None]:
-    """Make the permission's grant the current one."""
-    token = _grant.set(permission.claimed.grant_id if permission.claimed else None)
+def granted(grant_id: str | None) -> Generator[None]:
+    """Make a grant the current one; None when nobody had to be asked."""
+    token = _grant.set(grant_id)
     try:
         yield
     finally:
@@ -178,13 +183,13 @@ def _presentable(result: Any) -> Any:
 async def carry_out(gateway: AsyncGateway, permission: Permission, tool: Callable[..., Awaitable[R]]) -> R:
     """Run an asynchronous tool under the permission and report how it went; its exception passes through."""
     try:
-        with granted(permission):
+        with granted(permission.grant_id):
             result = await tool(**permission.arguments)
     except Exception as error:
         await settle(gateway, permission, OutcomeStatus.FAILED, error=describe(error))
         raise
     except BaseException as error:  # cancelled in the middle: nobody knows how far it came
-        with anyio.move_on_after(_LAST_REPORT, shield=True):
+        with anyio.move_on_after(LAST_REPORT, shield=True):
             await settle(gateway, permission, OutcomeStatus.UNKNOWN, error=describe(error))
         raise
     await settle(gateway, permission, OutcomeStatus.SUCCEEDED, result=result)
@@ -196,7 +201,7 @@ def _carry_out_sync(gateway: Gateway, permission: Permission, tool: Callable[...
         gateway.run(partial(settle, gateway.asynchronous, permission, status, **outcome))
 
     try:
-        with granted(permission):
+        with granted(permission.grant_id):
             result = tool(**permission.arguments)
     except Exception as error:
         report(OutcomeStatus.FAILED, error=describe(error))

@@ -33,6 +33,12 @@ class RefusalCode(StrEnum):
     KEY_REFUSED = "key_refused"
     CALL_REFUSED = "call_refused"
     BAD_ARGUMENTS = "bad_arguments"
+    BLOCKED = "blocked"
+    GATE_FAULT = "gate_fault"
+    NOBODY_TO_ASK = "nobody_to_ask"
+    SANDBOX_FAULT = "sandbox_fault"
+    PROMPT_BLOCKED = "prompt_blocked"
+    MODEL_REQUEST_BLOCKED = "model_request_blocked"
 
 
 _DECIDED = {
@@ -48,6 +54,25 @@ _DECIDED = {
     RefusalCode.KEY_REFUSED: "Not approved: the gateway refused this agent's key; its operator has to set a valid one.",
     RefusalCode.CALL_REFUSED: "Not approved: the approval gateway could not judge this call.",
     RefusalCode.BAD_ARGUMENTS: "Not run: the arguments of this call are not what the tool takes.",
+    RefusalCode.BLOCKED: "Not run: a guard blocks this call.",
+    RefusalCode.GATE_FAULT: "Not run: a check of this call failed, and a failed check means no.",
+    RefusalCode.NOBODY_TO_ASK: "Not run: people would have to approve this call, and nobody can be asked here.",
+    RefusalCode.SANDBOX_FAULT: "Not run: this call may only run in a sandbox, and the sandbox failed.",
+    RefusalCode.PROMPT_BLOCKED: "The prompt was blocked.",
+    RefusalCode.MODEL_REQUEST_BLOCKED: "The request to the model was blocked.",
+}
+_DECIDED_BY = {
+    RefusalCode.DENIED_BY_RULE: "Not approved: rule '{}' forbids this call.",
+    RefusalCode.BLOCKED: "Not run: the guard '{}' blocks this call.",
+    RefusalCode.GATE_FAULT: "Not run: the check '{}' of this call failed, and a failed check means no.",
+    RefusalCode.NOBODY_TO_ASK: "Not run: the guard '{}' wants people to approve this, and nobody can be asked here.",
+    RefusalCode.PROMPT_BLOCKED: "The guard '{}' blocked the prompt.",
+    RefusalCode.MODEL_REQUEST_BLOCKED: "The guard '{}' blocked the request to the model.",
+}
+_ENDINGS = {
+    RefusalCode.BAD_ARGUMENTS: CORRECTABLE,
+    RefusalCode.PROMPT_BLOCKED: "",
+    RefusalCode.MODEL_REQUEST_BLOCKED: "",
 }
 _ABOUT_ARGUMENTS = frozenset({"bad_arguments", "bad_json"})
 
@@ -77,19 +102,14 @@ def refusal(
     request_id: str | None = None,
     short_code: str | None = None,
 ) -> str:
-    """The whole text for a call that does not run. `reason` is quoted as given by whoever decided.
+    """The whole text for a call that does not run: `rule` (or guard) decided, `reason` is quoted as it was given.
 
     Of an expired request there is nobody who gave one: what stands there is the gateway's own word for the silence.
     """
-    decided = (
-        f"Not approved: rule '{_quote(rule)}' forbids this call."
-        if code is RefusalCode.DENIED_BY_RULE and rule
-        else _DECIDED[code]
-    )
+    decided = _DECIDED_BY[code].format(_quote(rule)) if rule and code in _DECIDED_BY else _DECIDED[code]
     given = bool(reason and reason.strip()) and code is not RefusalCode.EXPIRED
     why = f' Reason given: "{_quote(reason)}".' if reason and given else ""
-    ending = CORRECTABLE if code is RefusalCode.BAD_ARGUMENTS else FINAL
-    return f"{decided}{why}{_reference(request_id, short_code)} {ending}"
+    return f"{decided}{why}{_reference(request_id, short_code)} {_ENDINGS.get(code, FINAL)}".rstrip()
 
 
 def still_waiting(*, request_id: str, short_code: str | None) -> str:
@@ -99,6 +119,11 @@ def still_waiting(*, request_id: str, short_code: str | None) -> str:
         "Do not try to reach the same end another way. "
         "To ask again later, repeat the very same call: it joins this request."
     )
+
+
+def withheld(guard: str, reason: str) -> str:
+    """What stands in the place of a result that a hook keeps from the model: the tool has run all the same."""
+    return f"The tool has run; the guard '{_quote(guard)}' withholds its result. Reason given: \"{_quote(reason)}\"."
 
 
 def allowed(*, rule: str | None, reason: str | None) -> str:

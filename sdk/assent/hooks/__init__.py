@@ -1,0 +1,108 @@
+"""The hook engine: code at the named moments of an agent's run, with or without the gateway.
+
+    hooks = Hooks()
+    hooks.add(CommandGuard())
+    async with hooks.session(agent="builder") as session:
+        result = await session.call_tool("bash", {"command": "rm -rf /"}, bash)
+
+`moments` has the moments and what a verdict may do at each, `chain` how verdicts come together.
+"""
+
+from assent.hooks.chain import HookFaultError, run_chain
+from assent.hooks.context import HookContext, ModelRequest
+from assent.hooks.facade import Hooks
+from assent.hooks.hook import (
+    GENERAL,
+    GUARD,
+    LOGGING,
+    REWRITING,
+    ApprovalGateHook,
+    Hook,
+    OnError,
+    PostToolUseFailureHook,
+    PostToolUseHook,
+    PreCompactHook,
+    PreModelRequestHook,
+    PreToolUseHook,
+    SessionEndHook,
+    SessionStartHook,
+    StopHook,
+    SubagentStopHook,
+    UserPromptSubmitHook,
+)
+from assent.hooks.matcher import NeverMatchesError
+from assent.hooks.moments import Moment
+from assent.hooks.observer import Deed, HookEvent
+from assent.hooks.outcome import Asked, Decision, Outcome
+from assent.hooks.registry import HookRegistry, Registered
+from assent.hooks.session import ModelRequestBlockedError, Prompt, PromptBlockedError, Session
+from assent.hooks.steps import Observed, Settled, Step, Suspended, WillCall
+from assent.hooks.tool_run import ToolResult
+from assent.hooks.verdicts import (
+    HookResult,
+    Routing,
+    allow,
+    ask,
+    deny,
+    go_on,
+    modify,
+    replace_result,
+    rewrite,
+    route,
+    send,
+)
+
+__all__ = [  # noqa: RUF022 - in the order in which one meets them
+    "Hooks",
+    "Session",
+    "HookContext",
+    "HookResult",
+    "allow",
+    "deny",
+    "modify",
+    "ask",
+    "route",
+    "rewrite",
+    "send",
+    "replace_result",
+    "go_on",
+    "Hook",
+    "SessionStartHook",
+    "UserPromptSubmitHook",
+    "PreModelRequestHook",
+    "PreToolUseHook",
+    "PostToolUseHook",
+    "PostToolUseFailureHook",
+    "PreCompactHook",
+    "StopHook",
+    "SubagentStopHook",
+    "SessionEndHook",
+    "ApprovalGateHook",
+    "GUARD",
+    "REWRITING",
+    "GENERAL",
+    "LOGGING",
+    "OnError",
+    "Moment",
+    "ModelRequest",
+    "Prompt",
+    "ToolResult",
+    "Routing",
+    "Step",
+    "WillCall",
+    "Suspended",
+    "Settled",
+    "Observed",
+    "HookEvent",
+    "Deed",
+    "HookRegistry",
+    "Registered",
+    "run_chain",
+    "Outcome",
+    "Decision",
+    "Asked",
+    "PromptBlockedError",
+    "ModelRequestBlockedError",
+    "HookFaultError",
+    "NeverMatchesError",
+]
