@@ -17,7 +17,7 @@ PIP_PINNED := $(PIP_INSTALL) --progress-bar off --require-hashes --no-deps
 PIP_OURS := $(PIP_INSTALL) --no-deps --no-build-isolation --no-index -e ./sdk -e .
 
 # Releases younger than this do not enter the locks: a bad release is usually found within a week.
-LOCK_DATE := 2026-11-13T12:00:00Z
+LOCK_DATE := 2026-11-14T12:00:00Z
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-emit-find-links --exclude-newer $(LOCK_DATE) --custom-compile-command "make lock"
 

@@ -10,29 +10,16 @@ import sys
 from datetime import timedelta
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from app.clock import SystemClock
-from app.domain.errors import InvalidError, NotFoundError
-from app.domain.people import Directory
-from app.offline import (
-    beside_gateway,
-    check_schema,
-    counted,
-    database_or_exit,
-    read_settings,
-    refuse_faults,
-    render_event,
-    run_command,
-)
-from app.policies.faults import near
-from app.policies.policy_book import PolicyBook
-from app.storage.api_keys import ApiKey, Scope
-from app.storage.outbox import list_rows, revive_dead
-from channels.registry import SETTINGS
-from migrations.state import NEWEST, find_present
+from app.domain.errors import NotFoundError
+
+# Everything else is imported where it runs: `assent check` stands in people's hooks and CI, and must start at once.
+if TYPE_CHECKING:
+    from app.storage.api_keys import ApiKey
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -46,6 +33,7 @@ audit_app = typer.Typer(no_args_is_help=True, help="The audit trail.")
 outbox_app = typer.Typer(no_args_is_help=True, help="Cards on their way.")
 slack_app = typer.Typer(no_args_is_help=True, help="Setting Slack up.")
 feishu_app = typer.Typer(no_args_is_help=True, help="Setting Feishu up.")
+hooks_app = typer.Typer(no_args_is_help=True, help="Hooks.")
 for group, name in (
     (keys_app, "keys"),
     (config_app, "config"),
@@ -53,10 +41,13 @@ for group, name in (
     (outbox_app, "outbox"),
     (slack_app, "slack"),
     (feishu_app, "feishu"),
+    (hooks_app, "hooks"),
 ):
     app.add_typer(group, name=name)
 
 Config = Annotated[Path, typer.Option("--config", "-c", help="assent.yaml, or a directory of them")]
+Scopes = Literal["agent", "evaluation", "approver", "auditor", "admin"]
+"""The values of `app.storage.api_keys.Scope`, which would bring the database library along."""
 Org = Annotated[str | None, typer.Option("--org", help="which org, where there are several")]
 _HERE = Path("assent.yaml")
 
@@ -86,6 +77,7 @@ def serve(
     migrate_first: Annotated[bool, typer.Option("--migrate", help="bring the database up to date first")] = False,
 ) -> None:
     """Run the gateway."""
+    from app.offline import check_schema, read_settings, refuse_faults
     from app.serve import StartRefusedError, hold_database, open_address, run_server
 
     settings = read_settings()
@@ -109,7 +101,9 @@ def secret() -> None:
 @app.command()
 def migrate(revision: str = "head") -> None:
     """Bring the database to the newest schema."""
+    from app.offline import database_or_exit, read_settings
     from migrations import run
+    from migrations.state import NEWEST, find_present
 
     url = read_settings().database_url
     with database_or_exit(url):
@@ -129,6 +123,10 @@ def doctor(config: Config = _HERE) -> None:
 @config_app.command("check")
 def check(config: Config = _HERE) -> None:
     """Say every fault of the configuration, with its file and line."""
+    from app.offline import counted, refuse_faults
+    from app.policies.policy_book import PolicyBook
+    from channels.registry import SETTINGS
+
     refuse_faults(config, ending="")
     book = PolicyBook(config, environ=os.environ, channel_types=SETTINGS)
     for org in book.orgs():
@@ -140,24 +138,61 @@ def check(config: Config = _HERE) -> None:
         )
 
 
+Tried = Annotated[
+    Path | None, typer.Option("--config", "-c", help="an assent.yaml; left out: the ready guards alone, no file")
+]
+
+
+@app.command("check")
+def check_calls(config: Tried = None) -> None:
+    """Answer tool calls, JSON lines on standard input, without touching anything; exit 1 if a line was none.
+
+    A line is {"tool": "...", "args": {...}}, with "agent", "user", "session" and "cwd" if they matter. Each gets one
+    line: {"decision": "allow" | "deny" | "ask" | "route", "reason", "hook" or "rule", "args" if they were rewritten}.
+    """
+    from app.trial import answer_lines, open_trial
+
+    def write(line: str) -> None:
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
+
+    raise typer.Exit(code=answer_lines(sys.stdin.buffer, open_trial(config), write))
+
+
+@hooks_app.command("list")
+def hooks_list(
+    config: Tried = None,
+    tool: Annotated[str | None, typer.Option(help="a tool's name, as any runtime says it")] = None,
+    agent: Annotated[str | None, typer.Option(help="an agent's name")] = None,
+    moment: Annotated[str | None, typer.Option(help="PreToolUse, PostToolUse, …")] = None,
+) -> None:
+    """Show what would run for a call, in the order in which it runs."""
+    from app.trial import list_hooks, open_trial
+
+    for line in list_hooks(open_trial(config).hooks, tool=tool, agent=agent, moment=moment):
+        typer.echo(line)
+
+
 @keys_app.command("create")
 def keys_create(  # noqa: PLR0917 - options of a command
-    scope: Annotated[Scope, typer.Option(help="agent, approver, auditor or admin")],
+    scope: Annotated[Scopes, typer.Option(help="what the key is for")],
     label: Annotated[str, typer.Option(help="what the key is for, for the list")],
-    agent: Annotated[str | None, typer.Option(help="the agent's name (scope agent)")] = None,
+    agent: Annotated[str | None, typer.Option(help="the agent's name (scope agent, evaluation)")] = None,
     person: Annotated[str | None, typer.Option(help="e-mail: whose key, or who answers for the agent")] = None,
     days: Annotated[int | None, typer.Option(help="for how many days; for ever if left out", min=1, max=3650)] = None,
     config: Config = _HERE,
     org: Org = None,
 ) -> None:
     """Make an API key; its text is printed this once."""
+    from app.offline import beside_gateway, refuse_stranger, run_command
+    from app.storage.api_keys import Scope
 
     async def make() -> None:
         async with beside_gateway(config, org) as at:
-            _check_person(scope, person, at.directory)
+            refuse_stranger(Scope(scope), person, at.directory)
             made = await at.keys.create(
                 org=at.org,
-                scope=scope,
+                scope=Scope(scope),
                 label=label,
                 agent=agent,
                 person=person,
@@ -170,27 +205,16 @@ def keys_create(  # noqa: PLR0917 - options of a command
     run_command(make())
 
 
-def _check_person(scope: Scope, person: str | None, directory: Directory) -> None:
-    """Refuse an approver whom the file does not know (such a key could decide nothing); warn of such an owner."""
-    if person is None or directory.find(person) is not None:
-        return
-    hint = near(person, [known.email for known in directory.people.values()], what="people")
-    told = f"{person} is not under people in the configuration; {hint}"
-    if scope is Scope.APPROVER:
-        raise InvalidError(told, path="person")
-    if scope is Scope.AGENT:
-        typer.echo(f"warning: {told}", err=True)
-
-
 @keys_app.command("list")
 def keys_list(config: Config = _HERE, org: Org = None) -> None:
     """List the keys, without their secrets."""
+    from app.offline import beside_gateway, run_command
 
     async def show() -> None:
         async with beside_gateway(config, org) as at:
             for key in await at.keys.list(at.org):
                 whose = key.agent or key.person or "-"
-                typer.echo(f"{key.id}  {key.scope.value:8}  {_standing(key):21}  {whose:24}  {key.label}")
+                typer.echo(f"{key.id}  {key.scope.value:10}  {_standing(key):21}  {whose:24}  {key.label}")
 
     run_command(show())
 
@@ -206,6 +230,8 @@ def _standing(key: ApiKey) -> str:
 @keys_app.command("revoke")
 def keys_revoke(key_id: str, config: Config = _HERE, org: Org = None) -> None:
     """End a key for good, by its id (or its whole text); every replica refuses it within a second."""
+    from app.offline import beside_gateway, run_command
+
     parts = key_id.split("_")
     wanted = parts[1] if parts[0] == "ak" and len(parts) > 1 else key_id
 
@@ -226,6 +252,7 @@ def keys_revoke(key_id: str, config: Config = _HERE, org: Org = None) -> None:
 @audit_app.command("verify")
 def audit_verify(config: Config = _HERE, org: Org = None) -> None:
     """Walk the whole chain and print its head; exit 1 with the first fault, 2 if there is nothing to verify."""
+    from app.offline import beside_gateway, counted, run_command
 
     async def walk() -> None:
         async with beside_gateway(config, org) as at:
@@ -253,6 +280,7 @@ def audit_show(
 ) -> None:
     """Print the trail, one JSON object (or, with --plain, one sentence) a line."""
     from app.api.views import view_event
+    from app.offline import beside_gateway, render_event, run_command
 
     async def show() -> None:
         async with beside_gateway(config, org) as at:
@@ -274,11 +302,27 @@ def audit_show(
     run_command(show())
 
 
+@app.command("read-only")
+def read_only(
+    state: Annotated[Literal["on", "off", "show"], typer.Argument(help="switch it, or say how it stands")],
+    agent: Annotated[str | None, typer.Option(help="only this agent; all of the org's if left out")] = None,
+    reason: Annotated[str | None, typer.Option(help="agents are told it")] = None,
+    config: Config = _HERE,
+    org: Org = None,
+) -> None:
+    """Let only those tools run that are declared to write nothing; on every replica within a second."""
+    from app.offline import run_command, tell_read_only
+
+    run_command(tell_read_only(config, org, on={"on": True, "off": False}.get(state), agent=agent, reason=reason))
+
+
 @outbox_app.command("list")
 def outbox_list(
     status: Annotated[str, typer.Option(help="queued, dead or done")] = "dead", config: Config = _HERE, org: Org = None
 ) -> None:
     """List cards that wait or that were given up, with the reason."""
+    from app.offline import beside_gateway, run_command
+    from app.storage.outbox import list_rows
 
     async def show() -> None:
         async with beside_gateway(config, org) as at:
@@ -291,6 +335,8 @@ def outbox_list(
 @outbox_app.command("retry")
 def outbox_retry(config: Config = _HERE, org: Org = None) -> None:
     """Queue the given-up rows again."""
+    from app.offline import beside_gateway, run_command
+    from app.storage.outbox import revive_dead
 
     async def retry() -> None:
         async with beside_gateway(config, org) as at:

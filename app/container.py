@@ -15,6 +15,7 @@ from app.clock import SystemClock
 from app.domain.audit import Kind, Record
 from app.domain.errors import AssentError, UnavailableError
 from app.domain.seals import Seals
+from app.hooks.org_hooks import Supplies, build_hooks
 from app.identifiers import RandomIds
 from app.policies.policy_book import PolicyBook
 from app.ports import ListeningChannel
@@ -29,15 +30,22 @@ from app.usecases.channel_book import ChannelBook
 from app.usecases.claim import Claim, Report
 from app.usecases.click import AnswerClick
 from app.usecases.confirm_accounts import ConfirmAccounts
+from app.usecases.count_calls import CountCalls
 from app.usecases.decide import DecideByApi
 from app.usecases.deliver import Deliver
 from app.usecases.follow import Feed
+from app.usecases.hook_book import HookBook
+from app.usecases.judge_call import JudgeCall
 from app.usecases.keys import Keys
+from app.usecases.lineage import Lineage
 from app.usecases.quota import Quota
 from app.usecases.read import Read
 from app.usecases.receive import Receive
+from app.usecases.run_hooks import ABOVE, RunHooks
+from app.usecases.settle_by_call import SettleByCall
 from app.usecases.submit import Submit
 from app.usecases.sweep import Sweep
+from app.usecases.switch import Switches, as_guard_sees
 from app.usecases.wait import Wait, Waiters
 from app.workers.notifications import Notifications
 from app.workers.outbox_worker import OutboxWorker
@@ -49,9 +57,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from app.policies.policy_file import LoadedPolicy
     from app.ports import Channel, Clock, HttpAnswer, IdFactory, Inbound
     from app.settings import Settings
     from app.storage.transaction import Batch, Tx
+    from assent.hooks.context import HookContext
+    from assent.hooks.registry import HookRegistry
+    from assent.ready.read_only import Switch as GuardSwitch
 
 log = structlog.get_logger(__name__)
 
@@ -94,9 +106,14 @@ class Container:
     def _build_usecases(self) -> None:
         store, book = self.store, self.book
         quota = Quota(clock=self.clock, most_pending=self.settings.max_pending_per_agent)
-        self.submit = Submit(
-            store=store, book=book, channels=self.channels, seals=self.seals, clock=self.clock, quota=quota
+        self.switches = Switches(store=store, clock=self.clock)
+        self.lineage = Lineage(store=store, book=book, clock=self.clock)
+        self.hooks = HookBook(book, self._build_hooks)
+        self.run_hooks = RunHooks(
+            store=store, hooks=self.hooks, lineage=self.lineage, switches=self.switches, clock=self.clock
         )
+        judge = JudgeCall(hooks=self.run_hooks, clock=self.clock)
+        self.submit = Submit(store=store, judge=judge, channels=self.channels, seals=self.seals, quota=quota)
         self.decide = DecideByApi(store=store, book=book)
         self.cancel = Cancel(store=store)
         self.claim = Claim(store=store)
@@ -128,12 +145,23 @@ class Container:
             cancel=self.cancel,
             claim=self.claim,
             report=self.report,
+            run_hooks=self.run_hooks,
+            settle_by_call=SettleByCall(store=store, book=book),
+            switches=self.switches,
             clicks=self.clicks,
             channels=self.channels,
             keys=self.keys,
             clock=self.clock,
             telemetry=self.telemetry,
         )
+
+    def _build_hooks(self, loaded: LoadedPolicy) -> HookRegistry:
+        org = loaded.policy.org
+
+        def is_read_only(ctx: HookContext) -> GuardSwitch:
+            return as_guard_sees(self.switches.read_only(org, (ctx.agent, *ABOVE.get())))
+
+        return build_hooks(loaded, supplies=Supplies(counters=CountCalls(self.store, org), is_read_only=is_read_only))
 
     async def __aenter__(self) -> Self:
         """Open the store, the channels and the loops. Waiting requests need nothing rebuilt: they are rows."""
@@ -156,6 +184,8 @@ class Container:
         self.feed.stop()
         self.timers.stop()
         await self.supervisor.stop()
+        with suppress(AssentError):
+            await self.lineage.flush()
         for _, channel in self._built.values():
             await channel.close()
         await self.store.stop()
@@ -163,6 +193,7 @@ class Container:
     async def use_policies(self) -> None:
         """Take the current configuration into use: remember its text, build and start its channels, stop the others."""
         self._in_use = False
+        await asyncio.to_thread(self.hooks.prepare)  # it imports what the files name
         wanted: dict[tuple[str, str], tuple[object, Channel]] = {}
         for org in self.book.orgs():
             loaded = self.book.current(org)
@@ -233,6 +264,7 @@ class Container:
 
     def _start_loops(self) -> None:
         self.supervisor.keep("feed", self.feed.run)
+        self.supervisor.keep("sessions", self.lineage.run)
         dialect = self.store.dialect
         if isinstance(dialect, Postgres):
             listener = Notifications(dialect.url, heard=self._heard, missed=self._missed)

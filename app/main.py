@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 import structlog
 from fastapi import FastAPI
 
-from app.api import schemas
+from app.api import moments, schemas
 from app.api.administration import administration_router
 from app.api.callbacks import callbacks_router
 from app.api.health import health_router
+from app.api.hooks import hooks_router
 from app.api.problems import install
 from app.api.requests import requests_router
+from app.api.switches import switches_router
 from app.api.trail import trail_router
 
 if TYPE_CHECKING:
@@ -28,12 +30,14 @@ log = structlog.get_logger(__name__)
 
 _BODIES = (
     schemas.Submission,
-    schemas.PreToolUse,
+    *moments.BODIES,
+    moments.ModelRequestBody,
     schemas.Decision,
     schemas.ClaimBody,
     schemas.OutcomeBody,
     schemas.CancelBody,
     schemas.NewKeyBody,
+    schemas.ReadOnlyBody,
     schemas.ProblemView,
 )
 
@@ -57,9 +61,11 @@ def create_app(container: Container) -> FastAPI:
     install(app)
     routers = (
         requests_router(container.surface),
+        hooks_router(container.surface),
         callbacks_router(container.surface),
         trail_router(container.surface),
         administration_router(container.surface),
+        switches_router(container.surface),
         health_router(container.surface),
     )
     # Not include_router: its lazy wrapper is walked on every call. Ours go first: routes are tried in their order.

@@ -17,16 +17,18 @@ from pydantic import ValidationError
 from app.clock import SystemClock
 from app.domain.audit import Kind
 from app.domain.decision import Verdict
-from app.domain.errors import AssentError
+from app.domain.errors import AssentError, InvalidError
 from app.domain.seals import Place, Seals, parse_token
 from app.identifiers import RandomIds
-from app.policies.faults import PolicyFaultsError
+from app.policies.faults import PolicyFaultsError, near
 from app.policies.policy_book import PolicyBook, config_check
 from app.settings import Settings
+from app.storage.api_keys import AGENTS, Scope
 from app.storage.dialect import dialect_for
 from app.storage.store import Store
 from app.usecases.keys import Keys
 from app.usecases.read import Read
+from app.usecases.switch import Switches
 from channels.registry import SETTINGS
 from migrations.state import NEWEST, find_present
 
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
     from app.domain.audit import AuditEvent
     from app.domain.people import Directory
+    from app.storage.switches import Switch
 
 NEW_DATABASE = "the database is new: `assent migrate` (or `assent serve --migrate`) makes its tables"
 _LONGEST_CAUSE = 300
@@ -55,7 +58,7 @@ SENTENCES = {
     Kind.UNKNOWN: "nobody knows whether it ran: {error}",
     Kind.RECONCILED: "{actor} settled what became of it: {status}",
     Kind.ALLOWED: "{actor} was allowed {tool} by the rule {rule}",
-    Kind.REFUSED: "{actor} was refused {tool} by the rule {rule}",
+    Kind.REFUSED: "{actor} was refused {tool} by {decided_by}",
     Kind.CLICK_REFUSED: "a click of {actor} on {channel} did not count: {why}",
     Kind.CARD_POSTED: "a card was posted to {channel}",
     Kind.CARD_RETIRED: "the card on {channel} was settled",
@@ -63,6 +66,12 @@ SENTENCES = {
     Kind.KEY_CREATED: "{actor} made the {scope} key {key} ({label})",
     Kind.KEY_REVOKED: "{actor} revoked the key {key}",
     Kind.POLICY_LOADED: "the configuration {policy_version} came into force",
+    Kind.HOOK_BLOCKED: "the hook {hook} stopped {actor} at {moment}: {reason}",
+    Kind.HOOK_FAULTED: "a hook failed at {moment} of {actor}, which its on_error lets pass or asks about: {hooks}",
+    Kind.HOOK_NOTED: "a hook noted at {moment} of {actor}: {hooks}",
+    Kind.SESSION_DETACHED: "{actor} began the session {session}, which inherits nothing of {parent_agent}",
+    Kind.EVALUATION_BYPASSED: "{actor} was allowed {tool} without people, in an evaluation run: {reason}",
+    Kind.SWITCH_SET: "{actor} set {switch} to {state} for {agent}: {reason}",
 }
 """What each kind of event means, for people; the names are facts of the event."""
 
@@ -78,6 +87,7 @@ def render_event(event: AuditEvent) -> str:
     """Tell an event in one line for people; what came from outside cannot begin another one."""
     facts = _Facts({name: value for name, value in event.record.facts.items() if value is not None})
     facts["actor"] = event.record.actor
+    facts["decided_by"] = f"the hook {facts['hook']}" if facts.get("hook") else f"the rule {facts['rule']}"
     told = SENTENCES[event.record.kind].format_map(facts)
     line = told if told.isprintable() else told.encode("unicode_escape").decode()
     return f"{event.at:%Y-%m-%d %H:%M:%S} UTC  {line}" + (f"  [{event.request_id}]" if event.request_id else "")
@@ -192,6 +202,41 @@ async def beside_gateway(config: Path, org: str | None) -> AsyncGenerator[Beside
             yield Beside(org=org or orgs[0], keys=keys, read=read, store=store, directory=directory)
         finally:
             await store.stop()
+
+
+def refuse_stranger(scope: Scope, person: str | None, directory: Directory) -> None:
+    """Refuse an approver whom the file does not know (such a key could decide nothing); warn of such an owner."""
+    if person is None or directory.find(person) is not None:
+        return
+    hint = near(person, [known.email for known in directory.people.values()], what="people")
+    told = f"{person} is not under people in the configuration; {hint}"
+    if scope is Scope.APPROVER:
+        raise InvalidError(told, path="person")
+    if scope in AGENTS:
+        typer.echo(f"warning: {told}", err=True)
+
+
+async def tell_read_only(
+    config: Path, org: str | None, *, on: bool | None, agent: str | None, reason: str | None
+) -> None:
+    """Flip the read-only switch (None: leave it as it is) and print how it stands, or all of them."""
+    async with beside_gateway(config, org) as at:
+        switches = Switches(store=at.store, clock=SystemClock())
+        if on is not None:
+            standing = [await switches.set_read_only(at.org, on=on, agent=agent, reason=reason, by="cli")]
+        else:
+            standing = [each for each in await switches.list(at.org) if agent in {None, each.agent}]
+    for switch in standing:
+        typer.echo(_told(switch))
+    if not standing:
+        typer.echo("off: nobody has touched it")
+
+
+def _told(switch: Switch) -> str:
+    whose = f"the agent {switch.agent}" if switch.agent else "every agent"
+    why = f": {switch.reason}" if switch.reason else ""
+    state = "on" if switch.is_on else "off"
+    return f"{state} for {whose} since {switch.set_at:%Y-%m-%d %H:%M:%S} UTC, by {switch.set_by}{why}"
 
 
 def run_command(work: Coroutine[object, object, None]) -> None:

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 import structlog
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from assent.ready.redact import redact as without_secrets
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, MutableMapping
 
 _SECRET_NAMES = re.compile(
     r"secret|token|password|authorization|signature|api_?key|response_url|trigger", re.IGNORECASE
 )
-_SECRET_SHAPES = re.compile(
+_SECRET_SHAPES = re.compile(  # of the gateway and its platforms; every log may meet the others, which `assent` knows
     r"\b(?:ak_[a-z2-7]+_[a-z2-7]+_[0-9a-f]+|xox[a-z]-[\w-]+|xapp-[\w-]+|xoxe\.[\w.-]+|t-[\w.-]{16,}|c-[0-9a-f]{16,}"
     r"|a1\.[0-9a-f]{8}\.[\w.]+|Bearer\s+\S+|https://hooks\.slack\.com/\S+)"
 )
@@ -28,7 +30,7 @@ def redact(_logger: object, _name: str, event: MutableMapping[str, Any]) -> Muta
         if _SECRET_NAMES.search(key):
             event[key] = _HIDDEN
         elif isinstance(value, str):
-            event[key] = _SECRET_SHAPES.sub(_HIDDEN, value)
+            event[key] = without_secrets(_SECRET_SHAPES.sub(_HIDDEN, value))[0]
     return event
 
 

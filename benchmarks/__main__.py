@@ -41,6 +41,7 @@ def measures(kinds: Sequence[str]) -> dict[str, tuple[tuple[str, ...], Measure]]
     from benchmarks.measure_cycles import measure_cycles
     from benchmarks.measure_fairness import measure_fairness
     from benchmarks.measure_gate import measure_allow, measure_hook, measure_judge
+    from benchmarks.measure_hooks import measure_chain, measure_command_guard
     from benchmarks.measure_load import measure_load
     from benchmarks.measure_memory import measure_memory
     from benchmarks.measure_recovery import measure_recovery
@@ -57,6 +58,8 @@ def measures(kinds: Sequence[str]) -> dict[str, tuple[tuple[str, ...], Measure]]
         "allow": (("P7", "P7b"), measure_allow),
         "judge": (("P8",), measure_judge),
         "hook": (("P9",), measure_hook),
+        "chain": (("H1",), measure_chain),
+        "command-guard": (("H2",), measure_command_guard),
         "fairness-sqlite": (("P10",), lambda run: measure_fairness(run, "sqlite")),
         "fairness-postgresql": (("P10",), lambda run: measure_fairness(run, "postgresql")),
         "load-sqlite": (("L1", "L2"), lambda run: measure_load(run, "sqlite")),

@@ -3,87 +3,82 @@
     ASSENT_URL=http://127.0.0.1:8080 ASSENT_KEY=ak_… python -m examples.payment_agent FOLDER
 
 Users' requests are lines of FOLDER/inbox.jsonl; the conversation so far is FOLDER/conversation.jsonl, so that the agent
-goes on where it was killed. Three lines are about Assent: the gateway it asks, `guarded` around the tool, and `resume`
-after a restart.
+goes on where it was killed. What is about Assent: the gateway it asks, the gate in its hooks, the session around its
+tool calls, and `resume` after a restart.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
 import sys
-import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assent import (
-    Failed,
-    Gateway,
-    GatewayError,
-    LeftAlone,
-    Lost,
-    NotApprovedError,
-    Ran,
-    Refused,
-    current_grant,
-    guarded,
-)
+from assent import AsyncGateway, Failed, GatewayError, LeftAlone, Lost, Ran, Refused, current_grant, resume
+from assent.hooks import Hooks, Settled, Suspended
+from assent.ready.approval_gate import ApprovalGate
 from examples.payment_ledger import Ledger
 from examples.scripted_model import Message, answer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
-    Pay = Callable[..., str]
+    from assent.hooks import Session, Step
+
+    Pay = Callable[..., Awaitable[str]]
 
 TOOL = "oa__purchase_pay"
+SESSION = "supplier-invoices"
 
 
-def main(folder: Path) -> None:
+async def main(folder: Path) -> None:
     """Serve users for ever."""
     say("started", f"process {os.getpid()}")
     ledger = Ledger(folder / "ledger.jsonl")
 
-    def pay(payee: str, amount: int, currency: str, invoice: str, bank_account: str) -> str:
+    async def pay(payee: str, amount: int, currency: str, invoice: str, bank_account: str) -> str:
         receipt = ledger.pay(
             grant=current_grant(), payee=payee, amount=amount, currency=currency, invoice=invoice, account=bank_account
         )
         return f"Paid {amount:,} {currency} to {payee}, receipt {receipt}."
 
     conversation = Conversation(folder)
-    with Gateway(os.environ["ASSENT_URL"], os.environ["ASSENT_KEY"], session="supplier-invoices") as gateway:
-        if (call := conversation.open_call()) is not None:  # a predecessor died in the middle of this one
-            conversation.add(Message(role="tool", text=carry_on(gateway, pay, ledger, call)))
-        while True:
-            last = conversation.wait_for_turn()
-            if last.arguments is None:
-                conversation.add(answer(conversation.messages))
-            else:
-                conversation.add(Message(role="tool", text=call_tool(gateway, pay, last)))
+    async with AsyncGateway(os.environ["ASSENT_URL"], os.environ["ASSENT_KEY"], session=SESSION) as gateway:
+        hooks = Hooks(known_tools=[TOOL])
+        hooks.add(ApprovalGate(approvals=gateway), tools=TOOL)
+        async with hooks.session(session=SESSION, resumed=bool(conversation.messages), on_step=tell_step) as session:
+            if (call := conversation.open_call()) is not None:  # a predecessor died in the middle of this one
+                conversation.add(Message(role="tool", text=await carry_on(gateway, session, pay, ledger, call)))
+            while True:
+                last = await conversation.wait_for_turn()
+                if last.arguments is None:
+                    conversation.add(answer(conversation.messages))
+                else:
+                    conversation.add(Message(role="tool", text=await call_tool(session, pay, last)))
 
 
-def call_tool(gateway: Gateway, pay: Pay, call: Message) -> str:
+async def call_tool(session: Session, pay: Pay, call: Message) -> str:
     """Pay, if it is allowed; the answer is for the model either way."""
-    try:
-        return guarded(gateway, tool=TOOL, claim=call.text, call_id=call.call_id)(pay)(**(call.arguments or {}))
-    except NotApprovedError as refusal:
-        return str(refusal)
+    result = await session.call_tool(TOOL, call.arguments or {}, pay, call_id=call.call_id or "", claim=call.text)
+    return str(result.content)
 
 
-def carry_on(gateway: Gateway, pay: Pay, ledger: Ledger, call: Message) -> str:
+async def carry_on(gateway: AsyncGateway, session: Session, pay: Pay, ledger: Ledger, call: Message) -> str:
     """Finish a predecessor's call: by its open request, else by what the bank or the settled request knows."""
     say("resumes", "a call of mine was open when I was killed")
     while True:
         try:
-            past = gateway.resume({TOOL: pay})
+            past = await resume(gateway, tools={TOOL: pay})
             break
         except GatewayError as away:
             say("waits", f"{away}")
     if not past:
         receipt = ledger.find((call.arguments or {})["invoice"])
-        return f"Paid already, receipt {receipt}." if receipt else call_tool(gateway, pay, call)
+        return f"Paid already, receipt {receipt}." if receipt else await call_tool(session, pay, call)
     match past[-1].outcome:
         case Ran(result=result):
             return str(result)
@@ -95,6 +90,17 @@ def carry_on(gateway: Gateway, pay: Pay, ledger: Ledger, call: Message) -> str:
             return "It is not known whether this was paid. A person has to look."
         case LeftAlone(why=why):
             return f"Nothing was done: {why}."
+
+
+def tell_step(step: Step) -> None:
+    """Say how a call stands that waits for people."""
+    match step:
+        case Suspended():
+            say("holds", f"Waits for people until {step.expires_at:%H:%M:%S} UTC, code {step.code}.")
+        case Settled():
+            say("holds", f"No longer waits: {step.state}.")
+        case _:
+            pass
 
 
 class Conversation:
@@ -109,7 +115,7 @@ class Conversation:
         """Return the tool call that has no result yet."""
         return self.messages[-1] if self.messages and self.messages[-1].arguments is not None else None
 
-    def wait_for_turn(self) -> Message:
+    async def wait_for_turn(self) -> Message:
         """Return the message to act upon; when the model has finished, the next one of a user."""
         while not self.messages or (self.messages[-1].role == "assistant" and self.open_call() is None):
             heard = sum(message.role == "user" for message in self.messages)
@@ -117,7 +123,7 @@ class Conversation:
             if fresh:
                 self.add(Message(role="user", text=json.loads(fresh[0])))
             else:
-                time.sleep(0.1)
+                await asyncio.sleep(0.1)
         return self.messages[-1]
 
     def add(self, message: Message) -> None:
@@ -131,7 +137,6 @@ class Conversation:
         if message.arguments is not None:
             named = ", ".join(f"{name}={value}" for name, value in message.arguments.items())
             say("calls", f"{TOOL}({named})")
-            say("holds", "The gateway says whether and when it may run.")
 
 
 def say(who: str, what: str) -> None:
@@ -144,4 +149,4 @@ def _lines(path: Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    asyncio.run(main(Path(sys.argv[1])))

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
 MOST_BYTES = 256 * 1024
-"""The largest body that is accepted anywhere."""
+"""The largest body that is accepted anywhere but where a tool's result or a whole model request comes in."""
+
+MOST_BYTES_OF_A_MOMENT = 4 * 1024 * 1024
+"""The largest body with a tool's result or a model request in it."""
 
 MOST_SECONDS = 10.0
 """How long a body may take to arrive: slow senders must not hold connections."""
@@ -44,9 +47,9 @@ async def read_body(request: Request, *, most: int = MOST_BYTES, seconds: float 
     return b"".join(parts)
 
 
-async def read_model(request: Request, model: type[M]) -> M:
+async def read_model(request: Request, model: type[M], *, most: int = MOST_BYTES) -> M:
     """Parse the body into `model`. Raises BadJsonError or InvalidError with the path of the fault."""
-    value = parse_json(await read_body(request))
+    value = parse_json(await read_body(request, most=most))
     if not isinstance(value, dict):
         raise BadJsonError("the body must be a JSON object", path="")
     try:

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import json
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 # No text here may hold NUL: PostgreSQL has none.
-_Id = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
-_Email = Annotated[str, Field(min_length=3, max_length=320, pattern=r"^[^\s@\x00]+@[^\s@\x00]+$")]
+Id = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
+Email = Annotated[str, Field(min_length=3, max_length=320, pattern=r"^[^\s@\x00]+@[^\s@\x00]+$")]
 _Reason = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00]*$")]
-_Prose = Annotated[str, Field(max_length=4000, pattern=r"^[^\x00]*$")]
+Folder = Annotated[str, Field(max_length=8192, pattern=r"^[^\x00]*$")]
+Prose = Annotated[str, Field(max_length=4000, pattern=r"^[^\x00]*$")]
+
+_LARGEST_BAG = 16 * 1024
+
+
+def _bounded(bag: dict[str, Any]) -> dict[str, Any]:
+    if len(json.dumps(bag)) > _LARGEST_BAG:
+        raise ValueError(f"the bag of a turn may have {_LARGEST_BAG} bytes as JSON")
+    return bag
+
+
+Bag = Annotated[dict[str, Any], AfterValidator(_bounded)]
+"""What hooks hand on from moment to moment of a turn: the caller keeps it and gives it back."""
 
 
 class _Wire(BaseModel):
@@ -21,25 +35,21 @@ class _Wire(BaseModel):
 class Submission(_Wire):
     """A tool call that is about to happen."""
 
-    tool: _Id
+    tool: Id
     arguments: dict[str, Any]
-    session: _Id | None = None
-    call_id: _Id | None = None
-    requester: _Email | None = Field(default=None, description="on whose behalf the agent acts; may not approve")
-    claim: _Prose | None = Field(default=None, description="the agent's own words for the approver, shown as such")
-
-
-class PreToolUse(BaseModel):
-    """The PreToolUse moment as agent runtimes report it. Members that we do not know are ignored: runtimes add some."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
-
-    tool_name: _Id
-    tool_input: dict[str, Any]
-    session_id: _Id | None = None
-    tool_use_id: _Id | None = None
-    user: _Email | None = None
-    claim: _Prose | None = None
+    session: Id | None = None
+    call_id: Id | None = None
+    requester: Email | None = Field(default=None, description="on whose behalf the agent acts; may not approve")
+    claim: Prose | None = Field(default=None, description="the agent's own words for the approver, shown as such")
+    confirm: _Reason | None = Field(
+        default=None, min_length=1, description="why the caller wants people asked even where the rules would allow"
+    )
+    parent_session: Id | None = Field(default=None, description="the session that started this one; needs `session`")
+    parent_agent: Id | None = Field(default=None, description="whose it is, where several agents have one of the name")
+    cwd: Folder | None = Field(default=None, description="the agent's working directory")
+    metadata: Bag = Field(default_factory=dict, description="the bag of the turn, as the last answer gave it")
+    evaluation: bool = Field(default=False, description="answer an ask without people; needs a key of that scope")
+    can_route: bool = Field(default=False, description="the caller runs a call in the sandbox that `route` names")
 
 
 class Verdict(StrEnum):
@@ -61,16 +71,24 @@ class ClaimBody(_Wire):
     """Spend the approval. `claim_id` is yours: the same one again gets the same answer."""
 
     digest: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-    claim_id: _Id
+    claim_id: Id
 
 
 class OutcomeBody(_Wire):
     """What the tool did."""
 
-    claim_id: _Id
+    claim_id: Id
     status: Literal["succeeded", "failed", "unknown"]
     result: Any = None
-    error: _Prose | None = None
+    error: Prose | None = None
+
+
+class ReadOnlyBody(_Wire):
+    """Switch an org, or one of its agents, to read-only or back."""
+
+    on: bool
+    agent: Id | None = Field(default=None, description="only this agent; the whole org if left out")
+    reason: _Reason | None = None
 
 
 class CancelBody(_Wire):
@@ -82,10 +100,10 @@ class CancelBody(_Wire):
 class NewKeyBody(_Wire):
     """A key to be made."""
 
-    scope: Literal["agent", "approver", "auditor", "admin"]
-    label: _Id
-    agent: _Id | None = None
-    person: _Email | None = None
+    scope: Literal["agent", "evaluation", "approver", "auditor", "admin"]
+    label: Id
+    agent: Id | None = None
+    person: Email | None = None
     lives_for_days: Annotated[int, Field(ge=1, le=3650)] | None = None
 
 
@@ -142,15 +160,82 @@ class RequestView(BaseModel):
     message: str
 
 
+class RouteView(BaseModel):
+    """The sandbox in which the call is to run instead."""
+
+    provider: str
+    command: str | None
+    options: Any
+
+
 class AnswerView(BaseModel):
-    """The answer to a call: `ask` comes with the request and status 202."""
+    """The answer to a call: `ask` comes with the request and status 202. Members without content are left out.
+
+    `hook` denied it; `arguments` are to run instead of those submitted; `context` is for the model; `hidden`: keep the
+    output from display; `metadata` goes into the next moment's body, `tags` is what was set in it just now.
+    """
 
     decision: Literal["allow", "deny", "ask"]
     rule: str | None = None
+    hook: str | None = None
     reason: str | None = None
     message: str | None = None
     attached: bool | None = None
     request: RequestView | None = None
+    arguments: dict[str, Any] | None = None
+    context: list[str] | None = None
+    hidden: bool | None = None
+    route: RouteView | None = None
+    metadata: Any = None
+    tags: Any = None
+
+
+class SettledView(BaseModel):
+    """What the report of a finished call did: `changed` says whether this one settled the execution."""
+
+    request: str | None
+    state: str | None
+    changed: bool
+    note: str
+
+
+class MomentView(BaseModel):
+    """The answer to a moment that is about no call to come. Members without content are left out.
+
+    `message` is for the model or, at UserPromptSubmit, for the user; `prompt`, `request` and `result` stand in the
+    place of what was sent; `settled` tells what became of the request that a finished call belonged to.
+    """
+
+    decision: Literal["allow", "deny"]
+    hook: str | None = None
+    reason: str | None = None
+    message: str | None = None
+    prompt: str | None = None
+    request: dict[str, Any] | None = None
+    result: Any = None
+    context: list[str] | None = None
+    hidden: bool | None = None
+    send_back: str | None = None
+    metadata: Any = None
+    tags: Any = None
+    settled: SettledView | None = None
+
+
+class SwitchView(BaseModel):
+    """A switch as it stands. `agent` null: the whole org."""
+
+    name: str
+    agent: str | None
+    on: bool
+    reason: str | None
+    set_by: str
+    set_at: str
+
+
+class SwitchesView(BaseModel):
+    """Every switch that was ever touched."""
+
+    items: list[SwitchView]
 
 
 class ClaimView(BaseModel):

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from app.usecases.follow import Feed
     from app.usecases.keys import Keys
     from app.usecases.read import Read
+    from app.usecases.run_hooks import RunHooks
+    from app.usecases.settle_by_call import SettleByCall
     from app.usecases.submit import Submit
+    from app.usecases.switch import Switches
     from app.usecases.wait import Wait, Waiters
 
 
@@ -35,6 +38,9 @@ class Surface:
     cancel: Cancel
     claim: Claim
     report: Report
+    run_hooks: RunHooks
+    settle_by_call: SettleByCall
+    switches: Switches
     clicks: AnswerClick
     channels: ChannelBook
     keys: Keys

@@ -14,7 +14,7 @@ from app.api.plain_route import PlainRoute
 from app.api.queries import number_of, parameter
 from app.api.views import view_event
 from app.domain.errors import InvalidError, TooManyError
-from app.storage.api_keys import Scope
+from app.storage.api_keys import AGENTS, Scope
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -77,7 +77,7 @@ async def _stream(c: Surface, request: Request, key: ApiKey, after: int | None) 
     async for event in c.feed.follow(key.org, after=after):
         if event.request_id is None:
             continue
-        if key.scope is Scope.AGENT and not await c.read.is_of_agent(key.org, event.request_id, str(key.agent)):
+        if key.scope in AGENTS and not await c.read.is_of_agent(key.org, event.request_id, str(key.agent)):
             continue
         if not await c.access.still_holds(request):  # revoked meanwhile: nothing more is told
             return

@@ -48,6 +48,12 @@ class Kind(StrEnum):
     KEY_CREATED = "key.created"
     KEY_REVOKED = "key.revoked"
     POLICY_LOADED = "policy.loaded"
+    HOOK_BLOCKED = "hook.blocked"
+    HOOK_FAULTED = "hook.faulted"
+    HOOK_NOTED = "hook.noted"
+    SESSION_DETACHED = "session.detached"
+    EVALUATION_BYPASSED = "evaluation.bypassed"
+    SWITCH_SET = "switch.set"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -177,14 +177,14 @@ def _answer(policy: Policy, rule: Rule, trace: tuple[TraceStep, ...]) -> Ruling:
             reason = rule.reason or f"Rule {rule.id} forbids it."
             return _deny(policy, rule.id, reason, trace, record=rule.record)
         case Then.ASK:
-            return _ask(policy, rule.id, rule.reason or f"Rule {rule.id} asks for approval.", rule.asking, trace)
+            return ask_or_deny(policy, rule.id, rule.reason or f"Rule {rule.id} asks for approval.", rule.asking, trace)
         case _:
             assert_never(rule.then)
 
 
 def _in_doubt(policy: Policy, rule: Rule, trace: tuple[TraceStep, ...]) -> Ruling:
     reason = f"The condition of rule {rule.id} could not be evaluated, so people are asked."
-    return _ask(policy, rule.id, reason, rule.asking or policy.ask, trace)
+    return ask_or_deny(policy, rule.id, reason, rule.asking or policy.ask, trace)
 
 
 def _by_default(policy: Policy, trace: tuple[TraceStep, ...]) -> Ruling:
@@ -195,12 +195,15 @@ def _by_default(policy: Policy, trace: tuple[TraceStep, ...]) -> Ruling:
         case Then.DENY:
             return _deny(policy, DEFAULT_RULE, "No rule matched, and the default is to deny.", trace)
         case Then.ASK:
-            return _ask(policy, DEFAULT_RULE, "No rule covers this call, so people decide.", policy.ask, trace)
+            return ask_or_deny(policy, DEFAULT_RULE, "No rule covers this call, so people decide.", policy.ask, trace)
         case _:
             assert_never(policy.default)
 
 
-def _ask(policy: Policy, rule_id: str, reason: str, asking: Asking | None, trace: tuple[TraceStep, ...]) -> Ask | Deny:
+def ask_or_deny(
+    policy: Policy, rule_id: str, reason: str, asking: Asking | None, trace: tuple[TraceStep, ...]
+) -> Ask | Deny:
+    """Ask whom `asking` names; where that is nobody, the answer is no."""
     if asking is None or not asking.stages or not asking.channels:
         return _deny(policy, rule_id, f"{reason.removesuffix('.')}; but there is nobody to ask.", trace)
     return Ask(rule_id=rule_id, reason=reason, policy_version=policy.version, trace=trace, asking=asking)

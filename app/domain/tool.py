@@ -33,7 +33,8 @@ class Tool:
     """One tool. `title` is a template such as ``Pay {payee}``; None shows the bare name.
 
     `pin` is shown first, `sensitive` is never shown, `money` must be whole numbers or decimal texts. `schema` is a JSON
-    Schema (draft 2020-12) of the arguments, or None. `writes` is False for tools that only read.
+    Schema (draft 2020-12) of the arguments, or None. `writes` is False for tools that only read, None where the file
+    does not say: such a tool counts as writing. `requires_confirmation` asks people whatever the rules would allow.
     """
 
     name: str
@@ -42,7 +43,8 @@ class Tool:
     sensitive: tuple[str, ...] = ()
     money: tuple[str, ...] = ()
     schema: Mapping[str, JsonValue] | None = field(default=None, hash=False)
-    writes: bool = True
+    writes: bool | None = None
+    requires_confirmation: bool = False
 
     def hides(self, path: str) -> bool:
         """Say whether showing the value at `path` would show something sensitive."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 _DURATION = re.compile(r"([1-9][0-9]{0,5})([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+_HOOK_TIMEOUT = re.compile(r"([1-9][0-9]{0,5})(ms|s|m|h)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_LONGEST_HOOK = 24 * 3600.0
 SHORTEST = timedelta(seconds=10)
 LONGEST = timedelta(days=30)
 
@@ -25,7 +28,29 @@ def parse_duration(value: object) -> timedelta:
     return span
 
 
+def parse_hook_timeout(value: object) -> float:
+    """Turn ``500ms``, ``10s``, ``2m`` or ``1h`` into seconds, a day at most. Raises ValueError."""
+    match = _HOOK_TIMEOUT.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        raise ValueError("must be a time such as 500ms, 10s, 2m or 1h")
+    seconds = int(match[1]) * _SECONDS[match[2]]
+    if seconds > _LONGEST_HOOK:
+        raise ValueError("must be a day (24h) at most")
+    return seconds
+
+
+def parse_command(value: object) -> str | tuple[str, ...]:
+    """Take a shell line, or a program with its arguments as a list. Raises ValueError."""
+    words = cast("list[object]", value if isinstance(value, list) else [value])
+    texts = tuple(word for word in words if isinstance(word, str))
+    if len(texts) < len(words) or not texts or not texts[0].strip() or "\0" in "".join(texts):
+        raise ValueError('must be a shell line such as "python scan.py", or a list of texts: a program, its arguments')
+    return texts if isinstance(value, list) else texts[0]
+
+
 Duration = Annotated[timedelta, BeforeValidator(parse_duration)]
+Command = Annotated[str | tuple[str, ...], BeforeValidator(parse_command)]
+HookTimeout = Annotated[float, BeforeValidator(parse_hook_timeout)]
 Name = Annotated[str, Field(pattern=r"^[^\s*]{1,200}$")]
 Pattern = Annotated[str, Field(pattern=r"^\S{1,200}$")]
 FieldPath = Annotated[str, Field(pattern=r"^[^\s.]+(\.[^\s.]+)*$", max_length=200)]
@@ -78,7 +103,32 @@ class ToolEntry(_Entry):
     sensitive: list[FieldPath] = []
     money: list[FieldPath] = []
     arguments: dict[str, Any] | None = Field(default=None, alias="schema")
-    writes: bool = True
+    writes: bool | None = None
+    requires_confirmation: bool = False
+
+
+class HookEntry(_Entry):
+    """One hook. Exactly one of `use`, `python` and `command` is set, which the section looks at."""
+
+    on: Annotated[str, Field(min_length=1, max_length=40)]
+    use: str | None = None
+    python: str | None = None
+    command: Command | None = None
+    options: dict[str, Any] = {}
+    tools: list[Pattern] | None = Field(default=None, min_length=1)
+    agents: list[Pattern] | None = Field(default=None, min_length=1)
+    priority: int | None = Field(default=None, ge=-1000, le=1000)
+    timeout: HookTimeout | None = None
+    on_error: Literal["deny", "ask", "allow"] | None = None
+    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")] | None = None
+
+
+class AgentEntry(_Entry):
+    """One agent. `hooks` are read on their own, so that every fault of theirs has its line."""
+
+    hooks: list[Any] = []
+    inherit: bool = True
+    confirm_all_tools: bool = False
 
 
 class PersonEntry(BaseModel):

@@ -9,19 +9,22 @@ are expanded: white space, comments and secrets do not change it, everything els
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from app.domain.agent import AgentSettings
 from app.domain.canonical import digest
 from app.domain.card import Language
 from app.domain.errors import BadJsonError
 from app.domain.policy import Policy, UnknownTools
 from app.domain.rule import Then
+from app.policies.agent_section import agent_names, read_agents
 from app.policies.channel_section import read_channels, refuse_secrets_elsewhere
 from app.policies.entries import read_entry
 from app.policies.faults import Fault, PolicyFaultsError, near
 from app.policies.file_models import HeadEntry
+from app.policies.hook_section import ground_for, read_hooks
 from app.policies.people_section import read_directory
 from app.policies.rule_section import Surroundings, read_ask, read_rules, require_ask
 from app.policies.tool_section import read_tools
@@ -34,22 +37,29 @@ if TYPE_CHECKING:
 
     from app.domain.canonical import JsonValue
     from app.policies.yaml_marks import MarkedYaml
+    from assent.hooks.declaration import Declaration
 
 FILE_NAME = "assent.yaml"
 LARGEST = 1_000_000  # bytes of one file
 VERSION_LENGTH = 12
 
 _HEAD = ("org", "language", "default", "unknown_tools")
-_KEYS = (*_HEAD, "ask", "people", "groups", "channels", "tools", "rules")
+_KEYS = (*_HEAD, "ask", "people", "groups", "channels", "tools", "rules", "agents", "hooks")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedPolicy:
-    """A file that was accepted: its policy, the settings of its channels (with secrets) by name, and its text."""
+    """A file that was accepted: its policy, the settings of its channels (with secrets) by name, and its text.
+
+    `hooks` are in the order of the file, those of single agents after the others. An agent that `agents` does not
+    have has the defaults of `AgentSettings`.
+    """
 
     policy: Policy
     channel_settings: Mapping[str, BaseModel]
     text: str
+    hooks: tuple[Declaration, ...] = ()
+    agents: Mapping[str, AgentSettings] = field(default_factory=dict[str, AgentSettings])
 
 
 def load_policy(
@@ -98,6 +108,9 @@ def _load(
     if whole.get("default") == "ask" and whole.get("ask") is None:
         require_ask(marked, around)
     rules = read_rules(marked, around, ask)
+    ground = ground_for(around.tools, around.unknown_tools, agent_names(marked))
+    hooks = read_hooks(marked, ground)
+    agents, agent_hooks = read_agents(marked, ground)
     version = _version(marked)
     if head is None:
         return None
@@ -113,7 +126,9 @@ def _load(
         channels=specs,
         language=Language(head.language),
     )
-    return LoadedPolicy(policy=policy, channel_settings=settings, text=text)
+    return LoadedPolicy(
+        policy=policy, channel_settings=settings, text=text, hooks=(*hooks, *agent_hooks), agents=agents
+    )
 
 
 def _text(path: Path, name: str) -> str:

@@ -49,6 +49,7 @@ def _tool(marked: MarkedYaml, path: Path, name: str, entry: ToolEntry) -> Tool:
         money=tuple(entry.money),
         schema=entry.arguments,
         writes=entry.writes,
+        requires_confirmation=entry.requires_confirmation,
     )
     if entry.arguments is not None and (why := schema_fault(entry.arguments)):
         marked.report((*path, "schema"), why)

@@ -17,12 +17,20 @@ if TYPE_CHECKING:
 
 
 class Scope(StrEnum):
-    """What a key is for. They do not include one another: an admin's key cannot vote, an agent's can only ask."""
+    """What a key is for. They do not include one another: an admin's key cannot vote, an agent's can only ask.
+
+    An evaluation key is an agent's that may also have its questions answered without people, run by run.
+    """
 
     AGENT = "agent"
+    EVALUATION = "evaluation"
     APPROVER = "approver"
     AUDITOR = "auditor"
     ADMIN = "admin"
+
+
+AGENTS = (Scope.AGENT, Scope.EVALUATION)
+"""The scopes of keys that speak for an agent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

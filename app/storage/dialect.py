@@ -99,7 +99,7 @@ class Dialect(Protocol):
         """Say what to do about an error."""
         ...
 
-    def fate(self, ticket: str | None) -> CommitFate:
+    def fate(self, ticket: str | None, witness: str | None) -> CommitFate:
         """Say what became of a transaction whose COMMIT was not answered."""
         ...
 
@@ -153,9 +153,9 @@ class Sqlite:
         """Say what to do about an error."""
         return Failure.AGAIN if isinstance(error, sqlite3.IntegrityError) else Failure.FATAL
 
-    def fate(self, ticket: str | None) -> CommitFate:
+    def fate(self, ticket: str | None, witness: str | None) -> CommitFate:
         """A failed COMMIT of SQLite did not commit: the library answers only after the fsync."""
-        del ticket
+        del ticket, witness
         return CommitFate.ABORTED
 
 
@@ -239,11 +239,17 @@ class Postgres:
             case _:
                 return Failure.FATAL
 
-    def fate(self, ticket: str | None) -> CommitFate:
+    def fate(self, ticket: str | None, witness: str | None) -> CommitFate:
         """Ask the server, on a new connection, whether a transaction committed (`pg_xact_status`, PostgreSQL 13)."""
         with psycopg.connect(self.url, autocommit=True, connect_timeout=5) as connection:
             row = connection.execute("SELECT pg_xact_status(%s::text::xid8)", (ticket,)).fetchone()
-        match row[0] if row else None:
+            status = row[0] if row else None
+            if status == "committed" and witness is not None:
+                # A crash gives ids out again whose log was not on the disk: only the batch's own row proves it.
+                connection.execute("SELECT set_config('assent.org', '*', false)")
+                found = connection.execute("SELECT 1 FROM audit_events WHERE id = %s", (witness,)).fetchone()
+                status = "committed" if found else "aborted"
+        match status:
             case "committed":
                 return CommitFate.COMMITTED
             case "aborted":

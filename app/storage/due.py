@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING
 from sqlalchemy import bindparam, delete, select
 
 from app.storage.dialect import to_us
-from app.storage.tables import deliveries, executions, grants, idempotency_keys, requests, seen_clicks
+from app.storage.sessions import ROOT_RETENTION
+from app.storage.tables import (
+    counted_calls,
+    counters,
+    deliveries,
+    executions,
+    grants,
+    idempotency_keys,
+    requests,
+    seen_clicks,
+    sessions,
+)
 from app.storage.transaction import Statement, Tx
 
 if TYPE_CHECKING:
@@ -43,6 +54,11 @@ _AGEING = Statement(
 )
 _FORGET_KEYS = Statement(delete(idempotency_keys).where(idempotency_keys.c.expires_at <= bindparam("at")))
 _FORGET_CLICKS = Statement(delete(seen_clicks).where(seen_clicks.c.expires_at <= bindparam("at")))
+_FORGET_COUNTERS = Statement(delete(counters).where(counters.c.ends_at <= bindparam("at")))
+_FORGET_COUNTED = Statement(delete(counted_calls).where(counted_calls.c.ends_at <= bindparam("at")))
+_FORGET_ROOTS = Statement(
+    delete(sessions).where(sessions.c.parent_agent.is_(None), sessions.c.noted_at <= bindparam("at"))
+)
 
 Due = list[tuple[str, str]]
 """(org, id) pairs."""
@@ -69,5 +85,10 @@ def list_ageing(tx: Tx, at: datetime, most: int) -> Due:
 
 
 def forget(tx: Tx, at: datetime) -> int:
-    """Drop idempotency keys and seen clicks whose time is over; return how many."""
-    return tx.run(_FORGET_KEYS, at=to_us(at)) + tx.run(_FORGET_CLICKS, at=to_us(at))
+    """Drop what need not be remembered any longer; return how many rows.
+
+    Idempotency keys, seen clicks and counters whose time is over; sessions that nobody started and that are old. (One
+    that was started by another is kept: what it inherits hangs on it.)
+    """
+    over = sum(tx.run(each, at=to_us(at)) for each in (_FORGET_KEYS, _FORGET_CLICKS, _FORGET_COUNTERS, _FORGET_COUNTED))
+    return over + tx.run(_FORGET_ROOTS, at=to_us(at - ROOT_RETENTION))

@@ -1,14 +1,17 @@
 """What the database itself refuses, beyond constraints: triggers, and on PostgreSQL row level security.
 
-A migration applies `statements(dialect)`. They are the last fence, behind the state machines: a bug, a console session
-or a stranger with SQL cannot move a settled request, change a status without the audit event of the new version, or
-rewrite the trail. (Whoever owns the database can still drop a trigger; the hash chain and its published heads are for
-that.)
+A migration applies `statements(dialect)`, and `fence_statements` for the tables that it makes. They are the last fence,
+behind the state machines: a bug, a console session or a stranger with SQL cannot move a settled request, change a
+status without the audit event of the new version, or rewrite the trail. (Whoever owns the database can still drop a
+trigger; the hash chain and its published heads are for that.)
 """
 
 from __future__ import annotations
 
-from app.storage.tables import ORG_TABLES
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _SETTLED = "a settled request never changes its status"
 _UNVERSIONED = "a status changes only with the next version, which needs its audit event"
@@ -19,7 +22,7 @@ _SCOPE = "current_setting('assent.org', true)"
 
 
 def statements(dialect: str) -> tuple[str, ...]:
-    """Return the DDL that installs the guards on a dialect (``sqlite`` or ``postgresql``)."""
+    """Return the DDL that installs the triggers on a dialect (``sqlite`` or ``postgresql``)."""
     return _sqlite() if dialect == "sqlite" else _postgresql()
 
 
@@ -31,8 +34,28 @@ def drop_statements(dialect: str) -> tuple[str, ...]:
         *(f"DROP TRIGGER IF EXISTS {name} ON {table}" for name, table in _TRIGGERS.items()),
         "DROP FUNCTION IF EXISTS assent_guard_request()",
         "DROP FUNCTION IF EXISTS assent_guard_audit()",
-        *(f"DROP POLICY IF EXISTS org_rows ON {table}" for table in ORG_TABLES),
     )
+
+
+def fence_statements(dialect: str, tables: Iterable[str]) -> tuple[str, ...]:
+    """Return the DDL that shows an org only its own rows of `tables`. SQLite has no such fence."""
+    if dialect == "sqlite":
+        return ()
+    return tuple(
+        statement
+        for table in tables
+        for statement in (
+            f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY",
+            f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY",
+            f"""CREATE POLICY org_rows ON {table} USING (org = {_SCOPE} OR {_SCOPE} = '*')
+                WITH CHECK (org = {_SCOPE} OR {_SCOPE} = '*')""",
+        )
+    )
+
+
+def drop_fence_statements(dialect: str, tables: Iterable[str]) -> tuple[str, ...]:
+    """Return the DDL that removes that fence again."""
+    return () if dialect == "sqlite" else tuple(f"DROP POLICY IF EXISTS org_rows ON {table}" for table in tables)
 
 
 _TRIGGERS = {
@@ -90,16 +113,6 @@ def _postgresql() -> tuple[str, ...]:
            FOR EACH ROW EXECUTE FUNCTION assent_guard_audit()""",
         """CREATE TRIGGER audit_events_kept BEFORE DELETE OR TRUNCATE ON audit_events
            FOR EACH STATEMENT EXECUTE FUNCTION assent_guard_audit()""",
-        *(
-            statement
-            for table in ORG_TABLES
-            for statement in (
-                f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY",
-                f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY",
-                f"""CREATE POLICY org_rows ON {table} USING (org = {_SCOPE} OR {_SCOPE} = '*')
-                    WITH CHECK (org = {_SCOPE} OR {_SCOPE} = '*')""",
-            )
-        ),
         # The hot table changes all the time; the planner and the vacuum must not fall behind.
         "ALTER TABLE requests SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02)",
         "ALTER TABLE outbox SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02)",

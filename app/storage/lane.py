@@ -170,7 +170,7 @@ class Lane:
                 self._disconnect()
                 if not committing:
                     raise
-                self._learn_fate(ticket, error)  # returns only if the transaction committed
+                self._learn_fate(ticket, _witness(batch), error)  # returns only if the transaction committed
             else:
                 self._roll_back()
                 raise
@@ -202,11 +202,11 @@ class Lane:
         batch.locked, batch.locked_at = lock_many(tx, ids)
         return EVERY_ORG
 
-    def _learn_fate(self, ticket: str | None, error: Exception) -> None:
+    def _learn_fate(self, ticket: str | None, witness: str | None, error: Exception) -> None:
         """Find out whether an unanswered COMMIT took place, instead of guessing or repeating it."""
         for attempt in range(6):
             try:
-                fate = self._dialect.fate(ticket)
+                fate = self._dialect.fate(ticket, witness)
             except Exception:  # noqa: BLE001 - the server may be restarting: ask again, then give up loudly
                 fate = CommitFate.UNKNOWN
             match fate:
@@ -247,6 +247,11 @@ class Lane:
                 connection.close()
             except Exception:  # noqa: BLE001 - it is broken already
                 log.info("connection.dropped")
+
+
+def _witness(batch: Batch) -> str | None:
+    """Return the id of an event that this batch alone writes: if its row is there, the batch has committed."""
+    return next((pending.id for records in batch.records.values() for pending in records), None)
 
 
 def _refuse_if_frozen(began: float) -> None:

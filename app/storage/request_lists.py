@@ -9,8 +9,8 @@ from sqlalchemy import and_, bindparam, func, or_, select
 
 from app.domain.request import OPEN_STATES
 from app.storage.requests import find_request
-from app.storage.tables import requests
-from app.storage.transaction import Statement, Tx
+from app.storage.tables import executions, requests
+from app.storage.transaction import Row, Statement, Tx
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -64,6 +64,32 @@ _VERSIONS = Statement(
     )
 )
 
+_OF_SESSION = (
+    requests.c.org == bindparam("for_org"),
+    requests.c.agent == bindparam("agent"),
+    requests.c.session == bindparam("session"),
+)
+_MOST_ALIKE = 20
+_BY_CALL_ID = Statement(
+    select(requests.c.id, requests.c.state)
+    .where(*_OF_SESSION, requests.c.call_id == bindparam("call_id"))
+    .order_by(requests.c.created_at.desc(), requests.c.id.desc())
+    .limit(_MOST_ALIKE)
+)
+_BY_CLAIM = Statement(
+    select(requests.c.id, requests.c.state)
+    .join(executions, executions.c.request_id == requests.c.id)
+    .where(*_OF_SESSION, executions.c.claim_id == bindparam("claim_id"))
+    .order_by(requests.c.created_at.desc(), requests.c.id.desc())
+    .limit(_MOST_ALIKE)
+)
+_BY_DIGEST = Statement(
+    select(requests.c.id, requests.c.state)
+    .where(*_OF_SESSION, requests.c.call_digest == bindparam("call_digest"))
+    .order_by(requests.c.created_at.desc(), requests.c.id.desc())
+    .limit(_MOST_ALIKE)
+)
+
 END_OF_TIME = 2**62
 """A `created_at` after every other: where the first page begins."""
 
@@ -92,3 +118,21 @@ def count_pending(tx: Tx, agent: str) -> int:
     """Return how many of an agent's requests wait for a decision."""
     row = tx.one(_COUNT_PENDING, for_org=tx.org, agent=agent)
     return int(row["pending"]) if row else 0
+
+
+def find_call(tx: Tx, agent: str, session: str, *, call_id: str, claim_id: str) -> str | None:
+    """Return the id of the request that a session's call belongs to, by the call's id or by the claim made for it."""
+    found = tx.all(_BY_CALL_ID, for_org=tx.org, agent=agent, session=session, call_id=call_id)
+    claimed = tx.all(_BY_CLAIM, for_org=tx.org, agent=agent, session=session, claim_id=claim_id)
+    return _running_first([*claimed, *found])
+
+
+def find_call_by_digest(tx: Tx, agent: str, session: str, call_digest: str) -> str | None:
+    """Return the id of the request of a session's call that has no id: of several alike one that runs, the newest."""
+    return _running_first(tx.all(_BY_DIGEST, for_org=tx.org, agent=agent, session=session, call_digest=call_digest))
+
+
+def _running_first(rows: Sequence[Row]) -> str | None:
+    running = [row for row in rows if row["state"] in {"executing", "unknown"}]
+    chosen = next(iter(running or rows), None)
+    return chosen["id"] if chosen else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from app.domain.decision import Verdict
@@ -11,6 +12,7 @@ from app.domain.seals import Place
 from app.domain.visible import visible
 from app.usecases.decide import name_of
 from app.usecases.electorate import voters_of
+from assent.ready.redact import redact
 
 if TYPE_CHECKING:
     from app.domain.card import Card
@@ -46,7 +48,7 @@ def compose(request: ConfirmationRequest, delivery: Delivery, channel: Channel, 
         tally = count(request.stages, request.decisions, voters)
     tool = policy.tools.get(request.call.tool)
     return card_for(
-        request,
+        _without_secrets(request),
         language=channel.language,
         revision=delivery.revision,
         tally=tally,
@@ -55,3 +57,13 @@ def compose(request: ConfirmationRequest, delivery: Delivery, channel: Channel, 
         name_of=lambda email: visible(name_of(policy, email)),
         money=tool.money if tool else (),
     )
+
+
+def _without_secrets(request: ConfirmationRequest) -> ConfirmationRequest:
+    """Take what has the shape of a secret out of the agent's own words: a chat is no place for one.
+
+    The arguments stay as they are. They are what is approved, and the file says which of them are sensitive.
+    """
+    if not request.call.claim:
+        return request
+    return replace(request, call=replace(request.call, claim=str(redact(request.call.claim)[0])))

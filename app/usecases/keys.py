@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from app.domain.audit import Kind, Record
 from app.domain.errors import AssentError, InvalidError, NotFoundError, UnauthenticatedError
 from app.domain.people import email_key
-from app.storage.api_keys import ApiKey, Scope, find_key, insert_key, list_keys, revoke_key
+from app.storage.api_keys import AGENTS, ApiKey, Scope, find_key, insert_key, list_keys, revoke_key
 from app.storage.transaction import EVERY_ORG
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ class Keys:
         by: str = "system",
     ) -> NewKey:
         """Make a key. Raises InvalidError if what the scope needs is missing."""
-        if scope is Scope.AGENT and not agent:
-            raise InvalidError("an agent's key needs the agent's name", path="agent")
+        if scope in AGENTS and not agent:
+            raise InvalidError(f"a key of scope {scope.value} needs the agent's name", path="agent")
         if scope is Scope.APPROVER and not person:
             raise InvalidError("an approver's key needs the person's e-mail", path="person")
         now = self._clock.now()
@@ -72,7 +72,7 @@ class Keys:
             id=key_id,
             org=org,
             scope=scope,
-            agent=agent if scope is Scope.AGENT else None,
+            agent=agent if scope in AGENTS else None,
             person=email_key(person) if person else None,
             label=label,
             secret_hash=self._seals.key_hashes(secret)[0],

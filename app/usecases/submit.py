@@ -2,64 +2,51 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, assert_never
 
 from app.domain.audit import Kind, Record
 from app.domain.errors import IdempotencyMismatchError, TooManyError
 from app.domain.execution import lapse
 from app.domain.lifecycle import DeadlinePassed, advance, opened
-from app.domain.people import email_key
-from app.domain.policy import Allow, Ask, Deny, judge
+from app.domain.policy import Allow, Ask, Deny
 from app.domain.quorum import reachable
 from app.domain.request import API, ConfirmationRequest
-from app.domain.tool import check_arguments, title_for
+from app.domain.tool import title_for
 from app.domain.tool_call import ToolCall, attach_key, binding_digest, call_digest
 from app.domain.visible import visible
 from app.storage.memory import find_key, remember_key
 from app.storage.request_lists import count_pending
 from app.storage.requests import find_attached, find_request, lock_request
+from app.usecases.call_records import facts_of, notes_of, ruled, why
 from app.usecases.carry_out import carry_out, open_request
 from app.usecases.electorate import voters_of
+from app.usecases.judge_call import NOTHING_SAID, Said, Submission
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from app.domain.errors import AssentError
-    from app.domain.policy import Policy, Ruling
     from app.domain.seals import Seals
-    from app.domain.tool import Tool
-    from app.policies.policy_book import PolicyBook
-    from app.ports import Clock
     from app.storage.store import Store
     from app.storage.transaction import Tx
     from app.usecases.channel_book import ChannelBook
+    from app.usecases.judge_call import JudgeCall, Judged
     from app.usecases.quota import Quota
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Submission:
-    """A call as the agent reports it. `org`, `agent` and `owner` come from its key, never from the body."""
-
-    org: str
-    agent: str
-    owner: str | None
-    tool: str
-    arguments: object
-    session: str | None = None
-    call_id: str | None = None
-    requester: str | None = None
-    claim: str | None = None
-    idempotency_key: str | None = None
+__all__ = ("Answered", "Asked", "Submission", "Submit")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """Allowed or denied at once, by a rule."""
+    """Allowed or denied at once, by a rule or (`hook` is set) by a hook; `fault`: by a hook that failed."""
 
     allowed: bool
-    rule_id: str
+    rule_id: str | None
     reason: str
+    hook: str | None = None
+    fault: bool = False
+    said: Said = NOTHING_SAID
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,67 +55,82 @@ class Asked:
 
     request: ConfirmationRequest
     attached: bool
+    said: Said = NOTHING_SAID
 
 
 class Submit:
     """The use case."""
 
-    def __init__(
-        self, *, store: Store, book: PolicyBook, channels: ChannelBook, seals: Seals, clock: Clock, quota: Quota
-    ) -> None:
+    def __init__(self, *, store: Store, judge: JudgeCall, channels: ChannelBook, seals: Seals, quota: Quota) -> None:
         """Take what it works on."""
         self._store = store
-        self._book = book
+        self._judge = judge
         self._channels = channels
         self._seals = seals
-        self._clock = clock
         self._quota = quota
 
     async def __call__(self, submission: Submission) -> Answered | Asked:
         """Judge a call.
 
-        Raises UnknownToolError, BadArgumentsError, IdempotencyMismatchError, TooManyError, UnavailableError: each of
-        them means that the tool must not run.
+        Raises UnknownToolError, BadArgumentsError, InvalidError, IdempotencyMismatchError, TooManyError,
+        UnavailableError: each of them means that the tool must not run.
         """
-        policy = self._book.current(submission.org).policy
-        tool = policy.get_tool(submission.tool)
-        call = ToolCall(
-            org=submission.org,
-            agent=submission.agent,
-            session=submission.session,
-            call_id=submission.call_id,
-            tool=submission.tool,
-            arguments=check_arguments(tool, submission.arguments),
-            requester=email_key(submission.requester) if submission.requester else None,
-            owner=email_key(submission.owner) if submission.owner else None,
-            claim=submission.claim,
-        )
-        ruling = judge(policy, call, now=self._clock.now())
-        match ruling:
+        judged = await self._judge(submission)
+        key = submission.idempotency_key
+        match judged.ruling:
+            case Ask() if not submission.evaluation:
+                found = await self._ask(judged, judged.ruling, key)
             case Ask():
-                return await self._ask(call, tool, policy, ruling, submission.idempotency_key)
+                found = await self._bypass(judged, judged.ruling)
             case Allow() | Deny():
-                return await self._answer(call, ruling, submission.idempotency_key)
+                found = await self._answer(judged, judged.ruling, key)
             case _:
-                assert_never(ruling)
+                assert_never(judged.ruling)
+        return replace(found, said=judged.said)
 
-    async def _answer(self, call: ToolCall, ruling: Allow | Deny, key: str | None) -> Answered | Asked:
-        answered = Answered(allowed=isinstance(ruling, Allow), rule_id=ruling.rule_id, reason=ruling.reason)
-        if not ruling.record and key is None:
+    async def _answer(self, judged: Judged, ruling: Allow | Deny, key: str | None) -> Answered | Asked:
+        call, hook = judged.call, judged.hook
+        answered = Answered(
+            allowed=isinstance(ruling, Allow),
+            rule_id=ruling.rule_id if hook is None else None,
+            reason=ruling.reason,
+            hook=hook,
+            fault=judged.fault,
+        )
+        notes = notes_of(judged)
+        if not ruling.record and key is None and not notes:
             return answered
 
         def unit(tx: Tx) -> Answered | Asked | AssentError:
-            # People were asked under this key before: their answer stands, whatever the rules say by now.
-            standing = _by_key(tx, call, call_digest(call), key)
+            # People were asked under this key before: their answer stands, whatever the rules say by now. A hook that
+            # denies is heard all the same.
+            standing = _by_key(tx, call, call_digest(judged.submitted), key) if hook is None else None
             if standing is not None:
                 return standing
             if ruling.record:
-                tx.append(_ruled(call, ruling, allowed=answered.allowed))
+                tx.append(ruled(judged, ruling, allowed=answered.allowed))
+            for note in notes:
+                tx.append(note)
             return answered
 
         return await self._store.write(unit, org=call.org)
 
-    async def _ask(self, call: ToolCall, tool: Tool, policy: Policy, ruling: Ask, key: str | None) -> Answered | Asked:
+    async def _bypass(self, judged: Judged, ruling: Ask) -> Answered:
+        """Answer an evaluation run's question without people, and say so in the trail."""
+        facts = {**facts_of(judged, ruling), "reason": why(ruling)}
+        record = Record(kind=Kind.EVALUATION_BYPASSED, actor=f"agent:{judged.call.agent}", facts=facts)
+
+        def unit(tx: Tx) -> None:
+            for each in (record, *notes_of(judged)):
+                tx.append(each)
+
+        await self._store.write(unit, org=judged.call.org)
+        return Answered(
+            allowed=True, rule_id=ruling.rule_id, reason=f"An evaluation run: nobody was asked. {why(ruling)}"
+        )
+
+    async def _ask(self, judged: Judged, ruling: Ask, key: str | None) -> Answered | Asked:
+        call, policy = judged.call, judged.policy
         stages = ruling.asking.stages
         barred = frozenset(who for who in (call.requester, call.owner) if who)
         if not reachable(stages, voters_of(stages, barred, policy.directory)):
@@ -139,23 +141,26 @@ class Submit:
                 trace=ruling.trace,
                 record=True,
             )
-            return await self._answer(call, nobody, key)
+            return await self._answer(judged, nobody, key)
         targets = {name: self._channels.get(call.org, name).chat_id for name in ruling.asking.channels if name != API}
         of_digest = call_digest(call)
+        of_submitted = of_digest if call is judged.submitted else call_digest(judged.submitted)
         attached_by = attach_key(call, of_digest)
 
         def unit(tx: Tx) -> Asked | AssentError:
-            standing = _standing(tx, call, of_digest, attached_by, key)
+            standing = _standing(tx, call, of_submitted, attached_by, key)
             if standing is not None:
                 return standing
-            request = self._build(tx, call, of_digest=of_digest, tool=tool, policy=policy, ruling=ruling)
+            request = self._build(tx, judged, ruling, of_digest=of_digest)
             open_request(tx, opened(request), targets=targets)
+            for note in notes_of(judged):
+                tx.append(note, request_id=request.id)
             if key is not None:
-                remember_key(tx, call.agent, key, call_digest=of_digest, request_id=request.id)
+                remember_key(tx, call.agent, key, call_digest=of_submitted, request_id=request.id)
             return Asked(request=request, attached=False)
 
         def come_back(tx: Tx) -> Asked | AssentError | None:
-            return _standing(tx, call, of_digest, attached_by, key)
+            return _standing(tx, call, of_submitted, attached_by, key)
 
         try:
             return await self._open(call, unit)
@@ -178,14 +183,13 @@ class Submit:
                 keep()
         return asked
 
-    def _build(
-        self, tx: Tx, call: ToolCall, *, of_digest: str, tool: Tool, policy: Policy, ruling: Ask
-    ) -> ConfirmationRequest:
+    def _build(self, tx: Tx, judged: Judged, ruling: Ask, *, of_digest: str) -> ConfirmationRequest:
+        call, tool = judged.call, judged.tool
         now = tx.now()
         request_id, nonce = tx.ids.new("req"), tx.ids.new("n")
         expires_at = now + ruling.asking.timeout
         bound = binding_digest(
-            call, request_id=request_id, nonce=nonce, policy_version=policy.version, expires_at=expires_at
+            call, request_id=request_id, nonce=nonce, policy_version=judged.policy.version, expires_at=expires_at
         )
         return ConfirmationRequest(
             id=request_id,
@@ -198,8 +202,8 @@ class Submit:
             pinned=tool.pin,
             sensitive=tool.sensitive,
             rule_id=ruling.rule_id,
-            policy_version=policy.version,
-            why=_why(ruling),
+            policy_version=judged.policy.version,
+            why=why(ruling),
             stages=ruling.asking.stages,
             channels=ruling.asking.channels,
             claim_within=ruling.asking.claim_within,
@@ -238,27 +242,3 @@ def _by_key(tx: Tx, call: ToolCall, of_digest: str, key: str | None) -> Asked | 
         return IdempotencyMismatchError()
     request = find_request(tx, known[1])
     return Asked(request=request, attached=True) if request else None
-
-
-def _ruled(call: ToolCall, ruling: Ruling, *, allowed: bool) -> Record:
-    return Record(
-        kind=Kind.ALLOWED if allowed else Kind.REFUSED,
-        actor=f"agent:{call.agent}",
-        facts={
-            "tool": call.tool,
-            "session": call.session,
-            "call_id": call.call_id,
-            "requester": call.requester,
-            "call_digest": call_digest(call),
-            "rule": ruling.rule_id,
-            "reason": ruling.reason,
-            "policy_version": ruling.policy_version,
-        },
-    )
-
-
-def _why(ruling: Ask) -> str:
-    """Say in a sentence which rule asks, and the values that tripped it."""
-    tripped = [f"{name} = {value}" for step in ruling.trace if step.matched for name, value in step.values]
-    why = f"{ruling.reason} ({', '.join(tripped)})" if tripped else ruling.reason
-    return why.replace("\0", "\\u{0}")  # PostgreSQL's texts have no NUL

@@ -24,7 +24,13 @@ _ENDS = {
     "execution.unknown": "Whether the payment ran is not known",
     "execution.reconciled": "A person found out whether the payment ran",
     "call.allowed": "A small payment: a rule allowed it",
-    "call.refused": "A rule refused the call",
+    "call.refused": "A rule or a hook refused the call",
+    "evaluation.bypassed": "An evaluation run: nobody was asked",
+    "hook.blocked": "A hook stopped the agent",
+    "hook.faulted": "A hook failed; its own setting says what that means",
+    "hook.noted": "A hook noted something",
+    "session.detached": "A session began that inherits nothing from its parent",
+    "switch.set": "A switch was set",
 }
 ENDS = frozenset({
     "request.denied", "request.expired", "request.cancelled", "request.undeliverable", "grant.lapsed",

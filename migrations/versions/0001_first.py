@@ -8,12 +8,28 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-from app.storage.guards import drop_statements, statements
+from app.storage.guards import drop_fence_statements, drop_statements, fence_statements, statements
 
 revision = "0001"
 down_revision = None
 branch_labels = None
 depends_on = None
+
+_TABLES = (
+    "accounts",
+    "api_keys",
+    "audit_events",
+    "audit_heads",
+    "policies",
+    "seen_clicks",
+    "requests",
+    "decisions",
+    "deliveries",
+    "grants",
+    "idempotency_keys",
+    "executions",
+    "outbox",
+)
 
 
 def upgrade() -> None:
@@ -304,13 +320,15 @@ def upgrade() -> None:
         postgresql_where=sa.text("status = 'queued'"),
         sqlite_where=sa.text("status = 'queued'"),
     )
-    for statement in statements(op.get_bind().dialect.name):
+    dialect = op.get_bind().dialect.name
+    for statement in (*statements(dialect), *fence_statements(dialect, _TABLES)):
         op.execute(sa.DDL(statement.replace("%", "%%")))
 
 
 def downgrade() -> None:
     """Remove the guards, then the tables."""
-    for statement in drop_statements(op.get_bind().dialect.name):
+    dialect = op.get_bind().dialect.name
+    for statement in (*drop_statements(dialect), *drop_fence_statements(dialect, _TABLES)):
         op.execute(sa.DDL(statement))
     op.drop_index(
         "ix_outbox_due",

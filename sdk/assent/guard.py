@@ -27,7 +27,7 @@ from weakref import WeakKeyDictionary
 import anyio
 
 from assent.client import AsyncGateway
-from assent.errors import CallRefusedError, ClaimRefusedError, GatewayError, NotApprovedError
+from assent.errors import AssentError, CallRefusedError, ClaimRefusedError, GatewayError, NotApprovedError
 from assent.messages import RefusalCode
 from assent.models import Allowed, Denied, OutcomeStatus, Pending, State
 
@@ -141,7 +141,9 @@ async def obtain(
         raise _refused(error, tool) from error
     match verdict:
         case Allowed():
-            return Permission(arguments=arguments, claimed=None)
+            return Permission(arguments=arguments if verdict.arguments is None else verdict.arguments, claimed=None)
+        case Denied(hook=str(hook), reason=reason):
+            raise NotApprovedError(RefusalCode.BLOCKED, rule=hook, reason=reason)
         case Denied(rule=rule, reason=reason):
             raise NotApprovedError(RefusalCode.DENIED_BY_RULE, rule=rule, reason=reason)
         case Pending(request=request):
@@ -168,16 +170,17 @@ async def settle(
             await report(result=_presentable(result))
         except CallRefusedError:  # the value was not to the gateway's taste; the outcome matters more
             await report(result=None)
-    except GatewayError as fault:
+    except AssentError as fault:  # also a gateway object that was closed meanwhile
         _log.warning("outcome of request %s could not be reported: %s", claimed.request_id, fault)
 
 
 def _presentable(result: Any) -> Any:
     """The result when it is JSON of a bearable size, else None: the value is a courtesy."""
     try:
-        return result if len(json.dumps(result, allow_nan=False).encode()) <= _LONGEST_RESULT else None
+        size = len(json.dumps(result, ensure_ascii=False, allow_nan=False).encode())
     except (TypeError, ValueError, RecursionError):
         return None
+    return result if size <= _LONGEST_RESULT else None
 
 
 async def carry_out(gateway: AsyncGateway, permission: Permission, tool: Callable[..., Awaitable[R]]) -> R:

@@ -79,20 +79,25 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowed:
-    """The call may run at once; nobody has to be asked."""
+    """The call may run at once; nobody has to be asked. `arguments`, where given, are to run instead of those asked."""
 
     rule: str | None
     reason: str
     message: str
+    arguments: Json | None = None
+    """What the gateway's hooks made of the call; None: it stands as it was asked."""
+    context: tuple[str, ...] = ()
+    """What the model is to be told besides."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Denied:
-    """A rule or a guard forbids the call."""
+    """A rule, or the guard `hook`, forbids the call. `message` is the gateway's word to the model."""
 
     rule: str | None
     reason: str
     message: str
+    hook: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,20 +210,35 @@ def _parse_execution(body: Json) -> Execution:
     )
 
 
+def _parse_context(value: object) -> tuple[str, ...]:
+    texts = cast("list[object]", value) if isinstance(value, list) else []  # decoded JSON
+    if value is not None and (not isinstance(value, list) or not all(isinstance(text, str) for text in texts)):
+        raise UnexpectedAnswerError("the gateway's answer has no list of texts in 'context'")
+    return tuple(str(text) for text in texts)
+
+
 def parse_verdict(body: Json) -> Verdict:
-    """The answer to a check: allow, deny or ask; anything else is refused."""
+    """The answer to a check: allow, deny or ask; anything else is refused.
+
+    So is a call that may only run in a sandbox: whoever asked did not say that it has one.
+    """
+    if body.get("route") is not None:
+        raise UnexpectedAnswerError("the gateway wants the call in a sandbox, which this client did not offer")
     match body.get("decision"):
         case "allow":
             return Allowed(
                 rule=_text_or_none(body, "rule"),
                 reason=_text_or_none(body, "reason") or "",
                 message=_text_or_none(body, "message") or "",
+                arguments=None if (given := body.get("arguments")) is None else parse_object(given, "'arguments'"),
+                context=_parse_context(body.get("context")),
             )
         case "deny":
             return Denied(
                 rule=_text_or_none(body, "rule"),
                 reason=_text_or_none(body, "reason") or "",
                 message=_text_or_none(body, "message") or "",
+                hook=_text_or_none(body, "hook"),
             )
         case "ask":
             return Pending(request=parse_request(body.get("request")), attached=body.get("attached") is True)

@@ -77,6 +77,9 @@ class Gateway:
         requester: str | None = None,
         claim: str | None = None,
         idempotency_key: str | None = None,
+        confirm: str | None = None,
+        parent_session: str | None = None,
+        cwd: str | None = None,
     ) -> Verdict:
         """See `AsyncGateway.check`."""
         return self.run(
@@ -89,6 +92,9 @@ class Gateway:
                 requester=requester,
                 claim=claim,
                 idempotency_key=idempotency_key,
+                confirm=confirm,
+                parent_session=parent_session,
+                cwd=cwd,
             )
         )
 

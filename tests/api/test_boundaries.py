@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
+from dataclasses import asdict
 from datetime import timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -18,7 +20,6 @@ from tests.fixtures.gateway import ManualClock, open_gateway
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.fixtures.gateway import Gateway
@@ -122,47 +123,133 @@ async def test_a_database_session_without_an_org_sees_nothing_even_as_the_owner(
 # --- looking ----------------------------------------------------------------------------------------------------------
 
 
-def _routes(gateway: Gateway) -> Iterator[tuple[str, set[str]]]:
-    for path, methods in gateway.app.openapi()["paths"].items():
-        yield path, {method.upper() for method in methods}
-    yield "/docs", {"GET"}
-    yield "/openapi.json", {"GET"}
+PREFETCHES = [
+    {"purpose": "prefetch", "x-moz": "prefetch"},
+    {"sec-purpose": "prefetch;prerender"},
+    {"x-purpose": "preview"},
+    {"x-http-method-override": "POST"},
+    {"x-http-method": "DELETE", "x-method-override": "DELETE"},
+]
+BOTS = [
+    {"user-agent": agent, "x-memory": "genuine", **PREFETCHES[index % len(PREFETCHES)]}
+    for index, agent in enumerate(
+        (
+            "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)",
+            "Slackbot 1.0 (+https://api.slack.com/robots)",
+            "Slack-ImgProxy (+https://api.slack.com/robots)",
+            "facebookexternalhit/1.1",
+            "Mozilla/5.0 (compatible; Bytespider; spider-feedback@bytedance.com)",
+            "LarkUrl/1.0",
+            "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
+            "Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)",
+            "Mozilla/5.0 (compatible; YandexBot/3.0; +http://yandex.com/bots)",
+            "Mozilla/5.0 (compatible; Baiduspider/2.0; +http://www.baidu.com/search/spider.html)",
+            "Twitterbot/1.0",
+            "LinkedInBot/1.0 (compatible; Mozilla/5.0; +http://www.linkedin.com)",
+            "WhatsApp/2.23.20.0",
+            "TelegramBot (like TwitterBot)",
+            "Mozilla/5.0 (compatible; Discordbot/2.0; +https://discordapp.com)",
+            "SkypeUriPreview Preview/0.5",
+            "Microsoft Office/16.0 (Microsoft Outlook 16.0; SafeLinks)",
+            "Mozilla/5.0 (compatible; Barracuda Sentinel (EE))",
+            "GPTBot/1.2",
+            "curl/8.9.1",
+        )
+    )
+]
+CALLERS = ["agent:shop", "alice@acme.example", "admin", "auditor"]
+
+
+async def _links(g: Gateway) -> list[tuple[str, dict[str, Any]]]:
+    """Return every path of the application, each with the very body by which a POST to it would change something."""
+    pending, approved, running = await g.ask(), await g.ask("by_api"), await g.ask("by_api")
+    for request in (approved, running):
+        assert (await g.decide(request)).status_code == 200
+    assert (await g.claim(running)).status_code == 200
+    for who in CALLERS:
+        await g.key(who)
+    press = g.platform.press(g.card(pending), "U_ALICE", "approve")
+    bodies: dict[str, dict[str, Any]] = {
+        "requests": {"tool": "pay", "arguments": {"payee": "x", "amount": 1}},
+        "{event}": {"tool_name": "pay", "tool_input": {"payee": "x", "amount": 2}},
+        "decisions": {"verdict": "approve", "digest": pending["digest"]},
+        "claim": {"digest": approved["digest"], "claim_id": "c"},
+        "outcome": {"claim_id": "claim-1", "status": "succeeded"},
+        "cancel": {},
+        "callback": asdict(press),
+        "keys": {"scope": "auditor", "label": "of a bot"},
+    }
+    links: list[tuple[str, dict[str, Any]]] = []
+    for path in sorted({str(route.path) for route in g.app.routes}):
+        last = path.rsplit("/", 1)[-1]
+        for request in (pending, approved, running) if "{request_id}" in path else (pending,):
+            filled = (
+                path.replace("{request_id}", request["id"])
+                .replace("{name}", "chat")
+                .replace("{event}", "PreToolUse")
+                .replace("{key_id}", g.rows("SELECT id FROM api_keys WHERE scope = 'auditor'")[0]["id"])
+                .replace("{version}", g.container.book.current("acme").policy.version)
+            )
+            links.append((filled, bodies.get(last, bodies["decisions"] | {"token": press.token})))
+    assert {path.rsplit("/", 1)[-1] for path, _ in links} > {*bodies} - {"{event}"}
+    assert not [path for path, _ in links if "{" in path], "a path with a part that this test cannot fill"
+    return links
 
 
 @requirement("S-15")
-async def test_looking_never_decides(either_gateway: Gateway) -> None:
-    g = either_gateway
-    request, other = await g.ask(), await g.ask("by_api")
-    await g.decide(other)
-    token = g.platform.press(g.card(request), "U_ALICE", "approve").token
-    callers = ["agent:shop", "alice@acme.example", "admin", "auditor"]
-    for who in callers:
-        await g.key(who)
-    before = g.content()
-    bots = [
-        {"user-agent": "Slackbot-LinkExpanding 1.0", "purpose": "prefetch"},
-        {"user-agent": "facebookexternalhit/1.1", "sec-purpose": "prefetch;prerender"},
-        {"user-agent": "curl", "x-http-method-override": "POST", "x-memory": "genuine"},
-    ]
-    seen = 0
-    for path, _ in _routes(g):
-        if path == "/v1/events":
-            continue  # a stream has no end; it is read elsewhere
-        filled = (
-            path.replace("{request_id}", request["id"])
-            .replace("{name}", "chat")
-            .replace("{event}", "PreToolUse")
-            .replace("{key_id}", g.rows("SELECT id FROM api_keys")[0]["id"])
-            .replace("{version}", g.container.book.current("acme").policy.version)
-        )
+@pytest.mark.parametrize("visits", [1, pytest.param(1_000, marks=[pytest.mark.long, pytest.mark.timeout(3600)])])
+async def test_looking_never_decides(
+    database_url: str, config: Path, platform: MemoryPlatform, visits: int, *, bounded: bool
+) -> None:
+    """Each bot follows every link, with one key after another; in the long form until it has come a thousand times."""
+    async with open_gateway(database_url, config, platform, calls_per_second=1_000_000) as g:
+        links = await _links(g)
+        before = g.content()
+        for number, bot in enumerate(BOTS):
+            came = 0
+            while came < (min(visits, 300) if bounded else visits):
+                # Twenty bots, five ways to knock, four keys: each key is met with each way.
+                key = await g.key(CALLERS[(number + came) % len(CALLERS)])
+                came += await _follow(g, links, {**bot, **key})
+            assert g.content() == before, bot["user-agent"]
+
+
+async def _follow(g: Gateway, links: list[tuple[str, dict[str, Any]]], headers: dict[str, str]) -> int:
+    came = 0
+    for path, body in links:
+        query = {"_method": "POST", "method": "POST", **{n: str(v) for n, v in body.items() if v is not None}}
         for method in ("GET", "HEAD", "OPTIONS"):
-            for who in callers:
-                for bot in bots:
-                    query = f"?verdict=approve&digest={request['digest']}&token={token}&_method=POST"
-                    said = await g.http.request(method, filled + query, headers={**await g.key(who), **bot})
-                    assert said.status_code < 500, (method, path)
-                    seen += 1
-    assert seen > 100
+            if (path, method) == ("/v1/events", "GET"):
+                continue  # a stream has no end; it is read elsewhere
+            said = await g.http.request(method, path, params=query, json=body, headers=headers)
+            assert said.status_code < 500, (method, path)
+            assert said.status_code != 429, "turned away before it could do harm"
+            came += 1
+    return came
+
+
+@requirement("S-15")
+async def test_a_post_that_only_brings_what_a_browser_adds_by_itself_changes_nothing(either_gateway: Gateway) -> None:
+    """A page elsewhere can make a browser post, with cookies and a signed-in address, but it cannot name a key."""
+    g = either_gateway
+    links = await _links(g)
+    keys = [(await g.key(who))["authorization"] for who in CALLERS]
+    before = g.content()
+    for path, body in links:
+        if path.endswith("/callback") or not path.startswith("/v1/"):
+            continue  # those carry a platform's own proof, or nothing
+        for key in keys:
+            plain = key.removeprefix("Bearer ")
+            browser = {
+                "cookie": f"authorization={plain}; key={plain}; session={plain}",
+                "origin": "https://elsewhere.example",
+                "content-type": "text/plain",  # the most that a page may send without asking first
+            }
+            for method in ("POST", "DELETE"):
+                sent = {"content": json.dumps(body), "params": {"key": plain, "authorization": key}}
+                said = await g.http.request(method, path, headers=browser, **sent)
+                # Keys that fail are slowed down by their source, whichever way they fail.
+                assert said.status_code in {401, 405, 429}, (method, path)
     assert g.content() == before
 
 

@@ -85,7 +85,7 @@ def _scope_for(path: str, method: str) -> str:
     match path.rsplit("/", 1)[-1], method:
         case "decisions", _:
             return "approver"
-        case _ if path.startswith("/v1/keys"):
+        case _ if path.startswith(("/v1/keys", "/v1/switches")):
             return "admin"
         case (("audit" | "{version}" | "events"), _):
             return "auditor"

@@ -102,6 +102,8 @@ async def test_openapi_names_every_route_its_bodies_and_its_problems(gateway: Ga
         ("GET", "/v1/keys"),
         ("POST", "/v1/keys"),
         ("DELETE", "/v1/keys/{key_id}"),
+        ("GET", "/v1/switches"),
+        ("PUT", "/v1/switches/read-only"),
         ("GET", "/healthz"),
         ("GET", "/readyz"),
         ("GET", "/metrics"),

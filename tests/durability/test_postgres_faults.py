@@ -22,6 +22,7 @@ from app.domain.decision import Verdict
 from app.domain.errors import AlreadySettledError, AssentError, UnavailableError
 from app.domain.quorum import Stage
 from app.domain.request import State
+from app.storage.dialect import CommitFate
 from migrations import run
 from tests.domain.samples import FINANCE, a_call, a_request
 from tests.durability.fault_proxy import fault_proxy
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
     from app.domain.request import ConfirmationRequest
+    from app.storage.transaction import Tx
     from tests.durability.replicas import Replica
 
 pytestmark = pytest.mark.postgres
@@ -174,19 +176,39 @@ ACTS: dict[str, tuple[int, int, Callable[[Replica, ConfirmationRequest], Awaitab
 }
 
 
+def note_runs(replica: Replica) -> list[str]:
+    """Note each run of a unit that writes: what a vote or a claim leaves behind does not tell one run from two."""
+    runs: list[str] = []
+    write = replica.store.write
+
+    async def noting(work: Callable[[Tx], Any], *, org: str, about: str = "") -> Any:
+        def run_noted(tx: Tx) -> Any:
+            runs.append(about)
+            return work(tx)
+
+        return await write(run_noted, org=org, about=about)
+
+    replica.store.write = noting
+    return runs
+
+
 @requirement("F-20")
 @pytest.mark.parametrize("act", ACTS)
 @pytest.mark.parametrize("rounds", [2, pytest.param(500, marks=[pytest.mark.long, pytest.mark.timeout(3600)])])
 async def test_a_lost_commit_answer_is_confirmed_and_nothing_is_doubled(
     postgres_url: str, tmp_path: Path, act: str, rounds: int, *, bounded: bool
 ) -> None:
+    """Confirmed, that is: the server is asked, and the unit does not run a second time to find its work done."""
     votes, need, call, state = ACTS[act]
     async with fault_proxy(postgres_url) as (proxy, through), replicas(through, tmp_path, most=1) as [replica]:
+        runs = note_runs(replica)
         for index in range(min(rounds, 20) if bounded else rounds):
             request = await _prepared(replica, index, votes=votes, need=need)
             before = (await replica.read(request.id)).version
+            runs.clear()
             proxy.swallow_reply("COMMIT")
             answer = await asyncio.wait_for(call(replica, request), 10)
+            assert runs == [request.id]
             assert proxy.swallows == index + 1
             assert not isinstance(answer, AssentError), answer
             assert (answer.state, answer.version) == (state, before + 1)
@@ -198,16 +220,71 @@ async def test_a_lost_commit_answer_is_confirmed_and_nothing_is_doubled(
 
 
 @requirement("F-20", "S-43")
-async def test_a_lost_commit_answer_of_a_creation_leaves_one_request(postgres_url: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("rounds", [3, pytest.param(500, marks=[pytest.mark.long, pytest.mark.timeout(3600)])])
+async def test_a_lost_commit_answer_of_a_creation_leaves_one_request(
+    postgres_url: str, tmp_path: Path, rounds: int, *, bounded: bool
+) -> None:
+    many = min(rounds, 20) if bounded else rounds
     async with fault_proxy(postgres_url) as (proxy, through), replicas(through, tmp_path, most=1) as [replica]:
-        for index in range(3):
-            now = (await _prepared(replica, index, votes=0)).created_at
+        now = (await _prepared(replica, 0, votes=0)).created_at
+        runs = note_runs(replica)
+        for index in range(many):
             created = a_request(f"req_{index}_new", call=a_call(session=f"new-{index}"), now=now)
             proxy.swallow_reply("COMMIT")
             await asyncio.wait_for(replica.store.write(opening(created), org=ORG, about=created.id), 10)
             assert await replica.read(created.id) == created
-            assert proxy.swallows == index + 1
-    assert look(postgres_url, "SELECT count(*) FROM requests") == [(6,)]
+            assert proxy.swallows == len(runs) == index + 1
+    assert look(postgres_url, "SELECT count(*) FROM requests") == [(many + 1,)]
+    assert faults(postgres_url) == []
+
+
+# Ends the session inside the COMMIT that sends it off, the first time; a sequence's step is not rolled back.
+_DIES_IN_COMMIT = """
+CREATE SEQUENCE commits;
+CREATE FUNCTION die() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  IF nextval('commits') = 1 THEN
+    PERFORM pg_terminate_backend(pg_backend_pid());
+    PERFORM pg_sleep(10);
+  END IF;
+  RETURN NULL;
+END $$;
+CREATE CONSTRAINT TRIGGER die AFTER INSERT OR UPDATE ON requests DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW EXECUTE FUNCTION die()
+"""
+
+
+@requirement("F-20")
+@pytest.mark.parametrize("act", ACTS)
+async def test_a_commit_that_died_unanswered_is_not_taken_for_done(postgres_url: str, tmp_path: Path, act: str) -> None:
+    """To the caller it looks like a lost answer, but nothing was written: the unit is run again, once."""
+    votes, need, call, state = ACTS[act]
+    async with replicas(postgres_url, tmp_path, most=1) as [replica]:
+        request = await _prepared(replica, 0, votes=votes, need=need)
+        before = (await replica.read(request.id)).version
+        with behind(postgres_url) as owner:
+            owner.execute(_DIES_IN_COMMIT)
+        runs = note_runs(replica)
+        answer = await asyncio.wait_for(call(replica, request), 10)
+        assert not isinstance(answer, AssentError), answer
+        assert (answer.state, answer.version) == (state, before + 1)
+        assert await replica.read(request.id) == answer
+        assert runs == [request.id, request.id]
+    assert look(postgres_url, "SELECT last_value FROM commits") == [(2,)]
+    assert faults(postgres_url) == []
+
+
+@requirement("F-20", "S-43")
+async def test_a_creation_that_died_in_its_commit_is_there_when_it_is_answered(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    async with replicas(postgres_url, tmp_path, most=1) as [replica]:
+        now = (await _prepared(replica, 0, votes=0)).created_at
+        with behind(postgres_url) as owner:
+            owner.execute(_DIES_IN_COMMIT)
+        created = a_request("req_new", call=a_call(session="new"), now=now)
+        await asyncio.wait_for(replica.store.write(opening(created), org=ORG, about=created.id), 10)
+        assert await replica.read(created.id) == created
+    assert look(postgres_url, "SELECT last_value FROM commits") == [(2,)]
     assert faults(postgres_url) == []
 
 
@@ -232,6 +309,23 @@ async def test_when_the_server_cannot_be_asked_the_caller_is_told_to_look(postgr
         proxy.refusing = False
         assert (await replica.vote(request, ANN)).state is State.APPROVED  # he looks, and finds his own vote there
     assert look(postgres_url, "SELECT count(*) FROM audit_events WHERE kind = 'request.approved'") == [(1,)]
+    assert faults(postgres_url) == []
+
+
+@requirement("F-20")
+async def test_a_commit_whose_fate_the_server_has_forgotten_is_not_repeated(
+    postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with fault_proxy(postgres_url) as (proxy, through), replicas(through, tmp_path, most=1) as [replica]:
+        request = await _prepared(replica, 0, votes=0)
+        # The server's answer about a transaction older than its memory, which no test can wait for.
+        monkeypatch.setattr(replica.store.dialect, "fate", lambda *_: CommitFate.UNKNOWN)
+        runs = note_runs(replica)
+        proxy.swallow_reply("COMMIT")
+        answer = await asyncio.wait_for(replica.vote(request, ANN), 30)
+        assert isinstance(answer, UnavailableError)
+        assert runs == [request.id]
+        assert (await replica.read(request.id)).state is State.APPROVED
     assert faults(postgres_url) == []
 
 
@@ -323,6 +417,11 @@ class Server:
             command, check=True, capture_output=True, timeout=30, **({"user": user} if user else {}), cwd="/"
         )
 
+    def checkpoint(self) -> None:
+        """Bring all that is there to the disk: what a test then loses, it lost itself."""
+        with psycopg.connect(self._server.get_uri(), autocommit=True) as admin:
+            admin.execute("CHECKPOINT")
+
     def stop_at_once(self) -> None:
         self.pg_ctl("stop", "-m", "immediate")
 
@@ -338,6 +437,10 @@ async def own_server() -> AsyncIterator[tuple[Server, str]]:
     server = await asyncio.to_thread(start_server, folder)
     try:
         with psycopg.connect(server.get_uri(), autocommit=True) as admin:
+            # Nothing but a COMMIT brings the log to the disk, so that none lives on because its neighbour in time did.
+            for setting in ("wal_writer_delay = '10s'", "wal_writer_flush_after = '1GB'", "autovacuum = off"):
+                admin.execute(f"ALTER SYSTEM SET {setting}")
+            admin.execute("SELECT pg_reload_conf()")
             admin.execute("CREATE ROLE owner LOGIN NOSUPERUSER")
             admin.execute("CREATE DATABASE own OWNER owner")
         url = server.get_uri().replace("postgres:", "owner:").replace("/postgres?", "/own?")
@@ -358,8 +461,10 @@ def more_than(decided: dict[str, str]) -> Callable[[], bool]:
 async def test_a_database_stopped_at_once_under_load_loses_nothing_that_was_acknowledged(
     tmp_path: Path, rounds: int, *, bounded: bool
 ) -> None:
+    asked: set[str] = set()
     decided: dict[str, str] = {}
     async with own_server() as (server, url), scene(url, tmp_path) as made, made.gateway() as gateway:
+        await asyncio.to_thread(server.checkpoint)
         for index in range(min(rounds, 3) if bounded else rounds):
             stop = asyncio.Event()
 
@@ -369,6 +474,7 @@ async def test_a_database_stopped_at_once_under_load_loses_nothing_that_was_ackn
                     number += 1
                     try:
                         request = await gateway.ask("wire", session=f"{name}-{number}")
+                        asked.add(request["id"])
                         said = await gateway.decide("ann", request, ("approve", "deny")[number % 2])
                         if said.status_code == 200:
                             decided[request["id"]] = said.json()["state"]
@@ -383,5 +489,65 @@ async def test_a_database_stopped_at_once_under_load_loses_nothing_that_was_ackn
             stop.set()
             await asyncio.gather(*agents)
         states = dict(look(url, "SELECT id, state FROM requests"))
+        assert asked <= set(states)
         assert {request_id: states.get(request_id) for request_id in decided} == decided
         assert faults(url) == []
+
+
+# Holds every COMMIT of a change for as long as somebody else has the lock.
+_WAITS_IN_COMMIT = """
+CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  PERFORM pg_advisory_xact_lock(22);
+  RETURN NULL;
+END $$;
+CREATE CONSTRAINT TRIGGER wait AFTER UPDATE ON requests DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW EXECUTE FUNCTION wait()
+"""
+_WAITING_IN_COMMIT = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'advisory' AND query = 'COMMIT'"
+
+
+@requirement("F-22")
+@pytest.mark.timeout(120)
+async def test_a_decision_is_acknowledged_only_behind_its_commit_which_the_stop_may_take_away(tmp_path: Path) -> None:
+    async with own_server() as (server, url), scene(url, tmp_path) as made, made.gateway() as gateway:
+        request = await gateway.ask("wire")
+        with behind(url) as holder:
+            holder.execute(_WAITS_IN_COMMIT)
+            holder.execute("SELECT pg_advisory_lock(22)")
+            deciding = asyncio.ensure_future(gateway.decide("ann", request))
+            await until("it commits", lambda: look(url, _WAITING_IN_COMMIT) == [(1,)])
+            await asyncio.wait({deciding}, timeout=1)  # what must not come has this long to come
+            assert not deciding.done()
+            await asyncio.to_thread(server.stop_at_once)
+        await asyncio.to_thread(server.start)
+        said = await asyncio.wait_for(deciding, 20)  # the lock went with its holder: it is decided anew, or refused
+        state = look(url, "SELECT state FROM requests")[0][0]
+        assert (said.status_code, state) in {(200, "approved"), (503, "pending")}
+        assert faults(url) == []
+
+
+@requirement("F-22")
+async def test_a_transaction_number_that_the_crash_gives_out_again_confirms_nothing(tmp_path: Path) -> None:
+    """The batch's own audit event does: without it, another's commit under the same number would stand for ours."""
+    async with own_server() as (server, url), scene(url, tmp_path) as made, made.gateway() as gateway:
+        request = await gateway.ask("wire")
+        await asyncio.to_thread(server.checkpoint)
+        with behind(url) as holder:
+            holder.execute(_WAITS_IN_COMMIT)
+            holder.execute("SELECT pg_advisory_lock(22)")
+            deciding = asyncio.ensure_future(gateway.decide("ann", request))
+            await until("it commits", lambda: look(url, _WAITING_IN_COMMIT) == [(1,)])
+            ours = look(url, "SELECT max(backend_xid::text::bigint) FROM pg_stat_activity")[0][0]
+            await asyncio.to_thread(server.stop_at_once)
+        await asyncio.to_thread(server.start)
+        with psycopg.connect(url, autocommit=True) as other:
+            given = 0
+            while given < ours:
+                row = other.execute("SELECT pg_current_xact_id()::text").fetchone()
+                given = int(row[0]) if row else ours
+        said = await asyncio.wait_for(deciding, 20)
+
+        assert (said.status_code, look(url, "SELECT state FROM requests")[0][0]) in {
+            (200, "approved"),
+            (503, "pending"),
+        }

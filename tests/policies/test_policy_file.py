@@ -172,7 +172,7 @@ def test_yes_no_on_and_dates_are_texts() -> None:
         ("id: large", "id: small", '21: rules[1].id: the id "small" again (first on line 20)'),
         ("id: large", "id: default", '21: rules[1].id: "default" is a name of our own; choose another one'),
         # keys and shapes
-        ("org: acme", "org: acme\nhooks: []", '2: hooks: unknown key "hooks"; keys: '),
+        ("org: acme", "org: acme\nplugins: []", '2: plugins: unknown key "plugins"; keys: '),
         ("language: zh", "languge: zh", '2: languge: unknown key "languge"; did you mean "language"?'),
         ("language: zh", "language: de", "2: language: should be 'en' or 'zh'"),
         ("org: acme", "org: Acme Inc", "1: org: "),

@@ -162,3 +162,37 @@ def test_what_a_run_leaves_behind_is_neither_committed_nor_shipped() -> None:
     left = {"assent.db", "assent.db-wal", "assent.db-shm", "assent.db.lock", "/assent.yaml"}
     assert left <= set(ignored)
     assert "**/assent.db*" in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+
+
+HOOKS_PAGE = (ROOT / "docs/hooks.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("block", re.findall(r"```python\n(.*?)```", HOOKS_PAGE, re.DOTALL))
+def test_the_five_minutes_of_hooks_print_what_the_page_says(block: str, tmp_path: Path) -> None:
+    lines = block.rstrip().splitlines()
+    told = [line.removeprefix("# ") for line in lines[lines.index("asyncio.run(main())") + 1 :]]
+    environ = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT / "sdk")}
+
+    ran = subprocess.run(
+        [sys.executable, "-c", block], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=30, check=True
+    )
+
+    assert told
+    assert ran.stdout.splitlines() == told
+
+
+def test_the_hooks_page_shows_a_configuration_without_fault() -> None:
+    example = (ROOT / "examples/assent.yaml").read_text(encoding="utf-8")
+    environ = {"SLACK_BOT_TOKEN": "xoxb-1-2-3", "SLACK_APP_TOKEN": "xapp-1-2-3", "FEISHU_APP_SECRET": "s" * 32}
+    (shown,) = re.findall(r"```yaml\n(.*?)```", HOOKS_PAGE, re.DOTALL)
+
+    loaded = load_policy(example + shown, environ=environ, channel_types=SETTINGS)
+
+    assert [declared.use or declared.command for declared in loaded.hooks] == [
+        "command-guard",
+        "path-guard",
+        "rate-limit",
+        "python check_payee.py",
+        "redact",
+        "result-truncate",
+    ]

@@ -101,7 +101,7 @@ def test_the_probe_sees_effects(tmp_path: Any) -> None:
     ("folder", "allowed"),
     [
         ("app/domain", {"app", "cel", "rfc8785", "jsonschema", "referencing"}),
-        ("sdk/assent", {"assent", "httpx2", "anyio"}),
+        ("sdk/assent", {"assent", "httpx2", "anyio", "tree_sitter", "tree_sitter_bash", "limits", "e2b", "daytona"}),
     ],
 )
 def test_the_pure_and_the_light_import_only_what_they_may(folder: str, allowed: set[str]) -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from app.domain.decision import Verdict
 from app.domain.seals import BadTokenError, Place, Seals, parse_token
+from app.ports import Ignored
 from app.storage.memory import CLICK_RETENTION
 from channels.feishu import callback as feishu_callback
 from channels.slack import callback as slack_callback
@@ -32,17 +33,88 @@ ROOT = Path(__file__).parents[2]
 
 
 @requirement("S-12")
-async def test_a_click_settles_the_request_of_its_card_and_no_other(gateway: Gateway) -> None:
+@pytest.mark.parametrize("which", [0, 1, 2], ids=["oldest", "middle", "newest"])
+@pytest.mark.parametrize("verdict", ["approve", "deny"])
+async def test_a_click_settles_the_request_of_its_card_and_no_other(
+    either_gateway: Gateway, which: int, verdict: str
+) -> None:
+    """Also when the same call waits three times over in the room: nothing but the card tells the three apart."""
+    g = either_gateway
+    waiting = [await g.ask(session=f"s-{n}") for n in range(3)]
+    pressed = waiting.pop(which)
+    before = _rows_of(g, *waiting)
+    assert (await g.press(pressed, "U_ALICE", verdict))["result"] == "recorded"
+    assert (await g.read(pressed))["state"] == ("approved" if verdict == "approve" else "denied")
+    assert _rows_of(g, *waiting) == before
+    assert {m.card.request_id for m in g.platform.live()} == {request["id"] for request in waiting}
+
+
+@requirement("S-12")
+@pytest.mark.parametrize("end", ["approve", "deny", "cancel"])
+async def test_a_button_of_a_request_that_is_over_settles_none_that_still_waits(
+    either_gateway: Gateway, end: str
+) -> None:
+    g = either_gateway
+    over, waiting = await g.ask(session="s-1"), await g.ask(session="s-2")
+    old = g.platform.press(g.card(over), "U_ALICE", "approve")
+    if end == "cancel":
+        assert (await g.call("POST", f"/v1/requests/{over['id']}/cancel", {})).status_code == 200
+        await g.quiet()
+    else:
+        assert (await g.press(over, "U_ALICE", end))["result"] == "recorded"
+    later = await g.ask(session="s-3")
+    before = _rows_of(g, over, waiting, later)
+    for click in (old, replace(old, event_key="again")):
+        assert ((await g.send(click)).body or {})["result"] == "already"
+    assert _rows_of(g, over, waiting, later) == before
+
+
+@requirement("S-12", "S-21")
+async def test_a_button_carried_over_into_another_requests_card_settles_neither(either_gateway: Gateway) -> None:
+    g = either_gateway
+    mine, theirs = await g.ask(session="s-1"), await g.ask(session="s-2")
+    before = _rows_of(g, mine, theirs)
+    carried = g.platform.press(
+        g.card(mine), "U_ALICE", "approve", message_id=g.card(theirs).ref.message_id, event_key="carried"
+    )
+    assert ((await g.send(carried)).body or {})["result"] == "refused"
+    assert _rows_of(g, mine, theirs) == before
+
+
+@requirement("S-12")
+async def test_a_digest_decides_only_the_request_that_it_names(either_gateway: Gateway) -> None:
+    g = either_gateway
+    mine, theirs = await g.ask("by_api", session="s-1"), await g.ask("by_api", session="s-2")
+    before = _rows_of(g, mine, theirs)
+    said = await g.decide({"id": mine["id"], "digest": theirs["digest"]})
+    assert (said.status_code, said.json()["code"]) == (409, "digest_mismatch")
+    assert _rows_of(g, mine, theirs) == before
+
+
+@requirement("S-12")
+async def test_a_written_approve_names_no_request_and_settles_none(gateway: Gateway) -> None:
+    """People type it below the card, and a platform may send it on: no verdict, even where only one request waits."""
     g = gateway
-    first, second = await g.ask(arguments={**PAY, "amount": 1}), await g.ask(arguments={**PAY, "amount": 2})
-    old = g.platform.press(g.card(first), "U_ALICE", "approve")
-    await g.press(second, "U_ALICE")
-    assert [(await g.read(r))["state"] for r in (first, second)] == ["pending", "approved"]
-    await g.send(old)
-    third = await g.ask(arguments={**PAY, "amount": 3})
-    said = (await g.send(replace(old, event_key="again"))).body or {}
-    assert said["result"] == "already"
-    assert (await g.read(third))["state"] == "pending"
+    request = await g.ask()
+    before = _rows_of(g, request)
+    event = {"type": "message", "channel": "C1", "user": "U_ALICE", "text": "approve", "ts": "1.2"}
+    heard = slack_callback._event({"type": "event_callback", "event": event})
+    assert isinstance(heard, Ignored)
+    said = {"header": {"event_type": "im.message.receive_v1", "app_id": "cli_a", "tenant_key": "t"}, "event": event}
+    audience = feishu_callback.Audience(app_id="cli_a", tenant_key=None)
+    assert isinstance(feishu_callback.parse_event({"schema": "2.0", **said}, audience=audience), Ignored)
+    await g.container.clicks("acme", g.container.channels.get("acme", "chat"), heard)
+    await g.quiet()
+    assert _rows_of(g, request) == before
+
+
+def _rows_of(g: Gateway, *requests: dict[str, Any]) -> list[list[dict[str, Any]]]:
+    """Return all that a verdict on these requests could change."""
+    return [
+        g.rows(f"SELECT * FROM {table} WHERE {column} = '{request['id']}'")
+        for request in requests
+        for table, column in (("requests", "id"), ("decisions", "request_id"), ("grants", "request_id"))
+    ]
 
 
 @requirement("S-21", "S-45", "S-47")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
@@ -45,3 +46,14 @@ def test_money_of_the_tool_is_grouped_on_the_card(tools: dict[str, Tool], amount
     policy = Policy(org="acme", version="p2", default=Then.DENY, tools=tools)
     facts = {fact.label: fact.value for fact in compose(a_request(), DELIVERY, CHANNEL, policy, SEALS).facts}
     assert facts["amount"] == amount
+
+
+def test_a_secret_in_the_agents_own_words_does_not_reach_the_chat() -> None:
+    request = a_request()
+    talkative = replace(request, call=replace(request.call, claim="my key is AKIAIOSFODNN7EXAMPLE, pay please"))
+    policy = Policy(org="acme", version="p2", default=Then.DENY)
+
+    said = compose(talkative, DELIVERY, CHANNEL, policy, SEALS).agent_says
+
+    assert said is not None
+    assert said.value == "my key is [redacted: AWS key], pay please"

@@ -13,6 +13,7 @@ from assent.command.shapes import as_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any, NoReturn
 
 _LONGEST_WORDS = 4_000  # of the gateway
@@ -84,9 +85,12 @@ def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
-def render_allow(reason: str, *, replaced: dict[str, Any] | None = None) -> bytes:
-    """The tool may run; `replaced` are the arguments to run it with instead of those asked for."""
-    return _render("allow", reason, {} if replaced is None else {"updatedInput": replaced})
+def render_allow(reason: str, *, replaced: dict[str, Any] | None = None, context: Sequence[str] = ()) -> bytes:
+    """The tool may run; `replaced` are the arguments to run it with, `context` what the model is told besides."""
+    more: dict[str, Any] = {} if replaced is None else {"updatedInput": replaced}
+    if context:
+        more["additionalContext"] = "\n".join(context)[:_LONGEST_REASON]
+    return _render("allow", reason, more)
 
 
 def render_deny(reason: str) -> bytes:

@@ -55,6 +55,7 @@ class Judge:
         self._patience = options.patience
         self._identity = load_identity(options.config)
         self._request: dict[str, Any] = {}
+        self._context: list[str] = []  # what the gateway's hooks tell the model besides
         self._claim_id: str | None = None
         """The claim that was sent and not yet answered for."""
         watch.last_word = self._last_word
@@ -70,10 +71,14 @@ class Judge:
     def _verdict(self) -> bytes:
         try:
             answer = self._submit()
+            self._context = _texts(answer.get("context"))
             match answer.get("decision"):
                 case "allow":
-                    return claude_code.render_allow(allowed(rule=text(answer, "rule"), reason=text(answer, "reason")))
+                    return self._allowed(answer)
                 case "deny":
+                    message = text(answer, "message")
+                    if text(answer, "hook") and message:
+                        return claude_code.render_deny(message)
                     return self._deny(
                         RefusalCode.DENIED_BY_RULE, rule=text(answer, "rule"), reason=text(answer, "reason")
                     )
@@ -90,6 +95,18 @@ class Judge:
             os.write(2, note.encode(errors="replace"))  # for the operator; the host shows the model only the answer
             return self._deny(RefusalCode.GATEWAY_AWAY, reason=str(away))
 
+    def _allowed(self, answer: dict[str, Any]) -> bytes:
+        """Nobody has to be asked. What the gateway's hooks made of the arguments runs, never what they were before."""
+        if answer.get("route") is not None:
+            return self._deny(RefusalCode.CALL_REFUSED, reason="it may only run in a sandbox, which this hook has not")
+        given = answer.get("arguments")
+        arguments = as_object(given)
+        if given is not None and arguments is None:
+            return self._deny(RefusalCode.GATEWAY_AWAY, reason="an answer whose arguments are no object")
+        changed = arguments is not None and not claude_code.same(arguments, self._event.arguments)
+        reason = allowed(rule=text(answer, "rule"), reason=text(answer, "reason"))
+        return claude_code.render_allow(reason, replaced=arguments if changed else None, context=self._context)
+
     def _submit(self) -> dict[str, Any]:
         event = self._event
         body = {
@@ -99,6 +116,7 @@ class Judge:
             "tool_use_id": event.call_id,
             "user": None,
             "claim": event.words(),
+            "cwd": text(event.raw, "cwd"),
         }
         key = f"Idempotency-Key: hook_{os.urandom(16).hex()}\r\n"
         return persist(self._identity, "POST", "/v1/hooks/PreToolUse", body, patience=self._patience, headers=key)
@@ -159,7 +177,7 @@ class Judge:
             return self._deny(RefusalCode.DIGEST_MISMATCH)
         changed = not claude_code.same(arguments, self._event.arguments)
         reason = approved(request_id=self._request["id"], short_code=text(self._request, "code"), changed=changed)
-        return claude_code.render_allow(reason, replaced=arguments if changed else None)
+        return claude_code.render_allow(reason, replaced=arguments if changed else None, context=self._context)
 
     def _give_back(self) -> None:
         claim_id, self._claim_id = self._claim_id, None
@@ -199,3 +217,10 @@ class Judge:
             case _:
                 code = code_of_fault(refused.status, refused.code)
                 return self._deny(code, reason=f"{refused.status} {refused.detail}".strip())
+
+
+def _texts(value: object) -> list[str]:
+    """The texts of a list; anything else tells the model nothing."""
+    if not isinstance(value, list):
+        return []
+    return [each for each in value if isinstance(each, str)]  # pyright: ignore[reportUnknownVariableType] - decoded JSON

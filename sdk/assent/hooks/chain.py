@@ -5,7 +5,8 @@
 - The first denial ends it; nothing that comes later clears it.
 - Rewrites are carried on. Whoever judged before the last rewrite judges again (`ctx.rejudging`), so that no verdict
   rests on arguments other than the final ones; each hook rewrites a call at most once, so this ends.
-- The gate sees the final arguments and everyone's reasons to ask. Behind it nothing is rewritten.
+- The gate sees the final arguments and everyone's reasons to ask. People may approve changed arguments: then every hook
+  judges those as well. Behind the gate nothing is rewritten.
 - A fault (an exception, a time-out, a verdict that the moment does not know) means what the hook's `on_error` says:
   by default no. At the observing moments every hook runs and a fault is noted.
 """
@@ -46,12 +47,8 @@ async def run_chain(hooks: Sequence[Registered], ctx: HookContext, observer: Obs
             await run.judge(entry)
         return run.outcome()
     front = [entry for entry in hooks if entry.priority >= 0 and not entry.is_gate]
-    if not await _front_denies(run, front) and not await _gates_deny(run, hooks):
-        run.frozen = True
-        for entry in hooks:
-            if entry.priority < 0 and not entry.is_gate and await run.judge(entry):
-                await run.give_back()
-                break
+    if not await _front_denies(run, front) and not await _gates_deny(run, hooks) and await _denies_behind(run, hooks):
+        await run.give_back()
     return run.outcome()
 
 
@@ -69,6 +66,18 @@ async def _front_denies(run: _Run, front: Sequence[Registered]) -> bool:
 async def _gates_deny(run: _Run, hooks: Sequence[Registered]) -> bool:
     for entry in hooks:
         if entry.is_gate and await run.pass_gate(entry):
+            return True
+    return False
+
+
+async def _denies_behind(run: _Run, hooks: Sequence[Registered]) -> bool:
+    """Behind the gate: whoever has not judged what the gate let pass (it may be changed) does so now; then the logs."""
+    run.frozen = True
+    for entry in hooks:
+        if run.judged_before_the_last_rewrite(entry) and await run.judge(entry, again=True):
+            return True
+    for entry in hooks:
+        if entry.priority < 0 and not entry.is_gate and await run.judge(entry):
             return True
     return False
 
@@ -113,7 +122,7 @@ class _Run:
             result = await self._answer(entry)
             if result is None or result is PASSED:
                 return False
-            self._refuse_overreach(result)
+            self._refuse_overreach(entry, result)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a hook raises is its fault, and means no
             return self._fault(entry, error)
         return self._take(entry, result)
@@ -189,7 +198,7 @@ class _Run:
                 raise  # the agent is being stopped, not the hook
             raise HookFaultError("it was cancelled from inside") from None
 
-    def _refuse_overreach(self, result: object) -> None:
+    def _refuse_overreach(self, entry: Registered, result: object) -> None:
         if not isinstance(result, HookResult):
             raise HookFaultError(f"it answered with {_a(result)} instead of a HookResult (or None)")
         for power in _used(result):
@@ -199,7 +208,7 @@ class _Run:
             raise HookFaultError("it denied without a reason")
         if result.modified_args is not None and not isinstance(result.modified_args, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - hooks may be untyped
             raise HookFaultError(f"it rewrote the arguments to {_a(result.modified_args)}, which is no mapping")
-        if self.frozen and result.modified_args is not None:
+        if self.frozen and result.modified_args is not None and entry.id not in self._rewrote:
             raise HookFaultError("it rewrites the arguments behind the gate, where they are what was approved")
 
     def _take(self, entry: Registered, result: HookResult) -> bool:
@@ -217,7 +226,9 @@ class _Run:
         if not result.allow:
             return self._deny(entry, result.error or "")
         self._rewrite(entry, result)
-        if result.ask is not None:
+        if (
+            result.ask is not None and self._permit is None
+        ):  # with a permit, people have been asked about these arguments
             self._asks[entry.id] = Asked(hook=entry.id, reason=result.ask)
             self._note(entry, Deed.ASKED, result.ask)
         if result.route is not None and self._route is None:  # the strongest hook's sandbox stands
@@ -266,6 +277,8 @@ class _Run:
         match entry.on_error:
             case OnError.ALLOW:
                 return False
+            case OnError.ASK if self._permit is not None:
+                return False  # people have been asked about these arguments
             case OnError.ASK:
                 reason = f"the check {entry.name} failed: {what}"
                 self._asks[entry.id] = Asked(hook=entry.id, reason=reason)

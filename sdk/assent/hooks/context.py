@@ -54,6 +54,8 @@ class HookContext:
     args: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
     """The arguments as they stand after the rewrites so far."""
     call_id: str = ""
+    claim: str = ""
+    """The agent's own words on why it calls, for the approvers, who see them marked as such."""
     rejudging: bool = False
     """True when this hook has judged this call before and a later hook has since rewritten it: judge, do not count."""
     asks: tuple[str, ...] = ()

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from assent.hooks.hook import DEFAULT_TIMEOUT
 from assent.hooks.verdicts import NOTHING
 
 if TYPE_CHECKING:
@@ -38,8 +37,8 @@ class Declaration:
     agents: tuple[str, ...] = ()
     priority: int | None = None
     """None: the hook's own, or 0."""
-    timeout: float = DEFAULT_TIMEOUT
-    """Seconds."""
+    timeout: float | None = None
+    """Seconds. None: the hook's own limit."""
     on_error: OnError | None = None
     id: str | None = None
     origin: str = ""

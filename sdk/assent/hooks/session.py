@@ -134,13 +134,16 @@ class Session:
         execute: Callable[..., Awaitable[Any] | Any],
         *,
         call_id: str = "",
+        claim: str = "",
     ) -> ToolResult:
         """Run a tool, if it may run, and return what the model sees. Never raises for a refusal or the tool's fault.
 
         `execute` (sync or async) is called with the final arguments as keywords; inside it, `assent.current_grant()`
-        is the approval's idempotency key. `call_id` is the model's own id of the call.
+        is the approval's idempotency key. `call_id` is the model's own id of the call, unique
+        in its session: a call that is made again after a crash then meets its earlier request. `claim` is what the
+        agent has to say to the approvers.
         """
-        return await ToolRun(self, name, args, call_id).carry_out(execute)
+        return await ToolRun(self, name, args, call_id=call_id, claim=claim).carry_out(execute)
 
     async def stop(self, last_message: str = "") -> str | None:
         """The agent has finished: what a hook wants it to go on with instead, at most once in a turn; else None."""

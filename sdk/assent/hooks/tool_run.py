@@ -73,11 +73,15 @@ class _Run:
 class ToolRun:
     """One call, from "the model wants this" to what the model sees."""
 
-    def __init__(self, session: Session, name: str, args: Mapping[str, Any], call_id: str) -> None:
+    def __init__(self, session: Session, name: str, args: Mapping[str, Any], *, call_id: str, claim: str) -> None:
         self._session = session
-        self._about = {"tool_name": session.canonical(name), "called_as": name, "call_id": call_id}
+        self._about = {
+            "tool_name": session.canonical(name),
+            "called_as": name,
+            "call_id": call_id,
+            "claim": claim,
+        }
         self._args = args
-        self._suspended = False
 
     async def carry_out(self, execute: Callable[..., Awaitable[Any] | Any]) -> ToolResult:
         """Judge, run, judge the result."""

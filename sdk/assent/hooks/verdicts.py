@@ -4,7 +4,7 @@ return allow()                                     # no objection (returning Non
 return deny("the tree of the system is not yours")
 return modify({**ctx.args, "dry_run": True})
 return ask("first payment to this payee")
-return route(local(network=False), "make test")
+return route("local", "make test")
 return allow().with_context("the ledger is closed until Monday").with_tags(ledger="closed")
 """
 

@@ -405,3 +405,33 @@ async def test_side_effects_of_all_hooks_are_kept_apart_by_hook() -> None:
     chain.add(lambda ctx: deny("no").with_side_effects(score=9), name="b")
 
     assert (await chain.run()).side_effects == {"a": {"score": 1}, "b": {"score": 9}}
+
+
+async def test_guards_judge_what_people_changed_before_they_approved_it() -> None:
+    chain, permit = Chain(), Taken()
+    chain.registry.add(Gate(HookResult(permit=permit, modified_args={"amount": 9_000})))
+    chain.add(lambda ctx: deny("too much") if ctx.args["amount"] > 500 else None, 100, name="cap")
+
+    outcome = await chain.run(args={"amount": 5})
+
+    assert (outcome.decision, outcome.by, outcome.permit) == (Decision.DENY, "cap", None)
+    assert permit.settled == [(OutcomeStatus.FAILED, "not run: the hook cap denied it after the approval: too much")]
+
+
+async def test_what_people_have_approved_is_not_asked_about_again() -> None:
+    chain = Chain()
+    chain.registry.add(Gate(HookResult(permit=Taken(), modified_args={"amount": 600})))
+    chain.add(lambda ctx: ask("large") if ctx.args["amount"] > 500 else None, 100)
+    chain.add(lambda ctx: modify({"amount": ctx.args["amount"] + 1}), 50)
+
+    outcome = await chain.run(args={"amount": 1})
+
+    assert (outcome.decision, dict(outcome.args)) == (Decision.ALLOW, {"amount": 600})
+
+
+async def test_a_guard_that_wants_people_asked_about_what_the_gate_let_pass_changed_is_heard() -> None:
+    chain = Chain()
+    chain.registry.add(Gate(modify({"amount": 600})))
+    chain.add(lambda ctx: ask("large") if ctx.args["amount"] > 500 else None, 100, name="large")
+
+    assert (await chain.run(args={"amount": 1})).decision is Decision.ASK

@@ -1,0 +1,102 @@
+"""The answer to a tool call as the wire shows it: what was decided, by whom, and what the hooks give along."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from app.api.bodies import answer
+from app.api.views import view_request
+from app.domain.errors import WrongScopeError
+from app.storage.api_keys import AGENTS, Scope
+from app.usecases.submit import Answered
+from assent.messages import RefusalCode, refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from starlette.responses import Response
+
+    from app.api.surface import Surface
+    from app.domain.request import ConfirmationRequest
+    from app.storage.api_keys import ApiKey
+    from app.usecases.judge_call import Said
+    from app.usecases.submit import Submission
+
+
+async def answer_call(c: Surface, key: ApiKey, submission: Submission) -> Response:
+    """Judge a call and answer it: 200 for allow and deny, 202 with the request where people are asked."""
+    found = await c.submit(submission)
+    if isinstance(found, Answered):
+        body: dict[str, object] = {
+            "decision": "allow" if found.allowed else "deny",
+            "rule": found.rule_id,
+            "reason": found.reason,
+            "message": _for_model(found),
+        }
+        if found.hook is not None:
+            body["hook"] = found.hook
+        return answer({**body, **_given(found.said)})
+    request = view_shown(c, key, found.request)
+    return answer({"decision": "ask", "attached": found.attached, "request": request, **_given(found.said)}, 202)
+
+
+def view_shown(c: Surface, key: ApiKey, request: ConfirmationRequest) -> dict[str, object]:
+    """Show a request to whoever's key it is: whole to the agent alone."""
+    return view_request(request, c.read.tally(request), whole=key.scope in AGENTS)
+
+
+def refuse_evaluation(key: ApiKey, *, wanted: bool) -> None:
+    """Refuse the flag of evaluation runs from any key but one of that scope. Raises WrongScopeError."""
+    if wanted and key.scope is not Scope.EVALUATION:
+        raise WrongScopeError(f"an evaluation run needs a key of scope evaluation; yours is {key.scope.value}")
+
+
+def presentable(value: Any) -> Any:
+    """Return what a hook said as JSON that can be sent; what JSON cannot say is told as text."""
+    try:
+        text = json.dumps(value, default=str, allow_nan=False, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        text = json.dumps(repr(value)[:1000], ensure_ascii=False)
+    return json.loads(text.encode(errors="replace"))  # half of a surrogate pair can be in a text, but not on a wire
+
+
+def _given(said: Said) -> dict[str, object]:
+    """Leave out what is not there: an answer without hooks looks as it did without hooks."""
+    given: dict[str, object] = {}
+    if said.arguments is not None:
+        given["arguments"] = dict(said.arguments)
+    if said.context:
+        given["context"] = presentable(list(said.context))
+    if said.hidden:
+        given["hidden"] = True
+    if said.route is not None:
+        route = said.route
+        given["route"] = {
+            "provider": route.provider,
+            "command": route.command,
+            "options": presentable(dict(route.options)),
+        }
+    return given | view_bag(said.metadata, said.tags)
+
+
+def view_bag(metadata: Mapping[str, Any], tags: Mapping[str, Any]) -> dict[str, object]:
+    """Show the bag of the turn, to be sent along with the next moment, and what was set in it just now."""
+    shown: dict[str, object] = {}
+    if metadata:
+        shown["metadata"] = {name: presentable(value) for name, value in metadata.items()}
+    if tags:
+        shown["tags"] = {name: presentable(value) for name, value in tags.items()}
+    return shown
+
+
+def _for_model(answered: Answered) -> str:
+    if answered.allowed:
+        return f"Allowed by rule {answered.rule_id}."
+    if answered.hook is not None:
+        code = RefusalCode.GATE_FAULT if answered.fault else RefusalCode.BLOCKED
+        return refusal(code, rule=answered.hook, reason=answered.reason)
+    return (
+        f"Denied by rule {answered.rule_id}: {answered.reason} It did not run. "
+        "Do not retry it, rephrase it, or try to reach the same end another way."
+    )

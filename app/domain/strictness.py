@@ -1,0 +1,77 @@
+"""Of several answers to one call the strictest: deny before ask before allow. More voices may add to it, never drop.
+
+A sub-agent's call is judged for the sub-agent and for every agent above it; hooks, flags of the catalogue and the
+caller itself may want people to be asked where the rules would not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from app.domain.policy import Allow, Ask, Deny, Policy, Ruling, ask_or_deny
+from app.domain.rule import Asking
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """Somebody other than the rules wants people to be asked: who (a hook's id, a flag, the caller), and why."""
+
+    by: str
+    reason: str
+
+
+def strictest(own: Ruling, inherited: Sequence[tuple[str, Ruling]]) -> Ruling:
+    """Return the strictest of the agent's own ruling and those of the agents above it, by name.
+
+    Where several ask, all of their people must say yes, within the shortest of their times.
+    """
+    if not inherited:
+        return own
+    rulings = [own, *(_as_inherited(agent, ruling) for agent, ruling in inherited)]
+    denials = [ruling for ruling in rulings if isinstance(ruling, Deny)]
+    if denials:
+        return denials[0]
+    questions = [ruling for ruling in rulings if isinstance(ruling, Ask)]
+    if questions:
+        return _together(questions)
+    recorded = any(ruling.record for ruling in rulings if isinstance(ruling, Allow))
+    return replace(own, record=recorded) if isinstance(own, Allow) else own
+
+
+def at_least_ask(ruling: Ruling, wishes: Sequence[Wish], policy: Policy) -> Ruling:
+    """Raise an allow to the org's own question where somebody wants people to be asked; a denial stays.
+
+    A rule that asks keeps its people and gets the reasons besides. Without an `ask` in the file the answer is no.
+    """
+    if not wishes or isinstance(ruling, Deny):
+        return ruling
+    reasons = "; ".join(dict.fromkeys(wish.reason for wish in wishes))
+    if isinstance(ruling, Ask):
+        return replace(ruling, reason=f"{ruling.reason} Besides: {reasons}")
+    return ask_or_deny(policy, wishes[0].by, reasons, policy.ask, ruling.trace)
+
+
+def _as_inherited(agent: str, ruling: Ruling) -> Ruling:
+    return replace(ruling, reason=f"{ruling.reason} (as for {agent}, in whose session this one began)")
+
+
+def _together(questions: Sequence[Ask]) -> Ask:
+    first = questions[0]
+    askings = [question.asking for question in questions]
+    return replace(
+        first,
+        reason=" ".join(dict.fromkeys(question.reason for question in questions)),
+        trace=tuple(chain.from_iterable(question.trace for question in questions)),
+        asking=Asking(
+            stages=tuple(dict.fromkeys(chain.from_iterable(asking.stages for asking in askings))),
+            channels=tuple(dict.fromkeys(chain.from_iterable(asking.channels for asking in askings))),
+            timeout=min(asking.timeout for asking in askings),
+            claim_within=min(asking.claim_within for asking in askings),
+            lease=min(asking.lease for asking in askings),
+        ),
+    )

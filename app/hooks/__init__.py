@@ -1,0 +1,1 @@
+"""Which hooks run for whom: from an org's file to a registry of the engine."""

@@ -1,0 +1,148 @@
+"""The hooks of the file: every one can be built, and can be reached by some call."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from app.domain.policy import UnknownTools
+from app.policies.entries import listing, read_entry
+from app.policies.faults import near
+from app.policies.file_models import HookEntry
+from assent.hooks.declaration import Declaration
+from assent.hooks.declared import DeclarationError, build
+from assent.hooks.hook import OnError
+from assent.hooks.matcher import NeverMatchesError, matcher
+from assent.hooks.moments import TOOL_MOMENTS, Moment
+from assent.hooks.registry import HookRegistry
+from assent.hooks.tool_names import CANONICAL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from app.domain.canonical import JsonValue
+    from app.domain.tool import Tool
+    from app.policies.yaml_marks import MarkedYaml, Path
+
+_WAYS = ("use", "python", "command")
+_OUR_IDS = frozenset({"read-only"})  # the guard that the run-time switch moves
+_STAND_INS = {"rate-limit": {"counters": object()}}  # at work, the gateway's own stand here
+_GLOB = re.compile(r"[*?\[]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookGround:
+    """What the hooks of a file are checked against; `trial` takes each of them once, as the gateway will."""
+
+    tools: Mapping[str, Tool]
+    unknown_tools: UnknownTools
+    agents: Sequence[str]
+    """The agents that the file names; none: nothing is known of agents."""
+    trial: HookRegistry
+
+
+def ground_for(tools: Mapping[str, Tool], unknown_tools: UnknownTools, agents: Iterable[str]) -> HookGround:
+    """Prepare the check of a file's hooks."""
+    return HookGround(tools=tools, unknown_tools=unknown_tools, agents=tuple(agents), trial=HookRegistry())
+
+
+def read_hooks(marked: MarkedYaml, ground: HookGround) -> tuple[Declaration, ...]:
+    """Return the hooks that are for every agent, or name their agents; every fault is noted."""
+    found = [read_hook(marked, ("hooks", index), raw, ground) for index, raw in enumerate(listing(marked, "hooks"))]
+    return tuple(declaration for declaration in found if declaration is not None)
+
+
+def read_hook(
+    marked: MarkedYaml, path: Path, raw: JsonValue, ground: HookGround, *, agent: str | None = None
+) -> Declaration | None:
+    """Return one hook (of one agent, if `agent` names it), or None with its faults noted."""
+    entry = read_entry(marked, path, raw, HookEntry)
+    if entry is None:
+        return None
+    moment = _moment(marked, path, entry)
+    ways = [way for way in _WAYS if getattr(entry, way) is not None]
+    if len(ways) != 1:
+        said = f"has {' and '.join(ways)}" if ways else "does not say what runs"
+        marked.report(path, said, "a hook is exactly one of use, python and command")
+    if agent is not None and entry.agents is not None:
+        marked.report((*path, "agents"), f'stands under the agent "{agent}" and is for it alone', "leave it out")
+    _refuse_unmatched(marked, (*path, "agents"), entry.agents, ground.agents or None, fold=str, what="agents")
+    if moment is not None:
+        _refuse_unknown_tools(marked, path, entry, moment, ground)
+    if moment is None or len(ways) != 1:
+        return None
+    declaration = Declaration(
+        on=moment,
+        use=entry.use,
+        python=entry.python,
+        command=entry.command,
+        options=entry.options,
+        tools=tuple(entry.tools or ()),
+        agents=(agent,) if agent is not None else tuple(entry.agents or ()),
+        priority=entry.priority,
+        timeout=entry.timeout,
+        on_error=None if entry.on_error is None else OnError(entry.on_error),
+        id=entry.id,
+        origin=f"{PurePath(marked.file).name}:{marked.mark(path).line}",
+    )
+    _try(marked, path, declaration, ground)
+    return declaration
+
+
+def _moment(marked: MarkedYaml, path: Path, entry: HookEntry) -> Moment | None:
+    try:
+        return Moment(entry.on)
+    except ValueError:
+        names = [moment.value for moment in Moment]
+        marked.report((*path, "on"), f'unknown moment "{entry.on}"', near(entry.on, names, what="moments"))
+        return None
+
+
+def _refuse_unknown_tools(marked: MarkedYaml, path: Path, entry: HookEntry, moment: Moment, ground: HookGround) -> None:
+    at: Path = (*path, "tools")
+    if entry.tools is not None and moment not in TOOL_MOMENTS:
+        marked.report(at, f"{moment} is about no tool", "leave it out")
+        return
+    # A file without a catalogue says nothing of the tools that a pattern may stand for.
+    nameless = not ground.tools and ground.unknown_tools is UnknownTools.RULES
+    checked = [None if nameless and _GLOB.search(part) else part for part in entry.tools or ()]
+    known = {*ground.tools, *CANONICAL}
+    _refuse_unmatched(marked, at, checked, known, fold=ground.trial.canonical, what="tools")
+
+
+def _refuse_unmatched(
+    marked: MarkedYaml,
+    path: Path,
+    parts: Sequence[str | None] | None,
+    known: Iterable[str] | None,
+    *,
+    fold: Callable[[str], str],
+    what: str,
+) -> None:
+    names = None if known is None else sorted(known)
+    for index, part in enumerate(parts or ()):
+        try:
+            matcher(part, known=names, fold=fold, what=what)
+        except NeverMatchesError as error:
+            marked.report((*path, index), str(error))
+
+
+def _try(marked: MarkedYaml, path: Path, declaration: Declaration, ground: HookGround) -> None:
+    """Build and register the hook once, so that what could only fail at work is said at load."""
+    if declaration.id in _OUR_IDS:
+        marked.report((*path, "id"), f'"{declaration.id}" is a name of our own', "choose another one")
+        return
+    try:
+        hook = build(declaration, supplies=_STAND_INS)
+    except DeclarationError as error:
+        steps = tuple(error.path.split(".", 1)) if error.path else ()
+        marked.report((*path, *steps), error.why, error.mend)
+        return
+    try:
+        ground.trial.add(hook, id=declaration.id, agents=declaration.agents or None, on_error=declaration.on_error)
+    except ValueError as error:
+        said = str(error)
+        key = next((key for key in ("on_error", "id") if key in said.split() and getattr(declaration, key)), None)
+        marked.report((*path, key) if key else path, said)

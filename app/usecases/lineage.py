@@ -1,0 +1,234 @@
+"""Which session started which, and so whose hooks and rules bind a call besides its own agent's.
+
+A session names its parent once; the row is then the truth. What is known of the rows is believed for half a second, so
+that a running session costs no query a call, and an org without sub-agents one in half a second. Sessions that nobody
+started are noted beside the calls, so that they can be named as parents: nobody waits for that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from app.domain.audit import Kind, Record
+from app.domain.errors import AssentError, InvalidError
+from app.storage.sessions import Session, adopt, find_session, has_children, list_named, note_session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from app.policies.policy_book import PolicyBook
+    from app.ports import Clock
+    from app.storage.store import Store
+    from app.storage.transaction import Tx
+
+_TRUSTED_SECONDS = 0.5
+_MOST_KNOWN = 20_000
+_NOTE_AGAIN_AFTER = timedelta(days=1)
+_DEEPEST = 16
+"""Sessions above one another: deeper is a fault of whoever starts them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Descent:
+    """Whose session it is, and what it says of who started it."""
+
+    org: str
+    agent: str
+    session: str | None = None
+    parent_session: str | None = None
+    parent_agent: str | None = None
+    """Needed only where several agents have a session of the parent's name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Above:
+    """Who is above a session: the agents whose hooks and rules bind it too, nearest first, without its own."""
+
+    agents: tuple[str, ...] = ()
+    parent: tuple[str, str] | None = None
+    """The (agent, session) that started it, whether it inherits of that or not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Known:
+    at: datetime
+    above: Above
+
+
+class Lineage:
+    """Notes sessions and finds the agents above one."""
+
+    def __init__(self, *, store: Store, book: PolicyBook, clock: Clock) -> None:
+        """Take what it works on."""
+        self._store = store
+        self._book = book
+        self._clock = clock
+        self._noted: set[tuple[str, str, str]] = set()
+        self._noted_since = clock.now()
+        self._unwritten: set[tuple[str, str, str]] = set()
+        self._to_write = asyncio.Event()
+        self._families: dict[str, tuple[datetime, bool]] = {}
+        self._known: dict[tuple[str, str, str], _Known] = {}
+
+    async def above(self, descent: Descent) -> Above:
+        """Find who is above a session.
+
+        Raises InvalidError for a parent that cannot be one: unknown to the org, of several agents, the session itself
+        or one below it, or another than the session has already.
+        """
+        if descent.session is None:
+            if descent.parent_session is not None:
+                raise InvalidError("a call that names its parent session needs a session of its own", path="session")
+            return Above()
+        key = (descent.org, descent.agent, descent.session)
+        self._note(key)
+        if descent.parent_session is None and not await self._has_family(descent.org):
+            return Above()
+        known = self._known.get(key)
+        now = self._clock.now()
+        if known is None or not _fresh(now, known.at) or not _names(descent, known.above.parent):
+            known = await self._look_up(descent, descent.session, now)
+            if len(self._known) >= _MOST_KNOWN:  # names come from outside: they must not fill the memory
+                self._known.clear()
+            self._known[key] = known
+        return known.above
+
+    async def run(self) -> None:
+        """Write noted sessions for ever, in the background."""
+        while True:
+            await self._to_write.wait()
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Write the sessions that were noted and are not written yet."""
+        self._to_write.clear()
+        while self._unwritten:
+            taken = sorted(self._unwritten)[:500]
+            self._unwritten.difference_update(taken)
+            by_org: dict[str, list[tuple[str, str]]] = {}
+            for org, agent, session in taken:
+                by_org.setdefault(org, []).append((agent, session))
+            try:
+                for org, sessions in by_org.items():
+                    await self._store.write(_noting(sessions), org=org)
+            except AssentError:
+                self._unwritten.update(taken)
+                self._to_write.set()
+                raise
+
+    def _note(self, key: tuple[str, str, str]) -> None:
+        if key in self._noted:
+            return
+        now = self._clock.now()
+        if len(self._noted) >= _MOST_KNOWN or now - self._noted_since > _NOTE_AGAIN_AFTER:
+            self._noted.clear()
+            self._noted_since = now
+        self._noted.add(key)
+        if len(self._unwritten) < _MOST_KNOWN:
+            self._unwritten.add(key)
+            self._to_write.set()
+
+    async def _has_family(self, org: str) -> bool:
+        known = self._families.get(org)
+        now = self._clock.now()
+        if known is None or not _fresh(now, known[0]):
+            known = self._families[org] = (now, await self._store.read(has_children, org=org))
+        return known[1]
+
+    async def _look_up(self, descent: Descent, session: str, now: datetime) -> _Known:
+        if descent.parent_session is None:
+            return await self._store.read(lambda tx: self._standing(tx, descent.agent, session, now), org=descent.org)
+        await self.flush()  # the parent may have been noted only just now
+        known = await self._store.write(lambda tx: self._begin(tx, descent, session, now), org=descent.org)
+        self._families[descent.org] = (now, True)
+        return known
+
+    def _begin(self, tx: Tx, descent: Descent, session: str, now: datetime) -> _Known | AssentError:
+        """Write down the session's parent, if it may be one and is not there yet."""
+        parent = _find_parent(tx, descent, session)
+        if isinstance(parent, AssentError):
+            return parent
+        own = find_session(tx, descent.agent, session, lock=True)
+        if own is not None and own.parent is not None:
+            if own.parent != parent:
+                return InvalidError("the session has another parent already, and keeps it", path="parent_session")
+            return self._standing(tx, descent.agent, session, now)
+        find_session(tx, *parent, lock=True)  # two sessions that name each other at once: the second one sees the first
+        above = _walk(tx, parent)
+        if (descent.agent, session) in [(each.agent, each.session) for each in above]:
+            return InvalidError("the parent session was itself started from this one", path="parent_session")
+        if len(above) >= _DEEPEST:
+            return InvalidError(f"sessions may start one another {_DEEPEST} deep", path="parent_session")
+        detached = not self._inherits(tx.org, descent.agent)
+        adopt(tx, descent.agent, session, parent=parent, known=own is not None, detached=detached)
+        if detached:
+            facts = {"session": session, "parent_agent": parent[0], "parent_session": parent[1]}
+            tx.append(Record(kind=Kind.SESSION_DETACHED, actor=f"agent:{descent.agent}", facts=facts))
+        return self._standing(tx, descent.agent, session, now)
+
+    def _standing(self, tx: Tx, agent: str, session: str, now: datetime) -> _Known:
+        """Read who is above a session. A detached one inherits nothing, as long as the file still says so."""
+        line = _walk(tx, (agent, session))
+        names: list[str] = []
+        for each in line:
+            if each.parent is None or (each.detached and not self._inherits(tx.org, each.agent)):
+                break
+            names.append(each.parent[0])
+        agents = tuple(name for name in dict.fromkeys(names) if name != agent)
+        return _Known(at=now, above=Above(agents=agents, parent=line[0].parent if line else None))
+
+    def _inherits(self, org: str, agent: str) -> bool:
+        settings = self._book.current(org).agents.get(agent)
+        return settings is None or settings.inherit
+
+
+def _find_parent(tx: Tx, descent: Descent, session: str) -> tuple[str, str] | AssentError:
+    wanted, of_agent = str(descent.parent_session), descent.parent_agent
+    found = [
+        (each.agent, each.session)
+        for each in list_named(tx, wanted)
+        if (each.agent, each.session) != (descent.agent, session) and of_agent in {None, each.agent}
+    ]
+    if not found:
+        return InvalidError("this org has no session of that name that could be the parent", path="parent_session")
+    if len(found) > 1:
+        return InvalidError("several agents have a session of that name: say `parent_agent`", path="parent_agent")
+    return found[0]
+
+
+def _walk(tx: Tx, start: tuple[str, str]) -> list[Session]:
+    """Return a session and those above it, as far as they have rows."""
+    line: list[Session] = []
+    at: tuple[str, str] | None = start
+    while at is not None and at not in [(each.agent, each.session) for each in line]:
+        found = find_session(tx, *at)
+        if found is None:
+            break
+        line.append(found)
+        at = found.parent
+    return line
+
+
+def _noting(sessions: list[tuple[str, str]]) -> Callable[[Tx], None]:
+    def unit(tx: Tx) -> None:
+        for agent, session in sessions:
+            note_session(tx, agent, session)
+
+    return unit
+
+
+def _names(descent: Descent, parent: tuple[str, str] | None) -> bool:
+    """Say whether what the call names as parent (if it does) is the one that is known."""
+    if descent.parent_session is None:
+        return True
+    if parent is None or parent[1] != descent.parent_session:
+        return False
+    return descent.parent_agent in {None, parent[0]}
+
+
+def _fresh(now: datetime, at: datetime) -> bool:
+    return 0 <= (now - at).total_seconds() < _TRUSTED_SECONDS

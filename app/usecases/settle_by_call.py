@@ -1,0 +1,136 @@
+"""Settle the execution that a finished tool call belonged to, for runtimes that only tell that the tool has run.
+
+Whoever claimed may be another process, long gone: the request is found by its own id, by the call's, or (where the
+runtime gives calls no id) by what was called. An outcome of what nobody claimed changes nothing, and is answered so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from app.domain.errors import AssentError
+from app.domain.execution import report
+from app.domain.lifecycle import Refusal
+from app.domain.redact import scrubbed
+from app.domain.tool import check_arguments
+from app.domain.tool_call import ToolCall, call_digest
+from app.storage.request_lists import find_call, find_call_by_digest
+from app.storage.requests import lock_request
+from app.usecases.carry_out import carry_out
+
+if TYPE_CHECKING:
+    from app.domain.request import ConfirmationRequest, ExecutionStatus
+    from app.policies.policy_book import PolicyBook
+    from app.storage.store import Store
+    from app.storage.transaction import Tx
+    from app.usecases.claim import Caller
+
+_LONGEST_ERROR = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedCall:
+    """A call that has run, as the agent's runtime names it."""
+
+    tool: str
+    arguments: object
+    session: str | None = None
+    call_id: str | None = None
+    request_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """What became of the report. `changed`: this very report settled the execution; `note` says why not otherwise."""
+
+    request: ConfirmationRequest | None
+    changed: bool
+    note: str
+
+
+class SettleByCall:
+    """The use case."""
+
+    def __init__(self, *, store: Store, book: PolicyBook) -> None:
+        """Take what it works on."""
+        self._store = store
+        self._book = book
+
+    async def __call__(
+        self, caller: Caller, call: FinishedCall, *, status: ExecutionStatus, error: str | None
+    ) -> Settled:
+        """Record the outcome of the execution that the call was. The same outcome again changes nothing."""
+        of_digest = self._digest(caller, call)
+
+        def unit(tx: Tx) -> Settled:
+            request_id = _find(tx, caller.agent, call, of_digest)
+            locked = lock_request(tx, request_id) if request_id else None
+            if locked is None or locked[0].call.agent != caller.agent:
+                return Settled(request=None, changed=False, note="no request of this agent belongs to this call")
+            request, now = locked
+            if request.execution is None:
+                note = f"the request is {request.state.value} and was not claimed: nothing was recorded"
+                return Settled(request=request, changed=False, note=note)
+            step = report(
+                request,
+                claim_id=request.execution.claim_id,
+                status=status,
+                result=None,
+                error=scrubbed(error, request.call.arguments, request.sensitive)[:_LONGEST_ERROR] if error else None,
+                by=f"agent:{caller.agent}",
+                now=now,
+            )
+            return _settled(carry_out(tx, request, step), step.refusal, status)
+
+        return await self._store.write(unit, org=caller.org, about=call.request_id or "")
+
+    def _digest(self, caller: Caller, call: FinishedCall) -> str | None:
+        """Name the call as it was named when it was asked about; None if it has an id, or could never have been."""
+        if call.request_id is not None or call.call_id is not None or call.session is None:
+            return None
+        policy = self._book.current(caller.org).policy
+        try:
+            arguments = check_arguments(policy.get_tool(call.tool), call.arguments)
+        except AssentError:
+            return None
+        return call_digest(
+            ToolCall(
+                org=caller.org,
+                agent=caller.agent,
+                session=call.session,
+                call_id=None,
+                tool=call.tool,
+                arguments=arguments,
+                requester=None,
+                owner=None,
+                claim=None,
+            )
+        )
+
+
+def _find(tx: Tx, agent: str, call: FinishedCall, of_digest: str | None) -> str | None:
+    if call.request_id is not None:
+        return call.request_id
+    if call.session is None:
+        return None
+    if call.call_id is not None:
+        return find_call(tx, agent, call.session, call_id=call.call_id, claim_id=claim_of(call.session, call.call_id))
+    return find_call_by_digest(tx, agent, call.session, of_digest) if of_digest else None
+
+
+def claim_of(session: str, call_id: str) -> str:
+    """Return the claim id that the hook command makes for a call (`assent.command.claude_code.Event.claim_id`)."""
+    return "clm_" + hashlib.sha256(f"{session}\n{call_id}".encode()).hexdigest()
+
+
+def _settled(request: ConfirmationRequest, refusal: Refusal | None, status: ExecutionStatus) -> Settled:
+    if refusal is None:
+        return Settled(request=request, changed=True, note=f"recorded: {request.state.value}")
+    stands = request.execution
+    if refusal is Refusal.REPEATED or (stands is not None and stands.status is status):
+        return Settled(request=request, changed=False, note=f"already recorded: {request.state.value}")
+    return Settled(
+        request=request, changed=False, note=f"another outcome stands already: {request.state.value}; nothing changed"
+    )

@@ -1,0 +1,76 @@
+"""Flip a switch of an org or of one agent while everything runs, and know at every call how it stands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.domain.audit import Kind, Record
+from app.storage.switches import READ_ONLY, Switch, list_switches, put_switch
+from assent.ready.read_only import Switch as GuardSwitch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from app.ports import Clock
+    from app.storage.store import Store
+    from app.storage.transaction import Tx
+
+_TRUSTED_SECONDS = 0.5
+"""How long what was read is believed: a switch is in force on every replica within a second."""
+
+
+class Switches:
+    """Sets, lists, and answers at every call from what was read at most half a second ago."""
+
+    def __init__(self, *, store: Store, clock: Clock) -> None:
+        """Take what it works on."""
+        self._store = store
+        self._clock = clock
+        self._known: dict[str, tuple[datetime, dict[str, Switch]]] = {}
+
+    async def set_read_only(
+        self, org: str, *, on: bool, agent: str | None = None, reason: str | None = None, by: str
+    ) -> Switch:
+        """Switch an org (or only one of its agents) to read-only, or back. `by` stands in the trail and in denials."""
+
+        def unit(tx: Tx) -> Switch:
+            switch = put_switch(tx, READ_ONLY, agent=agent or "", is_on=on, reason=reason, by=by)
+            facts = {"switch": READ_ONLY, "state": "on" if on else "off", "agent": agent or "every agent"}
+            tx.append(Record(kind=Kind.SWITCH_SET, actor=by, facts={**facts, "reason": reason}))
+            return switch
+
+        switch = await self._store.write(unit, org=org)
+        self._known.pop(org, None)
+        return switch
+
+    async def list(self, org: str) -> list[Switch]:
+        """Return the org's switches that were ever touched, as they stand."""
+        return await self._store.read(list_switches, org=org)
+
+    async def refresh(self, org: str) -> None:
+        """Read the org's switches anew if what is known is too old. Raises UnavailableError."""
+        known = self._known.get(org)
+        now = self._clock.now()
+        if known is not None and 0 <= (now - known[0]).total_seconds() < _TRUSTED_SECONDS:
+            return
+        standing = {
+            switch.agent: switch for switch in await self.list(org) if switch.name == READ_ONLY and switch.is_on
+        }
+        self._known[org] = (now, standing)
+
+    def read_only(self, org: str, agents: Iterable[str]) -> Switch | None:
+        """Return the switch that keeps any of these agents read-only, as last refreshed: the org's before their own."""
+        _, standing = self._known.get(org, (None, None))
+        if not standing:
+            return None
+        return next((standing[agent] for agent in ("", *agents) if agent in standing), None)
+
+
+def as_guard_sees(switch: Switch | None) -> GuardSwitch:
+    """Return the switch in the words of the engine's read-only guard, which tells the model who set it and when."""
+    if switch is None:
+        return GuardSwitch(on=False)
+    whose = f" for the agent {switch.agent}" if switch.agent else ""
+    why = f" ({switch.reason})" if switch.reason else ""
+    return GuardSwitch(on=True, by=f"{switch.set_by}{whose}{why}", at=switch.set_at)

@@ -1,0 +1,128 @@
+"""Run a program to its end: input, output and errors at the same time, bounded, and nothing left behind when stopped.
+
+The program gets a process group of its own, so that stopping it stops whatever it has started. What it started may
+outlive it and hold its pipes open: once it has ended, nobody waits for them. Needs asyncio, and POSIX.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+MOST_OUTPUT = 4 * 1024 * 1024
+"""Bytes that a program may write to its output, and as many to its errors."""
+
+_DRAINING = 0.2  # seconds for what the program wrote last; the pipe's buffer is read in one go
+_DYING = 1.0  # seconds in which a killed program is gone
+_OURS = ("ASSENT_",)
+_KEYS = frozenset({"E2B_API_KEY", "DAYTONA_API_KEY"})
+
+
+class TooMuchOutputError(Exception):
+    """The program wrote more than `MOST_OUTPUT`; it was killed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """How a program ended: its exit code (or, below zero, the signal), and what it wrote."""
+
+    code: int
+    out: bytes
+    err: bytes
+
+
+def environment(environ: Mapping[str, str], *, without: Collection[str] = ()) -> dict[str, str]:
+    """Return what a program may see of our environment: neither our own settings and secrets nor `without`."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if not name.upper().startswith(_OURS) and name not in _KEYS and name not in without
+    }
+
+
+async def run(argv: Sequence[str], *, stdin: bytes, env: Mapping[str, str], cwd: str | None = None) -> Finished:
+    """Run a program with this on its standard input, which it need not read.
+
+    Raises OSError if it cannot be started and TooMuchOutputError. Cancelled, it kills the program's whole group.
+    """
+    loop = asyncio.get_running_loop()
+    watch = _Watch(loop)
+    pipe = asyncio.subprocess.PIPE
+    start = loop.subprocess_exec(
+        lambda: watch, *argv, stdin=pipe, stdout=pipe, stderr=pipe, env=dict(env), cwd=cwd, start_new_session=True
+    )
+    # A task of its own, awaited below in any case: a start that is cut off half-way would leave the program running.
+    starting = loop.create_task(start)
+    try:
+        await asyncio.wait({starting})
+        transport, _ = starting.result()
+        entrance = cast("asyncio.WriteTransport | None", transport.get_pipe_transport(0))
+        if entrance is not None and not entrance.is_closing():  # it may have closed its input already
+            entrance.write(stdin)
+            entrance.close()  # after what was written
+        await watch.ended
+        if watch.too_much:
+            raise TooMuchOutputError
+        await asyncio.wait({watch.drained}, timeout=_DRAINING)
+        code = cast("int", transport.get_returncode())
+        return Finished(code=code, out=bytes(watch.written[1]), err=bytes(watch.written[2]))
+    finally:
+        await asyncio.wait({starting})
+        if not starting.cancelled() and starting.exception() is None:
+            await _stop(starting.result()[0], watch)
+
+
+async def _stop(transport: asyncio.SubprocessTransport, watch: _Watch) -> None:
+    """Let go of a program; one that still runs is killed with its whole group."""
+    try:
+        if transport.get_returncode() is None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(transport.get_pid(), signal.SIGKILL)
+            await asyncio.wait({watch.exited}, timeout=_DYING)
+    finally:
+        transport.close()
+
+
+class _Watch(asyncio.SubprocessProtocol):
+    """Collects what a program writes, and notes how far its end has come."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.written: dict[int, bytearray] = {1: bytearray(), 2: bytearray()}
+        self.too_much = False
+        self.ended: asyncio.Future[Any] = loop.create_future()
+        """The program has exited, or must be made to."""
+        self.exited: asyncio.Future[Any] = loop.create_future()
+        self.drained: asyncio.Future[Any] = loop.create_future()
+        """Both of its pipes are closed: by it, and by whatever it started."""
+        self._open = {1, 2}
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        """Keep what was written, as long as it is not too much."""
+        if self.too_much or len(self.written[fd]) + len(data) > MOST_OUTPUT:
+            self.too_much = True
+            _settle(self.ended)
+        else:
+            self.written[fd] += data
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002 - the protocol's signature
+        """Note the end of a pipe. That nobody reads our input (a broken pipe) is the program's own affair."""
+        self._open.discard(fd)
+        if not self._open:
+            _settle(self.drained)
+
+    def process_exited(self) -> None:
+        """Note the end of the program."""
+        _settle(self.exited)
+        _settle(self.ended)
+
+
+def _settle(future: asyncio.Future[Any]) -> None:
+    if not future.done():
+        future.set_result(None)

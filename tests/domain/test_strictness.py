@@ -1,0 +1,74 @@
+"""More voices only ever make an answer stricter."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.domain.policy import Allow, Ask, Deny, Policy
+from app.domain.quorum import Stage
+from app.domain.rule import Asking, Then
+from app.domain.strictness import Wish, at_least_ask, strictest
+
+if TYPE_CHECKING:
+    from app.domain.policy import Ruling
+
+MINUTE = timedelta(minutes=1)
+ASKINGS = st.builds(
+    Asking,
+    stages=st.lists(
+        st.sampled_from([Stage(of=("finance",), need=1), Stage(of=("legal",), need=1), Stage(of=("finance",), need=2)]),
+        min_size=1,
+        max_size=2,
+        unique=True,
+    ).map(tuple),
+    channels=st.lists(st.sampled_from(["chat", "api"]), min_size=1, max_size=2, unique=True).map(tuple),
+    timeout=st.sampled_from([MINUTE, 5 * MINUTE]),
+)
+SAID = {"reason": st.just("Because."), "policy_version": st.just("v"), "trace": st.just(()), "rule_id": st.just("r")}
+RULINGS = st.one_of(
+    st.builds(Allow, record=st.booleans(), **SAID),
+    st.builds(Deny, record=st.just(True), **SAID),
+    st.builds(Ask, asking=ASKINGS, **SAID),
+)
+RANK = {Allow: 0, Ask: 1, Deny: 2}
+
+
+def rank(ruling: Ruling) -> int:
+    return RANK[type(ruling)]
+
+
+@given(own=RULINGS, inherited=st.lists(st.tuples(st.sampled_from(["boss", "chief"]), RULINGS), max_size=3))
+def test_the_answer_is_as_strict_as_the_strictest_voice_and_drops_nobodys_people(
+    own: Ruling, inherited: list[tuple[str, Ruling]]
+) -> None:
+    voices = [own, *(ruling for _, ruling in inherited)]
+    found = strictest(own, inherited)
+    assert rank(found) == max(map(rank, voices))
+    if isinstance(found, Ask):
+        for voice in voices:
+            if isinstance(voice, Ask):
+                assert set(voice.asking.stages) <= set(found.asking.stages)
+                assert set(voice.asking.channels) <= set(found.asking.channels)
+                assert found.asking.timeout <= voice.asking.timeout
+    if isinstance(found, Allow):
+        assert found.record == any(voice.record for voice in voices if isinstance(voice, Allow))
+
+
+@given(
+    ruling=RULINGS, ask=st.none() | ASKINGS, wishes=st.lists(st.builds(Wish, by=st.just("hook:x"), reason=st.text()))
+)
+def test_wishes_raise_an_allow_and_soften_nothing(ruling: Ruling, ask: Asking | None, wishes: list[Wish]) -> None:
+    policy = Policy(org="acme", version="v", default=Then.DENY, ask=ask)
+    found = at_least_ask(ruling, wishes, policy)
+    assert rank(found) >= rank(ruling)
+    if not wishes:
+        assert found == ruling
+    elif isinstance(ruling, Allow):
+        assert isinstance(found, Deny if ask is None else Ask)
+    elif isinstance(ruling, Ask):
+        assert isinstance(found, Ask)
+        assert found.asking == ruling.asking

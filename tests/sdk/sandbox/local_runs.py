@@ -1,0 +1,45 @@
+"""Runs a command in the real bubblewrap, where it can run; `needs_bubblewrap` skips where it cannot."""
+
+from __future__ import annotations
+
+import functools
+import shutil
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from assent.sandbox import LocalSandbox, Sandboxes
+from tests.sdk.sandbox.jobs import context, routing
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from assent.sandbox import Report
+
+
+@functools.cache
+def why_not() -> str:
+    """Why bubblewrap cannot run here; empty if it can."""
+    if shutil.which("bwrap") is None:
+        return "bubblewrap is not installed"
+    words = ["bwrap", "--unshare-all", "--unshare-user", "--disable-userns", "--ro-bind", "/", "/", "--proc", "/proc"]
+    tried = subprocess.run([*words, "true"], capture_output=True, text=True, check=False)
+    return f"user namespaces are refused here: {tried.stderr}" if tried.returncode else ""
+
+
+needs_bubblewrap = pytest.mark.skipif(bool(why_not()), reason=why_not() or "it can run")
+
+
+async def run(
+    command: str,
+    *,
+    cwd: Path | str = "",
+    env: dict[str, str] | None = None,
+    local: LocalSandbox | None = None,
+    **options: Any,
+) -> Report:
+    more = {} if env is None else {"env": env}
+    return await Sandboxes([local or LocalSandbox()]).run(
+        routing("local", command, **options, **more), context(cwd=str(cwd))
+    )

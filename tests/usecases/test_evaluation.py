@@ -1,0 +1,84 @@
+"""Evaluation runs: a key of that scope may have its questions answered without people; every other no stands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from app.domain.errors import InvalidError
+from app.storage.api_keys import Scope
+from tests.fixtures.gateway import ACME, PAY
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import httpx2
+
+    from tests.fixtures.gateway import Gateway
+
+HOOKS = (
+    "hooks:\n  - {id: by-note, on: PreToolUse, tools: [pay, ping], python: tests.api.acme_hooks.by_note}\n"
+    "ask: {stages: [{of: [finance]}], channels: [api]}\nrules:\n"
+)
+
+
+@pytest.fixture(autouse=True)
+def hooked(config: Path) -> None:
+    (config / "acme.yaml").write_text(ACME.replace("rules:\n", HOOKS))
+
+
+async def evaluate(g: Gateway, tool: str, arguments: dict[str, Any], *, flag: bool = True) -> httpx2.Response:
+    if "acme/evaluation" not in g.keys:
+        made = await g.container.keys.create(org="acme", scope=Scope.EVALUATION, label="eval", agent="shop")
+        g.keys["acme/evaluation"] = made.text
+    headers = {"authorization": f"Bearer {g.keys['acme/evaluation']}"}
+    body = {"tool_name": tool, "tool_input": arguments, "session_id": "s", "evaluation": flag}
+    return await g.http.post("/v1/hooks/PreToolUse", json=body, headers=headers)
+
+
+async def test_an_ask_is_answered_without_people_and_every_bypass_is_in_the_trail(either_gateway: Gateway) -> None:
+    g = either_gateway
+    for _ in range(2):
+        body = (await evaluate(g, "pay", PAY)).json()
+        assert (body["decision"], body["rule"]) == ("allow", "pay")
+        assert "nobody was asked" in body["reason"]
+    assert [each for each in g.trail() if each[0] == "evaluation.bypassed"] == [
+        ("evaluation.bypassed", "agent:shop")
+    ] * 2
+    assert g.rows("SELECT id FROM requests") == []
+    by_hook = (await evaluate(g, "ping", {"note": "ask"})).json()
+    assert (by_hook["decision"], by_hook["rule"]) == ("allow", "hook:by-note")
+
+
+@pytest.mark.parametrize(("tool", "arguments", "by"), [("destroy", {}, "never"), ("ping", {"note": "deny"}, "by-note")])
+async def test_guards_and_rules_that_deny_stand(
+    gateway: Gateway, tool: str, arguments: dict[str, Any], by: str
+) -> None:
+    body = (await evaluate(gateway, tool, arguments)).json()
+    assert body["decision"] == "deny"
+    assert by in {body["rule"], body.get("hook")}
+    assert "evaluation.bypassed" not in dict(gateway.trail())
+
+
+async def test_without_the_flag_the_key_is_an_agents(gateway: Gateway) -> None:
+    said = await evaluate(gateway, "pay", PAY, flag=False)
+    request = said.json()["request"]
+    assert said.status_code == 202
+    assert request["arguments"] == PAY  # whole: it is the agent's own
+    assert (await gateway.read(request))["id"] == request["id"]
+
+
+@pytest.mark.parametrize("path", ["/v1/requests", "/v1/hooks/PreToolUse", "/v1/hooks/Stop"])
+async def test_an_agents_key_that_claims_to_evaluate_is_refused(gateway: Gateway, path: str) -> None:
+    body = {"evaluation": True}
+    body |= {"tool": "ping", "arguments": {}} if path == "/v1/requests" else {"tool_name": "ping", "tool_input": {}}
+    said = await gateway.call("POST", path, body)
+    assert (said.status_code, said.json()["code"]) == (403, "wrong_scope")
+
+
+async def test_such_a_key_needs_an_agent_and_an_admin_makes_it(gateway: Gateway) -> None:
+    with pytest.raises(InvalidError, match="agent's name"):
+        await gateway.container.keys.create(org="acme", scope=Scope.EVALUATION, label="eval")
+    body = {"scope": "evaluation", "label": "eval", "agent": "shop"}
+    assert (await gateway.call("POST", "/v1/keys", body, who="admin")).status_code == 201

@@ -1,0 +1,228 @@
+"""Sub-agents: what binds the one that started a session binds the session, and its own rules only add to it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.api import acme_hooks
+from tests.fixtures.gateway import ACME, open_gateway
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.fixtures.gateway import Gateway
+    from tests.fixtures.memory_platform import MemoryPlatform
+
+FILE = ACME.replace(
+    "rules:\n",
+    """\
+ask: {stages: [{of: [finance]}], channels: [api], timeout: 30m}
+agents:
+  boss:
+    hooks:
+      - {id: not-boss, on: PreToolUse, tools: [ping], python: tests.api.acme_hooks.forbid}
+  strict: {confirm_all_tools: true}
+  worker: {}
+  free: {inherit: false}
+  looker: {}
+  chief: {}
+  both: {}
+rules:
+  - {id: boss-never, tools: [look], agents: [boss], then: deny, reason: The boss may not look.}
+  - {id: look, tools: [look], then: allow}
+  - {id: chief-asks, tools: [both], agents: [chief], then: ask, stages: [{of: [legal]}], channels: [api], timeout: 10m}
+  - {id: both-asks, tools: [both], then: ask, stages: [{of: [finance]}], channels: [chat], timeout: 30m}
+""",
+).replace("  ping: {}\n", "  ping: {}\n  look: {}\n  both: {}\n")
+
+SEEING = "  looker: {hooks: [{id: see, on: PreToolUse, python: tests.api.acme_hooks.see}]}\n"
+
+
+@pytest.fixture(autouse=True)
+def family(config: Path) -> None:
+    (config / "acme.yaml").write_text(FILE)
+
+
+async def call(g: Gateway, who: str, session: str, tool: str = "ping", **more: Any) -> dict[str, Any]:
+    body = {"tool_name": tool, "tool_input": {}, "session_id": session, **more}
+    return (await g.call("POST", "/v1/hooks/PreToolUse", body, who=f"agent:{who}")).json()
+
+
+async def begin(g: Gateway, who: str, session: str) -> None:
+    await g.call("POST", "/v1/hooks/SessionStart", {"session_id": session}, who=f"agent:{who}")
+
+
+async def test_a_sub_agents_session_inherits_the_hooks_of_its_parents_and_need_not_say_so_again(
+    either_gateway: Gateway,
+) -> None:
+    g = either_gateway
+    assert (await call(g, "worker", "w"))["decision"] == "allow"
+    await begin(g, "boss", "b")
+    said = await call(g, "worker", "w", parent_session_id="b")
+    assert (said["decision"], said["hook"]) == ("deny", "not-boss")
+    assert (await call(g, "worker", "w"))["hook"] == "not-boss"
+    assert (await call(g, "worker", "other"))["decision"] == "allow"
+    grandchild = await call(g, "looker", "l", parent_session_id="w")
+    assert grandchild["hook"] == "not-boss"
+    assert g.rows("SELECT agent, session, parent_agent, parent_session FROM sessions WHERE agent = 'looker'") == [
+        {"agent": "looker", "session": "l", "parent_agent": "worker", "parent_session": "w"}
+    ]
+
+
+async def test_it_inherits_over_the_other_door_after_a_restart_and_on_another_replica(
+    sqlite_url: str, config: Path, platform: MemoryPlatform
+) -> None:
+    async with open_gateway(sqlite_url, config, platform) as first:
+        await begin(first, "boss", "b")
+        body = {"tool": "ping", "arguments": {}, "session": "w", "parent_session": "b"}
+        assert (await first.call("POST", "/v1/requests", body, who="agent:worker")).json()["hook"] == "not-boss"
+        async with open_gateway(sqlite_url, config, platform) as second:
+            assert (await call(second, "worker", "w"))["hook"] == "not-boss"
+    async with open_gateway(sqlite_url, config, platform) as third:
+        assert (await call(third, "worker", "w"))["hook"] == "not-boss"
+
+
+async def test_another_replica_knows_it_within_a_second(
+    sqlite_url: str, config: Path, platform: MemoryPlatform, gateway: Gateway
+) -> None:
+    async with open_gateway(sqlite_url, config, platform, clock=gateway.clock) as other:  # pyright: ignore[reportArgumentType] - a manual one
+        assert (await call(other, "worker", "w"))["decision"] == "allow"
+        await begin(gateway, "boss", "b")
+        await call(gateway, "worker", "w", parent_session_id="b")
+        await gateway.advance(timedelta(seconds=0.6))
+        assert (await call(other, "worker", "w"))["hook"] == "not-boss"
+
+
+async def test_the_strictest_of_the_agents_rules_wins(gateway: Gateway) -> None:
+    await begin(gateway, "boss", "b")
+    assert (await call(gateway, "looker", "l", "look"))["decision"] == "allow"
+    said = await call(gateway, "looker", "l", "look", parent_session_id="b")
+    assert (said["decision"], said["rule"]) == ("deny", "boss-never")
+    assert "as for boss" in said["reason"]
+
+
+async def test_two_that_ask_both_have_to_be_satisfied(gateway: Gateway) -> None:
+    await begin(gateway, "chief", "c")
+    request = (await call(gateway, "both", "b", "both", parent_session_id="c"))["request"]
+    assert [stage["of"] for stage in request["stages"]] == [["finance"], ["legal"]]
+    assert request["channels"] == ["chat", "api"]
+    assert request["expires_at"] < (await call(gateway, "both", "alone", "both"))["request"]["expires_at"]
+    approved = await gateway.decide(request)
+    assert approved.json()["state"] == "pending"
+    assert (await gateway.decide(request, who="dave@acme.example")).json()["state"] == "approved"
+
+
+async def test_the_gate_of_all_tools_and_the_read_only_switch_are_inherited(gateway: Gateway) -> None:
+    await begin(gateway, "strict", "s")
+    assert (await call(gateway, "worker", "w", parent_session_id="s"))["request"]["rule"] == "confirm-all-tools"
+    await gateway.call("PUT", "/v1/switches/read-only", {"on": True, "agent": "strict"}, who="admin")
+    assert (await call(gateway, "worker", "w"))["hook"] == "read-only"
+    assert (await call(gateway, "worker", "alone"))["decision"] == "allow"
+
+
+async def test_only_the_file_can_stop_it_and_each_such_session_is_in_the_trail(gateway: Gateway) -> None:
+    await begin(gateway, "boss", "b")
+    for session in ("f1", "f2"):
+        assert (await call(gateway, "free", session, parent_session_id="b"))["decision"] == "allow"
+        assert (await call(gateway, "free", session))["decision"] == "allow"
+    events = gateway.rows("SELECT actor, facts FROM audit_events WHERE kind = 'session.detached' ORDER BY seq")
+    assert [row["actor"] for row in events] == ["agent:free"] * 2
+    assert '"parent_agent":"boss"' in events[0]["facts"]
+    gateway.rewrite("free: {inherit: false}", "free: {}")
+    await gateway.reload()
+    await gateway.advance(timedelta(seconds=1))
+    assert (await call(gateway, "free", "f1"))["hook"] == "not-boss"  # the setting is gone
+
+
+async def test_a_session_that_inherits_keeps_doing_so_when_the_setting_comes_later(gateway: Gateway) -> None:
+    await begin(gateway, "boss", "b")
+    await call(gateway, "worker", "w", parent_session_id="b")
+    gateway.rewrite("worker: {}", "worker: {inherit: false}")
+    await gateway.reload()
+    await gateway.advance(timedelta(seconds=1))
+    assert (await call(gateway, "worker", "w"))["hook"] == "not-boss"
+
+
+@pytest.mark.parametrize("parent", ["unknown", "globexs", "w"])
+async def test_a_parent_that_cannot_be_one_is_refused(gateway: Gateway, parent: str) -> None:
+    await gateway.call("POST", "/v1/hooks/SessionStart", {"session_id": "globexs"}, org="globex")
+    await gateway.container.lineage.flush()
+    await begin(gateway, "worker", "w")
+    said = await gateway.call(
+        "POST",
+        "/v1/hooks/PreToolUse",
+        {"tool_name": "ping", "tool_input": {}, "session_id": "w", "parent_session_id": parent},
+        who="agent:worker",
+    )
+    assert (said.status_code, said.json()["path"]) == (422, "parent_session")
+
+
+async def test_cycles_and_second_parents_are_refused(gateway: Gateway) -> None:
+    for who in ("boss", "strict"):
+        await begin(gateway, who, who)
+    await call(gateway, "worker", "w", parent_session_id="boss")
+    await call(gateway, "looker", "l", parent_session_id="w")
+    for who, session, parent, why in (
+        ("boss", "boss", "l", "was itself started from this one"),
+        ("worker", "w", "strict", "has another parent already"),
+    ):
+        said = await call(gateway, who, session, parent_session_id=parent)
+        assert (said["status"], said["path"]) == (422, "parent_session")
+        assert why in said["detail"]
+    again = await call(gateway, "worker", "w", parent_session_id="boss")
+    assert again["hook"] == "not-boss"
+
+
+async def test_a_name_that_two_agents_use_must_be_told_apart(gateway: Gateway) -> None:
+    for who in ("boss", "looker"):
+        await begin(gateway, who, "same")
+    said = await call(gateway, "worker", "w", parent_session_id="same")
+    assert (said["status"], said["path"]) == (422, "parent_agent")
+    told = await call(gateway, "worker", "w", parent_session_id="same", parent_agent="boss")
+    assert told["hook"] == "not-boss"
+
+
+async def test_hooks_are_told_the_parent_session_also_when_the_call_does_not_say_it(gateway: Gateway) -> None:
+    gateway.rewrite("  looker: {}\n", SEEING)
+    await gateway.reload()
+    await begin(gateway, "chief", "c")
+    await call(gateway, "looker", "l", parent_session_id="c")
+    acme_hooks.SEEN.clear()
+    await call(gateway, "looker", "l")
+    assert [(ctx.session, ctx.parent_session) for ctx in acme_hooks.SEEN] == [("l", "c")]
+
+
+async def test_a_sub_agent_may_run_under_its_parents_session_name(gateway: Gateway) -> None:
+    await begin(gateway, "boss", "run")
+    assert (await call(gateway, "worker", "run", parent_session_id="run"))["hook"] == "not-boss"
+
+
+async def test_an_org_without_sub_agents_pays_no_query_a_call(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = {"tool": "read_it", "arguments": {}, "session": "s"}
+    await gateway.call("POST", "/v1/requests", body)
+    await gateway.container.lineage.flush()
+    asked: list[str] = []
+
+    async def refuse(*_: object, **__: object) -> None:
+        asked.append("the store")
+        raise AssertionError
+
+    monkeypatch.setattr(gateway.container.store, "read", refuse)
+    monkeypatch.setattr(gateway.container.store, "write", refuse)
+    for _ in range(5):
+        assert (await gateway.call("POST", "/v1/requests", body)).json()["decision"] == "allow"
+    assert asked == []
+
+
+async def test_old_sessions_without_a_parent_are_forgotten_and_inherited_ones_never(gateway: Gateway) -> None:
+    await begin(gateway, "boss", "b")
+    await call(gateway, "worker", "w", parent_session_id="b")
+    await gateway.advance(timedelta(days=31))
+    await gateway.container.sweep.forget()
+    assert [row["session"] for row in gateway.rows("SELECT session FROM sessions")] == ["w"]
+    assert (await call(gateway, "worker", "w"))["hook"] == "not-boss"
