@@ -24,7 +24,7 @@ from app.storage.outbox import list_neglected
 from app.storage.policy_versions import remember_policy
 from app.storage.store import Store
 from app.storage.transaction import EVERY_ORG
-from app.telemetry import Telemetry
+from app.telemetry import Telemetry, find_tracer, log_deed
 from app.usecases.cancel import Cancel
 from app.usecases.channel_book import ChannelBook
 from app.usecases.claim import Claim, Report
@@ -51,6 +51,7 @@ from app.workers.notifications import Notifications
 from app.workers.outbox_worker import OutboxWorker
 from app.workers.supervisor import Supervisor
 from app.workers.timers import Timers
+from assent.hooks.observer import Observer
 from channels import registry
 
 if TYPE_CHECKING:
@@ -110,7 +111,12 @@ class Container:
         self.lineage = Lineage(store=store, book=book, clock=self.clock)
         self.hooks = HookBook(book, self._build_hooks)
         self.run_hooks = RunHooks(
-            store=store, hooks=self.hooks, lineage=self.lineage, switches=self.switches, clock=self.clock
+            store=store,
+            hooks=self.hooks,
+            lineage=self.lineage,
+            switches=self.switches,
+            clock=self.clock,
+            observer=Observer(on_event=log_deed, tracer=find_tracer()),
         )
         judge = JudgeCall(hooks=self.run_hooks, clock=self.clock)
         self.submit = Submit(store=store, judge=judge, channels=self.channels, seals=self.seals, quota=quota)

@@ -14,6 +14,9 @@ from assent.ready.redact import redact as without_secrets
 if TYPE_CHECKING:
     from collections.abc import Mapping, MutableMapping
 
+    from assent.hooks.observer import HookEvent, Tracer
+
+log = structlog.get_logger("assent.hooks")
 _SECRET_NAMES = re.compile(
     r"secret|token|password|authorization|signature|api_?key|response_url|trigger", re.IGNORECASE
 )
@@ -71,6 +74,28 @@ def configure_logs(log_format: str) -> None:
     root.setLevel(logging.INFO)
     for noisy in ("apscheduler", "httpx", "httpx2", "Lark", "slack_sdk", "urllib3", "asyncio"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
+
+
+def log_deed(event: HookEvent) -> None:
+    """Log what a hook did: who and about what, never why, for a hook's reason may repeat arguments."""
+    log.info(
+        "hook.acted",
+        deed=event.deed.value,
+        hook=event.hook,
+        moment=event.moment.value,
+        agent=event.agent,
+        tool=event.tool_name,
+        call_id=event.call_id,
+    )
+
+
+def find_tracer() -> Tracer | None:
+    """Return a tracer for the hooks' spans, if this process was started with an OpenTelemetry provider; else None."""
+    from opentelemetry import trace
+
+    if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider | trace.NoOpTracerProvider):
+        return None
+    return trace.get_tracer("assent.hooks")
 
 
 class Telemetry:

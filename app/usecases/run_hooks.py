@@ -17,6 +17,7 @@ from app.usecases.lineage import Descent
 from assent.hooks.chain import run_chain
 from assent.hooks.context import HookContext
 from assent.hooks.moments import TOOL_MOMENTS, Moment
+from assent.hooks.observer import UNOBSERVED, Observer
 from assent.hooks.outcome import Decision, Outcome
 from assent.hooks.tool_names import canonical_name
 
@@ -71,8 +72,18 @@ class Ran:
 class RunHooks:
     """The use case."""
 
-    def __init__(self, *, store: Store, hooks: HookBook, lineage: Lineage, switches: Switches, clock: Clock) -> None:
-        """Take what it works on."""
+    def __init__(
+        self,
+        *,
+        store: Store,
+        hooks: HookBook,
+        lineage: Lineage,
+        switches: Switches,
+        clock: Clock,
+        observer: Observer = UNOBSERVED,
+    ) -> None:
+        """Take what it works on. `observer` watches the hooks at work."""
+        self._observer = observer
         self._store = store
         self._hooks = hooks
         self._lineage = lineage
@@ -142,7 +153,7 @@ class RunHooks:
         )
         token = ABOVE.set(above)
         try:
-            outcome = await run_chain(chain, ctx)
+            outcome = await run_chain(chain, ctx, self._observer)
         finally:
             ABOVE.reset(token)
         left = _without_own(bag)

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
+import subprocess
+import sys
+from pathlib import Path
 
-from app.telemetry import redact
+import pytest
+import structlog
+
+from app.telemetry import log_deed, redact
+from assent.hooks import Deed, HookEvent, Moment
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
@@ -20,3 +28,50 @@ def test_a_secret_in_any_field_is_hidden(secret: str) -> None:
 
 def test_a_field_that_is_named_like_a_secret_is_hidden_whatever_it_holds() -> None:
     assert redact(None, "", {"app_secret": "plain"}) == {"app_secret": "[redacted]"}
+
+
+def test_what_a_hook_did_is_logged_without_its_reason_which_may_repeat_arguments() -> None:
+    event = HookEvent(
+        deed=Deed.BLOCKED,
+        hook="payees",
+        moment=Moment.PRE_TOOL_USE,
+        agent="payer",
+        session="s-1",
+        tool_name="pay",
+        call_id="c-1",
+        why="DE02-SECRET is unknown",
+    )
+
+    with structlog.testing.capture_logs() as logged:
+        log_deed(event)
+
+    assert logged == [
+        {
+            "event": "hook.acted",
+            "log_level": "info",
+            "deed": "blocked",
+            "hook": "payees",
+            "moment": "PreToolUse",
+            "agent": "payer",
+            "tool": "pay",
+            "call_id": "c-1",
+        }
+    ]
+
+
+def test_spans_are_made_where_the_process_was_started_with_a_provider_and_nowhere_else() -> None:
+    told = subprocess.run(
+        [sys.executable, "-c", _SPANS], capture_output=True, text=True, timeout=30, check=True, cwd=ROOT
+    )
+
+    assert told.stdout.split() == ["None", "True"]
+
+
+_SPANS = """
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from app.telemetry import find_tracer
+print(find_tracer())
+trace.set_tracer_provider(TracerProvider())
+print(hasattr(find_tracer(), "start_as_current_span"))
+"""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
-from assent import Allowed, AsyncGateway, Denied, NotApprovedError, Pending, RefusalCode, guarded
-from assent.hooks import Hooks, deny
+from assent import Allowed, AsyncGateway, Denied, NotApprovedError, Pending, RefusalCode, current_grant, guarded
+from assent.hooks import Hooks, Observed, Settled, Step, Suspended, WillCall, deny
 from assent.ready.approval_gate import ApprovalGate
 from tests.sdk.hook_process import HookLine, event
 from tests.sdk.pace import quick_pace
@@ -106,3 +108,27 @@ async def test_a_session_runs_and_its_own_guards_judge_what_the_gateways_hooks_m
             hooks.pre_tool_use(name="no-forty")(lambda ctx: deny("not 40") if ctx.args["amount"] == 40 else None)
             result = await session.call_tool("free", {"amount": 80, "note": "halve"}, lambda amount, note: amount)
             assert (result.ran, result.refused) == (False, RefusalCode.BLOCKED)
+
+
+async def test_a_session_shows_a_call_that_waits_for_people_until_they_have_decided(real: RealGateway) -> None:
+    steps = list[Step]()
+    async with AsyncGateway(real.url, real.key, session="w", pace=quick_pace(patience=20)) as client:
+        hooks = Hooks()
+        hooks.add(ApprovalGate(approvals=client))
+        async with (
+            hooks.session(agent="claude", session="w", on_step=steps.append) as session,
+            asyncio.TaskGroup() as group,
+        ):
+            call = group.create_task(
+                session.call_tool("pay", {"amount": 7}, lambda amount: current_grant(), call_id="c")
+            )
+            request = await asyncio.to_thread(real.pending)
+            await asyncio.to_thread(real.decide, request, "approve")
+            result = await call
+
+    assert [type(step) for step in steps] == [WillCall, Suspended, Settled, Observed]
+    suspended = next(step for step in steps if isinstance(step, Suspended))
+    assert (suspended.request_id, suspended.state, suspended.code) == (request["id"], "pending", request["code"])
+    assert suspended.expires_at == datetime.fromisoformat(request["expires_at"])
+    assert result.request_id == request["id"]
+    assert str(result.content).startswith("g")
