@@ -9,11 +9,11 @@ import secrets
 import sys
 from datetime import timedelta
 from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from app.cli_hooks import HERE, Config, Org, check_calls, hooks_app, read_only
 from app.clock import SystemClock
 from app.domain.errors import NotFoundError
 
@@ -33,7 +33,6 @@ audit_app = typer.Typer(no_args_is_help=True, help="The audit trail.")
 outbox_app = typer.Typer(no_args_is_help=True, help="Cards on their way.")
 slack_app = typer.Typer(no_args_is_help=True, help="Setting Slack up.")
 feishu_app = typer.Typer(no_args_is_help=True, help="Setting Feishu up.")
-hooks_app = typer.Typer(no_args_is_help=True, help="Hooks.")
 for group, name in (
     (keys_app, "keys"),
     (config_app, "config"),
@@ -44,12 +43,11 @@ for group, name in (
     (hooks_app, "hooks"),
 ):
     app.add_typer(group, name=name)
+app.command("check")(check_calls)
+app.command("read-only")(read_only)
 
-Config = Annotated[Path, typer.Option("--config", "-c", help="assent.yaml, or a directory of them")]
 Scopes = Literal["agent", "evaluation", "approver", "auditor", "admin"]
 """The values of `app.storage.api_keys.Scope`, which would bring the database library along."""
-Org = Annotated[str | None, typer.Option("--org", help="which org, where there are several")]
-_HERE = Path("assent.yaml")
 
 
 def _tell_version(wanted: bool) -> None:  # noqa: FBT001 - typer hands an option's value over by position
@@ -70,7 +68,7 @@ def options(
 
 @app.command()
 def serve(
-    config: Config = _HERE,
+    config: Config = HERE,
     host: Annotated[str | None, typer.Option(help="where to listen; ASSENT_HOST")] = None,
     port: Annotated[int | None, typer.Option(help="which port; ASSENT_PORT", min=0, max=65535)] = None,
     *,
@@ -112,7 +110,7 @@ def migrate(revision: str = "head") -> None:
 
 
 @app.command()
-def doctor(config: Config = _HERE) -> None:
+def doctor(config: Config = HERE) -> None:
     """Look at everything that can be checked from here, and say what is missing."""
     from app.doctor import examine_all
 
@@ -121,7 +119,7 @@ def doctor(config: Config = _HERE) -> None:
 
 
 @config_app.command("check")
-def check(config: Config = _HERE) -> None:
+def check(config: Config = HERE) -> None:
     """Say every fault of the configuration, with its file and line."""
     from app.offline import counted, refuse_faults
     from app.policies.policy_book import PolicyBook
@@ -138,41 +136,6 @@ def check(config: Config = _HERE) -> None:
         )
 
 
-Tried = Annotated[
-    Path | None, typer.Option("--config", "-c", help="an assent.yaml; left out: the ready guards alone, no file")
-]
-
-
-@app.command("check")
-def check_calls(config: Tried = None) -> None:
-    """Answer tool calls, JSON lines on standard input, without touching anything; exit 1 if a line was none.
-
-    A line is {"tool": "...", "args": {...}}, with "agent", "user", "session" and "cwd" if they matter. Each gets one
-    line: {"decision": "allow" | "deny" | "ask" | "route", "reason", "hook" or "rule", "args" if they were rewritten}.
-    """
-    from app.trial import answer_lines, open_trial
-
-    def write(line: str) -> None:
-        sys.stdout.write(f"{line}\n")
-        sys.stdout.flush()
-
-    raise typer.Exit(code=answer_lines(sys.stdin.buffer, open_trial(config), write))
-
-
-@hooks_app.command("list")
-def hooks_list(
-    config: Tried = None,
-    tool: Annotated[str | None, typer.Option(help="a tool's name, as any runtime says it")] = None,
-    agent: Annotated[str | None, typer.Option(help="an agent's name")] = None,
-    moment: Annotated[str | None, typer.Option(help="PreToolUse, PostToolUse, …")] = None,
-) -> None:
-    """Show what would run for a call, in the order in which it runs."""
-    from app.trial import list_hooks, open_trial
-
-    for line in list_hooks(open_trial(config).hooks, tool=tool, agent=agent, moment=moment):
-        typer.echo(line)
-
-
 @keys_app.command("create")
 def keys_create(  # noqa: PLR0917 - options of a command
     scope: Annotated[Scopes, typer.Option(help="what the key is for")],
@@ -180,7 +143,7 @@ def keys_create(  # noqa: PLR0917 - options of a command
     agent: Annotated[str | None, typer.Option(help="the agent's name (scope agent, evaluation)")] = None,
     person: Annotated[str | None, typer.Option(help="e-mail: whose key, or who answers for the agent")] = None,
     days: Annotated[int | None, typer.Option(help="for how many days; for ever if left out", min=1, max=3650)] = None,
-    config: Config = _HERE,
+    config: Config = HERE,
     org: Org = None,
 ) -> None:
     """Make an API key; its text is printed this once."""
@@ -206,7 +169,7 @@ def keys_create(  # noqa: PLR0917 - options of a command
 
 
 @keys_app.command("list")
-def keys_list(config: Config = _HERE, org: Org = None) -> None:
+def keys_list(config: Config = HERE, org: Org = None) -> None:
     """List the keys, without their secrets."""
     from app.offline import beside_gateway, run_command
 
@@ -228,7 +191,7 @@ def _standing(key: ApiKey) -> str:
 
 
 @keys_app.command("revoke")
-def keys_revoke(key_id: str, config: Config = _HERE, org: Org = None) -> None:
+def keys_revoke(key_id: str, config: Config = HERE, org: Org = None) -> None:
     """End a key for good, by its id (or its whole text); every replica refuses it within a second."""
     from app.offline import beside_gateway, run_command
 
@@ -250,7 +213,7 @@ def keys_revoke(key_id: str, config: Config = _HERE, org: Org = None) -> None:
 
 
 @audit_app.command("verify")
-def audit_verify(config: Config = _HERE, org: Org = None) -> None:
+def audit_verify(config: Config = HERE, org: Org = None) -> None:
     """Walk the whole chain and print its head; exit 1 with the first fault, 2 if there is nothing to verify."""
     from app.offline import beside_gateway, counted, run_command
 
@@ -273,7 +236,7 @@ def audit_verify(config: Config = _HERE, org: Org = None) -> None:
 @audit_app.command("show")
 def audit_show(
     request_id: Annotated[str | None, typer.Argument(help="one request's story; the whole trail if left out")] = None,
-    config: Config = _HERE,
+    config: Config = HERE,
     org: Org = None,
     *,
     plain: Annotated[bool, typer.Option("--plain", help="a sentence for each event instead of JSON")] = False,
@@ -302,23 +265,9 @@ def audit_show(
     run_command(show())
 
 
-@app.command("read-only")
-def read_only(
-    state: Annotated[Literal["on", "off", "show"], typer.Argument(help="switch it, or say how it stands")],
-    agent: Annotated[str | None, typer.Option(help="only this agent; all of the org's if left out")] = None,
-    reason: Annotated[str | None, typer.Option(help="agents are told it")] = None,
-    config: Config = _HERE,
-    org: Org = None,
-) -> None:
-    """Let only those tools run that are declared to write nothing; on every replica within a second."""
-    from app.offline import run_command, tell_read_only
-
-    run_command(tell_read_only(config, org, on={"on": True, "off": False}.get(state), agent=agent, reason=reason))
-
-
 @outbox_app.command("list")
 def outbox_list(
-    status: Annotated[str, typer.Option(help="queued, dead or done")] = "dead", config: Config = _HERE, org: Org = None
+    status: Annotated[str, typer.Option(help="queued, dead or done")] = "dead", config: Config = HERE, org: Org = None
 ) -> None:
     """List cards that wait or that were given up, with the reason."""
     from app.offline import beside_gateway, run_command
@@ -333,7 +282,7 @@ def outbox_list(
 
 
 @outbox_app.command("retry")
-def outbox_retry(config: Config = _HERE, org: Org = None) -> None:
+def outbox_retry(config: Config = HERE, org: Org = None) -> None:
     """Queue the given-up rows again."""
     from app.offline import beside_gateway, run_command
     from app.storage.outbox import revive_dead

@@ -23,6 +23,7 @@ from assent.hooks.context import HookContext
 from assent.hooks.declaration import Declaration
 from assent.hooks.declared import DeclarationError, build
 from assent.hooks.moments import TOOL_MOMENTS, Moment
+from assent.hooks.observer import UNOBSERVED, Observer
 from assent.hooks.outcome import Decision, Outcome
 from assent.hooks.registry import HookRegistry
 
@@ -68,11 +69,12 @@ class Trial:
     """For calls without an agent: the rules that are for some agents only are not about them."""
     agents: Mapping[str, AgentSettings]
     clock: Clock
+    observer: Observer = UNOBSERVED
 
     async def answer(self, call: Call) -> dict[str, Any]:
         """Answer one call: the hooks' denial first, then the rules' on the arguments as they finally stand."""
         outcome = await run_chain(
-            self.hooks.get(Moment.PRE_TOOL_USE, tool=call.tool, agent=call.agent), self._context(call)
+            self.hooks.get(Moment.PRE_TOOL_USE, tool=call.tool, agent=call.agent), self._context(call), self.observer
         )
         if outcome.decision is Decision.DENY:
             return {"decision": "deny", "reason": outcome.reason, "hook": outcome.by}

@@ -144,6 +144,15 @@ def test_a_hook_that_asks_is_named(desk: Desk) -> None:
     assert told == {"decision": "ask", "reason": "notes are long", "hook": "asking"}
 
 
+def test_verbose_says_on_standard_error_what_hooks_did_and_nothing_of_what_passed(desk: Desk) -> None:
+    calls = ['{"tool": "bash", "args": {"command": "rm -rf /"}}', '{"tool": "bash", "args": {"command": "ls"}}']
+
+    done = desk.run("check", "--verbose", stdin="\n".join(calls))
+
+    assert done.stderr == "[PreToolUse] command-guard blocked exec: rm / deletes the root of the file system\n"
+    assert [json.loads(line)["decision"] for line in done.stdout.splitlines()] == ["deny", "allow"]
+
+
 def test_without_a_file_the_ready_guards_stand_alone(desk: Desk) -> None:
     (desk.folder / "assent.yaml").write_text("org: acme\ndefault: deny\n")
     told = desk.check(

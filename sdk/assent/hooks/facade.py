@@ -13,7 +13,6 @@ async with hooks.session(agent="payer", user="wang@acme.example") as session:
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar, overload
@@ -21,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from assent.hooks.chain import run_chain
 from assent.hooks.function_hook import FunctionHook
 from assent.hooks.moments import Moment
-from assent.hooks.observer import HookEvent, Observer
+from assent.hooks.observer import HookEvent, Observer, print_event
 from assent.hooks.registry import HookRegistry
 from assent.hooks.session import Session
 
@@ -147,7 +146,7 @@ class Hooks:
         clock: Callable[[], datetime] | None = None,
     ) -> None:
         self.registry = HookRegistry(known_tools=known_tools, known_agents=known_agents, aliases=aliases)
-        self.observer = Observer(on_event=_both(_say if verbose else None, on_event), tracer=tracer)
+        self.observer = Observer(on_event=_both(print_event if verbose else None, on_event), tracer=tracer)
         self.sandboxes = sandboxes
         self.clock = clock or _utc_now
 
@@ -252,10 +251,6 @@ class Hooks:
 
 def _utc_now() -> datetime:
     return datetime.now(UTC)  # noqa: TID251 - the agent's own process: its clock, unless it gives another
-
-
-def _say(event: HookEvent) -> None:
-    print(event, file=sys.stderr, flush=True)  # noqa: T201 - this is what `verbose` is for
 
 
 def _both(first: OnEvent | None, second: OnEvent | None) -> OnEvent | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -100,3 +101,8 @@ class Observer:
 
 
 UNOBSERVED = Observer()
+
+
+def print_event(event: HookEvent) -> None:
+    """Print an event on standard error, for whoever wants to see hooks at work."""
+    print(event, file=sys.stderr, flush=True)  # noqa: T201 - this is what it is for

@@ -1,0 +1,68 @@
+"""The commands about hooks: trying calls on them, listing them, and the switch that keeps everything read-only."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+# Everything else is imported where it runs: `assent check` stands in people's hooks and CI, and must start at once.
+hooks_app = typer.Typer(no_args_is_help=True, help="Hooks.")
+
+Config = Annotated[Path, typer.Option("--config", "-c", help="assent.yaml, or a directory of them")]
+Org = Annotated[str | None, typer.Option("--org", help="which org, where there are several")]
+HERE = Path("assent.yaml")
+Tried = Annotated[
+    Path | None, typer.Option("--config", "-c", help="an assent.yaml; left out: the ready guards alone, no file")
+]
+
+
+def check_calls(
+    config: Tried = None,
+    *,
+    verbose: Annotated[bool, typer.Option("--verbose", help="say on standard error what each hook did")] = False,
+) -> None:
+    """Answer tool calls, JSON lines on standard input, without touching anything; exit 1 if a line was none.
+
+    A line is {"tool": "...", "args": {...}}, with "agent", "user", "session" and "cwd" if they matter. Each gets one
+    line: {"decision": "allow" | "deny" | "ask" | "route", "reason", "hook" or "rule", "args" if they were rewritten}.
+    """
+    from app.trial import answer_lines, open_trial
+    from assent.hooks.observer import UNOBSERVED, Observer, print_event
+
+    def write(line: str) -> None:
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
+
+    observer = Observer(on_event=print_event) if verbose else UNOBSERVED
+    raise typer.Exit(code=answer_lines(sys.stdin.buffer, replace(open_trial(config), observer=observer), write))
+
+
+@hooks_app.command("list")
+def hooks_list(
+    config: Tried = None,
+    tool: Annotated[str | None, typer.Option(help="a tool's name, as any runtime says it")] = None,
+    agent: Annotated[str | None, typer.Option(help="an agent's name")] = None,
+    moment: Annotated[str | None, typer.Option(help="PreToolUse, PostToolUse, …")] = None,
+) -> None:
+    """Show what would run for a call, in the order in which it runs."""
+    from app.trial import list_hooks, open_trial
+
+    for line in list_hooks(open_trial(config).hooks, tool=tool, agent=agent, moment=moment):
+        typer.echo(line)
+
+
+def read_only(
+    state: Annotated[Literal["on", "off", "show"], typer.Argument(help="switch it, or say how it stands")],
+    agent: Annotated[str | None, typer.Option(help="only this agent; all of the org's if left out")] = None,
+    reason: Annotated[str | None, typer.Option(help="agents are told it")] = None,
+    config: Config = HERE,
+    org: Org = None,
+) -> None:
+    """Let only those tools run that are declared to write nothing; on every replica within a second."""
+    from app.offline import run_command, tell_read_only
+
+    run_command(tell_read_only(config, org, on={"on": True, "off": False}.get(state), agent=agent, reason=reason))
