@@ -67,7 +67,7 @@ _WIPES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "compose down": ("v", ("--volumes",)),
     "compose rm": ("v", ("--volumes",)),
 }
-_REMOVES_TWO = frozenset({"container rm", "container remove", "image rm", "image remove"})
+_REMOVES = frozenset({"container rm", "container remove", "image rm", "image remove", "pod rm"})
 _READ_ONLY = re.compile(r":(?:\w+,)*ro\b|,(?:readonly|ro)\b")
 _WHOLE_SYSTEM = re.compile(r"(?:--volume=)?/:/|.*source=/,")
 _DOCKER_VALUES = listed(
@@ -136,19 +136,21 @@ def _whole_system(command: Command, words: list[str]) -> Iterator[Finding]:
 
 def _sweeping(command: Command, words: list[str]) -> Iterator[Finding]:
     """`docker rm -f $(docker ps -aq)`: all containers, or all images, whatever they hold."""
-    if " ".join(words[:2]) not in _REMOVES_TWO and words[:1] not in (["rm"], ["rmi"]):
+    if " ".join(words[:2]) not in _REMOVES and words[:1] not in (["rm"], ["rmi"]):
         return
     if not has(command, "fv", "--force", "--volumes"):
         return
+    if command.program == "podman" and has(command, "a", "--all"):
+        yield blocked("podman rm --all deletes every container, running or not")
     sources = (*command.arguments_from, *command.feeders) if any(not w.known for w in command.argv) else ()
     if any(source.program in _DOCKERS and _lists_all(source) for source in sources):
         yield blocked(f"{command.program} {words[0]} deletes all that it finds, running or not")
 
 
 def _lists_all(command: Command) -> bool:
-    return _plain(command)[-1:] in (["ps"], ["ls"], ["list"], ["images"]) and not has(
-        command, "fnl", "--filter", "--last", "--latest"
-    )
+    words = _plain(command)
+    chosen = words[:1] == ["compose"] or has(command, "fnl", "--filter", "--last", "--latest")
+    return not chosen and words[-1:] in (["ps"], ["ls"], ["list"], ["images"])
 
 
 def _plain(command: Command) -> list[str]:

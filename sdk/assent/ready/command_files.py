@@ -1,4 +1,4 @@
-"""Rules on files: what deletes, overwrites, opens to everybody or hands over what is not the agent's."""
+"""Rules on files: what deletes, moves away, empties or overwrites what is not the agent's."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from assent.ready.command_findings import blocked, doubtful, has, operands, options, shown
+from assent.ready.command_findings import blocked, doubtful, has, operands, shown
 from assent.ready.command_places import (
     device,
     git_hooks,
+    named,
     of_the_system,
     place,
     protected,
-    swept,
     system_file,
     system_program,
 )
@@ -31,12 +31,7 @@ if TYPE_CHECKING:
 REMOVERS = frozenset({"rm", "grm", "unlink", "srm", "wipe", "rimraf", "trash", "trash-put", "del-cli", "rmdir", "rip"})
 _ERASERS = frozenset({"shred", "truncate", "gshred", "gtruncate"})
 _ERASER_VALUES = re.compile(r"-[ns]|--iterations|--size|-r|--reference")
-_MODES = frozenset({"chmod", "gchmod"})
-_OWNERS = frozenset({"chown", "gchown", "chgrp"})
-_OCTAL = re.compile(r"[0-7]{1,5}")
-_CLAUSE = re.compile(r"(?P<who>[ugoa]*)(?P<changes>(?:[-+=][rwxXstugo]*)+)")
-_CHANGE = re.compile(r"([-+=])([rwxXstugo]*)")
-_NOTHING_BUT_A_VARIABLE = re.compile(r"\0+/+[*.?]*")
+_NOTHING_BUT_A_VARIABLE = re.compile(r"\0/+[*.?]*")
 _INTO_FOLDERS = frozenset({"cp", "mv", "install", "ln", "rsync", "scp", "gcp", "gmv"})
 
 
@@ -73,12 +68,14 @@ def _removal(command: Command) -> Iterator[Finding]:
 
 def _deleted(word: Word, command: Command, *, recursive: bool) -> Iterator[Finding]:
     path, said = place(word, command.cwd), f"{command.program} {shown(word)}"
+    if not recursive and word.text == "\0":
+        return  # one file, whichever
     if recursive and _NOTHING_BUT_A_VARIABLE.fullmatch(word.text) and "$()" not in word.built_from:
         yield blocked(f"{said} deletes the root of the file system when the variable is empty: write ${{NAME:?}}")
     elif "\0" in path:
         yield from _unknown_deletion(word, path, said)
     elif protected(path, globbed=word.globbed):
-        yield blocked(f"{said} deletes {_named(path)}")
+        yield blocked(f"{said} deletes {named(path)}")
     elif device(path):
         yield blocked(f"{said} removes a disk's device")
     elif system_file(path) or system_program(path) or (of_the_system(path) and (recursive or path[:4] != "/etc")):
@@ -109,18 +106,6 @@ def _unknown_deletion(word: Word, path: str, said: str) -> Iterator[Finding]:
     yield doubtful(f"{said}: what it deletes is known only when it runs")
 
 
-def _named(path: str) -> str:
-    inside = swept(path)
-    whole = inside or path
-    if whole == "/":
-        return "the root of the file system"
-    if whole == "~":
-        return "a home directory"
-    if whole.startswith("."):
-        return "the current tree" if whole == "." else "a tree above the current one"
-    return f"the system directory {whole}"
-
-
 def _erasure(command: Command) -> Iterator[Finding]:
     words, skip = list[str](), False
     for word in command.argv[1:]:
@@ -148,7 +133,7 @@ def _moving(command: Command) -> Iterator[Finding]:
         elif git_hooks(path) and "/hooks" in path:
             yield blocked(f"mv {shown(word)} switches git hooks off")
         elif protected(path, globbed=word.globbed) and not relative:
-            yield blocked(f"mv {shown(word)} moves {_named(path)} away")
+            yield blocked(f"mv {shown(word)} moves {named(path)} away")
 
 
 def _sweeping(command: Command) -> Iterator[Finding]:
@@ -161,7 +146,7 @@ def _sweeping(command: Command) -> Iterator[Finding]:
         if "\0" in path:
             yield from _unknown_deletion(word, path, "find -delete")
         elif protected(path, globbed=word.globbed) and (not found.filtered or _wide(path)):
-            yield blocked(f"find {shown(word)} … -delete deletes from {_named(path)}")
+            yield blocked(f"find {shown(word)} … -delete deletes from {named(path)}")
         elif of_the_system(path):
             yield blocked(f"find {shown(word)} … -delete deletes what belongs to the system")
 
@@ -180,7 +165,7 @@ def on_sweep(command: Command) -> Iterator[Finding]:
         if mark:
             root = place(replace(word, text=head or "/", globbed=False), command.cwd)
             if (protected(root) and _wide(root)) or of_the_system(root):
-                yield blocked(f"{command.program} on what find finds below {head or '/'} deletes from {_named(root)}")
+                yield blocked(f"{command.program} on what find finds below {head or '/'} deletes from {named(root)}")
 
 
 def on_writing(command: Command) -> Iterator[Finding]:
@@ -192,6 +177,13 @@ def on_writing(command: Command) -> Iterator[Finding]:
             yield from _written(touched.path, command)
     if command.program in _INTO_FOLDERS:
         yield from _into_folder(command)
+    yield from _by_its_name(command)
+    if command.program in {"dd", "gdd"} and any(word.text.startswith("of=\0") for word in command.argv):
+        yield doubtful("dd writes to a target that is known only when it runs")
+
+
+def _by_its_name(command: Command) -> Iterator[Finding]:
+    """Programs whose use is to change what belongs to the system, without naming the file."""
     if command.program in {"visudo", "vipw", "vigr"} and not has(command, "cV", "--check", "--version"):
         yield blocked(f"{command.program} edits who may do what")
     if command.program == "chattr":
@@ -200,8 +192,6 @@ def on_writing(command: Command) -> Iterator[Finding]:
                 yield blocked(f"chattr {shown(word)} changes what protects a system file")
     if command.program == "crontab" and has(command, "r"):
         yield blocked("crontab -r deletes all of a user's scheduled jobs")
-    if command.program in {"dd", "gdd"} and any(word.text.startswith("of=\0") for word in command.argv):
-        yield doubtful("dd writes to a target that is known only when it runs")
 
 
 def _written(word: Word, command: Command) -> Iterator[Finding]:
@@ -210,7 +200,7 @@ def _written(word: Word, command: Command) -> Iterator[Finding]:
         yield blocked(f"{by} writes onto the device {shown(word)}")
     elif system_file(path):
         yield blocked(f"{by} writes the system file {shown(word)}")
-    elif git_hooks(path) and "/hooks/" in path and _empties(word, command):
+    elif git_hooks(path) and path[-4:] != ".git" and _empties(word, command):
         yield blocked(f"{by} makes the git hook {shown(word)} do nothing")
     elif path == "/etc/hosts":
         appends = any(redirect.operator == ">>" for redirect in command.redirects) or has(command, "a", "--append")
@@ -246,86 +236,3 @@ def _into_folder(command: Command) -> Iterator[Finding]:
 
 PROTECTED_FOLDERS = frozenset({"/etc", "/etc/ssh", "/etc/security", "/etc/default", "/proc"})
 """Folders that hold system files beside others."""
-
-
-def on_permissions(command: Command) -> Iterator[Finding]:
-    """Opening files to everybody, set-user-id, and taking system directories from their owner."""
-    program = command.program
-    if program in _MODES:
-        yield from _chmod(command)
-    elif program in _OWNERS:
-        yield from _chown(command)
-    elif program in {"install", "mkdir", "ginstall"}:
-        for word, following in zip(command.argv, command.argv[1:], strict=False):
-            mode = following.text if word.text in {"-m", "--mode"} else word.text.removeprefix("--mode=")
-            mode = word.text[2:] if re.fullmatch(r"-m[0-7]+", word.text) else mode
-            if (_OCTAL.fullmatch(mode) or "=" in mode) and (why := _opens(mode)) and word.text.startswith("-"):
-                yield blocked(f"{program} with mode {mode} {why}")
-    elif program == "setfacl" and any(
-        re.search(r"(?:^|,)(?:d:|default:)?o(?:ther)?::?r?w", w.text) for w in command.argv
-    ):
-        yield blocked("setfacl lets everybody write")
-
-
-def _chmod(command: Command) -> Iterator[Finding]:
-    words = [word for word in command.argv[1:] if not re.fullmatch(r"-[RfvcHLP]+|--[a-z-]+(?:=.*)?", word.text)]
-    if any(word.text.startswith("--reference") for word in command.argv):
-        return
-    recursive = has(command, "R", "--recursive")
-    mode, targets = (words[0], words[1:]) if words else (None, [])
-    if mode is None:
-        return
-    if not mode.known:
-        yield doubtful("chmod sets a mode that is known only when it runs")
-    elif why := _opens(mode.text):
-        yield blocked(f"chmod {mode.text} {why}")
-    for word in targets:
-        path = place(word, command.cwd)
-        ours = path.startswith(("~", "."))
-        shuts = bool(re.fullmatch(r"0+", mode.text) or re.match(r"[ugoa]*(?:-rwx|=$|=,)", mode.text))
-        if not ours and (protected(path, globbed=word.globbed) or of_the_system(path)) and (recursive or shuts):
-            yield blocked(f"chmod {mode.text} {shown(word)} changes permissions all over {_named(path)}")
-        elif (shuts and recursive and protected(path, globbed=word.globbed)) or (shuts and system_file(path)):
-            yield blocked(f"chmod {mode.text} {shown(word)} locks everybody out")
-        elif "\0" in path and recursive and path.startswith("\0"):
-            yield doubtful(f"chmod -R {shown(word)}: what it changes is known only when it runs")
-        elif "/hooks/" in f"{path}/" and git_hooks(path) and ("-x" in mode.text or shuts):
-            yield blocked(f"chmod {mode.text} {shown(word)} switches git hooks off")
-
-
-def _opens(mode: str) -> str:
-    """Return what is wrong with the mode, or ""."""
-    if _OCTAL.fullmatch(mode):
-        bits = int(mode, 8)
-        if bits & 0o002 and not bits & 0o1000:
-            return "lets everybody write"
-        return "sets the set-user-id bit: it would run with its owner's rights" if bits & 0o4000 else ""
-    for clause in mode.split(","):
-        found = _CLAUSE.fullmatch(clause)
-        if not found:
-            continue
-        who = found["who"]
-        for sign, letters in _CHANGE.findall(found["changes"]):
-            if sign != "-" and "w" in letters and set(who) & {"o", "a"}:
-                return "lets everybody write"
-            if sign != "-" and "s" in letters and (not who or set(who) & {"u", "a"}):
-                return "sets the set-user-id bit: it would run with its owner's rights"
-    return ""
-
-
-def _chown(command: Command) -> Iterator[Finding]:
-    words = operands(command)
-    targets = words if any(text.startswith("--reference") for text in options(command)) else words[1:]
-    for word in targets:
-        path = place(word, command.cwd)
-        said = f"{command.program} {shown(word)}"
-        if path.startswith(("~", ".")):
-            if path.startswith("..") and protected(path):
-                yield doubtful(f"{said} takes over a tree above the current one")
-        elif "\0" in path:
-            if path.startswith("\0") and has(command, "R", "--recursive"):
-                yield doubtful(f"{said}: what it takes over is known only when it runs")
-        elif protected(path, globbed=word.globbed) or system_file(path):
-            yield blocked(f"{said} takes {_named(path)} from its owner")
-        elif system_program(path) or (of_the_system(path) and has(command, "R", "--recursive")):
-            yield blocked(f"{said} takes what belongs to the system from its owner")

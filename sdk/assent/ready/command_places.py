@@ -134,3 +134,16 @@ def device(path: str) -> bool:
 def git_hooks(path: str) -> bool:
     """Whether the path is a repository's hooks, or the repository's own folder."""
     return bool(_HOOKS.fullmatch(path))
+
+
+def named(path: str) -> str:
+    """Return what a protected path is, in words."""
+    inside = swept(path)
+    whole = inside or path
+    if whole == "/":
+        return "the root of the file system"
+    if whole == "~":
+        return "a home directory"
+    if whole.startswith("."):
+        return "the current tree" if whole == "." else "a tree above the current one"
+    return f"the system directory {whole}"

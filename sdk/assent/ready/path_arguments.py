@@ -5,14 +5,21 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, assert_never, cast
 
-from assent.ready.path_lists import BASE_KEYS, COMMAND_KEYS, ENVIRONMENT_KEYS, GLOB_KEYS, PATH_KEYS
+from assent.ready.command_arguments import (
+    COMMAND_KEYS,
+    DIRECTORY_KEYS,
+    ENVIRONMENT_KEYS,
+    command_texts,
+    plain_key,
+    surroundings,
+)
+from assent.ready.path_lists import GLOB_KEYS, PATH_KEYS
 from assent.ready.path_patches import patched_files
 
 if TYPE_CHECKING:
@@ -22,7 +29,6 @@ DEEPEST = 12
 """Arguments that are nested deeper are not read: the call is refused."""
 
 _ENDINGS = ("path", "paths", "file", "files", "filename", "filenames", "directory", "folder", "uri", "dir", "url")
-_ARGUMENTS = ("args", "arguments", "argv")
 _FINDERS = re.compile(r"glob|find|file_?search|search_?files", re.IGNORECASE)
 _PATCHERS = re.compile(r"patch|diff", re.IGNORECASE)
 _LONGEST_JSON = 1_000_000
@@ -60,6 +66,9 @@ def mentions_of(tool: str, args: Mapping[str, Any]) -> Mentions:
     """Collect the mentions of a call of the tool (its canonical name). Raises TooDeepError."""
     reader = _Reader(tool)
     reader.read_mapping(args, 0, within_paths=False)
+    if tool == "exec":
+        reader.found.commands += command_texts(args) or []
+        reader.found.environment |= surroundings(args)
     return reader.found
 
 
@@ -71,10 +80,8 @@ class _Reader:
         self._patches = _PATCHERS.search(tool) is not None
 
     def read_mapping(self, values: Mapping[Any, Any], depth: int, *, within_paths: bool) -> None:
-        if self._runs:
-            self._read_command(values)
         for key, value in values.items():
-            name = _plain(str(key))
+            name = plain_key(str(key))
             if within_paths:  # `files: {".env": "…"}`, `path: {value: "…"}`
                 self.found.paths.append(str(key))
                 role = Role.PATH if name in {"value", "name", "text"} else self._role(name)
@@ -101,9 +108,7 @@ class _Reader:
             self._read_text(value, role, depth)
         elif isinstance(value, Mapping):
             members = cast("Mapping[Any, Any]", value)
-            if role is Role.ENVIRONMENT:
-                self.found.environment.update((str(key), str(each)) for key, each in members.items())
-            else:
+            if role is not Role.ENVIRONMENT:
                 self.read_mapping(members, depth, within_paths=role is Role.PATH)
         elif isinstance(value, Sequence | set | frozenset):
             for each in cast("Iterable[object]", value):
@@ -134,40 +139,10 @@ class _Reader:
         if not isinstance(value, str):
             self._read(value, role, depth + 1)
 
-    def _read_command(self, values: Mapping[Any, Any]) -> None:
-        """A command is a text, a list of words or of texts, or a program beside the list of its arguments."""
-        given = {name: value for key, value in values.items() if (name := _plain(str(key))) in COMMAND_KEYS}
-        lists = [rest for name in _ARGUMENTS if (rest := _texts(given.pop(name, ())))]
-        for name, value in given.items():
-            commands = [value] if isinstance(value, str) else _lines(_texts(value), several=name == "commands")
-            self.found.commands += commands
-            self.found.commands += [f"{command} {shlex.join(rest)}" for command in commands for rest in lists]
-        if not given:
-            self.found.commands += [line for rest in lists for line in _lines(rest, several=False)]
-
-
-def _texts(value: object) -> list[str]:
-    if isinstance(value, str):
-        return [value]
-    if not isinstance(value, Sequence):
-        return []
-    return [str(part) for part in cast("Sequence[object]", value) if isinstance(part, str | int | float)]
-
-
-def _lines(parts: list[str], *, several: bool) -> list[str]:
-    """One command's words, or a list of whole commands: no program's name holds a blank."""
-    if not parts:
-        return []
-    return parts if several or " " in parts[0] else [shlex.join(parts)]
-
-
-def _plain(key: str) -> str:
-    return key.lower().replace("_", "").replace("-", "").replace(" ", "")
-
 
 @lru_cache(maxsize=1024)
 def _role_of(name: str) -> Role:
-    for role, names in ((Role.BASE, BASE_KEYS), (Role.GLOB, GLOB_KEYS), (Role.ENVIRONMENT, ENVIRONMENT_KEYS)):
+    for role, names in ((Role.BASE, DIRECTORY_KEYS), (Role.GLOB, GLOB_KEYS), (Role.ENVIRONMENT, ENVIRONMENT_KEYS)):
         if name in names:
             return role
     if name in PATH_KEYS or name.endswith(_ENDINGS):

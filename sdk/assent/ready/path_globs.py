@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _CLASS = re.compile(r"\[\[:\w+:\]\]")
 _WILD = re.compile(r"\[[!^]?\]?[^\]]*\]|[*?\0]")
 _ONE = re.compile(r"\[([^\]!^*?\[])\]")
+_ANY_OF_A_KIND = re.compile(r"\*+\.\w+")
+"""`*.json` tells nothing of a file's name."""
 _MOST_SPLITS = 3
 _LONGEST = 64  # components
 
@@ -151,7 +153,7 @@ def _weigh(name: str, part: Part) -> Telling:
     if hidden or not _expression(name).match(part):
         return Telling.APART
     letters = len(_WILD.sub("", name))
-    if part in GENERIC:
+    if part in GENERIC or _ANY_OF_A_KIND.fullmatch(name):
         return Telling.NOTHING
     if letters >= 2 and 2 * letters >= len(part):
         return Telling.NAME
@@ -173,8 +175,11 @@ def _weigh_wild(name: str, part: Wild) -> Telling:
     )
     if apart or (wanted_head.startswith(".") and not head and not name.startswith(UNKNOWN)):
         return Telling.APART
-    if (wanted_head and head.startswith(wanted_head)) or (wanted_tail and tail.endswith(wanted_tail)):
+    begun = len(head) >= 2 and 2 * len(head) >= len(wanted_head) and wanted_head.startswith(head)
+    if wanted_head and (begun or head.startswith(wanted_head)):
         return Telling.NAME
+    if wanted_tail and tail.endswith(wanted_tail) and (not wanted_head or not wanted_tail.startswith(".")):
+        return Telling.NAME  # `*.json` tells nothing of `client_secret*.json`
     ending, wanted_ending = name.rpartition(".")[2], part.text.rpartition("*.")[2]
     letters = len(_WILD.sub("", ending))
     fits = "." in name and part.text.startswith("*.") and 2 * letters >= len(wanted_ending)

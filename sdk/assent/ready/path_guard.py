@@ -95,7 +95,7 @@ class PathGuard(PreToolUseHook):
                 within = joined(base, folder) or base
                 yield from self._wild(joined(within, glob), word_forms(plain_glob(glob), within), globbed=True)
         for command in mentions.commands:
-            yield from self._command(command, base, mentions.environment)
+            yield from self._command(command, cwd, mentions.environment)
 
     def _command(self, text: str, base: str, environment: dict[str, str]) -> Iterator[_Fault | str]:
         # The parser is loaded when a command is first judged: guarding files alone does without it.

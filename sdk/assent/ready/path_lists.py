@@ -89,7 +89,11 @@ PROTECTED: Mapping[str, tuple[str, ...]] = MappingProxyType(
             .local/share/amp/secrets.json, .config/goose/secrets.yaml, .continue/sharedconfig.json,
             .cache/huggingface/token, .cache/huggingface/stored_tokens, .huggingface/token, .mcp-auth/,
             .aider/oauth-keys.env, .config/openai/, .openai/, .anthropic/, .hermes/auth.json, .pi/agent/auth.json,
-            .roo/secrets.json, .kiro/credentials*, .aws/amazonq/
+            .roo/secrets.json, .kiro/credentials*, .aws/amazonq/, .codex/config.toml, .continue/config.*,
+            .kimi/config.*, /home/*/.cursor/mcp.json, /users/*/.cursor/mcp.json, .codeium/*/mcp_config.json,
+            .aider.conf.yml,
+            .config/opencode/opencode.json*, .config/goose/config.yaml, .config/anthropic/, .factory/mcp.json,
+            .config/crush/, .config/amp/settings.json, .config/zed/development_credentials
         """),
         "a chat session": _patterns("""
             .openclaw/agents/*/sessions/, .clawdbot/agents/*/sessions/, .moltbot/agents/*/sessions/,
@@ -105,6 +109,7 @@ PROTECTED: Mapping[str, tuple[str, ...]] = MappingProxyType(
             signal-cli/, .config/signal*/, application support/signal*/, appdata/roaming/signal*/, .wwebjs_auth/,
             *baileys*auth*/, *auth*baileys*/, whatsapp-session*/, whatsapp_session*/, .whatsapp*/,
             group.net.whatsapp.whatsapp.shared/, *whatsappdesktop*/, application support/whatsapp/, .config/whatsapp*/,
+            .telegram/, .telegram-cli/, .signal/,
             com.whatsapp/, org.telegram.messenger/, ru.keepcoder.telegram/, .config/slack/, application support/slack/,
             appdata/roaming/slack/, .config/discord/, application support/discord/, appdata/roaming/discord/,
             library/messages/, .purple/, .weechat/, .irssi/, .config/larkshell/, xwechat_files/, .config/element/,
@@ -153,7 +158,8 @@ EXCEPTIONS = _patterns("""
     test_data/, test-fixtures/, test_fixtures/, __mocks__/, [!.]*.test.*, [!.]*.spec.*, *.lock, *-lock.json,
     *-lock.yaml, *-lock.yml, *.lockb, *.lock.json, *.pub, .ssh/*.pub, *.example, *.sample, *.template, *.tmpl, *.dist,
     .env.schema, .env.example.*, .env.sample.*, .env.template.*, example.env, sample.env, template.env, *.example.env,
-    *.sample.env, *.template.env, ca-certificates.crt, ca-bundle.crt, certifi/cacert.pem
+    *.sample.env, *.template.env, /etc/ssl/certs/ca-certificates.crt, /etc/ssl/certs/ca-bundle.crt, /etc/ssl/cert.pem,
+    /etc/pki/tls/certs/ca-bundle.crt, ca-certificates.crt, ca-bundle.crt, certifi/cacert.pem
 """)
 """What a match is forgiven for. An exception never reaches into a match: `tests/` forgives what is found beneath that
 folder, not `.ssh/tests/…`; and no folder's name forgives what lies in a system's folder or *is* somebody's home."""
@@ -244,10 +250,3 @@ GLOB_KEYS = frozenset(
         glob, globs, include, includes, includepattern, globpattern, filepattern, filepatterns, pathpattern
     """)
 )
-BASE_KEYS = frozenset(_patterns("cwd, workdir, workingdir, workingdirectory, currentdirectory, basedir"))
-COMMAND_KEYS = frozenset(
-    _patterns("""
-        command, cmd, commands, script, commandline, cmdline, shellcommand, bashcommand, code, args, arguments, argv
-    """)
-)
-ENVIRONMENT_KEYS = frozenset(_patterns("env, environment, envs, envvars, variables"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -17,7 +18,7 @@ from assent.shell.scope import EMPTY, HERE, LONGEST, UNKNOWN, Scope, StopReading
 from assent.shell.script import Command, Redirect, Word
 from assent.shell.walk import DEEPEST, Walker, bind
 from assent.shell.words import WordReader
-from assent.shell.wrappers import CONTAINERS, peel, texts_inside
+from assent.shell.wrappers import CONTAINERS, READ_SETTINGS, peel, texts_inside
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,11 +94,8 @@ class Dispatcher:
             return commands
         forks = dict(scope.forks)
         scope.forks.clear()
-        choices = list(itertools.islice(itertools.product(*forks.values()), 1, _MOST_CHOICES + 1))
-        if len(choices) == _MOST_CHOICES:
-            self._reading.doubt("its variables may have too many values")
-        for choice in choices:
-            scope.pinned = dict(zip(forks, choice, strict=True))
+        for choice in _choices(forks):
+            scope.pinned = choice
             commands.extend(self._simple(raws, scope))
         scope.pinned = {}
         scope.forks.clear()
@@ -205,7 +203,7 @@ class Dispatcher:
             return [self.emit(command), *self.nested(text_of(peeled.text), inner, scope)]
         if peeled.argv:
             ahead = {name: Value(texts=(text_of(word),)) for name, word in peeled.environment}
-            own = [self.emit(command)] if program in CONTAINERS else []
+            own = [self.emit(command)] if program in CONTAINERS | READ_SETTINGS else []
             return [*own, *self.perform(replace(inner, argv=peeled.argv), scope, ahead)]
         made = [self.emit(command)]
         if program in _ANY_INPUT and (command.feeders or command.fed_text is not None):
@@ -241,7 +239,7 @@ class Dispatcher:
         if len(text) > MOST_CODE:
             self._reading.doubt(f"the code for {command.program} is too long")
             return made
-        for act in acts_of(text):
+        for act in acts_of(text, language_of(command.program)):
             if act.text is not None:
                 made.extend(self.nested(act.text, inner, scope))
             elif act.argv:
@@ -292,6 +290,7 @@ class Dispatcher:
             text = (scope.variables[name].texts[0] if name in scope.variables else "") + text
         if len(text) > LONGEST:
             raise StopReading("a variable's value is too long")
+        self._reading.spend(len(text))
         return name, Value(texts=(text,), sources=tuple(reader.sources[before:]))
 
     def _redirects(
@@ -339,6 +338,14 @@ class Dispatcher:
         scope.depth -= 1
         scope.wrappers, scope.feeders, scope.fed_text = wrappers, feeders, fed_text
         return made
+
+
+def _choices(forks: dict[str, tuple[str, ...]]) -> list[dict[str, str]]:
+    """Every choice of values but the first; where they are too many, each value beside unknown ones."""
+    if math.prod(map(len, forks.values())) <= _MOST_CHOICES:
+        return [dict(zip(forks, choice, strict=True)) for choice in itertools.product(*forks.values())][1:]
+    unknown = dict.fromkeys(forks, UNKNOWN)
+    return [unknown, *(unknown | {name: text} for name, texts in forks.items() for text in texts)]
 
 
 def _parts(inner: str) -> list[str]:

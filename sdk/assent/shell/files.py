@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 from assent.shell.finding import FOUND
 from assent.shell.lists import listed
 from assent.shell.operands import OPERANDS
+from assent.shell.program_files import batch_files, container_files, filter_files, git_files, stores_of
 from assent.shell.programs import code_of, language_of
 from assent.shell.scope import text_of, word_of
+from assent.shell.wrappers import CONTAINERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from assent.shell.operands import Operands
+    from assent.shell.program_files import Mode
     from assent.shell.script import Command, Script, Word
-
-Mode: TypeAlias = Literal["read", "write"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,12 +37,16 @@ _CURL_READS = frozenset(
     {"-T", "--upload-file", "-K", "--config", "-b", "--cookie", "-E", "--cert", "--key", "--cacert", "--netrc-file"}
 )
 _CURL_WRITES = frozenset({"-o", "--output", "-c", "--cookie-jar", "-D", "--dump-header"})
-_GIT_READS = frozenset({"-F", "--file", "-f"})
 _NO_CONTENT = listed(
     "echo printf print test [ : true false export cd pushd alias which type command find gfind ls dir du df tree stat "
     "mkdir chmod chown chgrp chattr setfacl getfacl eval set basename dirname realpath readlink xargs kill pgrep pkill"
 )
 """They tell or change names, places and permissions; no file's content goes in or out."""
+_LEAVES_OUT = re.compile(r"--?[\w-]*(?:exclude|ignore|skip|omit|without)[\w-]*")
+_TAR_VALUES = listed(
+    "--exclude -X --exclude-from --transform --strip-components --owner --group --mode -I --use-compress-program -s "
+    "--mtime -b --format"
+)
 _TAR_FILE = re.compile(r"-?[A-Za-z]*f")
 _AWK_PRINTS = re.compile(r"(?:getline\s*(?:\w+\s*)?<|print[^>\n;]*>{1,2})\s*\"([^\"]+)\"")
 
@@ -55,7 +60,7 @@ def touched_by(command: Command) -> Iterator[Touched]:
     """Yield the files that one command touches."""
     for redirect in command.redirects:
         yield Touched(path=redirect.target, mode="write" if redirect.writes else "read", command=command)
-    for path, mode in _by_operands(command):
+    for path, mode in (*stores_of(command), *_by_operands(command)):
         if path.text and path.text != "-":
             yield Touched(path=path, mode=mode, command=command)
 
@@ -67,18 +72,23 @@ def _by_operands(command: Command) -> Iterator[tuple[Word, Mode]]:
             yield from _dd(command)
         case "curl":
             yield from _curl(command)
+        case "sftp" | "ftp" | "lftp" | "tftp" | "smbclient":
+            yield from batch_files(command)
+            yield from _listed(command, OPERANDS["sftp"])
         case "tar" | "bsdtar" | "gtar":
             yield from _tar(command)
         case "git":
-            yield from _git(command)
+            yield from git_files(command)
+        case "jq" | "gojq" | "jaq" | "yq" | "xq" | "tomlq" | "dasel":
+            yield from filter_files(command)
+        case _ if program in CONTAINERS and program != "kubectl":
+            yield from container_files(command)
         case "awk" | "gawk" | "mawk" | "nawk":
             yield from _awk(command)
         case _ if language_of(program):
             yield from _interpreter(command)
-        case _ if program in OPERANDS:
-            yield from _listed(command, OPERANDS[program])
         case _:
-            yield from _unlisted(command)
+            yield from _listed(command, OPERANDS[program]) if program in OPERANDS else _unlisted(command)
 
 
 def _listed(command: Command, shape: Operands) -> Iterator[tuple[Word, Mode]]:
@@ -187,22 +197,13 @@ def _tar(command: Command) -> Iterator[tuple[Word, Mode]]:
         elif text in {"-T", "--files-from"} and at + 1 < len(argv):
             yield argv[at + 1], "read"
             at += 2
+        elif text in _TAR_VALUES:
+            at += 2
         else:
             if makes and not text.startswith("-") and at > 1:
                 inner = text_of(argv[at])
                 yield word_of(inner if inner.startswith(("/", "\ue001")) else prefix + inner), "read"
             at += 1
-
-
-def _git(command: Command) -> Iterator[tuple[Word, Mode]]:
-    texts = [word.text for word in command.argv[1:]]
-    for place, word in enumerate(command.argv[1:-1], start=1):
-        if word.text in _GIT_READS:
-            yield command.argv[place + 1], "read"
-    if {"diff", "--no-index"} <= set(texts) or texts[:1] in (["add"], ["hash-object"]):
-        for word in command.argv[2:]:
-            if not word.text.startswith("-"):
-                yield word, "read"
 
 
 def _awk(command: Command) -> Iterator[tuple[Word, Mode]]:
@@ -228,18 +229,24 @@ def _interpreter(command: Command) -> Iterator[tuple[Word, Mode]]:
     edits = any(re.match(r"-\w*i", word.text) for word in command.argv[1:3]) and language_of(command.program) == "perl"
     if language_of(command.program) == "shell":
         return
+    for word in command.argv[1:]:
+        name, equals, value = text_of(word).partition("=")
+        if equals and value and name.startswith("--") and not re.search(r"\s", value):
+            yield word_of(value), "read"
     for word in code.arguments:
         if not word.text.startswith("-"):
             yield word, "write" if edits else "read"
 
 
 def _unlisted(command: Command) -> Iterator[tuple[Word, Mode]]:
-    """Words of other programs that name a file beyond doubt: `--config=/etc/x`, `@file`, a rooted path."""
+    """Words of other programs that look like a file: `--config=x`, `@./file`, a rooted path, `.name`."""
     if command.program in _NO_CONTENT:
         return
-    for word in command.argv[1:]:
+    for word, before in zip(command.argv[1:], command.argv, strict=False):
         text = text_of(word)
-        value = text.partition("=")[2] if text.startswith("-") else text
+        name, _, value = text.partition("=") if text.startswith("-") else (before.text, "", text)
         value = value.removeprefix("@")
-        if value.startswith(("/", "./", "../", "\ue001/")) and not re.search(r"\s", value) and FOUND not in value:
+        if _LEAVES_OUT.fullmatch(name) or not value or re.search(r"\s", value) or FOUND in value:
+            continue
+        if text.startswith("-") or value.startswith(("/", ".", "\ue000/", "\ue001/")):
             yield word_of(value), "read"

@@ -16,7 +16,7 @@ from assent.shell.strings import ansi_c
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MOST_CODE = 32_768
+MOST_CODE = 131_072
 
 _LITERAL = (
     r"""(?:[rbuf]{0,2}(?:'''(?P<{0}a>.{MOST}?)'''|\"\"\"(?P<{0}b>.{MOST}?)\"\"\"|"""
@@ -41,6 +41,7 @@ _IMPORTS = re.compile(
 )
 _AWK_PIPES = re.compile(r"\"([^\"\n]+)\"\s*\|&?\s*getline|\bprintf?\b[^|\n;]*\|&?\s*\"([^\"\n]+)\"")
 _BACKTICKS = re.compile(r"(?:%x[\[({]|qx[\[({/]|`)(?P<text>[^`\])}]{1,2000})[`\])}/]")
+_WITH_BACKTICKS = frozenset({"perl", "ruby", "php"})
 _DELETES = re.compile(
     r"\b(?P<call>shutil\.rmtree|rmtree|remove_tree|rm_rf|rm_r|rmSync|rmdirSync|unlinkSync|fs\.rm|fs\.rmdir|fs\.unlink|rimraf"
     r"|removeSync|emptyDirSync|os\.remove|os\.unlink|os\.rmdir|os\.removedirs|File\.delete|FileUtils\.rm\w*|Dir\.rmdir"
@@ -48,8 +49,8 @@ _DELETES = re.compile(
 )
 _PATH_METHODS = re.compile(rf"\bPath\s*\(\s*{_literal('p')}\s*\)\.(?P<method>\w+)", re.DOTALL)
 _READS = re.compile(
-    r"\b(?:open|io\.open|codecs\.open|file_get_contents|readfile|fopen|readFileSync|readFile|createReadStream|File\.read"
-    r"|File\.open|IO\.read|IO\.readlines|File\.readlines|Bun\.file|Deno\.readTextFile\w*|slurp"
+    r"\b(?:open\s*\(?\s*(?:my\s+)?\$?\w+\s*,|open|io\.open|codecs\.open|file_get_contents|readfile|fopen|readFileSync|readFile|createReadStream|File\.read"
+    r"|File\.open|io\.lines|dotenv_values|load_dotenv|IO\.read|IO\.readlines|File\.readlines|Bun\.file|Deno\.readTextFile\w*|slurp"
     r"|writeFileSync|writeFile|appendFileSync|appendFile|file_put_contents|File\.write|IO\.write|Deno\.writeTextFile\w*"
     r"|createWriteStream|copyFileSync|shutil\.copy\w*|shutil\.move|os\.rename|os\.replace|os\.symlink|renameSync)\s*\(?\s*"
     r"(?=['\"`rbuf(<])"
@@ -85,6 +86,17 @@ _HOME = re.compile(
     r"\s*\)|process\.env\.HOME|ENV\[['\"]HOME['\"]\]|\$ENV\{['\"]?HOME['\"]?\}|getenv\(['\"]HOME['\"]\))(?:\(\s*(?:['\"]~(?P<rest>[^'\"]*)['\"])?\s*\))?"
 )
 _HERE = re.compile(r"os\.getcwd\(\)|Path\.cwd\(\)|process\.cwd\(\)|Dir\.pwd|getcwd\(\)")
+_TEMPORARY = re.compile(r"(?:tempfile\.)?mkdtemp\([^()]*\)|Dir\.mktmpdir\b")
+_JOINED_TEXTS = re.compile(r"(?P<quote>['\"])\s*\+\s*(?P=quote)")
+_BELOW_HOME = re.compile(
+    rf"'({HOME}[^']*)'\s*(?:/\s*|\.joinpath\(\s*|,\s*(?=['\"][^'\"]*['\"]\s*\)\s*\)))['\"]/?([^'\"]*)['\"]"
+)
+_NAMED_TEXTS = re.compile(
+    r"(?:^|[;\n\s])\$?(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<text>'[^'\\\n]*'|\"[^\"\\\n]*\")\s*(?=[;\n]|$)"
+)
+_MOST_NAMES = 50
+_PERL_MODES = frozenset({"<", ">", ">>", "+<", "+>"})
+_HOME_METHODS = re.compile(rf"(?P<path>'{HOME}[^']*')\s*\)*\.(?P<method>\w+)")
 _IN_A_TEXT = 2000
 
 
@@ -97,15 +109,27 @@ class Act:
     argv: tuple[str, ...] = ()
     feeder: tuple[str, ...] = ()
     """A command whose output it runs or is driven by."""
-    written: str | None = None
-    """A file that it writes."""
 
 
-def acts_of(code: str) -> list[Act]:
+def acts_of(code: str, language: str) -> list[Act]:
     """Return what the code does as far as it is seen. Parts that cannot be known hold the unknown mark."""
     code = _HOME.sub(lambda found: f"'{HOME}{found['rest'] or ''}'", code)
     code = _HERE.sub(f"'{HERE}'", code)
-    return [*_dangers(code), *_runs(code), *_piped(code), *_deletions(code), *_files(code), *_modes(code)]
+    code = _plainer(code)
+    return [*_dangers(code), *_runs(code), *_piped(code, language), *_deletions(code), *_files(code), *_modes(code)]
+
+
+def _plainer(code: str) -> str:
+    """Put in what is known without running it: joined texts, paths below the home, names that stand for one text."""
+    code = _TEMPORARY.sub("'/tmp/tmp.0'", code)
+    code = _JOINED_TEXTS.sub("", code)
+    while (shorter := _BELOW_HOME.sub(r"'\1/\2'", code)) != code:
+        code = shorter
+    named = {found["name"]: found["text"] for found in itertools.islice(_NAMED_TEXTS.finditer(code), _MOST_NAMES)}
+    if not named:
+        return code
+    used = re.compile(rf"(?<=[(,\[])(\s*)\$?({'|'.join(map(re.escape, named))})\b(?=\s*[),\]])")
+    return used.sub(lambda found: found[1] + named[found[2]], code)
 
 
 def _dangers(code: str) -> Iterator[Act]:
@@ -148,10 +172,10 @@ def _runs(code: str) -> Iterator[Act]:
             yield Act(argv=tuple(_value(found) for found in _ANY_LITERAL.finditer(arguments.partition(")")[0])))
 
 
-def _piped(code: str) -> Iterator[Act]:
-    for found in _AWK_PIPES.finditer(code):
+def _piped(code: str, language: str) -> Iterator[Act]:
+    for found in _AWK_PIPES.finditer(code) if language.endswith("awk") else ():
         yield Act(text=found[1] or found[2])
-    for found in _BACKTICKS.finditer(code):
+    for found in _BACKTICKS.finditer(code) if language in _WITH_BACKTICKS else ():
         if not re.search(r"['\"]", found["text"]) or found[0][0] != "`":
             yield Act(text=found["text"])
 
@@ -181,8 +205,8 @@ def _deletions(code: str) -> Iterator[Act]:
         if literals and arguments.lstrip("([")[literals[-1].end() :].lstrip().startswith(("+", ".", "%")):
             paths = [f"{paths[0]}{UNKNOWN}"]
         yield Act(argv=("rm", flags, *paths))
-    for found in _PATH_METHODS.finditer(code):
-        path = _named(found, "p")
+    for found in itertools.chain(_PATH_METHODS.finditer(code), _HOME_METHODS.finditer(code)):
+        path = _named(found, "p") if found.re is _PATH_METHODS else found["path"][1:-1]
         if found["method"] in {"unlink", "rmdir"}:
             yield Act(argv=("rm", "-f", path))
         elif found["method"].startswith(("write", "touch")):
@@ -198,6 +222,8 @@ def _files(code: str) -> Iterator[Act]:
         if not literals:
             continue
         values = [_value(found) for found in literals]
+        if len(values) > 1 and values[0] in _PERL_MODES:
+            values = [values[1], "w" if ">" in values[0] else "r"]
         if _WRITING.search(call[0]):
             moves = len(values) > 1 and re.search(r"copy|move|rename|replace|symlink", call[0], re.IGNORECASE)
             yield Act(argv=("cp", values[0], values[1])) if moves else Act(argv=("tee", values[0]))

@@ -84,7 +84,8 @@ def _element(value: Value, name: str, index: str | None) -> str:
 
 def _defaulted(text: str, operator: str, rest: str, nested: Callable[[str], str], *, unset: bool) -> str:
     if operator.endswith("?"):
-        return text
+        # The shell stops where there is nothing; a lone unknown may be nothing, two are something.
+        return text + UNKNOWN if text == UNKNOWN and operator[0] == ":" else text
     if operator.endswith("+"):
         return nested(rest) if text else ""
     return nested(rest) if unset or (text == "" and operator[0] == ":") else text

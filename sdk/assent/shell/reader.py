@@ -19,8 +19,8 @@ from assent.shell.walk import Reading
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-LONGEST = 65_536
-"""Characters; an agent's command is far shorter."""
+LONGEST = 262_144
+"""Characters: agents write whole files in here-documents."""
 _TIME = 0.5  # seconds of this thread's own work: a loaded machine does not turn what is readable into a question
 _KEPT = 64  # readings: several guards judge the same text
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _XARGS_VALUES = listed(
     "-n -P -L -d -E -s -a -I -J -R --max-args --max-procs --max-lines --delimiter --arg-file --max-chars"
 )
+_XARGS_FILE = frozenset({"-a", "--arg-file"})
 _PARALLEL_VALUES = listed("-j -P --jobs -a --arg-file -S --sshlogin --colsep -d --delimiter -n -N -I")
 
 
@@ -141,6 +142,9 @@ def _xargs(run: Dispatcher, command: Command, scope: Scope) -> list[Command]:
     argv = argv[at:]
     if not argv:
         return [run.emit(command)]
+    if any(option_value(command.argv, place, _XARGS_FILE, _XARGS_VALUES) for place in range(1, at)):
+        run.emit(replace(command, argv=command.argv[:at]))
+        command = replace(command, feeders=(), fed_text=None)
     inner = replace(command, fed_text=None, wrappers=(*command.wrappers, "xargs"))
     items = _fed_words(command)
     if not mark:

@@ -28,7 +28,7 @@ PRIVATE = dict.fromkeys(map(ord, (UNKNOWN, HOME, HERE, EMPTY, BREAK, STAR, "\x02
 MOST_ALTERNATIVES = 8
 
 
-LONGEST = 65_536
+LONGEST = 262_144
 """Characters of one word or value; more is not read."""
 
 

@@ -28,8 +28,9 @@ Definition: TypeAlias = "tuple[Node, tuple[Raw, ...]]"
 DEEPEST = 24
 """Texts within texts, and functions within functions."""
 _DEEPEST_NODE = 120
-_MOST_COMMANDS = 1000
-_MOST_STEPS = 20_000
+_MOST_COMMANDS = 5000
+_MOST_STEPS = 40_000
+_MOST_CHARACTERS = 8_000_000
 _MOST_STAGES = 40
 _MOST_ROUNDS = 40
 _SEQUENCES = frozenset({"program", "do_group", "list", "negated_command", "else_clause", "case_item", "ERROR"})
@@ -42,6 +43,8 @@ class Reading:
     deadline: float
     """In seconds of `time.thread_time`."""
     steps: int = 0
+    size: int = 0
+    """Characters of all words and values so far."""
     commands: list[Command] = field(default_factory=list[Command])
     unread: list[str] = field(default_factory=list[str])
     defines: list[str] = field(default_factory=list[str])
@@ -56,8 +59,15 @@ class Reading:
             raise StopReading(f"it has more than {_MOST_COMMANDS} commands")
         if time.thread_time() > self.deadline:
             raise StopReading("it is too involved to be read in time")
+        self.spend(sum(len(word.text) for word in command.argv))
         self.commands.append(command)
         return command
+
+    def spend(self, size: int) -> None:
+        """Count characters. Raises StopReading when they are too many: a variable may double itself."""
+        self.size += size
+        if self.size > _MOST_CHARACTERS:
+            raise StopReading("its words become too long")
 
     def step(self) -> None:
         """Count one node. Raises StopReading when it is one too many: functions may call one another 2ⁿ times."""

@@ -142,6 +142,8 @@ WRAPPERS: Mapping[str, Wrapper] = {
 
 CONTAINERS = frozenset({"docker", "podman", "nerdctl", "docker-compose", "kubectl"})
 """Their own words matter beside the inner command: what they mount, which rights they give."""
+READ_SETTINGS = frozenset({"dotenv", "ssh", "sops", "op", "uv"})
+"""They read files of their own before they run the inner command."""
 JOINED = frozenset({"watch", "ssh", "tmux", "parallel"})
 """They join their words with blanks and give them to a shell."""
 
@@ -242,7 +244,7 @@ def option_value(
     for place, letter in enumerate(text[1:], start=1):
         if f"-{letter}" in names:
             rest = text[place + 1 :]
-            return word_of(rest) if rest and place == 1 else following
+            return word_of(rest) if rest else following
         if f"-{letter}" in others:
             break
     return None

@@ -48,7 +48,7 @@ async def test_an_honest_command_is_left_alone(command: str) -> None:
     "command",
     [
         'rm -rf "$UNKNOWN"',
-        'rm -rf "$UNKNOWN"/*',
+        'rm -rf "${UNKNOWN:?}"/*',
         'rm -rf "$DIR/build"',
         "$UNKNOWN --flag",
         "$(make name) x",

@@ -159,7 +159,7 @@ async def test_the_words_of_a_list_are_not_commands(args: dict[str, Any]) -> Non
 
 
 async def test_a_command_that_cannot_be_read_is_asked_about() -> None:
-    assert await of_command("cat " + "x" * 100_000) == "ask"
+    assert await of_command("cat " + "x" * 300_000) == "ask"
 
 
 async def test_a_relative_file_is_seen_from_the_working_directory() -> None:
