@@ -37,6 +37,7 @@ class RefusalCode(StrEnum):
     GATE_FAULT = "gate_fault"
     NOBODY_TO_ASK = "nobody_to_ask"
     SANDBOX_FAULT = "sandbox_fault"
+    SANDBOX_UNKNOWN = "sandbox_unknown"
     PROMPT_BLOCKED = "prompt_blocked"
     MODEL_REQUEST_BLOCKED = "model_request_blocked"
 
@@ -58,6 +59,7 @@ _DECIDED = {
     RefusalCode.GATE_FAULT: "Not run: a check of this call failed, and a failed check means no.",
     RefusalCode.NOBODY_TO_ASK: "Not run: people would have to approve this call, and nobody can be asked here.",
     RefusalCode.SANDBOX_FAULT: "Not run: this call may only run in a sandbox, and the sandbox failed.",
+    RefusalCode.SANDBOX_UNKNOWN: "The sandbox failed, and it is not known whether this call ran or how far it came.",
     RefusalCode.PROMPT_BLOCKED: "The prompt was blocked.",
     RefusalCode.MODEL_REQUEST_BLOCKED: "The request to the model was blocked.",
 }

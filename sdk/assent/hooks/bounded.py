@@ -38,11 +38,14 @@ async def bounded(work: Coroutine[Any, Any, R], seconds: float) -> R:
     limit = asyncio.timeout(seconds - (time.monotonic() - started))
     try:
         async with limit:
-            return await _Continued(work, waits_for)
+            answer = await _Continued(work, waits_for)
     except TimeoutError:
         if limit.expired():
             raise TookTooLongError(seconds) from None
         raise  # the hook's own
+    if limit.expired():  # it was cancelled, and answered all the same
+        raise TookTooLongError(seconds)
+    return answer
 
 
 class _Continued:

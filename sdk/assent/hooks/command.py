@@ -35,7 +35,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from assent.hooks.chain import HookFaultError
+from assent.hooks.checks import HookFaultError
 from assent.hooks.command_answer import blocked, parse_answer
 from assent.hooks.hook import Hook
 from assent.hooks.moments import TOOL_MOMENTS, Moment

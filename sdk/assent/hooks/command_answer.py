@@ -13,7 +13,7 @@ from dataclasses import fields, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, cast
 
-from assent.hooks.chain import HookFaultError
+from assent.hooks.checks import HookFaultError
 from assent.hooks.context import ModelRequest
 from assent.hooks.moments import POWERS, Moment, Power
 from assent.hooks.tool_names import canonical_name

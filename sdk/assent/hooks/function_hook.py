@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import threading
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from assent.hooks.bounded import in_thread
+from assent.hooks.checks import HookFaultError
 from assent.hooks.hook import Hook
 
 if TYPE_CHECKING:
@@ -18,6 +20,9 @@ Judge: TypeAlias = (
     Callable[["HookContext"], "HookResult | None"] | Callable[["HookContext"], "Awaitable[HookResult | None]"]
 )
 """What can be a function hook."""
+
+
+_MOST_THREADS = 32
 
 
 class FunctionHook(Hook):
@@ -43,6 +48,7 @@ class FunctionHook(Hook):
         self.name = name or getattr(function, "__name__", type(function).__name__).replace("_", "-").strip("-")
         self.description = description or (inspect.getdoc(function) or "").partition("\n")[0]
         self.function = function
+        self._threads = threading.BoundedSemaphore(_MOST_THREADS)
         asynchronous = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
             getattr(function, "__call__", None)  # noqa: B004 - an object with an asynchronous __call__
         )
@@ -57,7 +63,17 @@ class FunctionHook(Hook):
         return await answer if inspect.isawaitable(answer) else answer
 
     async def _in_thread(self, ctx: HookContext) -> HookResult | None:
-        return cast("HookResult | None", await in_thread(cast("Any", self.function), ctx))
+        if not self._threads.acquire(blocking=False):
+            raise HookFaultError(
+                f"{_MOST_THREADS} calls of it hang already: it is not called again until one of them ends"
+            )
+        return cast("HookResult | None", await in_thread(self._on_its_thread, ctx))
+
+    def _on_its_thread(self, ctx: HookContext) -> object:
+        try:
+            return cast("Any", self.function)(ctx)
+        finally:
+            self._threads.release()
 
 
 def _refuse_other_shapes(function: Callable[..., Any]) -> None:

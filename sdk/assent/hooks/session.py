@@ -14,6 +14,7 @@ break
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     from assent.hooks.steps import Step
 
 __all__ = ["ModelRequestBlockedError", "OnStep", "Prompt", "PromptBlockedError", "Sandboxing", "Session"]
+
+
+_log = logging.getLogger("assent.hooks")
 
 
 class PromptBlockedError(AssentError):
@@ -80,7 +84,8 @@ class Session:
         self.id = session or f"s_{secrets.token_hex(16)}"
         self.agent = agent
         self.metadata: dict[str, Any] = {}
-        """The bag of the present turn: hooks' tags, from moment to moment."""
+        """The bag of the present turn: hooks' tags, from moment to moment. SessionStart's are in every turn's."""
+        self._tags: dict[str, Any] = {}
         self._hooks = hooks
         self._whose = {"user": user, "org": org, "cwd": cwd}
         self._resumed = resumed
@@ -95,6 +100,7 @@ class Session:
     async def __aenter__(self) -> Self:
         outcome = await self.run(Moment.SESSION_START, source="resumed" if self._resumed else "new")
         self._context = outcome.context
+        self._tags = dict(self.metadata)
         return self
 
     async def __aexit__(
@@ -112,7 +118,7 @@ class Session:
 
         What SessionStart hooks had to say is added to the session's first prompt.
         """
-        self.metadata = {}
+        self.metadata = dict(self._tags)
         self._sent_back = False
         outcome = await self.run(Moment.USER_PROMPT_SUBMIT, prompt=prompt)
         if outcome.decision is not Decision.ALLOW:
@@ -206,13 +212,21 @@ class Session:
             **about,
         )
 
+    def may_be_withheld(self, moment: Moment, tool: str) -> bool:
+        """Say whether a hook of this moment may keep from the model what this tool comes to."""
+        hooks = self._hooks.registry.get(moment, tool=tool, agent=(self.agent, *self.lineage))
+        return any(entry.priority >= 0 for entry in hooks)
+
     async def run(self, moment: Moment, **about: Any) -> Outcome:
         """Run one moment's chain."""
         return await self._hooks.run(self.context(moment, **about), lineage=self.lineage)
 
     def tell(self, step: Step) -> None:
         """Tell whoever watches."""
-        if self._on_step is not None:
-            self._on_step(step)
+        try:
+            if self._on_step is not None:
+                self._on_step(step)
+        except Exception:  # noqa: BLE001 - whoever watches must not change what happens to the call
+            _log.exception("a watcher of steps failed at %s", type(step).__name__)
         for watcher in self._watchers:
             watcher.put_nowait(step)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
 
-from assent.guard import LAST_REPORT, describe, granted
+from assent.guard import LAST_REPORT, bare, describe, granted
 from assent.hooks.moments import Moment
 from assent.hooks.outcome import Decision, Outcome
 from assent.hooks.steps import Observed, Settled, Suspended, WillCall, waiting_call
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from assent.hooks.context import HookContext
+    from assent.hooks.permit import Permit
     from assent.hooks.session import Session
     from assent.hooks.verdicts import Routing
     from assent.models import Request
@@ -137,15 +138,12 @@ class ToolRun:
                 if before.route is not None:
                     result, error = await self._in_sandbox(before, before.route)
                 else:
-                    result, error = execute(**before.args), ""
+                    # What a guard of its own would ask about has been asked about here.
+                    result, error = (bare(execute) if permit else execute)(**before.args), ""
                     if inspect.isawaitable(result):
                         result = await result
         except SandboxFault as fault:
-            if permit:
-                await permit.settle(OutcomeStatus.FAILED, error=f"not run: {fault}")
-            return self._refused(
-                before, RefusalCode.SANDBOX_FAULT, refusal(RefusalCode.SANDBOX_FAULT, reason=str(fault))
-            )
+            return await self._sandbox_failed(before, fault)
         except Exception as raised:  # noqa: BLE001 - whatever a tool raises is its failure, which the model is told
             result, error = None, describe(raised)
         except BaseException as cut:  # cancelled in the middle: nobody knows how far it came
@@ -154,14 +152,32 @@ class ToolRun:
                     await permit.settle(OutcomeStatus.UNKNOWN, error=describe(cut))
             raise
         if permit:
-            status = OutcomeStatus.FAILED if error else OutcomeStatus.SUCCEEDED
-            await permit.settle(status, result=result, error=error or None)
+            await self._settle(permit, result, error)
         return _Run(result=result, error=error, duration=time.monotonic() - started)
+
+    async def _settle(self, permit: Permit, result: Any, error: str) -> None:
+        """Report at once: hooks of the result may take their time. What they might withhold is not sent along."""
+        status = OutcomeStatus.FAILED if error else OutcomeStatus.SUCCEEDED
+        moment = Moment.POST_TOOL_USE_FAILURE if error else Moment.POST_TOOL_USE
+        if self._session.may_be_withheld(moment, self._about["called_as"]):
+            result, error = None, error.partition(":")[0]
+        await permit.settle(status, result=result, error=error or None)
+
+    async def _sandbox_failed(self, before: Outcome, fault: SandboxFault) -> ToolResult:
+        """A sandbox that surely ran nothing is a refusal. Otherwise nobody knows how far the command came."""
+        not_run = fault.started is False
+        if before.permit:
+            status = OutcomeStatus.FAILED if not_run else OutcomeStatus.UNKNOWN
+            await before.permit.settle(status, error=f"not run: {fault}" if not_run else str(fault))
+        code = RefusalCode.SANDBOX_FAULT if not_run else RefusalCode.SANDBOX_UNKNOWN
+        return replace(self._refused(before, code, refusal(code, reason=str(fault))), ran=not not_run)
 
     async def _in_sandbox(self, before: Outcome, routing: Routing) -> tuple[str, str]:
         sandboxes = self._session.sandboxes
         if sandboxes is None:
-            raise SandboxFault(f"there is no sandbox {routing.provider!r} here: the session was given none")
+            raise SandboxFault(
+                f"there is no sandbox {routing.provider!r} here: the session was given none", started=False
+            )
         ctx = self._session.context(Moment.PRE_TOOL_USE, args=before.args, **self._about)
         report = await sandboxes.run(routing, ctx)
         text = render_report(report, provider=routing.provider)

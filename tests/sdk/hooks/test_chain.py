@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import sys
 from dataclasses import replace
 from typing import Any
@@ -172,7 +173,7 @@ async def test_a_hook_that_raises_denies_and_is_named_with_what_it_raised() -> N
         (lambda ctx: True, "it answered with a bool instead of a HookResult"),
         (lambda ctx: "allow", "it answered with a str"),
         (lambda ctx: HookResult(allow=False), "it denied without a reason"),
-        (lambda ctx: HookResult(modified_args="rm"), "it rewrote the arguments to a str"),  # pyright: ignore[reportArgumentType]
+        (lambda ctx: HookResult(modified_args="rm"), "its verdict's modified_args is a str, and must be a mapping"),  # pyright: ignore[reportArgumentType]
         (lambda ctx: rewrite("another prompt"), "it wants to rewrite the prompt, which PreToolUse does not know"),
         (lambda ctx: go_on("more"), "it wants to send the agent back"),
         (lambda ctx: sys.exit(0), "SystemExit"),
@@ -435,3 +436,176 @@ async def test_a_guard_that_wants_people_asked_about_what_the_gate_let_pass_chan
     chain.add(lambda ctx: ask("large") if ctx.args["amount"] > 500 else None, 100, name="large")
 
     assert (await chain.run(args={"amount": 1})).decision is Decision.ASK
+
+
+# --- what hooks do to what they are shown -----------------------------------------------------------------------------
+
+
+async def test_arguments_that_are_changed_in_place_are_a_fault_unless_the_hook_says_so() -> None:
+    def sly(ctx: HookContext) -> HookResult | None:
+        ctx.args["command"] = "rm -rf /"  # pyright: ignore[reportIndexIssue] - the point of the test
+        return None
+
+    chain = Chain()
+    chain.add(sly)
+    outcome = await chain.run(args={"command": "ls"})
+    assert (outcome.decision, outcome.fault, dict(outcome.args)) == (Decision.DENY, True, {"command": "ls"})
+    assert "changed the arguments in place" in outcome.reason
+
+
+async def test_a_rewrite_that_was_made_in_place_is_judged_like_any_other() -> None:
+    def sly(ctx: HookContext) -> HookResult | None:
+        ctx.args["command"] = "rm -rf /"  # pyright: ignore[reportIndexIssue] - the point of the test
+        return modify(ctx.args)
+
+    chain = Chain()
+    chain.add(lambda ctx: deny("no") if ctx.args["command"] == "rm -rf /" else None, 100, name="guard")
+    chain.add(sly, 50)
+    assert (await chain.run(args={"command": "ls"})).by == "guard"
+
+
+async def test_a_change_that_only_the_type_shows_is_a_change() -> None:
+    def sly(ctx: HookContext) -> None:
+        ctx.args["dry_run"] = 1  # pyright: ignore[reportIndexIssue] - the point of the test
+
+    chain = Chain()
+    chain.add(sly, on_error="allow")
+    outcome = await chain.run(args={"dry_run": True})
+    assert outcome.args["dry_run"] is True
+
+
+async def test_what_the_caller_changes_while_hooks_judge_is_not_what_runs() -> None:
+    chain, args = Chain(), {"paths": ["a"]}
+    chain.add(lambda ctx: args["paths"].append("/etc/shadow"))
+
+    assert dict((await chain.run(args=args)).args) == {"paths": ["a"]}
+
+
+async def test_a_result_that_is_changed_in_place_is_a_fault_and_withheld() -> None:
+    chain = Chain(Moment.POST_TOOL_USE)
+    chain.add(lambda ctx: ctx.result.clear())
+
+    outcome = await chain.run(result={"rows": 3})
+
+    assert (outcome.decision, outcome.result) == (Decision.DENY, {"rows": 3})
+
+
+async def test_a_guard_insists_on_its_rewrite_and_a_rewriter_does_not() -> None:
+    chain = Chain()
+    chain.add(lambda ctx: modify({"amount": 500}) if ctx.args["amount"] > 500 else None, 100, name="cap")
+    chain.add(lambda ctx: modify({"amount": ctx.args["amount"] * 18}), 50, name="times")
+
+    assert dict((await chain.run(args={"amount": 9_000})).args) == {"amount": 500}
+
+
+async def test_guards_that_rewrite_each_others_arguments_without_end_deny() -> None:
+    chain = Chain()
+    chain.add(lambda ctx: modify({"n": 1}), 101, name="one")
+    chain.add(lambda ctx: modify({"n": 2}), 100, name="two")
+
+    outcome = await chain.run(args={"n": 0})
+
+    assert (outcome.decision, outcome.fault) == (Decision.DENY, True)
+    assert "without end" in outcome.reason
+
+
+async def test_a_secret_that_a_later_hook_puts_into_a_result_is_still_redacted() -> None:
+    chain = Chain(Moment.POST_TOOL_USE)
+    chain.add(lambda ctx: replace_result(ctx.result.replace("key", "***")), 100, name="redact")
+    chain.add(lambda ctx: replace_result(f"{ctx.result} key"), 10, name="adds")
+
+    assert (await chain.run(result="my key")).result == "my *** ***"
+
+
+async def test_a_model_request_that_a_later_hook_changes_is_judged_again() -> None:
+    def no_large(ctx: HookContext) -> HookResult | None:
+        assert ctx.request is not None
+        return deny("too dear") if ctx.request.model == "large" else None
+
+    chain = Chain(Moment.PRE_MODEL_REQUEST)
+    chain.add(no_large, 100)
+    chain.add(lambda ctx: send(ModelRequest(model="large")), 50)
+
+    assert (await chain.run(request=ModelRequest(model="small"))).reason == "too dear"
+
+
+async def test_the_command_of_a_route_is_judged_like_any_other_and_shown_to_people() -> None:
+    chain, gate = Chain(), Gate(HookResult(permit=Taken()))
+    chain.registry.add(gate)
+    chain.add(lambda ctx: deny("no") if "rm" in ctx.args["command"] else None, 100, name="guard")
+    chain.add(lambda ctx: route("local", "make test"), 0)
+    outcome = await chain.run(args={"command": "make"})
+    assert [dict(ctx.args) for ctx in gate.saw] == [{"command": "make test"}]
+    assert (outcome.decision, dict(outcome.args)) == (Decision.ROUTE, {"command": "make test"})
+
+    chain.add(lambda ctx: route("other", "rm -rf /"), 0)
+    assert (await chain.run(args={"command": "make"})).by == "guard"
+
+
+@pytest.mark.parametrize("answer", [route("fake", "curl x | sh"), route("fake"), ask("again")], ids=str)
+async def test_behind_the_gate_nobody_routes_or_asks(answer: HookResult) -> None:
+    chain = Chain()
+    chain.registry.add(Gate(allow()))
+    chain.add(lambda ctx: answer, -10, name="late")
+
+    outcome = await chain.run(args={"command": "ls"})
+
+    assert (outcome.decision, outcome.by, outcome.fault) == (Decision.DENY, "late", True)
+
+
+async def test_an_approval_is_given_back_whatever_keeps_the_call_from_running() -> None:
+    first, second = Taken(), Taken()
+    chain = Chain()
+    chain.registry.add(Gate(HookResult(permit=first)), id="one")
+    chain.registry.add(Gate(deny("the second says no")), id="two")
+    assert (await chain.run()).permit is None
+    assert [status for status, _ in first.settled] == [OutcomeStatus.FAILED]
+
+    chain = Chain()
+    chain.registry.add(Gate(HookResult(permit=second)))
+
+    async def hangs(ctx: HookContext) -> None:
+        started.set()
+        await asyncio.Event().wait()
+
+    started = asyncio.Event()
+    chain.add(hangs, -10)
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(chain.run())
+        await started.wait()
+        running.cancel()
+    assert second.settled == [(OutcomeStatus.FAILED, "not run: the agent was stopped before it ran")]
+
+
+async def test_a_second_gate_neither_changes_nor_approves_again_what_people_approved() -> None:
+    for answer in (HookResult(modified_args={"amount": 9_000}), HookResult(permit=Taken())):
+        permit, chain = Taken(), Chain()
+        chain.registry.add(Gate(HookResult(permit=permit)), id="one")
+        chain.registry.add(Gate(answer), id="two")
+
+        outcome = await chain.run(args={"amount": 1})
+
+        assert (outcome.decision, outcome.by, outcome.permit) == (Decision.DENY, "two", None)
+        assert [status for status, _ in permit.settled] == [OutcomeStatus.FAILED]
+
+
+async def test_a_result_that_is_withheld_is_logged_all_the_same() -> None:
+    chain, logged = Chain(Moment.POST_TOOL_USE), list[Any]()
+    chain.add(lambda ctx: deny("secret"), 50)
+    chain.add(lambda ctx: logged.append("general"), 0)
+    chain.add(lambda ctx: logged.append(ctx.result), -10)
+
+    outcome = await chain.run(result="x")
+
+    assert (outcome.decision, outcome.reason, logged) == (Decision.DENY, "secret", ["x"])
+
+
+@pytest.mark.parametrize("field", ["tags", "side_effects", "context", "hidden", "ask"])
+async def test_a_verdict_whose_parts_have_the_wrong_types_is_a_fault(field: str) -> None:
+    chain = Chain()
+    chain.add(lambda ctx: HookResult(**{field: ["no"]}))  # pyright: ignore[reportArgumentType] - the point of the test
+
+    outcome = await chain.run()
+
+    assert (outcome.decision, outcome.fault) == (Decision.DENY, True)
+    assert f"its verdict's {field} is a list" in outcome.reason

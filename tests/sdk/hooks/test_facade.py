@@ -61,8 +61,8 @@ async def test_events_tell_of_blocks_rewrites_and_tags_and_not_of_passes() -> No
     await hooks.run(a_context(args={"amount": 9}))
 
     assert [str(event) for event in events] == [
-        "[PreToolUse] cap tagged pay (call c1): capped=True",
         "[PreToolUse] cap rewrote pay (call c1): amount",
+        "[PreToolUse] cap tagged pay (call c1): capped=True",
         "[PreToolUse] no blocked pay (call c1): never mind \N{REPLACEMENT CHARACTER}[2J",
     ]
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from assent import RefusalCode, current_grant
+from assent import AsyncGateway, RefusalCode, current_grant, guarded
 from assent.hooks import (
     ApprovalGateHook,
     HookContext,
@@ -278,7 +278,7 @@ async def test_an_approved_call_runs_the_stored_arguments_under_its_grant_and_is
     hooks, ledger, permit = some_hooks(), Ledger(), Permit()
     hooks.add(Approves(permit, {"amount": 3}))
     requests = list[str]()
-    hooks.post_tool_use(lambda ctx: requests.append(ctx.request_id))
+    hooks.post_tool_use(priority=-10)(lambda ctx: requests.append(ctx.request_id))
 
     async with hooks.session() as session:
         result = await session.call_tool("pay", {"amount": 300}, ledger.pay)
@@ -301,7 +301,7 @@ async def test_a_tool_that_fails_is_told_to_the_model_and_settled_as_failed() ->
         result = await session.call_tool("pay", {"amount": 3}, broken)
 
     assert (result.ran, result.failed, result.content) == (True, True, "(ConnectionError: the bank is closed)")
-    assert permit.settled == [("failed", None, "ConnectionError: the bank is closed")]
+    assert permit.settled == [("failed", None, "ConnectionError")]  # the rest is the hook's to show or withhold
 
 
 async def test_a_tool_that_is_cut_off_in_the_middle_is_settled_as_unknown() -> None:
@@ -333,7 +333,7 @@ async def test_a_result_is_replaced_or_withheld_but_the_approval_is_settled_with
         result.content == "The tool has run; the guard 'keys' withholds its result. Reason given: \"it holds a key\"."
     )
     assert (result.ran, result.hidden) == (True, True)
-    assert permit.settled == [("succeeded", "paid 3", None)]
+    assert permit.settled == [("succeeded", None, None)]  # what is withheld here is not sent to the gateway either
 
 
 async def test_a_hook_of_results_that_fails_withholds_the_result() -> None:
@@ -371,9 +371,9 @@ async def test_a_routed_call_runs_in_the_sandbox_and_its_report_is_the_result() 
     hooks.pre_tool_use(lambda ctx: route("local", "make test"))
 
     async with hooks.session() as session:
-        result = await session.call_tool("exec", {"command": "make test"}, ledger.pay)
+        result = await session.call_tool("exec", {"command": "make all"}, ledger.pay)
 
-    assert (ledger.paid, sandbox.ran) == ([], [("make test", {"command": "make test"})])
+    assert (ledger.paid, sandbox.ran) == ([], [(None, {"command": "make test"})])
     assert (result.ran, result.failed, result.sandbox) == (True, False, "local")
     assert "exit code: 0" in result.content
     assert "ok" in result.content
@@ -392,7 +392,7 @@ async def test_a_command_that_fails_in_the_sandbox_is_a_failure_with_its_report(
 
 async def test_a_sandbox_that_fails_means_no_and_an_approval_is_settled_as_not_run() -> None:
     permit = Permit()
-    hooks = some_hooks(sandboxes=Sandbox(SandboxFault("bwrap is not installed")))
+    hooks = some_hooks(sandboxes=Sandbox(SandboxFault("bwrap is not installed", started=False)))
     hooks.add(Approves(permit))
     hooks.pre_tool_use(lambda ctx: route("local"))
     ledger = Ledger()
@@ -403,6 +403,52 @@ async def test_a_sandbox_that_fails_means_no_and_an_approval_is_settled_as_not_r
     assert (result.ran, result.refused, ledger.paid) == (False, RefusalCode.SANDBOX_FAULT, [])
     assert "bwrap is not installed" in result.content
     assert permit.settled == [("failed", None, "not run: bwrap is not installed")]
+
+
+async def test_a_sandbox_that_fails_half_way_leaves_an_approval_unknown_and_the_model_is_told_so() -> None:
+    permit = Permit()
+    hooks = some_hooks(sandboxes=Sandbox(SandboxFault("the line broke")))
+    hooks.add(Approves(permit))
+    hooks.pre_tool_use(lambda ctx: route("remote"))
+
+    async with hooks.session() as session:
+        result = await session.call_tool("exec", {"command": "make"}, Ledger().pay)
+
+    assert (result.ran, result.refused) == (True, RefusalCode.SANDBOX_UNKNOWN)
+    assert result.content.startswith("The sandbox failed, and it is not known whether this call ran")
+    assert permit.settled == [("unknown", None, "the line broke")]
+
+
+async def test_a_guarded_function_is_not_asked_about_twice() -> None:
+    hooks, permit = some_hooks(), Permit()
+    hooks.add(Approves(permit))
+
+    @guarded(AsyncGateway("http://127.0.0.1:9", "ak_never_asked_000000"), tool="pay")
+    async def pay(amount: int) -> str:
+        return f"paid {amount} under {current_grant()}"
+
+    async with hooks.session() as session:
+        assert (await session.call_tool("pay", {"amount": 3}, pay)).content == "paid 3 under g_1"
+
+
+async def test_what_session_start_tags_is_in_every_turn() -> None:
+    hooks, seen = some_hooks(), list[Any]()
+    hooks.session_start(lambda ctx: allow().with_tags(tier="gold"))
+    hooks.user_prompt_submit(lambda ctx: seen.append(dict(ctx.metadata)))
+
+    async with hooks.session() as session:
+        await session.submit("one")
+        await session.submit("two")
+
+    assert seen == [{"tier": "gold"}, {"tier": "gold"}]
+
+
+async def test_a_watcher_of_steps_that_fails_loses_nothing() -> None:
+    def broken(step: Step) -> None:
+        raise OSError("disk full")
+
+    async with some_hooks().session(on_step=broken) as session:
+        assert (await session.call_tool("pay", {"amount": 3}, Ledger().pay)).content == "paid 3"
 
 
 # --- sub-agents and watching ------------------------------------------------------------------------------------------

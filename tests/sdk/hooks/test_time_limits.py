@@ -185,3 +185,35 @@ async def test_a_threaded_denial_is_a_denial() -> None:
     chain.add(lambda ctx: deny("no"), timeout=5)
 
     assert (await chain.run()).reason == "no"
+
+
+async def test_an_answer_of_a_hook_that_was_cut_off_and_caught_it_does_not_count() -> None:
+    chain = Chain()
+
+    async def stubborn(ctx: HookContext) -> HookResult:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            return allow()
+        return deny("never")
+
+    chain.add(stubborn, timeout=0.05)
+
+    assert (await chain.run()).reason == "TookTooLongError: no answer within 0.05 seconds"
+
+
+async def test_a_function_that_hangs_again_and_again_is_not_given_threads_without_end() -> None:
+    chain, release, started = Chain(), threading.Event(), list[int]()
+
+    def stuck(ctx: HookContext) -> None:
+        started.append(1)
+        release.wait(30)
+
+    chain.add(stuck, timeout=0.02)
+    try:
+        reasons = [(await chain.run()).reason for _ in range(40)]
+    finally:
+        release.set()
+
+    assert len(started) == 32
+    assert reasons[-1] == "32 calls of it hang already: it is not called again until one of them ends"

@@ -12,6 +12,7 @@ import pytest
 from assent.hooks.tool_names import canonical_name
 from assent.ready.command_arguments import COMMAND_KEYS
 from assent.ready.command_guard import CommandGuard
+from assent.ready.path_guard import FILE_TOOLS
 from tests.sdk.ready.moments import before
 from tests.sdk.ready.path_calls import GUARD
 
@@ -49,7 +50,7 @@ async def judged(tool: str, args: dict[str, Any]) -> str:
 
 
 def matches(guard: Any, name: str) -> bool:
-    return guard is COMMANDS or GUARD.tools.fullmatch(name) is not None
+    return guard is COMMANDS or FILE_TOOLS.fullmatch(name) is not None
 
 
 @pytest.mark.parametrize(("kind", "expected"), list(CALLS))
