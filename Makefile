@@ -109,6 +109,10 @@ bench: .venv-bench/.installed  ## the benchmarks, each against its reference (AR
 screenshots: $(INSTALLED)  ## redraw docs/images from the running demo (needs a Chromium)
 	@$(BIN)/python -m examples.screenshots
 
+.PHONY: gallery
+gallery: $(INSTALLED)  ## redraw docs/images/gallery: every card, on both platforms, in both languages (needs a Chromium)
+	@$(BIN)/python -m examples.gallery
+
 .PHONY: coverage
 coverage: $(INSTALLED)  ## the quick tests with branch coverage
 	@$(BIN)/coverage erase

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from app.cli_hooks import HERE, Config, Org, check_calls, hooks_app, read_only
+from app.cli_policy import policy_app
 from app.clock import SystemClock
 from app.domain.errors import NotFoundError
 
@@ -41,6 +42,7 @@ for group, name in (
     (slack_app, "slack"),
     (feishu_app, "feishu"),
     (hooks_app, "hooks"),
+    (policy_app, "policy"),
 ):
     app.add_typer(group, name=name)
 app.command("check")(check_calls)

@@ -122,7 +122,7 @@ class Container:
         self.submit = Submit(store=store, judge=judge, channels=self.channels, seals=self.seals, quota=quota)
         self.decide = DecideByApi(store=store, book=book)
         self.cancel = Cancel(store=store)
-        self.claim = Claim(store=store)
+        self.claim = Claim(store=store, book=book)
         self.report = Report(store=store)
         self.read = Read(store=store, book=book)
         self.wait = Wait(store=store, waiters=self.waiters)

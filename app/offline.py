@@ -53,6 +53,7 @@ SENTENCES = {
     Kind.UNDELIVERABLE: "nobody could be reached: {reason}",
     Kind.CLAIMED: "{actor} took the approval and began to run it",
     Kind.LAPSED: "the approval was not used in time and lapsed",
+    Kind.REVOKED: "the approval was taken back: {why}",
     Kind.SUCCEEDED: "{actor} reported that it succeeded",
     Kind.FAILED: "{actor} reported that it failed: {error}",
     Kind.UNKNOWN: "nobody knows whether it ran: {error}",

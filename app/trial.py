@@ -99,14 +99,14 @@ class Trial:
         )
 
     def _by_rules(self, policy: Policy, call: Call, outcome: Outcome) -> dict[str, Any]:
-        from app.domain.policy import Allow, judge
-        from app.domain.strictness import Wish, at_least_ask
-        from app.domain.tool import check_arguments
+        from app.domain.policy import Allow, Ask
+        from app.domain.strictness import Wish, at_least_ask, strictest
         from app.domain.tool_call import ToolCall
+        from app.usecases.known_as import as_one, checked, rulings_of, tools_of
 
         try:
-            tool = policy.get_tool(call.tool)
-            arguments = check_arguments(tool, dict(outcome.args))
+            tools = tools_of(policy, call.tool)
+            tool, arguments = as_one(tools), checked(tools, dict(outcome.args))
         except InvalidError as error:
             return {"decision": "deny", "reason": error.detail, "rule": ARGUMENTS}
         wishes = [Wish(by=f"hook:{asked.hook}", reason=asked.reason) for asked in outcome.asks]
@@ -126,7 +126,11 @@ class Trial:
             owner=None,
             claim=None,
         )
-        ruling = at_least_ask(judge(policy, judged, now=self.clock.now()), wishes, policy)
+        own, *others = rulings_of(policy, judged, now=self.clock.now())
+        ruling = at_least_ask(strictest(own[1], others), wishes, policy)
+        if isinstance(ruling, Ask) and outcome.route is not None:
+            why = "it is routed to a sandbox and people would be asked, which cannot be combined"
+            return {"decision": "deny", "reason": why, "rule": ruling.rule_id}
         if isinstance(ruling, Allow) and outcome.route is not None:
             return _by_hooks(outcome)
         by = "hook" if ruling.rule_id.startswith("hook:") else "rule"

@@ -38,6 +38,7 @@ _SLOW_TWINS = {
 
 def measures(kinds: Sequence[str]) -> dict[str, tuple[tuple[str, ...], Measure]]:
     """Return every measure: the goals it speaks to, and how to run it."""
+    from benchmarks.measure_cards import measure_cards
     from benchmarks.measure_cycles import measure_cycles
     from benchmarks.measure_fairness import measure_fairness
     from benchmarks.measure_gate import measure_allow, measure_hook, measure_judge
@@ -45,6 +46,7 @@ def measures(kinds: Sequence[str]) -> dict[str, tuple[tuple[str, ...], Measure]]
     from benchmarks.measure_load import measure_load
     from benchmarks.measure_memory import measure_memory
     from benchmarks.measure_recovery import measure_recovery
+    from benchmarks.measure_rules import measure_rules
     from benchmarks.measure_wake import measure_wake_across, measure_wake_one_process
 
     listed: dict[str, tuple[tuple[str, ...], Measure]] = {
@@ -57,9 +59,11 @@ def measures(kinds: Sequence[str]) -> dict[str, tuple[tuple[str, ...], Measure]]
         "recovery-postgresql": (("P6",), lambda run: measure_recovery(run, "postgresql")),
         "allow": (("P7", "P7b"), measure_allow),
         "judge": (("P8",), measure_judge),
+        "rules": (("R1", "R1b"), measure_rules),
         "hook": (("P9",), measure_hook),
         "chain": (("H1",), measure_chain),
         "command-guard": (("H2",), measure_command_guard),
+        "cards": (("C1",), measure_cards),
         "fairness-sqlite": (("P10",), lambda run: measure_fairness(run, "sqlite")),
         "fairness-postgresql": (("P10",), lambda run: measure_fairness(run, "postgresql")),
         "load-sqlite": (("L1", "L2"), lambda run: measure_load(run, "sqlite")),

@@ -54,12 +54,19 @@ LEDGER: dict[str, Promise] = {
         "An approval that is not committed before the deadline never counts, however long it waited for a lock."
     ),
     "S-12": _must("A click settles exactly the request of its card, never another one that happens to wait."),
+    "S-13": _must("What cannot be shown whole on a card cannot be approved there.", "AISVS 9.2.2"),
     "S-14": _must(
         "Another org's ids look like unknown ids, and the database itself shows an org only its rows.", "ASVS 8.4.1"
     ),
     "S-15": _must("GET, HEAD and OPTIONS never decide, whoever or whatever follows the link.", "ASVS 3.5.3"),
     "S-16": _must("An agent's key and an agent's own labels can neither decide nor weaken the rules."),
     "S-17": _must("If the audit event cannot be written, the change it tells of does not happen."),
+    "S-18": _must(
+        "No markup of an agent reaches a platform: no mention, link, image or style on a card is an argument's."
+    ),
+    "S-19": _must(
+        "Invisible, turning and look-alike characters are visible on cards, and what may deceive is flagged."
+    ),
     "S-20": _must("A replayed callback has one effect, before and after a restart, on any replica."),
     "S-21": _must(
         "Button tokens are sealed and bound to request, verdict, place and revision; they carry no arguments."
@@ -67,6 +74,7 @@ LEDGER: dict[str, Promise] = {
     "S-22": _must("A click on an outdated card decides nothing and shows the present state."),
     "S-23": _must("A quorum counts people: one vote each, whichever channels they use."),
     "S-24": _must("After a committed denial a request is never approved."),
+    "S-27": _must("Authority is checked again when an approval is used: who may no longer approve does not count."),
     "S-32": _must(
         "Floods, oversized, slow and deeply nested bodies are cut off cheaply, and neighbours are still served."
     ),
@@ -74,6 +82,7 @@ LEDGER: dict[str, Promise] = {
     "S-34": _must(
         "API keys are random, stored hashed, scoped, expiring, rotatable and revocable on every replica at once."
     ),
+    "S-37": _must("Secrets reach no card; what is hidden is counted, and what must be seen is not approved unseen."),
     "S-41": _must("Hostile JSON (duplicate keys, NaN, unsafe integers, lone surrogates) is refused, never repaired."),
     "S-43": _must(
         "Creating with the same idempotency key gives one request and one card; with other arguments it is refused."

@@ -12,17 +12,19 @@ from app.api.bodies import MOST_BYTES, MOST_BYTES_OF_A_MOMENT, answer, read_mode
 from app.api.operations import takes
 from app.api.plain_route import PlainRoute
 from app.api.requests import idempotency_key_of
-from app.api.verdicts import answer_call, presentable, refuse_evaluation, view_bag
+from app.api.verdicts import answer_call, evaluation_key_of, refuse_evaluation, view_bag
 from app.domain.errors import NotFoundError
 from app.domain.request import ExecutionStatus
 from app.storage.api_keys import AGENTS, ApiKey
 from app.usecases.claim import Caller
+from app.usecases.hook_records import presentable
 from app.usecases.run_hooks import AgentRun, Ran
 from app.usecases.settle_by_call import FinishedCall, Settled
 from app.usecases.submit import Submission
 from assent.hooks.context import ModelRequest
 from assent.hooks.moments import Moment
 from assent.hooks.outcome import Decision
+from assent.hooks.subject import same
 from assent.messages import RefusalCode, refusal, withheld
 
 if TYPE_CHECKING:
@@ -77,6 +79,7 @@ async def _finished(
         session=body.session_id,
         call_id=body.tool_use_id,
         request_id=body.request_id,
+        evaluation_key=evaluation_key_of(key),
     )
     failure = body if isinstance(body, moments.PostToolUseFailure) else None
     status = ExecutionStatus.SUCCEEDED
@@ -89,6 +92,7 @@ async def _finished(
         _run(key, body),
         moment,
         request_id=request.id if request else None,
+        asked=request.call.arguments if request else None,
         called_as=body.tool_name,
         args=body.tool_input,
         call_id=body.tool_use_id or "",
@@ -97,7 +101,7 @@ async def _finished(
         duration=None if body.duration_ms is None else body.duration_ms / 1000,
     )
     given = body.tool_response if isinstance(body, moments.PostToolUse) else None
-    shown = _view(moment, ran, replaced=ran.outcome.result is not given)
+    shown = _view(moment, ran, replaced=not same(ran.outcome.result, given))
     return answer({**shown, "settled": _view_settled(settled)})
 
 
@@ -112,6 +116,7 @@ def _run(key: ApiKey, body: Any) -> AgentRun:
         session=body.session_id,
         parent_session=body.parent_session_id,
         parent_agent=body.parent_agent,
+        sub_agent=body.sub_agent,
         user=body.user,
         cwd=body.cwd,
         metadata=body.metadata,
@@ -132,9 +137,11 @@ def _submission(key: ApiKey, body: moments.PreToolUse, idempotency_key: str | No
         idempotency_key=idempotency_key,
         parent_session=body.parent_session_id,
         parent_agent=body.parent_agent,
+        sub_agent=body.sub_agent,
         cwd=body.cwd,
         metadata=body.metadata,
         evaluation=body.evaluation,
+        evaluation_key=evaluation_key_of(key),
         can_route=body.can_route,
     )
 

@@ -18,6 +18,7 @@ class _Moment(BaseModel):
     session_id: Id | None = None
     parent_session_id: Id | None = Field(default=None, description="the session that started this one")
     parent_agent: Id | None = Field(default=None, description="whose it is, where several agents have one of the name")
+    sub_agent: Id | None = Field(default=None, description="acts for the agent: its hooks and rules are added")
     user: Email | None = Field(default=None, description="on whose behalf the agent acts")
     cwd: Folder | None = None
     metadata: Bag = Field(default_factory=dict, description="the bag of the turn, as the last answer gave it")

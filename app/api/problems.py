@@ -30,6 +30,7 @@ STATUS: dict[type[AssentError], int] = {
     errors.NotApprovedError: 409,
     errors.AlreadyClaimedError: 409,
     errors.GrantLapsedError: 409,
+    errors.ReadOnlyError: 409,
     errors.DigestMismatchError: 409,
     errors.NotStartedError: 409,
     errors.OutcomeConflictError: 409,

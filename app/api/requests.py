@@ -11,7 +11,7 @@ from app.api.bodies import answer, read_model
 from app.api.operations import asks, takes
 from app.api.plain_route import PlainRoute
 from app.api.queries import ListQuery, cursor_behind, number_of, parameter
-from app.api.verdicts import answer_call, refuse_evaluation, view_shown
+from app.api.verdicts import access_to, answer_call, evaluation_key_of, refuse_evaluation, view_shown
 from app.domain.canonical import canonical
 from app.domain.decision import Verdict
 from app.domain.errors import InvalidError
@@ -92,9 +92,14 @@ def requests_router(c: Surface) -> APIRouter:  # noqa: C901 - a router is a list
 
     @router.post("/v1/requests/{request_id}/decisions", **takes(schemas.Decision, schemas.RequestView))
     async def decide(request_id: str, request: Request) -> Response:
-        """Decide, as the person whose key this is."""
+        """Decide, or take one's vote back, as the person whose key this is."""
         key = await c.access(request, Scope.APPROVER)
         body = await read_model(request, schemas.Decision)
+        if body.verdict == "withdraw":
+            found = await c.decide.withdraw(
+                org=key.org, request_id=request_id, person=str(key.person), digest=body.digest
+            )
+            return answer(shown(found, key))
         if body.verdict == "deny" and not (body.reason or "").strip():
             raise InvalidError("a denial needs a reason: the agent is told it", path="reason")
         found = await c.decide(
@@ -110,7 +115,7 @@ def requests_router(c: Surface) -> APIRouter:  # noqa: C901 - a router is a list
     @router.post("/v1/requests/{request_id}/cancel", **takes(schemas.CancelBody, schemas.RequestView))
     async def cancel(request_id: str, request: Request) -> Response:
         """Withdraw a pending request."""
-        key = await c.access(request, *AGENTS, Scope.ADMIN)
+        key = await access_to(c, request, request_id, *AGENTS, Scope.ADMIN)
         body = await read_model(request, schemas.CancelBody)
         by = f"agent:{key.agent}" if key.agent else f"key:{key.id}"
         found = await c.cancel(org=key.org, request_id=request_id, agent=key.agent, by=by, reason=body.reason)
@@ -118,9 +123,13 @@ def requests_router(c: Surface) -> APIRouter:  # noqa: C901 - a router is a list
 
     @router.post("/v1/requests/{request_id}/claim", **takes(schemas.ClaimBody, schemas.ClaimView))
     async def claim(request_id: str, request: Request) -> Response:
-        """Spend the approval, once; the answer has the stored arguments and the tool's idempotency key."""
-        key = await c.access(request, *AGENTS)
+        """Spend the approval, once; the answer has the stored arguments and the tool's idempotency key.
+
+        While read-only is on, what writes is refused (409 `read_only`), and the approval is not spent.
+        """
+        key = await access_to(c, request, request_id, *AGENTS)
         body = await read_model(request, schemas.ClaimBody)
+        await c.run_hooks.refuse_read_only(await c.read.get(key.org, request_id, agent=key.agent))
         caller = Caller(org=key.org, agent=str(key.agent))
         found = await c.claim(caller, request_id=request_id, digest=body.digest, claim_id=body.claim_id)
         return answer(_claimed(found))
@@ -128,7 +137,7 @@ def requests_router(c: Surface) -> APIRouter:  # noqa: C901 - a router is a list
     @router.post("/v1/requests/{request_id}/outcome", **takes(schemas.OutcomeBody, schemas.RequestView))
     async def outcome(request_id: str, request: Request) -> Response:
         """Report what the tool did. `unknown` if you cannot say: it is then reconciled, never run again."""
-        key = await c.access(request, *AGENTS)
+        key = await access_to(c, request, request_id, *AGENTS)
         body = await read_model(request, schemas.OutcomeBody)
         found = await c.report(
             Caller(org=key.org, agent=str(key.agent)),
@@ -165,10 +174,12 @@ def _submission(key: ApiKey, body: schemas.Submission, idempotency_key: str | No
         idempotency_key=idempotency_key,
         parent_session=body.parent_session,
         parent_agent=body.parent_agent,
+        sub_agent=body.sub_agent,
         cwd=body.cwd,
         metadata=body.metadata,
         confirm=body.confirm,
         evaluation=body.evaluation,
+        evaluation_key=evaluation_key_of(key),
         can_route=body.can_route,
     )
 

@@ -46,6 +46,7 @@ class Submission(_Wire):
     )
     parent_session: Id | None = Field(default=None, description="the session that started this one; needs `session`")
     parent_agent: Id | None = Field(default=None, description="whose it is, where several agents have one of the name")
+    sub_agent: Id | None = Field(default=None, description="acts for the agent: its hooks and rules are added")
     cwd: Folder | None = Field(default=None, description="the agent's working directory")
     metadata: Bag = Field(default_factory=dict, description="the bag of the turn, as the last answer gave it")
     evaluation: bool = Field(default=False, description="answer an ask without people; needs a key of that scope")
@@ -60,9 +61,12 @@ class Verdict(StrEnum):
 
 
 class Decision(_Wire):
-    """An approver's verdict on exactly what `digest` names. The person is the one whose key it is."""
+    """An approver's verdict on exactly what `digest` names. The person is the one whose key it is.
 
-    verdict: Literal["approve", "deny"]
+    `withdraw` takes one's own vote back, while the request waits.
+    """
+
+    verdict: Literal["approve", "deny", "withdraw"]
     digest: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     reason: _Reason | None = None
 
@@ -116,12 +120,17 @@ class StageView(BaseModel):
     of: list[str]
     need: int
     have: int
+    joined: bool
+    denials: int
+    allow_requester: bool
+    allow_owner: bool
 
 
 class DecisionView(BaseModel):
     """Who said what, and through which door."""
 
     person: str
+    on_behalf_of: str | None
     verdict: str
     reason: str | None
     channel: str
@@ -155,6 +164,7 @@ class RequestView(BaseModel):
     decisions: list[DecisionView]
     settled: dict[str, Any] | None
     grant: dict[str, Any] | None
+    revoked_why: str | None
     execution: dict[str, Any] | None
     predecessor: str | None
     message: str
@@ -222,7 +232,7 @@ class MomentView(BaseModel):
 
 
 class SwitchView(BaseModel):
-    """A switch as it stands. `agent` null: the whole org."""
+    """A switch as it stands. `agent` null: the whole org. `warning`: neither a key nor the file names the agent."""
 
     name: str
     agent: str | None
@@ -230,6 +240,7 @@ class SwitchView(BaseModel):
     reason: str | None
     set_by: str
     set_at: str
+    warning: str | None = None
 
 
 class SwitchesView(BaseModel):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Request, Response
@@ -10,6 +11,7 @@ from app.api import schemas
 from app.api.bodies import answer, read_model
 from app.api.operations import asks, takes
 from app.api.plain_route import PlainRoute
+from app.domain.errors import AssentError
 from app.storage.api_keys import Scope
 
 if TYPE_CHECKING:
@@ -35,9 +37,25 @@ def switches_router(c: Surface) -> APIRouter:
         switch = await c.switches.set_read_only(
             key.org, on=body.on, agent=body.agent, reason=body.reason, by=f"key:{key.id}"
         )
-        return answer(_view(switch))
+        warning = await _warning(c, key.org, switch)
+        return answer(_view(switch) | ({"warning": warning} if warning else {}))
 
     return router
+
+
+async def _warning(c: Surface, org: str, switch: Switch) -> str | None:
+    """Say that nobody is known by the agent's name: the switch is set all the same, for nothing may delay it."""
+    if not switch.agent:
+        return None
+    try:
+        named = {*c.run_hooks.named_agents(org), *(str(key.agent) for key in await c.keys.list(org) if key.agent)}
+    except AssentError:
+        return None
+    if switch.agent in named:
+        return None
+    near = get_close_matches(switch.agent, named, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return f"no key and no file names the agent {switch.agent!r}, so this may bind nobody{hint}"
 
 
 def _view(switch: Switch) -> dict[str, object]:

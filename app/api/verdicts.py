@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from app.api.bodies import answer
 from app.api.views import view_request
 from app.domain.errors import WrongScopeError
 from app.storage.api_keys import AGENTS, Scope
+from app.usecases.hook_records import presentable
 from app.usecases.submit import Answered
 from assent.messages import RefusalCode, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from starlette.requests import Request
     from starlette.responses import Response
 
     from app.api.surface import Surface
@@ -52,13 +53,20 @@ def refuse_evaluation(key: ApiKey, *, wanted: bool) -> None:
         raise WrongScopeError(f"an evaluation run needs a key of scope evaluation; yours is {key.scope.value}")
 
 
-def presentable(value: Any) -> Any:
-    """Return what a hook said as JSON that can be sent; what JSON cannot say is told as text."""
-    try:
-        text = json.dumps(value, default=str, allow_nan=False, ensure_ascii=False)
-    except (TypeError, ValueError, RecursionError):
-        text = json.dumps(repr(value)[:1000], ensure_ascii=False)
-    return json.loads(text.encode(errors="replace"))  # half of a surrogate pair can be in a text, but not on a wire
+def evaluation_key_of(key: ApiKey) -> str | None:
+    """Return the key's id if it is one for evaluation runs."""
+    return key.id if key.scope is Scope.EVALUATION else None
+
+
+async def access_to(c: Surface, request: Request, request_id: str, *scopes: Scope) -> ApiKey:
+    """Let a key of one of `scopes` in to change a request; one for evaluation runs only to those that it opened.
+
+    Raises what `Access` raises, WrongScopeError, NotFoundError.
+    """
+    key = await c.access(request, *scopes)
+    if key.scope is Scope.EVALUATION:
+        await c.submit.refuse_foreign(key.org, request_id, agent=str(key.agent), evaluation_key=key.id)
+    return key
 
 
 def _given(said: Said) -> dict[str, object]:

@@ -39,12 +39,21 @@ def view_request(request: ConfirmationRequest, tally: Tally, *, whole: bool) -> 
         "created_at": request.created_at.isoformat(),
         "expires_at": request.expires_at.isoformat(),
         "stages": [
-            {"of": list(stage.of), "need": stage.need, "have": have}
+            {
+                "of": list(stage.of),
+                "need": stage.need,
+                "have": have,
+                "joined": stage.joined,
+                "denials": stage.denials,
+                "allow_requester": stage.allow_requester,
+                "allow_owner": stage.allow_owner,
+            }
             for stage, have in zip(request.stages, tally.have, strict=True)
         ],
         "decisions": [
             {
                 "person": decision.person,
+                "on_behalf_of": decision.on_behalf_of,
                 "verdict": decision.verdict.value,
                 "reason": decision.reason,
                 "channel": decision.evidence.channel,
@@ -60,6 +69,7 @@ def view_request(request: ConfirmationRequest, tally: Tally, *, whole: bool) -> 
             "via": settlement.via,
         },
         "grant": grant and {"id": grant.id, "status": grant.status.value, "not_after": grant.not_after.isoformat()},
+        "revoked_why": request.revoked_why,
         "execution": request.execution and _view_execution(request.execution, whole=whole),
         "predecessor": request.predecessor_id,
         "message": message_for_model(request),

@@ -35,6 +35,7 @@ class Kind(StrEnum):
     UNDELIVERABLE = "request.undeliverable"
     CLAIMED = "grant.claimed"
     LAPSED = "grant.lapsed"
+    REVOKED = "grant.revoked"
     SUCCEEDED = "execution.succeeded"
     FAILED = "execution.failed"
     UNKNOWN = "execution.unknown"

@@ -71,18 +71,32 @@ class Card:
     headline: str  # "Approval needed" / "Approved" / "Denied" ...
     title: str  # one sentence from the tool's template: "Pay 80000 CNY to Acme Ltd"
     tool: str  # the tool's name
-    facts: tuple[Fact, ...]  # what must be seen first: pinned fields, who asks, why, until when
-    arguments: tuple[Fact, ...]  # the rest of the arguments, whole
+    highlights: tuple[Fact, ...] = ()  # how much and to whom: shown large, above all else
+    warnings: tuple[str, ...] = ()  # what on this card may be taken for something else
+    facts: tuple[Fact, ...]  # who asks, why people are asked, the pinned fields
+    arguments: tuple[Fact, ...]  # the rest of the arguments, whole; or their beginnings, and `withheld` says so
+    hidden: str | None = None  # how many values are not shown, and that the call runs with them all the same
     agent_says: Fact | None  # the agent's own words, labelled as its claim
     footer: str  # short code, request id
     outcome: str | None  # who decided what when, once settled
     progress: str | None  # "1 of 2 approvals · finance"
     withheld: str | None  # why there is no Approve button
     deadline: datetime | None  # aware, UTC; only while the request is pending
+    until: Fact | None = (
+        None  # the deadline in words, in the org's time zone; `span` alone where the platform has dates
+    )
+    span: str | None = None  # how long people had when they were asked
     buttons: Buttons | None
 
     def size(self) -> int:
-        """The number of characters of text on the card, for a platform's budget."""
-        texts = [self.headline, self.title, self.tool, self.footer, self.outcome, self.progress, self.withheld]
-        facts = [*self.facts, *self.arguments, *([self.agent_says] if self.agent_says else [])]
-        return sum(len(text) for text in texts if text) + sum(len(f.label) + len(f.value) for f in facts)
+        """The length of the text on the card in UTF-16 units, for a platform's budget: the strictest way to count."""
+        said = [self.headline, self.title, self.tool, self.footer, self.outcome, self.progress, self.withheld]
+        facts = [*self.highlights, *self.facts, *self.arguments]
+        facts += [fact for fact in (self.agent_says, self.until) if fact]
+        texts = [*said, *self.warnings, self.hidden, *(text for fact in facts for text in (fact.label, fact.value))]
+        return sum(units(text) for text in texts if text)
+
+
+def units(text: str) -> int:
+    """Count UTF-16 units: two for what lies beyond U+FFFF, such as emoji."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2

@@ -36,7 +36,10 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """A recorded verdict of one person on one request. Each person has one."""
+    """A recorded verdict of one person on one request. Each person has one.
+
+    `on_behalf_of` is set if they voted not in their own right, but for somebody who is away: both names are kept.
+    """
 
     id: str
     person: str  # e-mail, as in the file
@@ -44,3 +47,4 @@ class Decision:
     reason: str | None
     at: datetime
     evidence: Evidence
+    on_behalf_of: str | None = None  # e-mail, as in the file

@@ -12,6 +12,7 @@
     │   ├── NotApprovedError          nothing to claim
     │   ├── AlreadyClaimedError       the grant is spent
     │   ├── GrantLapsedError          the grant's own short life is over
+    │   ├── ReadOnlyError             what would write may not run now
     │   ├── DigestMismatchError       what is presented is not what was approved
     │   ├── NotStartedError           an outcome for what was never claimed
     │   └── OutcomeConflictError      another outcome was reported already
@@ -113,6 +114,12 @@ class GrantLapsedError(ConflictError):
     """The approval was not claimed in time and has lapsed."""
 
     code = "grant_lapsed"
+
+
+class ReadOnlyError(ConflictError):
+    """Read-only is switched on: what writes may not run now."""
+
+    code = "read_only"
 
 
 class DigestMismatchError(ConflictError):

@@ -14,6 +14,7 @@ from app.domain.lifecycle import SYSTEM, Refusal, Step
 from app.domain.request import ConfirmationRequest, Execution, ExecutionStatus, Grant, GrantStatus, Status
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from datetime import datetime
 
 
@@ -64,6 +65,33 @@ def lapse(request: ConfirmationRequest, *, now: datetime) -> Step:
         request=replace(request, version=request.version + 1, grant=replace(grant, status=GrantStatus.LAPSED)),
         effects=(RefreshCards(), Wake()),
         record=Record(kind=Kind.LAPSED, actor=SYSTEM, facts={"grant": grant.id}),
+    )
+
+
+def revoke(request: ConfirmationRequest, *, why: str, lost: Collection[str], now: datetime) -> Step:
+    """Take back a grant that was not spent: those who approved may, by now, no longer approve.
+
+    `why` is the sentence that the request keeps, `lost` the people whose approval counts no longer.
+    """
+    grant = request.grant
+    if request.execution is not None or grant is None or grant.status is not GrantStatus.ISSUED:
+        return Step(request=request, refusal=Refusal.NOT_APPROVED)
+    if now >= grant.not_after:
+        return replace(lapse(request, now=now), refusal=Refusal.LAPSED)
+    return Step(
+        request=replace(
+            request,
+            version=request.version + 1,
+            grant=replace(grant, status=GrantStatus.REVOKED),
+            revoked_why=why,
+        ),
+        effects=(RefreshCards(), Wake()),
+        record=Record(
+            kind=Kind.REVOKED,
+            actor=SYSTEM,
+            facts={"grant": grant.id, "why": why, "lost": sorted(lost), "digest": request.digest},
+        ),
+        refusal=Refusal.REVOKED,
     )
 
 

@@ -15,9 +15,10 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, assert_never
 
 from app.domain.audit import Kind, Record
-from app.domain.decision import Decision, Verdict
+from app.domain.decision import Decision, Evidence, Verdict
 from app.domain.effect import Effect, IssueGrant, PostCards, RefreshCards, Wake
-from app.domain.quorum import Electorate, count
+from app.domain.people import email_key
+from app.domain.quorum import Electorate, count, denied
 from app.domain.request import (
     ConfirmationRequest,
     Settlement,
@@ -36,6 +37,14 @@ class Vote:
 
     decision: Decision
     voters: Electorate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoteWithdrawn:
+    """One person takes their vote back. They need not be entitled any longer: it only ever counts less."""
+
+    person: str
+    evidence: Evidence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +67,7 @@ class NobodyReachable:
     why: str
 
 
-Event = Vote | Withdrawn | DeadlinePassed | NobodyReachable
+Event = Vote | VoteWithdrawn | Withdrawn | DeadlinePassed | NobodyReachable
 
 
 class Refusal(StrEnum):
@@ -67,10 +76,12 @@ class Refusal(StrEnum):
     SETTLED = "already_settled"
     NOT_ELIGIBLE = "not_eligible"
     BARRED = "barred"  # the requester or the agent's owner
+    OVER_LIMIT = "over_limit"  # the call is above what this person may approve, or its amount is not known
     REPEATED = "repeated"  # this person said the same before
-    CONTRADICTS = "already_decided"  # this person said otherwise before
+    NO_VOTE = "no_vote"  # this person has no vote to withdraw
     TOO_EARLY = "too_early"  # the deadline has not passed
     NOT_APPROVED = "not_approved"
+    REVOKED = "revoked"  # too few of those who approved may still approve
     CLAIMED = "already_claimed"
     LAPSED = "grant_lapsed"
     NOT_STARTED = "not_started"
@@ -104,7 +115,7 @@ def opened(request: ConfirmationRequest) -> Step:
             "rule": request.rule_id,
             "policy_version": request.policy_version,
             "why": request.why,
-            "stages": [{"of": list(stage.of), "need": stage.need} for stage in request.stages],
+            "stages": [stage.facts() for stage in request.stages],
             "channels": list(request.channels),
             "expires_at": request.expires_at.isoformat(),
         },
@@ -122,6 +133,8 @@ def advance(request: ConfirmationRequest, event: Event, *, now: datetime) -> Ste
     match event:
         case Vote():
             return _vote(request, event, now)
+        case VoteWithdrawn():
+            return _take_back(request, event)
         case Withdrawn():
             return _settle(
                 request, Status.CANCELLED, Kind.CANCELLED, by=event.by, reason=event.reason, via="api", at=now
@@ -137,36 +150,78 @@ def advance(request: ConfirmationRequest, event: Event, *, now: datetime) -> Ste
 
 
 def _vote(request: ConfirmationRequest, event: Vote, now: datetime) -> Step:
-    decision = event.decision
-    if decision.person in request.barred or decision.person in event.voters.barred:
-        return Step(request=request, refusal=Refusal.BARRED)
-    if decision.person not in event.voters.entitled():
-        return Step(request=request, refusal=Refusal.NOT_ELIGIBLE)
+    decision, voters = event.decision, event.voters
+    refusal = refusal_of(request, decision, voters)
+    if refusal is not None:
+        return Step(request=request, refusal=refusal)
     earlier = next((d for d in request.decisions if d.person == decision.person), None)
-    # A person who has approved may still deny (one denial ends it); whoever has denied is past a final state anyway.
-    if earlier is not None and earlier.verdict is decision.verdict:
-        if count(request.stages, request.decisions, event.voters).met:
-            # Enough had agreed before, but somebody's place in a group was missing for a while: now it counts.
-            return _approve(request, earlier, now)
-        return Step(request=request, refusal=Refusal.REPEATED)
-    if earlier is not None and decision.verdict is Verdict.APPROVE:
-        return Step(request=request, refusal=Refusal.CONTRADICTS)
+    if earlier is not None and (earlier.verdict, earlier.on_behalf_of) == (decision.verdict, decision.on_behalf_of):
+        return _repeated(request, earlier, voters, now)
     decisions = (*(d for d in request.decisions if d.person != decision.person), decision)
     voted = replace(request, decisions=decisions)
-    via = decision.evidence.channel
-    facts = _vote_facts(request, decision)
-    if decision.verdict is Verdict.DENY:
-        return _settle(
-            voted, Status.DENIED, Kind.DENIED, by=decision.person, reason=decision.reason, via=via, at=now, facts=facts
-        )
-    tally = count(request.stages, decisions, event.voters)
-    if not tally.met:
-        return Step(
-            request=replace(voted, version=request.version + 1),
-            effects=(RefreshCards(), Wake()),
-            record=Record(kind=Kind.VOTE, actor=decision.person, facts=facts),
-        )
-    return _approve(voted, decision, now)
+    if decision.verdict is Verdict.DENY and denied(request.stages, decisions, voters):
+        return _deny(voted, decision, now)
+    if decision.verdict is Verdict.APPROVE and count(request.stages, decisions, voters).met:
+        return _approve(voted, decision, now)
+    return Step(
+        request=replace(voted, version=request.version + 1),
+        effects=(RefreshCards(), Wake()),
+        record=Record(kind=Kind.VOTE, actor=decision.person, facts=_vote_facts(request, decision)),
+    )
+
+
+def refusal_of(request: ConfirmationRequest, decision: Decision, voters: Electorate) -> Refusal | None:
+    """Say why a person's verdict would not count on this request, or None if it would."""
+    if email_key(decision.person) in request.barred or voters.is_barred(decision.person):
+        return Refusal.BARRED
+    if not voters.places_of(decision.person, decision.on_behalf_of):
+        return Refusal.NOT_ELIGIBLE
+    if decision.verdict is Verdict.APPROVE and not voters.may_approve(decision.person, decision.on_behalf_of):
+        return Refusal.OVER_LIMIT
+    return None
+
+
+def _repeated(request: ConfirmationRequest, earlier: Decision, voters: Electorate, now: datetime) -> Step:
+    """The same verdict again changes nothing, unless enough had said so before while somebody's place was missing."""
+    if earlier.verdict is Verdict.APPROVE and count(request.stages, request.decisions, voters).met:
+        return _approve(request, earlier, now)
+    if earlier.verdict is Verdict.DENY and denied(request.stages, request.decisions, voters):
+        return _deny(request, earlier, now)
+    return Step(request=request, refusal=Refusal.REPEATED)
+
+
+def _take_back(request: ConfirmationRequest, event: VoteWithdrawn) -> Step:
+    earlier = next((d for d in request.decisions if d.person == event.person), None)
+    if earlier is None:
+        return Step(request=request, refusal=Refusal.NO_VOTE)
+    facts = _vote_facts(request, replace(earlier, reason=None, evidence=event.evidence))
+    facts |= {"verdict": "withdraw", "withdrew": earlier.verdict.value}
+    return Step(
+        request=replace(
+            request,
+            version=request.version + 1,
+            decisions=tuple(d for d in request.decisions if d.person != event.person),
+        ),
+        effects=(RefreshCards(), Wake()),
+        record=Record(
+            kind=Kind.VOTE,
+            actor=event.person,
+            facts={**facts, "verdict": "withdraw", "withdrew": earlier.verdict.value},
+        ),
+    )
+
+
+def _deny(request: ConfirmationRequest, decision: Decision, now: datetime) -> Step:
+    return _settle(
+        request,
+        Status.DENIED,
+        Kind.DENIED,
+        by=decision.person,
+        reason=decision.reason,
+        via=decision.evidence.channel,
+        at=now,
+        facts=_vote_facts(request, decision),
+    )
 
 
 def _approve(request: ConfirmationRequest, decision: Decision, now: datetime) -> Step:
@@ -185,7 +240,9 @@ def _approve(request: ConfirmationRequest, decision: Decision, now: datetime) ->
 
 def _vote_facts(request: ConfirmationRequest, decision: Decision) -> dict[str, object]:
     evidence = decision.evidence
+    acted = {"on_behalf_of": decision.on_behalf_of} if decision.on_behalf_of else {}
     return {
+        **acted,
         "verdict": decision.verdict.value,
         "digest": request.digest,
         "reason": decision.reason,

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import date
+    from decimal import Decimal
 
 _NOBODY: frozenset[str] = frozenset()
 
@@ -22,12 +24,46 @@ def email_key(email: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Away:
+    """Days, the first and the last included, on which `to` may act for somebody."""
+
+    first: date
+    last: date
+    to: str  # e-mail of a person of the file
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amount:
+    """What a call would spend, exactly."""
+
+    value: Decimal
+    currency: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """Someone who may be asked. `accounts` maps a channel kind (``slack``) to the immutable account id there."""
+    """Someone who may be asked. `accounts` maps a channel kind (``slack``) to the immutable account id there.
+
+    `limits` by currency: they may approve no more than that, and nothing of which the amount is not known. None: no
+    limit. `away` never overlaps, so that one person at most acts for another.
+    """
 
     email: str  # lower case; the person's id
     name: str
     accounts: Mapping[str, str] = field(default_factory=dict[str, str])
+    limits: Mapping[str, Decimal] | None = None
+    away: tuple[Away, ...] = ()
+
+    def may_approve(self, amount: Amount | None) -> bool:
+        """Say whether a call is within this person's limits. An unknown amount, or another currency, is not."""
+        if self.limits is None:
+            return True
+        most = self.limits.get(amount.currency) if amount else None
+        return amount is not None and most is not None and amount.value.copy_abs() <= most  # abs() would round
+
+    def delegate_on(self, day: date) -> str | None:
+        """Return the e-mail of whoever may act for this person on a day."""
+        return next((away.to for away in self.away if away.first <= day <= away.last), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +81,12 @@ class Directory:
         """Return the one person whose account in the file is exactly this; None if nobody or several."""
         found = [person for person in self.people.values() if person.accounts.get(kind) == account_id]
         return found[0] if len(found) == 1 and account_id else None
+
+    def acting_on(self, day: date) -> tuple[tuple[str, str], ...]:
+        """Return who may act for whom on a day, as (delegate, person away). A delegate's delegate acts for nobody."""
+        pairs = ((person.delegate_on(day), person.email) for person in self.people.values() if person.away)
+        known = ((self.find(to), of) for to, of in pairs if to is not None)
+        return tuple((delegate.email, of) for delegate, of in known if delegate is not None)
 
     def members(self, name: str) -> frozenset[str]:
         """Return the e-mails that a stage's name stands for: a group's, or a known person's own. Unknown: nobody."""

@@ -9,28 +9,29 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass, field
+from datetime import UTC
 from enum import StrEnum
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, NamedTuple, assert_never
 
 from app.domain.card import Language
-from app.domain.condition import ConditionFailedError, scope_of
+from app.domain.condition import ConditionFailedError
 from app.domain.errors import UnknownToolError
 from app.domain.people import Directory
 from app.domain.rule import Then
-from app.domain.tool import Tool, text_of, values_at
+from app.domain.sight import look, values_seen
+from app.domain.tool import Tool
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
+    from datetime import datetime, tzinfo
 
-    from app.domain.condition import Condition, Scope
+    from app.domain.condition import Scope
     from app.domain.rule import Asking, Rule
     from app.domain.tool_call import ToolCall
+    from app.domain.working_time import WorkingTime
 
 DEFAULT_RULE = "default"  # the id under which the file's default answers
 UNKNOWN_TOOL_RULE = "unknown-tool"  # the id under which a tool that the file does not know is denied
-HIDDEN = "•••"
-_LONGEST_VALUE = 200
 
 
 class UnknownTools(StrEnum):
@@ -51,7 +52,10 @@ class ChannelSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """One org's file, checked and compiled. `ask` is None only where nothing would need it."""
+    """One org's file, checked and compiled. `ask` is None only where nothing would need it.
+
+    `zone` is that of the conditions' `now`; `hours` is None where the file has no calendar.
+    """
 
     org: str
     version: str
@@ -63,6 +67,8 @@ class Policy:
     directory: Directory = field(default_factory=Directory)
     channels: tuple[ChannelSpec, ...] = ()
     language: Language = Language.EN
+    zone: tzinfo = UTC
+    hours: WorkingTime | None = None
     _rules_of: dict[str, tuple[Rule, ...]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -93,9 +99,11 @@ class Policy:
         return tuple(rule for rule in self.rules if rule.names(tool))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TraceStep:
-    """What became of one rule. `values` are the arguments that its condition named, the sensitive ones hidden."""
+class TraceStep(NamedTuple):
+    """What became of one rule. `values` is what its condition named, with sensitive arguments hidden.
+
+    A tuple, because a call may be held against hundreds of rules and each leaves one of these.
+    """
 
     rule_id: str
     matched: bool
@@ -147,23 +155,25 @@ def judge(policy: Policy, call: ToolCall, *, now: datetime) -> Ruling:
     trace: list[TraceStep] = []
     scope: Scope | None = None
     for rule in policy.rules_for(call.tool):
-        if not rule.is_for(call.agent):
-            trace.append(TraceStep(rule_id=rule.id, matched=False, why="is about other agents"))
+        if rule.agents and not rule.is_for(call.agent):
+            trace.append(TraceStep(rule.id, matched=False, why="is about other agents"))
             continue
         if rule.when is None:
-            trace.append(TraceStep(rule_id=rule.id, matched=True, why="has no condition"))
+            trace.append(TraceStep(rule.id, matched=True, why="has no condition"))
             return _answer(policy, rule, tuple(trace))
+        if scope is None:
+            scope = look(policy, tool, call, now)
         try:
-            scope = scope or _scope(call, now)
             holds = rule.when.holds(scope)
         except ConditionFailedError as error:
             why = f"its condition could not be evaluated: {error.why}"
-            trace.append(TraceStep(rule_id=rule.id, matched=True, why=why, values=_values(rule.when, tool, call)))
+            trace.append(TraceStep(rule.id, True, why, values_seen(rule.when, tool, call, scope)))
             return _in_doubt(policy, rule, tuple(trace))
-        why = "its condition is true" if holds else "its condition is false"
-        trace.append(TraceStep(rule_id=rule.id, matched=holds, why=why, values=_values(rule.when, tool, call)))
+        values = values_seen(rule.when, tool, call, scope)
         if holds:
+            trace.append(TraceStep(rule.id, True, "its condition is true", values))
             return _answer(policy, rule, tuple(trace))
+        trace.append(TraceStep(rule.id, False, "its condition is false", values))
     trace.append(TraceStep(rule_id=DEFAULT_RULE, matched=True, why="no rule matched"))
     return _by_default(policy, tuple(trace))
 
@@ -211,29 +221,3 @@ def ask_or_deny(
 
 def _deny(policy: Policy, rule_id: str, reason: str, trace: tuple[TraceStep, ...], *, record: bool = True) -> Deny:
     return Deny(rule_id=rule_id, reason=reason, policy_version=policy.version, trace=trace, record=record)
-
-
-def _scope(call: ToolCall, now: datetime) -> Scope:
-    return scope_of(
-        arguments=call.arguments,
-        agent=call.agent,
-        user=call.requester,
-        session=call.session,
-        tool=call.tool,
-        now=now,
-    )
-
-
-def _values(condition: Condition, tool: Tool, call: ToolCall) -> tuple[tuple[str, str], ...]:
-    return tuple(seen for path in condition.reads for seen in _shown(path, tool, call))
-
-
-def _shown(path: str, tool: Tool, call: ToolCall) -> list[tuple[str, str]]:
-    hidden = bool(tool.sensitive) and tool.hides(path)
-    if "." not in path:  # the plain case, kept fast: this runs for every condition of every call
-        if path not in call.arguments:
-            return []
-        return [(path, HIDDEN if hidden else text_of(call.arguments[path])[:_LONGEST_VALUE])]
-    return [
-        (at, HIDDEN if hidden else text_of(value)[:_LONGEST_VALUE]) for at, value in values_at(call.arguments, path)
-    ]

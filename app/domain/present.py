@@ -6,24 +6,28 @@ format an argument themselves.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from datetime import UTC
 from typing import TYPE_CHECKING
 
 from app.domain.card import Buttons, Card, Fact, Language, Tone
+from app.domain.decision import Verdict
+from app.domain.fitting import fitted, withheld
+from app.domain.masking import HIDDEN, masked
 from app.domain.request import State
-from app.domain.tool import money_text, steps_of, values_at
-from app.domain.visible import visible, visible_value
+from app.domain.shown import ShownCall, Terms
+from app.domain.visible import visible
 from app.domain.words import say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-    from datetime import datetime, timedelta
+    from collections.abc import Callable
+    from datetime import datetime, timedelta, tzinfo
 
-    from app.domain.canonical import JsonValue
     from app.domain.quorum import Tally
     from app.domain.request import ConfirmationRequest
 
-HIDDEN = "•••"
+__all__ = ["HIDDEN", "Terms", "card_for", "masked", "message_for_model", "outcome_sentence"]
+
+_TITLE_ASKED_AGAIN = 150  # characters of the title that fit into the second question of any platform
 
 _TONE = {
     State.PENDING: Tone.WAITING,
@@ -40,45 +44,26 @@ _TONE = {
 }
 
 
-def masked(arguments: Mapping[str, JsonValue], sensitive: Collection[str]) -> dict[str, JsonValue]:
-    """Return the arguments with everything at or under a sensitive dotted path hidden.
-
-    Paths are compared key by key: an argument that is literally called ``a.b`` is not the ``b`` of ``a``.
-    """
-    hidden = {steps_of(path) for path in sensitive}
-
-    def shown(value: JsonValue, path: tuple[str, ...]) -> JsonValue:
-        if path in hidden:
-            return HIDDEN
-        match value:
-            case dict():
-                return {key: shown(item, (*path, key)) for key, item in value.items()}
-            case list():
-                return [shown(item, path) for item in value]
-            case _:
-                return value
-
-    return {key: shown(value, (key,)) for key, value in arguments.items()}
-
-
 def card_for(
     request: ConfirmationRequest,
+    terms: Terms,
     *,
-    language: Language,
     revision: int,
     tally: Tally | None,
     tokens: tuple[str, str] | None,
     budget: int,
-    name_of: Callable[[str], str],
-    money: Collection[str] = (),
 ) -> Card:
     """Build the card of a request as it stands.
 
     `tokens` are the sealed (approve, deny) of this place while the request is pending. `tally` is None once it is
-    settled. Values at the dotted paths in `money` are shown with their thousands apart. If the card cannot show every
-    byte of the call within `budget` characters, it has no Approve and says why.
+    settled. If the card cannot show every byte of the call within `budget` (`Card.size`), or must hide what must be
+    seen, it has no Approve and says why.
     """
     pending = request.state is State.PENDING
+    language = terms.language
+    shown = ShownCall(request, terms)
+    span = say(language, "until.span", left=_span(request.expires_at - request.created_at, language))
+    until = say(language, "until.value", time=_instant(request.expires_at, terms.zone), span=span)
     card = Card(
         request_id=request.id,
         revision=revision,
@@ -87,63 +72,37 @@ def card_for(
         headline=say(language, f"headline.{request.state.value}"),
         title=request.title,
         tool=visible(request.call.tool),
-        facts=_facts(request, language, pending=pending, money=money),
-        arguments=_arguments(request, money),
+        highlights=shown.highlights(),
+        warnings=shown.warnings() if pending else (),
+        facts=(*_asking(request, terms), *shown.pinned()),
+        arguments=shown.rest(),
+        hidden=say(language, "hidden", count=count) if (count := shown.count_hidden()) else None,
         agent_says=_claim(request, language),
         footer=say(language, "footer", code=request.code, request=request.id),
-        outcome=None if pending else outcome_sentence(request, language, name_of),
-        progress=_progress(request, language, tally, name_of) if pending and tally else None,
+        outcome=None if pending else outcome_sentence(request, language, terms.name_of, terms.zone),
+        progress=_progress(request, tally, terms) if pending and tally else None,
         withheld=None,
         deadline=request.expires_at if pending else None,
-        buttons=_buttons(language, tokens) if pending and tokens else None,
+        until=Fact(label=say(language, "until"), value=until) if pending else None,
+        span=span if pending else None,
+        buttons=_buttons(request, language, tokens) if pending and tokens else None,
     )
-    return _fitted(card, budget)
+    if pending and (unseen := shown.unseen()):
+        card = withheld(card, say(language, "withheld.hidden", fields=", ".join(unseen), review=terms.review))
+    return fitted(card, budget, review=terms.review)
 
 
-def _facts(
-    request: ConfirmationRequest, language: Language, *, pending: bool, money: Collection[str]
-) -> tuple[Fact, ...]:
-    shown = masked(request.call.arguments, request.sensitive)
-    facts = [
-        Fact(label=visible(path), value=", ".join(_value(value, money=path in money) for _, value in found))
-        for path in request.pinned
-        if (found := list(values_at(shown, path)))
-    ]
-    agent = visible(request.call.agent)
-    who = (
-        say(language, "asks.for", agent=agent, requester=visible(request.call.requester))
-        if request.call.requester
-        else say(language, "asks.value", agent=agent)
-    )
-    facts.append(Fact(label=say(language, "asks"), value=who))
-    facts.append(Fact(label=say(language, "why"), value=visible(request.why)))
-    if pending:  # the last of the facts: a channel that shows deadlines in its own way looks for it there
-        left = _span(request.expires_at - request.created_at, language)
-        until = say(language, "until.value", time=f"{request.expires_at:%Y-%m-%d %H:%M:%S}", left=left)
-        facts.append(Fact(label=say(language, "until"), value=until))
-    return tuple(facts)
-
-
-def _arguments(request: ConfirmationRequest, money: Collection[str]) -> tuple[Fact, ...]:
-    """Show every argument that is not a fact already.
-
-    Only a pin of one key shows a whole argument. One that goes deeper shows a part of it, so its argument stays here;
-    and an argument whose own name holds a dot is no pin's, it stands in quotation marks to tell it from a path.
-    """
-    shown = masked(request.call.arguments, request.sensitive)
-    whole = {path for path in request.pinned if len(steps_of(path)) == 1}
-    return tuple(
-        Fact(
-            label=f'"{visible(name)}"' if "." in name else visible(name),
-            value=_value(value, money="." not in name and name in money),
-        )
-        for name, value in shown.items()
-        if name not in whole
-    )
-
-
-def _value(value: JsonValue, *, money: bool) -> str:
-    return (money and money_text(value)) or visible_value(value)
+def _asking(request: ConfirmationRequest, terms: Terms) -> tuple[Fact, ...]:
+    language, agent, asker = terms.language, visible(request.call.agent), request.call.requester
+    who = say(language, "asks.value", agent=agent)
+    if asker:
+        name, account = terms.name_of(asker), visible(asker)
+        requester = account if name == account else f"{name} <{account}>"
+        who = say(language, "asks.for", agent=agent, requester=requester)
+    why, rule = visible(request.why), request.rule_id
+    if rule and rule not in why:
+        why = say(language, "why.value", why=why, rule=visible(rule))
+    return (Fact(label=say(language, "asks"), value=who), Fact(label=say(language, "why"), value=why))
 
 
 def _claim(request: ConfirmationRequest, language: Language) -> Fact | None:
@@ -152,20 +111,41 @@ def _claim(request: ConfirmationRequest, language: Language) -> Fact | None:
     return Fact(label=say(language, "claim"), value=visible(request.call.claim))
 
 
-def _progress(
-    request: ConfirmationRequest, language: Language, tally: Tally, name_of: Callable[[str], str]
-) -> str | None:
+def _progress(request: ConfirmationRequest, tally: Tally, terms: Terms) -> str | None:
+    """Say how many of how many have agreed in the step that is asked now, and who."""
     if not request.stages:
         return None
-    index = min(tally.stage, len(request.stages) - 1)
-    stage = request.stages[index]
-    text = say(language, "progress", have=tally.have[index], need=stage.need, groups=", ".join(stage.of))
-    people = [name_of(decision.person) for decision in request.decisions]
-    return f"{text} · {say(language, 'progress.by', people=', '.join(people))}" if people else text
+    language = terms.language
+    steps = [0]  # the step of each stage; joined stages are asked together
+    for stage in request.stages[1:]:
+        steps.append(steps[-1] + (not stage.joined))
+    step = steps[min(tally.stage, len(steps) - 1)]
+    text = " + ".join(
+        say(language, "progress", have=have, need=stage.need, groups=", ".join(stage.of))
+        for stage, have, of_step in zip(request.stages, tally.have, steps, strict=True)
+        if of_step == step
+    )
+    if steps[-1]:
+        text = say(language, "progress.step", step=step + 1, steps=steps[-1] + 1, text=text)
+    people = _approving(request, language, terms.name_of)
+    return f"{text} · {say(language, 'progress.by', people=people)}" if people else text
 
 
-def _buttons(language: Language, tokens: tuple[str, str]) -> Buttons:
+def _approving(request: ConfirmationRequest, language: Language, name_of: Callable[[str], str]) -> str:
+    """Name who has approved, and for whom."""
+    names = [
+        say(language, "voted.for", person=name_of(each.person), absent=name_of(each.on_behalf_of))
+        if each.on_behalf_of
+        else name_of(each.person)
+        for each in request.decisions
+        if each.verdict is Verdict.APPROVE
+    ]
+    return ("、" if language is Language.ZH else ", ").join(names)
+
+
+def _buttons(request: ConfirmationRequest, language: Language, tokens: tuple[str, str]) -> Buttons:
     approve, deny = tokens
+    title = request.title if len(request.title) <= _TITLE_ASKED_AGAIN else ""
     return Buttons(
         approve=approve,
         deny=deny,
@@ -174,42 +154,33 @@ def _buttons(language: Language, tokens: tuple[str, str]) -> Buttons:
         reason_label=say(language, "deny.reason"),
         reason_hint=say(language, "deny.hint"),
         confirm_title=say(language, "confirm.title"),
-        confirm_text=say(language, "confirm.text"),
+        confirm_text=say(language, "confirm.text", title=title, code=request.code).lstrip(),
         cancel_label=say(language, "cancel"),
     )
 
 
-def _fitted(card: Card, budget: int) -> Card:
-    """Keep a card within its platform's budget: the agent's prose goes first, then the arguments with Approve."""
-    if card.size() <= budget:
-        return card
-    bare = replace(card, agent_says=None)
-    if bare.size() <= budget:
-        return bare  # the agent's prose is a claim, not part of what is approved
-    note = say(card.language, "withheld", size=card.size(), budget=budget)
-    room = max(budget // 2 - sum(len(fact.label) for fact in card.facts), 400)
-    facts = tuple(replace(fact, value=_cut(fact.value, room // max(len(card.facts), 1))) for fact in card.facts)
-    buttons = replace(card.buttons, approve=None) if card.buttons else None
-    return replace(bare, title=_cut(card.title, 300), facts=facts, arguments=(), withheld=note, buttons=buttons)
+def _instant(at: datetime, zone: tzinfo) -> str:
+    """Write an instant in a zone: 2026-03-01 18:30 UTC+8. Seconds only where there are some."""
+    local = at.astimezone(zone)
+    hours, minutes = f"{local:%z}"[:3], f"{local:%z}"[3:5]
+    offset = "" if f"{local:%z}" == "+0000" else f"{int(hours):+d}" + (f":{minutes}" if minutes != "00" else "")
+    return f"{local:%Y-%m-%d %H:%M:%S}".removesuffix(":00") + f" UTC{offset}"
 
 
-def _cut(text: str, room: int) -> str:
-    return text if len(text) <= room else f"{text[:room]}… [{len(text) - room} more characters]"
-
-
-def outcome_sentence(request: ConfirmationRequest, language: Language, name_of: Callable[[str], str]) -> str:
+def outcome_sentence(
+    request: ConfirmationRequest, language: Language, name_of: Callable[[str], str], zone: tzinfo = UTC
+) -> str:
     """Say how a settled request ended: who, what, when. A person is named only for a vote that was cast in time."""
     settlement = request.settlement
     if settlement is None:
         return say(language, f"headline.{request.state.value}")
     note = f" · “{visible(settlement.reason)}”" if settlement.reason else ""
-    by = "、".join if language is Language.ZH else ", ".join
-    people = [d.person for d in request.decisions] if request.grant else [settlement.by]
+    by = _approving(request, language, name_of) if request.grant else name_of(settlement.by)
     return say(
         language,
         f"outcome.{request.state.value}",
-        by=by(name_of(person) for person in people),
-        at=f"{settlement.at:%Y-%m-%d %H:%M}",
+        by=by,
+        at=_instant(settlement.at.replace(second=0, microsecond=0), zone),
         note=note,
     )
 

@@ -1,6 +1,6 @@
 """The durable question, the permission it may yield, and what then ran: the words of the four state machines.
 
-    request    pending ─stages met─▶ approved    ─a denial─▶ denied    ─deadline─▶ expired
+    request    pending ─stages met─▶ approved    ─denials─▶ denied    ─deadline─▶ expired
                        ─withdrawn──▶ cancelled   ─nobody reachable─▶ undeliverable          all but pending are final
     grant      issued ─claim─▶ consumed          ─not claimed in time─▶ lapsed   ─kill switch─▶ revoked
     execution  started ─▶ succeeded | failed     ─lease over─▶ unknown ─reconciled─▶ succeeded | failed
@@ -14,6 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from app.domain.quorum import barred_from_all
 
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
@@ -158,6 +160,7 @@ class ConfirmationRequest:
     grant: Grant | None = None
     execution: Execution | None = None
     predecessor_id: str | None = None
+    revoked_why: str | None = None  # why the grant was taken back before it was used, in a sentence
 
     @property
     def card_channels(self) -> tuple[str, ...]:
@@ -180,8 +183,8 @@ class ConfirmationRequest:
 
     @property
     def barred(self) -> frozenset[str]:
-        """Who may not decide: the requester and the agent's owner."""
-        return frozenset(who for who in (self.call.requester, self.call.owner) if who)
+        """Who may decide in no stage, by `email_key`: the requester and the owner, unless a rule says otherwise."""
+        return barred_from_all(self.stages, requester=self.call.requester, owner=self.call.owner)
 
 
 _EXECUTED = {

@@ -6,6 +6,7 @@ caller itself may want people to be asked where the rules would not.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -15,6 +16,8 @@ from app.domain.rule import Asking
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from app.domain.quorum import Stage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +29,7 @@ class Wish:
 
 
 def strictest(own: Ruling, inherited: Sequence[tuple[str, Ruling]]) -> Ruling:
-    """Return the strictest of the agent's own ruling and those of the agents above it, by name.
+    """Return the strictest of the agent's own ruling and those that bind it besides, each by whose (or of what) it is.
 
     Where several ask, all of their people must say yes, within the shortest of their times.
     """
@@ -57,7 +60,7 @@ def at_least_ask(ruling: Ruling, wishes: Sequence[Wish], policy: Policy) -> Ruli
 
 
 def _as_inherited(agent: str, ruling: Ruling) -> Ruling:
-    return replace(ruling, reason=f"{ruling.reason} (as for {agent}, in whose session this one began)")
+    return replace(ruling, reason=f"{ruling.reason} (as for {agent}, whose rules bind this call as well)")
 
 
 def _together(questions: Sequence[Ask]) -> Ask:
@@ -68,10 +71,23 @@ def _together(questions: Sequence[Ask]) -> Ask:
         reason=" ".join(dict.fromkeys(question.reason for question in questions)),
         trace=tuple(chain.from_iterable(question.trace for question in questions)),
         asking=Asking(
-            stages=tuple(dict.fromkeys(chain.from_iterable(asking.stages for asking in askings))),
+            stages=_all_stages(askings),
             channels=tuple(dict.fromkeys(chain.from_iterable(asking.channels for asking in askings))),
             timeout=min(asking.timeout for asking in askings),
             claim_within=min(asking.claim_within for asking in askings),
             lease=min(asking.lease for asking in askings),
         ),
     )
+
+
+def _all_stages(askings: Sequence[Asking]) -> tuple[Stage, ...]:
+    """Put the stages together: of equal ones (two of finance, as two stages) as many as any one question has."""
+    found: list[Stage] = []
+    for asking in askings:
+        spare = Counter(found)
+        for stage in asking.stages:
+            if spare[stage]:
+                spare[stage] -= 1
+            else:
+                found.append(stage)
+    return tuple(found)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from datetime import date, timedelta
+from decimal import Decimal
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 _DURATION = re.compile(r"([1-9][0-9]{0,5})([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+_CURRENCY = re.compile(r"[A-Z]{3}")
+_AMOUNT = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,8})?")
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _HOOK_TIMEOUT = re.compile(r"([1-9][0-9]{0,5})(ms|s|m|h)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _LONGEST_HOOK = 24 * 3600.0
@@ -48,9 +52,40 @@ def parse_command(value: object) -> str | tuple[str, ...]:
     return texts if isinstance(value, list) else texts[0]
 
 
+def parse_limit(value: object) -> dict[str, Decimal]:
+    """Turn ``{CNY: 200000}`` or ``"200000 CNY"`` into exact amounts by currency. Raises ValueError."""
+    if isinstance(value, str):
+        amount, _, currency = value.partition(" ")
+        value = {currency: amount}
+    pairs = cast("dict[object, object]", value) if isinstance(value, dict) else {}
+    limits: dict[str, Decimal] = {}
+    for currency, amount in pairs.items():
+        text = str(amount) if type(amount) is int else amount
+        if not isinstance(currency, str) or not _CURRENCY.fullmatch(currency):
+            raise ValueError("must name its currency by three capital letters, such as {CNY: 200000}")
+        if not isinstance(text, str) or not _AMOUNT.fullmatch(text):
+            raise ValueError('must be exact: a whole number, or a decimal text such as "1500.50"')
+        limits[currency] = Decimal(text)
+    if not limits:
+        raise ValueError('must be a limit such as {CNY: 200000} or "200000 CNY"')
+    return limits
+
+
+def parse_day(value: object) -> date:
+    """Turn ``2026-12-20`` into a day. Raises ValueError."""
+    if not isinstance(value, str) or not _DAY.fullmatch(value):
+        raise ValueError("must be a day such as 2026-12-20")
+    try:
+        return date.fromisoformat(value)
+    except ValueError:
+        raise ValueError(f"there is no day {value}") from None
+
+
 Duration = Annotated[timedelta, BeforeValidator(parse_duration)]
 Command = Annotated[str | tuple[str, ...], BeforeValidator(parse_command)]
 HookTimeout = Annotated[float, BeforeValidator(parse_hook_timeout)]
+Limit = Annotated[dict[str, Decimal], BeforeValidator(parse_limit)]
+Day = Annotated[date, BeforeValidator(parse_day)]
 Name = Annotated[str, Field(pattern=r"^[^\s*]{1,200}$")]
 Pattern = Annotated[str, Field(pattern=r"^\S{1,200}$")]
 FieldPath = Annotated[str, Field(pattern=r"^[^\s.]+(\.[^\s.]+)*$", max_length=200)]
@@ -61,11 +96,22 @@ class _Entry(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class StageEntry(_Entry):
-    """``{of: [finance], need: 1}``."""
+class PartEntry(_Entry):
+    """One of the groups of a stage that must all agree: ``{of: [finance], need: 1}``."""
 
     of: list[Name]
     need: int = Field(default=1, ge=1, le=100)
+
+
+class StageEntry(_Entry):
+    """``{of: [finance], need: 1}``, or ``{all: [{of: [finance]}, {of: [security]}]}``."""
+
+    of: list[Name] | None = None
+    need: int | None = Field(default=None, ge=1, le=100)
+    parts: list[PartEntry] | None = Field(default=None, alias="all", min_length=2)
+    denials: int = Field(default=1, ge=1, le=100)
+    allow_requester: bool = False
+    allow_owner: bool = False
 
 
 class AskEntry(_Entry):
@@ -131,6 +177,14 @@ class AgentEntry(_Entry):
     confirm_all_tools: bool = False
 
 
+class AwayEntry(_Entry):
+    """``{from: 2026-12-20, until: 2027-01-05, to: li@acme.example}``: both days are included."""
+
+    first: Day = Field(alias="from")
+    last: Day = Field(alias="until")
+    to: Name
+
+
 class PersonEntry(BaseModel):
     """One person; further keys are channel kinds with the person's account id there."""
 
@@ -138,6 +192,17 @@ class PersonEntry(BaseModel):
     __pydantic_extra__: dict[str, Annotated[str, Field(pattern=r"^[A-Za-z0-9_:@.-]{2,128}$")]]  # pyright: ignore[reportIncompatibleVariableOverride]  pydantic's own way
 
     name: str = Field(default="", max_length=200)
+    limit: Limit | None = None
+    away: list[AwayEntry] = Field(default=[], max_length=100)
+
+
+class CalendarEntry(_Entry):
+    """Working hours and holidays. The section looks at what the texts mean."""
+
+    timezone: str | None = Field(default=None, min_length=1, max_length=64)
+    work: dict[str, str]
+    holidays: list[str] = Field(default=[], max_length=2000)
+    workdays: list[str] = Field(default=[], max_length=2000)
 
 
 class HeadEntry(_Entry):
@@ -147,3 +212,4 @@ class HeadEntry(_Entry):
     language: Literal["en", "zh"] = "en"
     default: Answer
     unknown_tools: Literal["rules", "deny", "refuse"] = "rules"
+    timezone: str | None = Field(default=None, min_length=1, max_length=64)

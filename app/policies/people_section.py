@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from app.domain.people import Directory, Person, email_key
-from app.policies.entries import read_entry, section
+from app.domain.people import Away, Directory, Person, email_key
+from app.policies.entries import key_names, read_entry, section
 from app.policies.faults import near
 from app.policies.file_models import PersonEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
     from app.domain.canonical import JsonValue
     from app.policies.yaml_marks import MarkedYaml, Path
@@ -24,6 +25,7 @@ _GROUP = re.compile(r"[^\s@*]{1,64}")
 def read_directory(marked: MarkedYaml, *, kinds: Collection[str]) -> Directory:
     """Return the directory. `kinds` are the channel types whose account ids a person may have."""
     people: dict[str, Person] = {}
+    written: dict[str, Path] = {}
     owners: dict[tuple[str, str], str] = {}
     for email, raw in section(marked, "people").items():
         path: Path = ("people", email)
@@ -32,11 +34,12 @@ def read_directory(marked: MarkedYaml, *, kinds: Collection[str]) -> Directory:
         if key in people:
             marked.report(path, "the same e-mail again, apart from upper and lower case")
             continue
-        people[key] = person
+        people[key], written[key] = person, path
         for kind, account in person.accounts.items():
             owner = owners.setdefault((kind, account), email)
             if owner != email:
                 marked.report((*path, kind), f"is the account of {owner} already: one account is one person")
+    people = {key: _with_away(marked, written[key], person, people) for key, person in people.items()}
     listed = Directory(people=people)
     groups = {name: _group(marked, name, raw, listed) for name, raw in section(marked, "groups").items()}
     return Directory(people=people, groups=groups)
@@ -53,8 +56,34 @@ def _person(marked: MarkedYaml, path: Path, email: str, raw: JsonValue, kinds: C
         if kind in kinds:
             accounts[kind] = account
         else:
-            marked.report((*path, kind), f'unknown key "{kind}"', near(kind, ["name", *kinds]))
-    return Person(email=email.lower(), name=(entry.name if entry else "") or email, accounts=accounts)
+            marked.report((*path, kind), f'unknown key "{kind}"', near(kind, [*key_names(PersonEntry), *kinds]))
+    return Person(
+        email=email.lower(),
+        name=(entry.name if entry else "") or email,
+        accounts=accounts,
+        limits=entry.limit if entry else None,
+        away=tuple(Away(first=each.first, last=each.last, to=each.to) for each in (entry.away if entry else [])),
+    )
+
+
+def _with_away(marked: MarkedYaml, path: Path, person: Person, people: Mapping[str, Person]) -> Person:
+    """Return the person with who acts for them by e-mail as it stands in the file; noted is what cannot be meant."""
+    away: list[Away] = []
+    for index, each in enumerate(person.away):
+        here: Path = (*path, "away", index)
+        delegate = people.get(email_key(each.to))
+        if delegate is None:
+            known = [other.email for other in people.values() if other is not person]
+            marked.report((*here, "to"), f'unknown person "{each.to}"', near(each.to, known, what="people"))
+            continue
+        if delegate.email == person.email:
+            marked.report((*here, "to"), "nobody acts for themselves")
+        if each.last < each.first:
+            marked.report((*here, "until"), "is before the first day")
+        if any(each.first <= other.last and other.first <= each.last for other in away):
+            marked.report(here, "overlaps another absence: one person at a time acts for another")
+        away.append(Away(first=each.first, last=each.last, to=delegate.email))
+    return replace(person, away=tuple(away))
 
 
 def _group(marked: MarkedYaml, name: str, raw: JsonValue, listed: Directory) -> frozenset[str]:

@@ -20,6 +20,7 @@ from app.domain.errors import BadJsonError
 from app.domain.policy import Policy, UnknownTools
 from app.domain.rule import Then
 from app.policies.agent_section import agent_names, read_agents
+from app.policies.calendar_section import read_calendar, read_zone
 from app.policies.channel_section import read_channels, refuse_secrets_elsewhere
 from app.policies.entries import read_entry
 from app.policies.faults import Fault, PolicyFaultsError, near
@@ -43,8 +44,8 @@ FILE_NAME = "assent.yaml"
 LARGEST = 1_000_000  # bytes of one file
 VERSION_LENGTH = 12
 
-_HEAD = ("org", "language", "default", "unknown_tools")
-_KEYS = (*_HEAD, "ask", "people", "groups", "channels", "tools", "rules", "agents", "hooks")
+_HEAD = ("org", "language", "default", "unknown_tools", "timezone")
+_KEYS = (*_HEAD, "calendar", "ask", "people", "groups", "channels", "tools", "rules", "agents", "hooks")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,12 +98,14 @@ def _load(
             marked.report((key,), f'unknown key "{key}"', near(key, _KEYS, what="keys"))
     refuse_secrets_elsewhere(marked)
     head = read_entry(marked, (), {key: whole[key] for key in _HEAD if key in whole}, HeadEntry)
+    zone = read_zone(marked, ("timezone",), head.timezone if head else None)
     specs, settings = read_channels(marked, environ=environ, channel_types=channel_types)
     around = Surroundings(
         directory=read_directory(marked, kinds=channel_types),
         channels=specs,
         tools=read_tools(marked),
         unknown_tools=UnknownTools(head.unknown_tools if head else "rules"),
+        hours=read_calendar(marked, zone),
     )
     ask = read_ask(marked, around)
     if whole.get("default") == "ask" and whole.get("ask") is None:
@@ -125,6 +128,8 @@ def _load(
         directory=around.directory,
         channels=specs,
         language=Language(head.language),
+        zone=zone,
+        hours=around.hours,
     )
     return LoadedPolicy(
         policy=policy, channel_settings=settings, text=text, hooks=(*hooks, *agent_hooks), agents=agents

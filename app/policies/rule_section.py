@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from app.domain.condition import BadConditionError, Condition, compile_condition
+from app.domain.foresight import foresee
 from app.domain.policy import DEFAULT_RULE, UNKNOWN_TOOL_RULE, UnknownTools
 from app.domain.rule import Asking, NamePattern, Rule, Then
+from app.domain.sight import facts_of
 from app.policies.entries import listing, read_entry
 from app.policies.faults import near
 from app.policies.file_models import AskEntry, RuleEntry
@@ -17,11 +20,15 @@ from app.policies.tool_section import closed_names
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from app.domain.canonical import JsonValue
     from app.domain.people import Directory
     from app.domain.policy import ChannelSpec
     from app.domain.tool import Tool
+    from app.domain.working_time import WorkingTime
     from app.policies.yaml_marks import MarkedYaml, Path
 
+_CALENDAR = 'calendar: {work: {mon-fri: "09:00-18:00"}, holidays: []}'
+_TOOL_NAMES = re.compile(r"""(?<![\w.])tool\.name\s*[!=]=\s*["']([^"'\\]*)["']""")
 _ASKING_KEYS = ("stages", "channels", "timeout", "claim_within", "lease")
 
 
@@ -33,6 +40,7 @@ class Surroundings:
     channels: Sequence[ChannelSpec]
     tools: Mapping[str, Tool]
     unknown_tools: UnknownTools
+    hours: WorkingTime | None = None
 
 
 def read_ask(marked: MarkedYaml, around: Surroundings) -> Asking | None:
@@ -61,7 +69,6 @@ def require_ask(marked: MarkedYaml, around: Surroundings) -> None:
 def read_rules(marked: MarkedYaml, around: Surroundings, ask: Asking | None) -> tuple[Rule, ...]:
     """Return the rules that could be read; every fault is noted."""
     rules: list[Rule] = []
-    certain: list[Rule] = []
     seen: dict[str, int] = {}
     for index, raw in enumerate(listing(marked, "rules")):
         path: Path = ("rules", index)
@@ -86,10 +93,9 @@ def read_rules(marked: MarkedYaml, around: Surroundings, ask: Asking | None) -> 
             line=line,
         )
         _refuse_unknown_tools(marked, path, rule, around)
-        _refuse_shadowed(marked, path, rule, certain)
-        rules.append(rule)
-        if entry.when is None:  # a condition that did not compile is a condition all the same
-            certain.append(rule)
+        if rule.when is not None or entry.when is None:  # a condition that did not compile is one all the same
+            _refuse_shadowed(marked, path, rule, rules)
+            rules.append(rule)
     return tuple(rules)
 
 
@@ -130,14 +136,54 @@ def _condition(marked: MarkedYaml, path: Path, entry: RuleEntry, around: Surroun
     except BadConditionError as error:
         marked.report(path, error.why, error.hint)
         return None
+    _refuse_senseless(marked, path, entry, condition, around)
     for name in entry.tools:
         tool = around.tools.get(name)
-        known = closed_names(tool.schema) if tool else None
-        for read in condition.reads if known is not None else ():
-            first = read.split(".", maxsplit=1)[0]
-            if known is not None and first not in known:
-                marked.report(path, f'{name} has no argument "{first}"', near(first, known, what="arguments"))
+        for read in condition.reads if tool else ():
+            _refuse_unknown_argument(marked, path, name, read, tool.schema if tool else None)
     return condition
+
+
+def _refuse_senseless(
+    marked: MarkedYaml, path: Path, entry: RuleEntry, condition: Condition, around: Surroundings
+) -> None:
+    """Note a condition that no call could make true, or that says nothing at all."""
+    for name in ("working_hours", "holiday"):
+        if name in condition.needs and around.hours is None:
+            marked.report(path, f'"{name}" means nothing without a "calendar"', f"add: {_CALENDAR}")
+    listed = [around.tools[name] for name in entry.tools if name in around.tools]
+    facts = [facts_of(tool, known=True) for tool in listed] if len(listed) == len(entry.tools) else None
+    try:
+        always = foresee(entry.when or "", facts)
+    except BadConditionError as error:
+        marked.report(path, error.why, error.hint)
+        return
+    for name in _TOOL_NAMES.findall(entry.when or ""):
+        if name not in around.tools:
+            marked.report(path, f'unknown tool "{name}"', near(name, around.tools, what="tools"))
+    if always is True:
+        marked.report(path, "is always true", 'leave "when" out if the rule is meant for every call')
+    elif always is False:
+        marked.report(path, "can never match: the condition is never true")
+
+
+def _refuse_unknown_argument(
+    marked: MarkedYaml, path: Path, tool: str, read: str, schema: Mapping[str, JsonValue] | None
+) -> None:
+    """Follow a dotted path through the schema as long as that allows no other names."""
+    passed: list[str] = []
+    for step in read.split("."):
+        known = closed_names(schema)
+        if schema is None or known is None:
+            return
+        if step not in known:
+            where = f"{'.'.join(passed)} of {tool}" if passed else tool
+            marked.report(path, f'{where} has no argument "{step}"', near(step, known, what="arguments"))
+            return
+        passed.append(step)
+        properties = schema.get("properties")
+        inner = properties.get(step) if isinstance(properties, dict) else None
+        schema = inner if isinstance(inner, dict) else None
 
 
 def _refuse_unknown_tools(marked: MarkedYaml, path: Path, rule: Rule, around: Surroundings) -> None:
@@ -150,15 +196,18 @@ def _refuse_unknown_tools(marked: MarkedYaml, path: Path, rule: Rule, around: Su
             marked.report(at, f'"{pattern.text}" matches no tool, and unknown tools never reach the rules')
 
 
-def _refuse_shadowed(marked: MarkedYaml, path: Path, rule: Rule, certain: Sequence[Rule]) -> None:
-    """`certain` are the earlier rules without a condition: nothing that one of them covers gets past it."""
-    before = [other for other in certain if _covers(other.agents, rule.agents, empty_is_all=True)]
+def _refuse_shadowed(marked: MarkedYaml, path: Path, rule: Rule, earlier: Sequence[Rule]) -> None:
+    """Nothing gets past an earlier rule without a condition, or with the very same one, that covers it."""
+    before = [
+        other
+        for other in earlier
+        if (other.when is None or other.when == rule.when) and _covers(other.agents, rule.agents, empty_is_all=True)
+    ]
     covering = [next((other for other in before if _covers(other.tools, (pattern,))), None) for pattern in rule.tools]
     if covering and all(covering):
         first = min((other for other in covering if other), key=lambda other: other.line)
-        marked.report(
-            path, f'can never match: rule "{first.id}" on line {first.line} answers first, without a condition'
-        )
+        how = "without a condition" if first.when is None else "on the same condition"
+        marked.report(path, f'can never match: rule "{first.id}" on line {first.line} answers first, {how}')
 
 
 def _covers(outer: Sequence[NamePattern], inner: Sequence[NamePattern], *, empty_is_all: bool = False) -> bool:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from app.domain.quorum import Stage
+from app.domain.quorum import Stage, steps
 from app.domain.request import API
 from app.policies.faults import near
+from app.policies.file_models import PartEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from app.domain.people import Directory
     from app.domain.policy import ChannelSpec
@@ -20,49 +22,91 @@ if TYPE_CHECKING:
 MOST_STAGES = 8
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """One stage of the file, or one part of a stage whose groups must all agree, with its place there."""
+
+    path: Path
+    stage: Stage
+    people: frozenset[str]
+
+
 def read_stages(
     marked: MarkedYaml, path: Path, entries: Sequence[StageEntry], directory: Directory
 ) -> tuple[Stage, ...]:
-    """Return the stages; noted is every stage that could never be met."""
+    """Return the stages, the parts of an `all` one by one; noted is every stage that could never be met."""
     if not entries:
         marked.report(path, "is empty: nobody could approve")
-    if len(entries) > MOST_STAGES:
+    parts = [part for index, entry in enumerate(entries) for part in _parts(marked, (*path, index), entry, directory)]
+    if len(parts) > MOST_STAGES:
         marked.report(path, f"has more than {MOST_STAGES} stages")
-    people: list[frozenset[str]] = []
-    faultless = True
-    for index, entry in enumerate(entries):
-        here: Path = (*path, index)
-        members = frozenset[str]().union(*(directory.members(name) for name in entry.of))
-        unknown = [name for name in entry.of if not _is_known(name, directory)]
-        if not entry.of:
-            marked.report((*here, "of"), "is empty: nobody could approve")
-        for name in unknown:
-            kind, known = ("person", directory.people) if "@" in name else ("group", directory.groups)
-            at: Path = (*here, "of", entry.of.index(name))
-            marked.report(at, f'unknown {kind} "{name}"', near(name, known, what=f"{kind}s"))
-        short = len(members) < entry.need
-        if entry.of and not unknown and short and all("@" in name or directory.groups[name] for name in entry.of):
-            marked.report((*here, "need"), f"needs {entry.need} people, but there are only {len(members)}")
-        faultless = faultless and bool(entry.of) and not unknown and not short
-        people.append(members)
-    if faultless and len(entries) <= MOST_STAGES:
-        _refuse_unfillable(marked, path, entries, people)
-    return tuple(Stage(of=tuple(entry.of), need=entry.need) for entry in entries)
+    faultless = [_is_fillable(marked, part, directory) for part in parts]
+    for step in steps([part.stage for part in parts]):
+        _refuse_too_many_denials(marked, [parts[index] for index in sorted(step)])
+    if all(faultless) and len(parts) <= MOST_STAGES:
+        _refuse_unfillable(marked, path, parts)
+    return tuple(part.stage for part in parts)
 
 
-def _refuse_unfillable(
-    marked: MarkedYaml, path: Path, entries: Sequence[StageEntry], people: Sequence[frozenset[str]]
-) -> None:
+def _parts(marked: MarkedYaml, path: Path, entry: StageEntry, directory: Directory) -> Iterator[_Part]:
+    if (entry.of is None) == (entry.parts is None):
+        marked.report(path, '"of" is missing' if entry.of is None else 'has "of" and "all": one of them says who')
+        return
+    if entry.parts is not None and entry.need is not None:
+        marked.report((*path, "need"), 'stands in each part of "all"')
+    single = [PartEntry(of=entry.of or [], need=entry.need or 1)]
+    for index, part in enumerate(entry.parts or single):
+        stage = Stage(
+            of=tuple(part.of),
+            need=part.need,
+            joined=index > 0,
+            denials=entry.denials,
+            allow_requester=entry.allow_requester,
+            allow_owner=entry.allow_owner,
+        )
+        people = frozenset[str]().union(*(directory.members(name) for name in part.of))
+        yield _Part(path=(*path, "all", index) if entry.parts else path, stage=stage, people=people)
+
+
+def _is_fillable(marked: MarkedYaml, part: _Part, directory: Directory) -> bool:
+    of, need = part.stage.of, part.stage.need
+    unknown = [name for name in of if not _is_known(name, directory)]
+    if not of:
+        marked.report((*part.path, "of"), "is empty: nobody could approve")
+    for name in unknown:
+        kind, known = ("person", directory.people) if "@" in name else ("group", directory.groups)
+        at: Path = (*part.path, "of", of.index(name))
+        marked.report(at, f'unknown {kind} "{name}"', near(name, known, what=f"{kind}s"))
+    short = len(part.people) < need
+    if of and not unknown and short and all("@" in name or directory.groups[name] for name in of):
+        marked.report((*part.path, "need"), f"needs {need} people, but there are only {len(part.people)}")
+    return bool(of) and not unknown and not short
+
+
+def _refuse_too_many_denials(marked: MarkedYaml, step: Sequence[_Part]) -> None:
+    people = frozenset[str]().union(*(part.people for part in step))
+    path, wanted = step[0].path, step[0].stage.denials
+    if people and wanted > len(people):
+        at: Path = (*(path[:-2] if len(step) > 1 else path), "denials")
+        marked.report(at, f"wants {wanted} people to deny, but there are only {len(people)}")
+
+
+def _refuse_unfillable(marked: MarkedYaml, path: Path, parts: Sequence[_Part]) -> None:
     """A person fills one place in all: by Hall's theorem, any set of stages needs as many people as places."""
-    for size in range(2, len(entries) + 1):
-        for chosen in combinations(range(len(entries)), size):
-            places = sum(entries[index].need for index in chosen)
-            there = len(frozenset[str]().union(*(people[index] for index in chosen)))
+    for size in range(2, len(parts) + 1):
+        for chosen in combinations(parts, size):
+            places = sum(part.stage.need for part in chosen)
+            there = len(frozenset[str]().union(*(part.people for part in chosen)))
             if there < places:
-                which = " and ".join(str(index + 1) for index in chosen)
+                which = " and ".join(_number(part.path, len(path)) for part in chosen)
                 why = f"stages {which} need {places} different people together, but there are only {there}"
                 marked.report(path, why)
                 return
+
+
+def _number(path: Path, depth: int) -> str:
+    """Return a part's number as people count: ``2``, or ``2.1`` for the first part of the second stage."""
+    return ".".join(str(step + 1) for step in path[depth:] if isinstance(step, int))
 
 
 def _is_known(name: str, directory: Directory) -> bool:

@@ -1,4 +1,4 @@
-"""What approvers decided: one row a person and request; a denial may replace that person's own approval."""
+"""What approvers decided: one row a person and request, which that person may replace or take back."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DELETE = Statement(
 def put_decision(tx: Tx, request_id: str, decision: Decision, *, replaces: bool) -> None:
     """Write a decision. The trail keeps the one that it replaces."""
     if replaces:
-        tx.write(_DELETE, of_request=request_id, by_person=decision.person)
+        drop_decision(tx, request_id, decision.person)
     evidence = decision.evidence
     tx.write(
         _INSERT,
@@ -43,4 +43,10 @@ def put_decision(tx: Tx, request_id: str, decision: Decision, *, replaces: bool)
         message_id=evidence.message_id,
         card_revision=evidence.card_revision,
         assurance=evidence.assurance,
+        on_behalf_of=decision.on_behalf_of,
     )
+
+
+def drop_decision(tx: Tx, request_id: str, person: str) -> None:
+    """Remove a person's decision. The trail keeps what it said."""
+    tx.write(_DELETE, of_request=request_id, by_person=person)

@@ -21,6 +21,7 @@ from app.domain.request import (
     Status,
 )
 from app.domain.tool_call import ToolCall
+from app.storage.decisions import drop_decision
 from app.storage.dialect import MICROSECOND, from_us, to_us
 from app.storage.tables import decisions, executions, grants, requests
 from app.storage.transaction import Row, Statement, Tx
@@ -56,6 +57,7 @@ _AGGREGATE = (
         decisions.c.message_id,
         decisions.c.card_revision,
         decisions.c.assurance,
+        decisions.c.on_behalf_of,
     )
     .select_from(requests)
     .outerjoin(grants, grants.c.request_id == requests.c.id)
@@ -102,6 +104,7 @@ _SAVE = Statement(
                 "settled_by",
                 "settled_reason",
                 "settled_via",
+                "revoked_why",
                 "attach_key",
             )
         }
@@ -136,7 +139,7 @@ def insert_request(tx: Tx, request: ConfirmationRequest, *, attach_key: str | No
         rule_id=request.rule_id,
         policy_version=request.policy_version,
         why=request.why,
-        stages=_text([{"of": list(stage.of), "need": stage.need} for stage in request.stages]),
+        stages=_text([stage.facts() for stage in request.stages]),
         channels=_text(list(request.channels)),
         claim_within=request.claim_within // MICROSECOND,
         lease=request.lease // MICROSECOND,
@@ -146,6 +149,7 @@ def insert_request(tx: Tx, request: ConfirmationRequest, *, attach_key: str | No
         settled_by=None,
         settled_reason=None,
         settled_via=None,
+        revoked_why=request.revoked_why,
         predecessor_id=request.predecessor_id,
         attach_key=attach_key,
     )
@@ -192,7 +196,10 @@ def find_attached(tx: Tx, attach_key: str) -> str | None:
 
 
 def save_request(tx: Tx, before: ConfirmationRequest, after: ConfirmationRequest, *, attach_key: str | None) -> None:
-    """Write the next version, if the row is still at the last one; else the unit runs again and decides anew."""
+    """Write the next version, if the row is still at the last one; else the unit runs again and decides anew.
+
+    Votes that were withdrawn go with it; the trail keeps them.
+    """
     settlement = after.settlement
     tx.guard(
         _SAVE,
@@ -205,8 +212,12 @@ def save_request(tx: Tx, before: ConfirmationRequest, after: ConfirmationRequest
         settled_by=settlement.by if settlement else None,
         settled_reason=settlement.reason if settlement else None,
         settled_via=settlement.via if settlement else None,
+        revoked_why=after.revoked_why,
         attach_key=attach_key if after.attachable else None,
     )
+    kept = {decision.person for decision in after.decisions}
+    for person in sorted({decision.person for decision in before.decisions} - kept):
+        drop_decision(tx, after.id, person)
 
 
 def _text(value: Any) -> str:
@@ -220,7 +231,11 @@ def _names(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def _stages(text: str) -> tuple[Stage, ...]:
-    return tuple(Stage(of=tuple(stage["of"]), need=stage["need"]) for stage in json.loads(text))
+    return tuple(_stage(**stage) for stage in json.loads(text))
+
+
+def _stage(of: list[str], **more: Any) -> Stage:
+    return Stage(of=tuple(of), **more)
 
 
 def _from_rows(rows: Sequence[Row]) -> ConfirmationRequest:
@@ -263,6 +278,7 @@ def _from_rows(rows: Sequence[Row]) -> ConfirmationRequest:
         grant=_grant(row),
         execution=_execution(row),
         predecessor_id=row["predecessor_id"],
+        revoked_why=row["revoked_why"],
     )
 
 
@@ -312,4 +328,5 @@ def _decision(row: Row) -> Decision:
             card_revision=row["card_revision"],
             assurance=row["assurance"],
         ),
+        on_behalf_of=row["on_behalf_of"],
     )

@@ -51,6 +51,16 @@ _ANY_CHILD = Statement(
     .where(sessions.c.org == bindparam("for_org"), sessions.c.parent_agent.is_not(None))
     .limit(1)
 )
+_MOST_CHILDREN = 1000
+_CHILDREN = Statement(
+    select(sessions.c.agent, sessions.c.session)
+    .where(
+        sessions.c.org == bindparam("for_org"),
+        sessions.c.parent_agent == bindparam("of_agent"),
+        sessions.c.parent_session == bindparam("of_session"),
+    )
+    .limit(_MOST_CHILDREN)
+)
 _PUT = Statement(insert(sessions))
 _NOTED = Statement(update(sessions).where(*_MINE).values(noted_at=bindparam("at")))
 _ADOPT = Statement(
@@ -76,6 +86,12 @@ def list_named(tx: Tx, session: str) -> list[Session]:
 def has_children(tx: Tx) -> bool:
     """Say whether any session of the org was started by another."""
     return tx.one(_ANY_CHILD, for_org=tx.org) is not None
+
+
+def list_children(tx: Tx, agent: str, session: str) -> list[tuple[str, str]]:
+    """Return the (agent, session) of those that a session started, 1,000 at most."""
+    rows = tx.all(_CHILDREN, for_org=tx.org, of_agent=agent, of_session=session)
+    return [(str(row["agent"]), str(row["session"])) for row in rows]
 
 
 def note_session(tx: Tx, agent: str, session: str) -> None:

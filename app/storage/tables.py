@@ -90,6 +90,7 @@ requests = Table(
     Column("predecessor_id", Text, ForeignKey("requests.id")),
     # The same call of the same session stands on this request while it is set: see `ConfirmationRequest.attachable`.
     Column("attach_key", Text),
+    Column("revoked_why", Text),  # why the grant was taken back before it was used
     CheckConstraint(_one_of("status", Status), name="status"),
     CheckConstraint(_one_of("state", State), name="state"),
     CheckConstraint("version >= 1", name="version"),
@@ -134,6 +135,7 @@ decisions = Table(
     Column("message_id", Text, nullable=False),
     Column("card_revision", Integer, nullable=False),
     Column("assurance", Text, nullable=False),
+    Column("on_behalf_of", Text),  # the person away for whom this one voted
     CheckConstraint(_one_of("verdict", Verdict), name="verdict"),
     UniqueConstraint("request_id", "person"),
 )

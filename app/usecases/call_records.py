@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.domain.audit import Kind, Record
+from app.domain.canonical import canonical
+from app.domain.masking import masked
 from app.domain.tool_call import call_digest
 from app.usecases.hook_records import noted
 from assent.hooks.moments import Moment
@@ -35,6 +37,8 @@ def facts_of(judged: Judged, ruling: Ruling) -> dict[str, object]:
         "rule": ruling.rule_id if judged.hook is None else None,
         "reason": ruling.reason,
         "policy_version": ruling.policy_version,
+        "arguments": canonical(masked(call.arguments, judged.tool.sensitive)).decode(),  # for `policy replay`
+        "hidden": list(judged.tool.sensitive),
     }
     if judged.hook is not None:
         facts |= {"hook": judged.hook, "fault": judged.fault}
@@ -44,10 +48,17 @@ def facts_of(judged: Judged, ruling: Ruling) -> dict[str, object]:
 def notes_of(judged: Judged) -> list[Record]:
     """Tell what the hooks noted besides judging."""
     call, outcome = judged.call, judged.outcome
-    if not outcome.side_effects and not outcome.rewritten:
+    if not outcome.side_effects and not outcome.rewritten and outcome.route is None:
         return []
-    of_digest = call_digest(call)
-    return noted(call.agent, call.session, Moment.PRE_TOOL_USE, outcome, tool=call.tool, call_digest=of_digest)
+    return noted(
+        call.agent,
+        call.session,
+        Moment.PRE_TOOL_USE,
+        outcome,
+        tool=call.tool,
+        scrub=judged.scrub,
+        call_digest=call_digest(call),
+    )
 
 
 def why(ruling: Ask) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from app.domain import execution
+from app.domain.decision import Verdict
 from app.domain.errors import (
     AlreadyClaimedError,
     AssentError,
@@ -17,12 +18,18 @@ from app.domain.errors import (
     OutcomeConflictError,
 )
 from app.domain.lifecycle import Refusal
+from app.domain.quorum import count, counted
 from app.domain.redact import scrubbed
+from app.domain.request import GrantStatus
 from app.storage.requests import lock_request
 from app.usecases.carry_out import carry_out
+from app.usecases.electorate import voters_for, without_account
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from app.domain.request import ConfirmationRequest, ExecutionStatus
+    from app.policies.policy_book import PolicyBook
     from app.storage.store import Store
     from app.storage.transaction import Tx
 
@@ -38,13 +45,15 @@ class Caller:
 class Claim:
     """Spend the grant, at most once, and hand out the stored arguments."""
 
-    def __init__(self, *, store: Store) -> None:
+    def __init__(self, *, store: Store, book: PolicyBook) -> None:
         """Take what it works on."""
         self._store = store
+        self._book = book
 
     async def __call__(self, caller: Caller, *, request_id: str, digest: str, claim_id: str) -> ConfirmationRequest:
         """Consume the grant and start the execution; the same `claim_id` again gets the same answer.
 
+        Those who approved must still be entitled, by the configuration of this instant; else the grant is taken back.
         Raises NotFoundError (also for another agent's request), NotApprovedError, AlreadyClaimedError,
         GrantLapsedError, DigestMismatchError.
         """
@@ -56,6 +65,11 @@ class Claim:
             request, now = locked
             if digest != request.digest:
                 return DigestMismatchError()
+            lost = self._lost(tx, request, now)
+            if lost is not None:
+                revoked = execution.revoke(request, why=_sentence(lost), lost=lost, now=now)
+                after = carry_out(tx, request, revoked)
+                return _refusal(revoked.refusal, after) or NotApprovedError(state=after.state.value)
             step = execution.claim(
                 request, execution_id=tx.ids.new("exe"), claim_id=claim_id, agent=caller.agent, now=now
             )
@@ -63,6 +77,26 @@ class Claim:
             return _refusal(step.refusal, after) or after
 
         return await self._store.write(unit, org=caller.org, about=request_id)
+
+    def _lost(self, tx: Tx, request: ConfirmationRequest, now: datetime) -> frozenset[str] | None:
+        """Return whose approval no longer counts, if what is left of an unspent approval is too little; else None."""
+        grant = request.grant
+        if request.execution is not None or grant is None:
+            return None
+        if grant.status is not GrantStatus.ISSUED:
+            return None
+        policy = self._book.current(request.call.org).policy
+        gone = without_account(tx, request)
+        voters = voters_for(request.call, request.stages, policy, now=now, without=gone)
+        if count(request.stages, request.decisions, voters).met:
+            return None
+        approved = {decision.person for decision in request.decisions if decision.verdict is Verdict.APPROVE}
+        return frozenset(approved - counted(request.decisions, voters))
+
+
+def _sentence(lost: frozenset[str]) -> str:
+    who = ", ".join(sorted(lost)) or "those who approved"
+    return f"the approval no longer stands: {who} may not approve this any more; ask again"
 
 
 class Report:
@@ -116,6 +150,8 @@ def _refusal(refusal: Refusal | None, request: ConfirmationRequest) -> AssentErr
             return AlreadyClaimedError(state=state)
         case Refusal.LAPSED:
             return GrantLapsedError(state=state)
+        case Refusal.REVOKED:
+            return NotApprovedError(request.revoked_why or "", state=state)
         case Refusal.NOT_STARTED:
             return NotStartedError(state=state)
         case Refusal.OUTCOME_CONFLICT:

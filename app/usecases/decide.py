@@ -12,24 +12,26 @@ from typing import TYPE_CHECKING
 from app.domain.audit import Kind, Record
 from app.domain.decision import Decision, Evidence, Verdict
 from app.domain.errors import (
-    AlreadyDecidedError,
     AlreadySettledError,
     AssentError,
     DigestMismatchError,
+    InvalidError,
     NotEligibleError,
     NotFoundError,
 )
-from app.domain.lifecycle import Refusal, Vote, advance
+from app.domain.lifecycle import Refusal, Vote, VoteWithdrawn, advance
 from app.domain.present import outcome_sentence
 from app.domain.quorum import Tally, count
 from app.storage.requests import lock_request
 from app.usecases.carry_out import carry_out
-from app.usecases.electorate import voters_of
+from app.usecases.electorate import acts_for, voters_for, without_account
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
     from app.domain.policy import Policy
+    from app.domain.quorum import Electorate
     from app.domain.request import ConfirmationRequest
     from app.policies.policy_book import PolicyBook
     from app.storage.store import Store
@@ -57,14 +59,36 @@ def decide(
     evidence: Evidence,
 ) -> Decided:
     """Write one person's verdict on a locked request. `person` was identified by whoever calls."""
-    voters = voters_of(request.stages, request.barred, policy.directory)
+    voters = _voters(tx, request, now, policy, speaking=person)
     decision = Decision(
-        id=tx.ids.new("dec"), person=person, verdict=verdict, reason=reason or None, at=now, evidence=evidence
+        id=tx.ids.new("dec"),
+        person=person,
+        verdict=verdict,
+        reason=reason or None,
+        at=now,
+        evidence=evidence,
+        on_behalf_of=acts_for(person, request, voters),
     )
     step = advance(request, Vote(decision=decision, voters=voters), now=now)
     after = carry_out(tx, request, step)
-    if step.refusal is Refusal.BARRED or step.refusal is Refusal.NOT_ELIGIBLE:
-        tx.append(refused_click(evidence, why=step.refusal.value, person=person), request_id=request.id)
+    if step.refusal in {Refusal.BARRED, Refusal.NOT_ELIGIBLE, Refusal.OVER_LIMIT}:
+        tx.append(refused_click(evidence, why=str(step.refusal), person=person), request_id=request.id)
+    return Decided(request=after, tally=count(after.stages, after.decisions, voters), refusal=step.refusal)
+
+
+def _voters(tx: Tx, request: ConfirmationRequest, now: datetime, policy: Policy, *, speaking: str) -> Electorate:
+    """Return who may vote, where `speaking` has just been identified and the others are looked at anew."""
+    gone = without_account(tx, request) - {speaking}
+    return voters_for(request.call, request.stages, policy, now=now, without=gone)
+
+
+def withdraw_vote(
+    tx: Tx, request: ConfirmationRequest, now: datetime, policy: Policy, *, person: str, evidence: Evidence
+) -> Decided:
+    """Take one person's vote on a locked request back. `person` was identified by whoever calls."""
+    step = advance(request, VoteWithdrawn(person=person, evidence=evidence), now=now)
+    after = carry_out(tx, request, step)
+    voters = _voters(tx, after, now, policy, speaking=person)
     return Decided(request=after, tally=count(after.stages, after.decisions, voters), refusal=step.refusal)
 
 
@@ -97,10 +121,40 @@ class DecideByApi:
     ) -> ConfirmationRequest:
         """Record the verdict on exactly what `digest` names.
 
-        Raises NotFoundError, DigestMismatchError, NotEligibleError, AlreadySettledError, AlreadyDecidedError. The same
-        verdict of the same person again is answered like the first time.
+        Raises NotFoundError, DigestMismatchError, NotEligibleError, AlreadySettledError. The same verdict of the same
+        person again is answered like the first time; another one takes its place.
         """
 
+        def vote(tx: Tx, request: ConfirmationRequest, now: datetime) -> Decided:
+            policy = self._book.current(org).policy  # of this instant: who was taken out while this waited has no vote
+            evidence = Evidence(channel="api")
+            return decide(tx, request, now, policy, person=person, verdict=verdict, reason=reason, evidence=evidence)
+
+        decided = await self._locked(org, request_id, digest, vote)
+        _raise_refusal(decided, self._book.current(org).policy, person, verdict)
+        return decided.request
+
+    async def withdraw(self, *, org: str, request_id: str, person: str, digest: str) -> ConfirmationRequest:
+        """Take a person's vote back while the request waits.
+
+        Raises NotFoundError, DigestMismatchError, AlreadySettledError, and InvalidError for who has no vote.
+        """
+
+        def take_back(tx: Tx, request: ConfirmationRequest, now: datetime) -> Decided:
+            policy = self._book.current(org).policy
+            return withdraw_vote(tx, request, now, policy, person=person, evidence=Evidence(channel="api"))
+
+        decided = await self._locked(org, request_id, digest, take_back)
+        _raise_refusal(decided, self._book.current(org).policy, person, None)
+        return decided.request
+
+    async def _locked(
+        self,
+        org: str,
+        request_id: str,
+        digest: str,
+        then: Callable[[Tx, ConfirmationRequest, datetime], Decided],
+    ) -> Decided:
         def unit(tx: Tx) -> Decided | AssentError:
             locked = lock_request(tx, request_id)
             if locked is None:
@@ -108,16 +162,12 @@ class DecideByApi:
             request, now = locked
             if digest != request.digest:
                 return DigestMismatchError("the digest is not that of this request: read it again before you decide")
-            evidence = Evidence(channel="api")
-            policy = self._book.current(org).policy  # of this instant: who was taken out while this waited has no vote
-            return decide(tx, request, now, policy, person=person, verdict=verdict, reason=reason, evidence=evidence)
+            return then(tx, request, now)
 
-        decided = await self._store.write(unit, org=org, about=request_id)
-        _raise_refusal(decided, self._book.current(org).policy, person, verdict)
-        return decided.request
+        return await self._store.write(unit, org=org, about=request_id)
 
 
-def _raise_refusal(decided: Decided, policy: Policy, person: str, verdict: Verdict) -> None:
+def _raise_refusal(decided: Decided, policy: Policy, person: str, verdict: Verdict | None) -> None:
     match decided.refusal:
         case None | Refusal.REPEATED:
             return
@@ -125,14 +175,18 @@ def _raise_refusal(decided: Decided, policy: Policy, person: str, verdict: Verdi
             raise NotEligibleError
         case Refusal.BARRED:
             raise NotEligibleError("you asked for this, or the agent is yours: someone else must decide")
-        case Refusal.CONTRADICTS:
-            raise AlreadyDecidedError
+        case Refusal.OVER_LIMIT:
+            raise NotEligibleError("the amount is above what you may approve, or it is not known: you may still deny")
+        case Refusal.NO_VOTE:
+            raise InvalidError("you have no vote on this request that could be withdrawn", path="verdict")
         case _:
             mine = any(d.person == person and d.verdict is verdict for d in decided.request.decisions)
             if mine:
                 return  # a repeated answer of one whose vote settled it
             settlement = decided.request.settlement
-            sentence = outcome_sentence(decided.request, policy.language, lambda email: name_of(policy, email))
+            sentence = outcome_sentence(
+                decided.request, policy.language, lambda email: name_of(policy, email), policy.zone
+            )
             raise AlreadySettledError(
                 sentence,
                 state=decided.request.state.value,

@@ -1,20 +1,154 @@
-"""Who may vote on a request right now: today's members of its groups, without the requester and the agent's owner."""
+"""Who may vote on a request right now: today's members of its groups, without the requester and the agent's owner.
+
+Everything is looked up in the configuration in force at this instant: who is in a group, up to which amount somebody
+may approve, and who acts today for whom. Days are those of the org's time zone.
+"""
 
 from __future__ import annotations
 
+import re
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from app.domain.people import email_key
-from app.domain.quorum import Electorate, electorate
+from app.domain.people import Amount, email_key
+from app.domain.quorum import Electorate, barred_from_all, count, electorate, steps
+from app.domain.tool import values_at
+from app.ports import AccountStatus
+from app.storage.accounts import list_by_account
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
-    from app.domain.people import Directory
+    from app.domain.decision import Decision
+    from app.domain.policy import Policy
     from app.domain.quorum import Stage
+    from app.domain.request import ConfirmationRequest
+    from app.domain.tool import Tool
+    from app.domain.tool_call import ToolCall
+    from app.storage.transaction import Tx
+
+_CURRENCY = ("currency", "currency_code", "ccy")
+_DECIMAL = re.compile(r"-?[0-9]{1,40}(?:\.[0-9]{1,40})?")
 
 
-def voters_of(stages: Sequence[Stage], barred: frozenset[str], directory: Directory) -> Electorate:
-    """Return the electorate of `stages`. A group that no longer exists, or is empty, is nobody."""
-    members = [frozenset[str]().union(*(directory.members(name) for name in stage.of)) for stage in stages]
-    return electorate(stages, members, {email_key(who) for who in barred})
+def voters_for(
+    call: ToolCall, stages: Sequence[Stage], policy: Policy, *, now: datetime, without: frozenset[str] = frozenset()
+) -> Electorate:
+    """Return who may vote on a call: barred stage by stage, held to their limits, with those who act for the absent.
+
+    `without` are people whose vote is worth nothing for another reason.
+    """
+    today = policy.directory.acting_on(now.astimezone(policy.zone).date())
+    return _voters(call, stages, policy, today, without)
+
+
+def voters_at_first(call: ToolCall, stages: Sequence[Stage], policy: Policy) -> Electorate:
+    """Return who may vote on a call in their own right: with nobody of them left, nobody needs to be asked."""
+    return _voters(call, stages, policy, (), frozenset())
+
+
+def voters_shown(request: ConfirmationRequest, policy: Policy) -> Electorate:
+    """Return who counts where votes are only shown: whoever voted for somebody away does, if they could when they did.
+
+    No clock is needed for that; whether a vote is worth something is always asked of `voters_for`.
+    """
+    acting = [
+        (decision.person, decision.on_behalf_of)
+        for decision in request.decisions
+        if decision.on_behalf_of is not None
+        and (decision.person, decision.on_behalf_of)
+        in policy.directory.acting_on(decision.at.astimezone(policy.zone).date())
+    ]
+    return _voters(request.call, request.stages, policy, acting, frozenset())
+
+
+def _voters(
+    call: ToolCall,
+    stages: Sequence[Stage],
+    policy: Policy,
+    acting: Sequence[tuple[str, str]],
+    without: frozenset[str],
+) -> Electorate:
+    directory = policy.directory
+    out = [stage.barred(requester=call.requester, owner=call.owner) for stage in stages]
+    members = [
+        frozenset(who for name in stage.of for who in directory.members(name) if email_key(who) not in barred) - without
+        for stage, barred in zip(stages, out, strict=True)
+    ]
+    places = {
+        (delegate, absent): frozenset(
+            index for index, people in enumerate(members) if absent in people and email_key(delegate) not in out[index]
+        )
+        for delegate, absent in acting
+        if delegate not in without
+    }
+    amount = amount_of(call, policy.tools.get(call.tool))
+    return electorate(
+        stages,
+        members,
+        barred_from_all(stages, requester=call.requester, owner=call.owner),
+        over_limit=(who.email for who in directory.people.values() if not who.may_approve(amount)),
+        acting=places,
+    )
+
+
+def amount_of(call: ToolCall, tool: Tool | None) -> Amount | None:
+    """Return what a call would spend: the first of its tool's `money`, in the currency beside it or over all of it.
+
+    None if the file names no money field, or either is missing, is there several times, or is nothing exact.
+    """
+    path = tool.money[0] if tool and tool.money else None
+    if path is None:
+        return None
+    amounts = [value for _, value in values_at(call.arguments, path)]
+    currency = _currency(call, path)
+    if len(amounts) != 1 or currency is None:
+        return None
+    text = str(amounts[0]) if type(amounts[0]) is int else amounts[0]
+    if not isinstance(text, str) or not _DECIMAL.fullmatch(text):
+        return None
+    return Amount(value=Decimal(text), currency=currency)
+
+
+def _currency(call: ToolCall, path: str) -> str | None:
+    beside = path.rpartition(".")[0]
+    for prefix in dict.fromkeys((f"{beside}." if beside else "", "")):
+        found = [value for name in _CURRENCY for _, value in values_at(call.arguments, prefix + name)]
+        if found:
+            return found[0] if len(found) == 1 and isinstance(found[0], str) else None
+    return None
+
+
+def without_account(tx: Tx, request: ConfirmationRequest) -> frozenset[str]:
+    """Return the people whose vote came from an account that is, by now, no longer active or no longer theirs."""
+    return frozenset(decision.person for decision in request.decisions if not _account_stands(tx, decision))
+
+
+def acts_for(person: str, request: ConfirmationRequest, voters: Electorate) -> str | None:
+    """Return for whom a person votes: None for themselves, else whoever is away and whose place they take.
+
+    They vote in their own right wherever they can in the step that is asked now, and for somebody else only where they
+    cannot, so that both names are recorded exactly when the second one is needed.
+    """
+    earlier = next((decision for decision in request.decisions if decision.person == person), None)
+    if earlier is not None and voters.places_of(person, earlier.on_behalf_of):
+        return earlier.on_behalf_of
+    spoken = {decision.person for decision in request.decisions}
+    principals = sorted(absent for (delegate, absent), places in voters.acting.items() if delegate == person and places)
+    free = [absent for absent in principals if absent not in spoken]
+    own = voters.places_of(person, None)
+    at = count(request.stages, request.decisions, voters).stage
+    now_asked = next((step for step in steps(request.stages) if at in step), frozenset[int]())
+    if own & now_asked or not free:
+        return None
+    wanted = next((absent for absent in free if voters.acting[person, absent] & now_asked), None)
+    return wanted or (None if own else free[0])
+
+
+def _account_stands(tx: Tx, decision: Decision) -> bool:
+    evidence = decision.evidence
+    if not evidence.account_id:
+        return True  # it came with a personal key
+    known = list_by_account(tx, evidence.channel, evidence.account_id)
+    return [each.person for each in known] == [decision.person] and known[0].account.status is AccountStatus.ACTIVE

@@ -7,26 +7,29 @@ run. Whoever wants people to be asked (a hook, the catalogue, the caller) can on
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from app.domain.errors import InvalidError
 from app.domain.people import email_key
-from app.domain.policy import Deny, Policy, Ruling, judge
-from app.domain.redact import scrubbed
+from app.domain.policy import Ask, Deny, Policy, Ruling
 from app.domain.strictness import Wish, at_least_ask, strictest
-from app.domain.tool import Tool, check_arguments
 from app.domain.tool_call import ToolCall
-from app.usecases.hook_records import plain_text
+from app.usecases.hook_records import plain_text, scrub_of
+from app.usecases.known_as import as_one, checked, rulings_of, tools_of
 from app.usecases.run_hooks import AgentRun, RunHooks
 from assent.hooks.moments import Moment
 from assent.hooks.observer import Deed
 from assent.hooks.outcome import Decision, Outcome
+from assent.hooks.subject import same
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
 
     from app.domain.canonical import JsonValue
+    from app.domain.tool import Tool
     from app.ports import Clock
+    from app.usecases.hook_records import Scrub
     from app.usecases.run_hooks import Ran
     from assent.hooks.verdicts import Routing
 
@@ -56,11 +59,15 @@ class Submission:
     idempotency_key: str | None = None
     parent_session: str | None = None
     parent_agent: str | None = None
+    sub_agent: str | None = None
+    """The agent acts through a sub-agent of this name: what is written about that one binds the call as well."""
     cwd: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
     confirm: str | None = None
     """Why the caller wants people to be asked whatever the rules would allow."""
     evaluation: bool = False
+    evaluation_key: str | None = None
+    """The id of the key, if it is one of that scope: the requests that it opens are its own."""
     can_route: bool = False
 
 
@@ -82,7 +89,10 @@ NOTHING_SAID = Said()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """One call, judged. `submitted` is the call before hooks rewrote it; `hook` is set when a hook denied it."""
+    """One call, judged. `submitted` is the call before hooks rewrote it; `hook` is set when a hook denied it.
+
+    `tool` is what the file says of the tool under all of its names; `scrub` hides its sensitive arguments in texts.
+    """
 
     call: ToolCall
     submitted: ToolCall
@@ -91,6 +101,9 @@ class Judged:
     ruling: Ruling
     outcome: Outcome
     said: Said
+    scrub: Scrub
+    sub_agent: str | None = None
+    evaluation_key: str | None = None
     hook: str | None = None
     fault: bool = False
 
@@ -108,9 +121,8 @@ class JudgeCall:
 
         Raises UnknownToolError, BadArgumentsError, InvalidError, UnavailableError: the tool must not run.
         """
-        policy = self._hooks.policy(submission.org)
-        tool = policy.get_tool(submission.tool)
-        submitted = _call(submission, check_arguments(tool, submission.arguments))
+        tools = tools_of(self._hooks.policy(submission.org), submission.tool)
+        submitted = _call(submission, checked(tools, submission.arguments))
         ran = await self._hooks.run(
             _run(submission),
             Moment.PRE_TOOL_USE,
@@ -119,52 +131,115 @@ class JudgeCall:
             call_id=submission.call_id or "",
             claim=submission.claim or "",
         )
-        policy = ran.loaded.policy  # the version whose hooks ran: one version judges the whole call
-        tool = policy.get_tool(submission.tool)
-        outcome = ran.outcome
+        return _Judging(submission, submitted, ran).judge(self._clock.now())
+
+
+class _Judging:
+    """One call whose hooks have run. One version of the file, the one whose hooks ran, judges the whole call."""
+
+    def __init__(self, submission: Submission, submitted: ToolCall, ran: Ran) -> None:
+        self._submission = submission
+        self._submitted = submitted
+        self._ran = ran
+        self._outcome = ran.outcome
+        self._policy = ran.loaded.policy
+        self._tools = tools_of(self._policy, submission.tool)
+        self._tool = as_one(self._tools)
+        self._scrub = scrub_of((submitted.arguments, ran.outcome.args), self._tool.sensitive)
+
+    def judge(self, now: datetime) -> Judged:
+        outcome = self._outcome
         if outcome.decision is Decision.DENY:
-            return self._denied(submitted, tool, policy, ran, by=outcome.by, why=outcome.reason, fault=outcome.fault)
-        call = submitted
-        if outcome.rewritten:
+            return self._denied(outcome.by, outcome.reason, fault=outcome.fault)
+        call = self._submitted
+        if not same(outcome.args, call.arguments):  # what the hooks passed is what is judged, and what is to run
             try:
-                call = replace(submitted, arguments=check_arguments(tool, dict(outcome.args)))
+                call = replace(call, arguments=checked(self._tools, dict(outcome.args)))
             except InvalidError as error:
                 why = f"it rewrote the arguments to what cannot be run: {error.detail}"
-                return self._denied(submitted, tool, policy, ran, by=_last_rewriter(outcome), why=why, fault=True)
-        now = self._clock.now()
-        inherited = [(name, judge(policy, replace(call, agent=name), now=now)) for name in ran.above]
-        ruling = strictest(judge(policy, call, now=now), inherited)
-        ruling = at_least_ask(ruling, _wishes(submission, tool, ran), policy)
-        if outcome.route is not None and not submission.can_route and not isinstance(ruling, Deny):
-            why = f"it may only run in the sandbox {outcome.route.provider!r}, and its runtime cannot send it there"
-            by = next((each.hook for each in outcome.trace if each.deed is Deed.ROUTED), outcome.by)
-            return self._denied(submitted, tool, policy, ran, by=by, why=why, fault=False)
+                return self._denied(_last(outcome, Deed.REWROTE), why, fault=True)
+        ruling = at_least_ask(self._by_the_rules(call, now), self._wishes(), self._policy)
+        objection = None if isinstance(ruling, Deny) else self._objection(ruling)
+        return objection or self._judged(call, ruling)
+
+    def _by_the_rules(self, call: ToolCall, now: datetime) -> Ruling:
+        """Judge by the rules: for the agent and for all that bind it besides, under each name of the tool."""
+        own, *found = rulings_of(self._policy, call, now=now)
+        for name in self._ran.above:
+            for tool, ruling in rulings_of(self._policy, replace(call, agent=name), now=now):
+                found.append((name if tool == call.tool else f"{name} and {tool}", ruling))
+        return strictest(own[1], found)
+
+    def _objection(self, ruling: Ruling) -> Judged | None:
+        """Deny what the answer could not carry: a sandbox that the caller cannot use, a guard's ask without people."""
+        outcome, submission = self._outcome, self._submission
+        if outcome.route is not None:
+            sandbox = f"it may only run in the sandbox {outcome.route.provider!r}"
+            by = _last(outcome, Deed.ROUTED)
+            if not submission.can_route:
+                return self._denied(by, f"{sandbox}, and its runtime cannot send it there")
+            if isinstance(ruling, Ask) and not submission.evaluation:
+                why = (
+                    f"{sandbox}, and people have to be asked about it: an approval cannot carry the sandbox to its run"
+                )
+                return self._denied(by, f"{why} ({ruling.reason})")
+        if not submission.evaluation or not isinstance(ruling, Ask):
+            return None
+        if outcome.asks:
+            why = "; ".join(asked.reason for asked in outcome.asks)
+            return self._denied(outcome.asks[0].hook, f"an evaluation run asks nobody, and this guard asks: {why}")
+        if submission.confirm is not None:
+            why = "An evaluation run asks nobody, and the agent's side wants people to be asked."
+            return self._judged(self._submitted, self._denial(CALLER, why))
+        return None
+
+    def _wishes(self) -> list[Wish]:
+        """List who, besides the rules, wants people to be asked."""
+        submission, tool, ran = self._submission, self._tool, self._ran
+        wishes = [Wish(by=f"hook:{asked.hook}", reason=plain_text(asked.reason)) for asked in ran.outcome.asks]
+        if tool.requires_confirmation:
+            wishes.append(Wish(by=REQUIRES_CONFIRMATION, reason=f"The tool {tool.name} always requires confirmation."))
+        for name in (submission.agent, *ran.above):
+            settings = ran.loaded.agents.get(name)
+            if settings is not None and settings.confirm_all_tools:
+                wishes.append(
+                    Wish(by=CONFIRM_ALL_TOOLS, reason=f"Every tool of the agent {name} requires confirmation.")
+                )
+        if submission.confirm is not None:
+            words = " ".join(submission.confirm.split())
+            wishes.append(Wish(by=CALLER, reason=f"The agent's side asks for confirmation (its own words): {words}"))
+        return [replace(wish, reason=self._scrub(wish.reason)) for wish in wishes]
+
+    def _denial(self, rule_id: str, why: str) -> Deny:
+        reason = plain_text(self._scrub(why))
+        return Deny(rule_id=rule_id, reason=reason, policy_version=self._policy.version, trace=(), record=True)
+
+    def _denied(self, hook: str, why: str, *, fault: bool = False) -> Judged:
+        judged = self._judged(self._submitted, self._denial(f"hook:{hook}", why))
+        return replace(judged, hook=hook, fault=fault)
+
+    def _judged(self, call: ToolCall, ruling: Ruling) -> Judged:
+        ran, outcome = self._ran, self._outcome
+        changed = call is not self._submitted
+        said = Said(
+            arguments=call.arguments if changed else None,
+            context=outcome.context,
+            hidden=outcome.hidden,
+            route=None if isinstance(ruling, Deny) else _whole(outcome.route, call),
+            metadata=ran.metadata,
+            tags=ran.tags,
+        )
         return Judged(
             call=call,
-            submitted=submitted,
-            tool=tool,
-            policy=policy,
+            submitted=self._submitted,
+            tool=self._tool,
+            policy=self._policy,
             ruling=ruling,
             outcome=outcome,
-            said=_said(ran, call.arguments if outcome.rewritten else None),
-        )
-
-    def _denied(
-        self, call: ToolCall, tool: Tool, policy: Policy, ran: Ran, *, by: str, why: str, fault: bool
-    ) -> Judged:
-        reason = plain_text(scrubbed(why, call.arguments, tool.sensitive))
-        ruling = Deny(rule_id=f"hook:{by}", reason=reason, policy_version=policy.version, trace=(), record=True)
-        said = replace(_said(ran, None), route=None)
-        return Judged(
-            call=call,
-            submitted=call,
-            tool=tool,
-            policy=policy,
-            ruling=ruling,
-            outcome=ran.outcome,
             said=said,
-            hook=by,
-            fault=fault,
+            scrub=self._scrub,
+            sub_agent=self._submission.sub_agent,
+            evaluation_key=self._submission.evaluation_key,
         )
 
 
@@ -175,6 +250,7 @@ def _run(submission: Submission) -> AgentRun:
         session=submission.session,
         parent_session=submission.parent_session,
         parent_agent=submission.parent_agent,
+        sub_agent=submission.sub_agent,
         user=submission.requester,
         cwd=submission.cwd,
         metadata=submission.metadata,
@@ -195,33 +271,11 @@ def _call(submission: Submission, arguments: dict[str, JsonValue]) -> ToolCall:
     )
 
 
-def _wishes(submission: Submission, tool: Tool, ran: Ran) -> list[Wish]:
-    """List who, besides the rules, wants people to be asked."""
-    wishes = [Wish(by=f"hook:{asked.hook}", reason=plain_text(asked.reason)) for asked in ran.outcome.asks]
-    if tool.requires_confirmation:
-        wishes.append(Wish(by=REQUIRES_CONFIRMATION, reason=f"The tool {tool.name} always requires confirmation."))
-    for name in (submission.agent, *ran.above):
-        settings = ran.loaded.agents.get(name)
-        if settings is not None and settings.confirm_all_tools:
-            wishes.append(Wish(by=CONFIRM_ALL_TOOLS, reason=f"Every tool of the agent {name} requires confirmation."))
-    if submission.confirm is not None:
-        words = " ".join(submission.confirm.split())
-        wishes.append(Wish(by=CALLER, reason=f"The agent's side asks for confirmation (its own words): {words}"))
-    arguments = cast("Mapping[str, JsonValue]", ran.outcome.args)
-    return [replace(wish, reason=scrubbed(wish.reason, arguments, tool.sensitive)) for wish in wishes]
+def _whole(route: Routing | None, call: ToolCall) -> Routing | None:
+    """Name the command that the sandbox runs: it is the call's own `command`, which hooks and rules have judged."""
+    command = call.arguments.get("command")
+    return replace(route, command=command) if route is not None and isinstance(command, str) else route
 
 
-def _said(ran: Ran, arguments: Mapping[str, JsonValue] | None) -> Said:
-    outcome = ran.outcome
-    return Said(
-        arguments=arguments,
-        context=outcome.context,
-        hidden=outcome.hidden,
-        route=outcome.route,
-        metadata=ran.metadata,
-        tags=ran.tags,
-    )
-
-
-def _last_rewriter(outcome: Outcome) -> str:
-    return next((each.hook for each in reversed(outcome.trace) if each.deed is Deed.REWROTE), outcome.by)
+def _last(outcome: Outcome, deed: Deed) -> str:
+    return next((each.hook for each in reversed(outcome.trace) if each.deed is deed), outcome.by)

@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING
 
 from app.domain.audit import Kind, Record
 from app.domain.errors import AssentError, InvalidError
-from app.storage.sessions import Session, adopt, find_session, has_children, list_named, note_session
+from app.storage.sessions import (
+    Session,
+    adopt,
+    find_session,
+    has_children,
+    list_children,
+    list_named,
+    note_session,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +38,8 @@ _MOST_KNOWN = 20_000
 _NOTE_AGAIN_AFTER = timedelta(days=1)
 _DEEPEST = 16
 """Sessions above one another: deeper is a fault of whoever starts them."""
+_MOST_BELOW = 1000
+"""Sessions below one that is to get a parent: more are not counted, and it gets none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +51,7 @@ class Descent:
     session: str | None = None
     parent_session: str | None = None
     parent_agent: str | None = None
-    """Needed only where several agents have a session of the parent's name."""
+    """Whose the parent is. Left out, it is whoever has a session of that name; nobody: the agent itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +87,9 @@ class Lineage:
     async def above(self, descent: Descent) -> Above:
         """Find who is above a session.
 
-        Raises InvalidError for a parent that cannot be one: unknown to the org, of several agents, the session itself
-        or one below it, or another than the session has already.
+        Raises InvalidError for a parent that cannot be one: another agent's that the org has not seen, of several
+        agents, the session itself or one below it, or another than the session has already; and for a line that is
+        too deep.
         """
         if descent.session is None:
             if descent.parent_session is not None:
@@ -158,11 +169,13 @@ class Lineage:
                 return InvalidError("the session has another parent already, and keeps it", path="parent_session")
             return self._standing(tx, descent.agent, session, now)
         find_session(tx, *parent, lock=True)  # two sessions that name each other at once: the second one sees the first
+        if find_session(tx, *parent) is None:  # the agent's own, which had nothing to ask until now
+            note_session(tx, *parent)
         above = _walk(tx, parent)
         if (descent.agent, session) in [(each.agent, each.session) for each in above]:
             return InvalidError("the parent session was itself started from this one", path="parent_session")
-        if len(above) >= _DEEPEST:
-            return InvalidError(f"sessions may start one another {_DEEPEST} deep", path="parent_session")
+        if len(above) + _height(tx, (descent.agent, session), _DEEPEST - len(above)) > _DEEPEST:
+            return _too_deep()
         detached = not self._inherits(tx.org, descent.agent)
         adopt(tx, descent.agent, session, parent=parent, known=own is not None, detached=detached)
         if detached:
@@ -170,9 +183,11 @@ class Lineage:
             tx.append(Record(kind=Kind.SESSION_DETACHED, actor=f"agent:{descent.agent}", facts=facts))
         return self._standing(tx, descent.agent, session, now)
 
-    def _standing(self, tx: Tx, agent: str, session: str, now: datetime) -> _Known:
+    def _standing(self, tx: Tx, agent: str, session: str, now: datetime) -> _Known | AssentError:
         """Read who is above a session. A detached one inherits nothing, as long as the file still says so."""
         line = _walk(tx, (agent, session))
+        if len(line) > _DEEPEST:  # whoever is above what was read would be left out
+            return _too_deep()
         names: list[str] = []
         for each in line:
             if each.parent is None or (each.detached and not self._inherits(tx.org, each.agent)):
@@ -193,6 +208,9 @@ def _find_parent(tx: Tx, descent: Descent, session: str) -> tuple[str, str] | As
         for each in list_named(tx, wanted)
         if (each.agent, each.session) != (descent.agent, session) and of_agent in {None, each.agent}
     ]
+    own = (descent.agent, wanted)
+    if not found and of_agent in {None, descent.agent} and wanted != session:
+        return own
     if not found:
         return InvalidError("this org has no session of that name that could be the parent", path="parent_session")
     if len(found) > 1:
@@ -201,16 +219,32 @@ def _find_parent(tx: Tx, descent: Descent, session: str) -> tuple[str, str] | As
 
 
 def _walk(tx: Tx, start: tuple[str, str]) -> list[Session]:
-    """Return a session and those above it, as far as they have rows."""
+    """Return a session and those above it, as far as they have rows; one more than there may be, at most."""
     line: list[Session] = []
     at: tuple[str, str] | None = start
-    while at is not None and at not in [(each.agent, each.session) for each in line]:
+    while at is not None and len(line) <= _DEEPEST and at not in [(each.agent, each.session) for each in line]:
         found = find_session(tx, *at)
         if found is None:
             break
         line.append(found)
         at = found.parent
     return line
+
+
+def _height(tx: Tx, root: tuple[str, str], most: int) -> int:
+    """Return how many sessions deep it goes from a session down, itself counted; `most` + 1 stands for all above."""
+    level, height, seen = [root], 0, 0
+    while level:
+        height += 1
+        seen += len(level)
+        if height > most or seen > _MOST_BELOW:
+            return most + 1
+        level = [child for each in level for child in list_children(tx, *each)]
+    return height
+
+
+def _too_deep() -> InvalidError:
+    return InvalidError(f"sessions may start one another {_DEEPEST} deep", path="parent_session")
 
 
 def _noting(sessions: list[tuple[str, str]]) -> Callable[[Tx], None]:

@@ -42,7 +42,9 @@ class PressedCard:
 
     def standing(self) -> ClickOutcome:
         """Say how the request stands already, and show it."""
-        outcome = outcome_sentence(self.request, self.channel.language, lambda email: name_of(self.policy, email))
+        outcome = outcome_sentence(
+            self.request, self.channel.language, lambda email: name_of(self.policy, email), self.policy.zone
+        )
         sentence = say(self.channel.language, "click.settled", outcome=outcome)
         return ClickOutcome(result=ClickResult.ALREADY, sentence=sentence, card=self.now())
 
@@ -56,8 +58,6 @@ class PressedCard:
                 return after.standing()
             case Refusal.REPEATED:
                 return refusal(self.channel, "repeated", ClickResult.ALREADY)
-            case Refusal.CONTRADICTS:
-                return refusal(self.channel, "contradicts", ClickResult.ALREADY)
             case Refusal.BARRED:
                 return refusal(self.channel, "barred", ClickResult.REFUSED)
             case _:

@@ -13,7 +13,7 @@ from app.storage.policy_versions import find_policy
 from app.storage.request_lists import END_OF_TIME, list_requests
 from app.storage.requests import find_request
 from app.storage.transaction import EVERY_ORG
-from app.usecases.electorate import voters_of
+from app.usecases.electorate import voters_shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -105,4 +105,4 @@ class Read:
     def tally(self, request: ConfirmationRequest) -> Tally:
         """Count a request's standing approvals by today's configuration."""
         policy = self._book.current(request.call.org).policy
-        return count(request.stages, request.decisions, voters_of(request.stages, request.barred, policy.directory))
+        return count(request.stages, request.decisions, voters_shown(request, policy))

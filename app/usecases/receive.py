@@ -23,7 +23,7 @@ from app.storage.requests import lock_request
 from app.usecases.carry_out import carry_out
 from app.usecases.compose import place_of
 from app.usecases.decide import decide, refused_click
-from app.usecases.electorate import voters_of
+from app.usecases.electorate import voters_for
 from app.usecases.pressed import PressedCard, refusal
 
 if TYPE_CHECKING:
@@ -164,9 +164,9 @@ def _before_reason(tx: Tx, pressed: PressedCard, person: str, now: datetime) -> 
     if request.status.final or now >= request.expires_at:
         over = carry_out(tx, request, advance(request, DeadlinePassed(), now=now))
         return Received(outcome=pressed.showing(over).standing())
-    voters = voters_of(request.stages, request.barred, pressed.policy.directory)
+    voters = voters_for(request.call, request.stages, pressed.policy, now=now)
     if person not in voters.entitled():
-        raise _Refused("barred" if person in voters.barred else "not_eligible", ClickResult.REFUSED, person)
+        raise _Refused("barred" if voters.is_barred(person) else "not_eligible", ClickResult.REFUSED, person)
     sentence = say(pressed.channel.language, "deny.reason")
     outcome = ClickOutcome(result=ClickResult.RETRY, sentence=sentence, card=pressed.now())
     return Received(outcome=outcome, ask_reason=True)

@@ -6,36 +6,44 @@ let pass, facts for the audit, a denial) is told to the trail.
 
 from __future__ import annotations
 
+import json
 from contextvars import ContextVar
-from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from app.domain.errors import ReadOnlyError
 from app.hooks.org_hooks import READ_ONLY
-from app.usecases.hook_records import noted, stopped
+from app.usecases.hook_records import noted, scrub_of, stopped
+from app.usecases.known_as import sensitive_of
 from app.usecases.lineage import Descent
+from app.usecases.turn_bag import as_fault, bounded, without_own
 from assent.hooks.chain import run_chain
 from assent.hooks.context import HookContext
 from assent.hooks.moments import TOOL_MOMENTS, Moment
 from assent.hooks.observer import UNOBSERVED, Observer
 from assent.hooks.outcome import Decision, Outcome
 from assent.hooks.tool_names import canonical_name
+from assent.ready.read_only import ReadOnlyGuard
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from app.domain.audit import Record
     from app.domain.policy import Policy
+    from app.domain.request import ConfirmationRequest
     from app.policies.policy_file import LoadedPolicy
     from app.ports import Clock
     from app.storage.store import Store
     from app.storage.transaction import Tx
     from app.usecases.hook_book import HookBook
+    from app.usecases.hook_records import Scrub
     from app.usecases.lineage import Lineage
     from app.usecases.switch import Switches
     from assent.hooks.registry import HookRegistry, Registered
 
-_OWN = "assent."
+MOST_BYTES_OF_A_RESULT = 1024 * 1024
+"""The largest result or error of a tool that hooks look at; a larger one is withheld, unseen, if there are hooks."""
+_RESULT_SIZE = "result-size"
 
 ABOVE: ContextVar[tuple[str, ...]] = ContextVar("assent_agents_above", default=())
 """While a chain runs: the agents above the one that it runs for. The read-only guard binds whom they bind."""
@@ -50,6 +58,8 @@ class AgentRun:
     session: str | None = None
     parent_session: str | None = None
     parent_agent: str | None = None
+    sub_agent: str | None = None
+    """The agent acts through a sub-agent of this name: its hooks run as well."""
     user: str | None = None
     cwd: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -63,7 +73,7 @@ class Ran:
     outcome: Outcome
     loaded: LoadedPolicy
     above: tuple[str, ...]
-    """The agents above this one, whose hooks and rules bind it too."""
+    """The agents besides this one whose hooks and rules bind it too: those above it, and its sub-agent."""
     metadata: dict[str, Any]
     tags: dict[str, Any]
     """What the hooks of this moment set in the bag."""
@@ -90,14 +100,26 @@ class RunHooks:
         self._switches = switches
         self._clock = clock
 
-    async def __call__(self, run: AgentRun, moment: Moment, *, request_id: str | None = None, **subject: Any) -> Ran:
+    async def __call__(
+        self,
+        run: AgentRun,
+        moment: Moment,
+        *,
+        request_id: str | None = None,
+        asked: Mapping[str, Any] | None = None,
+        **subject: Any,
+    ) -> Ran:
         """Run a moment's chain and tell the trail what it did.
 
         `subject` are the fields of HookContext that the moment is about; `request_id` connects what hooks note to a
-        request. Raises InvalidError for an impossible parent session, NotFoundError, UnavailableError.
+        request, whose arguments are `asked`: what is sensitive of them stays out of the trail as well. Raises
+        InvalidError for an impossible parent session, NotFoundError, UnavailableError.
         """
         ran = await self.run(run, moment, request_id=request_id or "", **subject)
-        records = told(run, moment, ran.outcome, tool=str(subject.get("called_as", "")))
+        tool = str(subject.get("called_as", ""))
+        versions = [each for each in (asked, subject.get("args"), ran.outcome.args) if each]
+        scrub = scrub_of(versions, sensitive_of(ran.loaded.policy, tool))
+        records = told(run, moment, ran.outcome, tool=tool, scrub=scrub)
         if records:
 
             def unit(tx: Tx) -> None:
@@ -122,11 +144,10 @@ class RunHooks:
         )
         loaded, registry = self._hooks.current(run.org)
         line = await self._lineage.above(descent)
-        above = line.agents
+        above = _besides(run.agent, line.agents, run.sub_agent)
         tool = str(subject.get("called_as", "")) if moment in TOOL_MOMENTS else ""
         chain = chain_of(registry, moment, tool, (run.agent, *above))
-        given = _without_own(run.metadata)
-        bag = dict(given)
+        given = without_own(run.metadata)
         await self._switches.refresh(run.org)
         if not chain or (_is_bare(chain) and self._switches.read_only(run.org, (run.agent, *above)) is None):
             outcome = Outcome(
@@ -136,8 +157,9 @@ class RunHooks:
                 result=subject.get("result"),
             )
             return Ran(outcome=outcome, loaded=loaded, above=above, metadata=given, tags={})
-        if len(chain) > 1 and "args" in subject:  # a hook that changes them in place changes nothing but its own copy
-            subject["args"] = deepcopy(subject["args"])
+        if _is_too_large(subject.get("result")) or _is_too_large(subject.get("error")):
+            return Ran(outcome=_withheld(subject), loaded=loaded, above=above, metadata=given, tags={})
+        bag = dict(given)
         ctx = HookContext(
             moment=moment,
             timestamp=self._clock.now(),
@@ -151,14 +173,69 @@ class RunHooks:
             tool_name=canonical_name(tool) if tool else "",
             **subject,
         )
+        outcome = await self._chain(chain, ctx, above)
+        left, tags, dropped = bounded(given, bag)
+        if dropped:
+            outcome = as_fault(outcome, chain, moment, dropped)
+        return Ran(outcome=outcome, loaded=loaded, above=above, metadata=left, tags=tags)
+
+    async def refuse_read_only(self, request: ConfirmationRequest) -> None:
+        """Refuse to hand out an approval of a call that must not run while read-only is on. Raises ReadOnlyError."""
+        call = request.call
+        _, registry = self._hooks.current(call.org)
+        line = await self._lineage.above(Descent(org=call.org, agent=call.agent, session=call.session))
+        agents = (call.agent, *line.agents)
+        chain = chain_of(registry, Moment.PRE_TOOL_USE, call.tool, agents)
+        guards = [entry for entry in chain if isinstance(entry.hook, ReadOnlyGuard)]
+        await self._switches.refresh(call.org)
+        ctx = HookContext(
+            moment=Moment.PRE_TOOL_USE,
+            timestamp=self._clock.now(),
+            org=call.org,
+            agent=call.agent,
+            session=call.session or "",
+            user=call.requester or "",
+            tool_name=canonical_name(call.tool),
+            called_as=call.tool,
+            args=call.arguments,
+            call_id=call.call_id or "",
+        )
+        outcome = await self._chain(guards, ctx, line.agents)
+        if outcome.decision is Decision.DENY:
+            raise ReadOnlyError(f"{outcome.reason} The approval stands until it lapses.", state=request.state.value)
+
+    def named_agents(self, org: str) -> frozenset[str]:
+        """Return the agents that the org's file names. Raises NotFoundError, UnavailableError."""
+        loaded, _ = self._hooks.current(org)
+        patterns = {pattern.text for rule in loaded.policy.rules for pattern in rule.agents if not pattern.is_glob}
+        return frozenset({*loaded.agents, *patterns})
+
+    async def _chain(self, chain: Sequence[Registered], ctx: HookContext, above: tuple[str, ...]) -> Outcome:
         token = ABOVE.set(above)
         try:
-            outcome = await run_chain(chain, ctx, self._observer)
+            return await run_chain(chain, ctx, self._observer)
         finally:
             ABOVE.reset(token)
-        left = _without_own(bag)
-        tags = {name: value for name, value in left.items() if name not in given or given[name] != value}
-        return Ran(outcome=outcome, loaded=loaded, above=above, metadata=left, tags=tags)
+
+
+def _besides(agent: str, above: Sequence[str], sub_agent: str | None) -> tuple[str, ...]:
+    names = (sub_agent, *above) if sub_agent is not None else above
+    return tuple(name for name in dict.fromkeys(names) if name != agent)
+
+
+def _is_too_large(value: object) -> bool:
+    match value:
+        case None | bool() | int() | float():
+            return False
+        case str():
+            return len(value) > MOST_BYTES_OF_A_RESULT
+        case _:
+            return len(json.dumps(value, ensure_ascii=False, default=str)) > MOST_BYTES_OF_A_RESULT
+
+
+def _withheld(subject: Mapping[str, Any]) -> Outcome:
+    why = f"the hooks here look at results of up to {MOST_BYTES_OF_A_RESULT} characters, and this one is larger"
+    return Outcome(decision=Decision.DENY, by=_RESULT_SIZE, reason=why, fault=True, args=subject.get("args", {}))
 
 
 def chain_of(registry: HookRegistry, moment: Moment, tool: str, agents: Sequence[str]) -> tuple[Registered, ...]:
@@ -174,14 +251,9 @@ def _is_bare(chain: Sequence[Registered]) -> bool:
     return len(chain) == 1 and chain[0].id == READ_ONLY
 
 
-def _without_own(bag: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out what the engine keeps in the bag for itself: no caller sets it, and none gets it."""
-    return {name: value for name, value in bag.items() if not name.startswith(_OWN)}
-
-
-def told(run: AgentRun, moment: Moment, outcome: Outcome, *, tool: str = "") -> list[Record]:
+def told(run: AgentRun, moment: Moment, outcome: Outcome, *, tool: str, scrub: Scrub) -> list[Record]:
     """Return what the trail is told of a chain: what its hooks noted, and who stopped the moment (if not a call)."""
-    records = noted(run.agent, run.session, moment, outcome, tool=tool)
+    records = noted(run.agent, run.session, moment, outcome, tool=tool, scrub=scrub)
     if outcome.decision is Decision.DENY and moment is not Moment.PRE_TOOL_USE:
-        records.append(stopped(run.agent, run.session, moment, outcome, tool=tool))
+        records.append(stopped(run.agent, run.session, moment, outcome, tool=tool, scrub=scrub))
     return records

@@ -14,11 +14,13 @@ from app.domain.errors import AssentError
 from app.domain.execution import report
 from app.domain.lifecycle import Refusal
 from app.domain.redact import scrubbed
-from app.domain.tool import check_arguments
 from app.domain.tool_call import ToolCall, call_digest
 from app.storage.request_lists import find_call, find_call_by_digest
 from app.storage.requests import lock_request
 from app.usecases.carry_out import carry_out
+from app.usecases.known_as import checked, tools_of
+from app.usecases.submit import opened_with
+from assent.hooks.tool_names import canonical_name
 
 if TYPE_CHECKING:
     from app.domain.request import ConfirmationRequest, ExecutionStatus
@@ -39,6 +41,8 @@ class FinishedCall:
     session: str | None = None
     call_id: str | None = None
     request_id: str | None = None
+    evaluation_key: str | None = None
+    """The id of the reporting key, if it is one of scope evaluation: it settles only what it opened itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +74,13 @@ class SettleByCall:
             if locked is None or locked[0].call.agent != caller.agent:
                 return Settled(request=None, changed=False, note="no request of this agent belongs to this call")
             request, now = locked
+            why = _contradiction(request, call)
+            if why is not None:
+                note = f"the request {request.id} is of {why}: nothing was recorded"
+                return Settled(request=None, changed=False, note=note)
+            if call.evaluation_key is not None and not opened_with(tx, request, call.evaluation_key):
+                note = "this evaluation key did not open the request of this call: nothing was recorded"
+                return Settled(request=None, changed=False, note=note)
             if request.execution is None:
                 note = f"the request is {request.state.value} and was not claimed: nothing was recorded"
                 return Settled(request=request, changed=False, note=note)
@@ -92,7 +103,7 @@ class SettleByCall:
             return None
         policy = self._book.current(caller.org).policy
         try:
-            arguments = check_arguments(policy.get_tool(call.tool), call.arguments)
+            arguments = checked(tools_of(policy, call.tool), call.arguments)
         except AssentError:
             return None
         return call_digest(
@@ -118,6 +129,21 @@ def _find(tx: Tx, agent: str, call: FinishedCall, of_digest: str | None) -> str 
     if call.call_id is not None:
         return find_call(tx, agent, call.session, call_id=call.call_id, claim_id=claim_of(call.session, call.call_id))
     return find_call_by_digest(tx, agent, call.session, of_digest) if of_digest else None
+
+
+def _contradiction(request: ConfirmationRequest, call: FinishedCall) -> str | None:
+    """Say in what the named request is another call's; None if nothing that is known of both differs."""
+    asked = request.call
+    if canonical_name(call.tool) != canonical_name(asked.tool):
+        return "another tool"
+    if call.session is not None and asked.session is not None and call.session != asked.session:
+        return "another session"
+    if call.call_id is None or asked.call_id is None or call.call_id == asked.call_id:
+        return None
+    # A call that came back under a new id joined the request of the old one: then the claim was made for the new id.
+    execution, session = request.execution, asked.session or call.session or ""
+    joined = execution is not None and execution.claim_id == claim_of(session, call.call_id)
+    return None if joined else "another call"
 
 
 def claim_of(session: str, call_id: str) -> str:

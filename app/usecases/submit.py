@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, assert_never
 
 from app.domain.audit import Kind, Record
-from app.domain.errors import IdempotencyMismatchError, TooManyError
+from app.domain.errors import ConflictError, IdempotencyMismatchError, NotFoundError, TooManyError, WrongScopeError
 from app.domain.execution import lapse
 from app.domain.lifecycle import DeadlinePassed, advance, opened
 from app.domain.policy import Allow, Ask, Deny
@@ -20,7 +22,7 @@ from app.storage.request_lists import count_pending
 from app.storage.requests import find_attached, find_request, lock_request
 from app.usecases.call_records import facts_of, notes_of, ruled, why
 from app.usecases.carry_out import carry_out, open_request
-from app.usecases.electorate import voters_of
+from app.usecases.electorate import voters_at_first
 from app.usecases.judge_call import NOTHING_SAID, Said, Submission
 
 if TYPE_CHECKING:
@@ -90,6 +92,7 @@ class Submit:
 
     async def _answer(self, judged: Judged, ruling: Allow | Deny, key: str | None) -> Answered | Asked:
         call, hook = judged.call, judged.hook
+        sub_agent = judged.sub_agent
         answered = Answered(
             allowed=isinstance(ruling, Allow),
             rule_id=ruling.rule_id if hook is None else None,
@@ -104,7 +107,10 @@ class Submit:
         def unit(tx: Tx) -> Answered | Asked | AssentError:
             # People were asked under this key before: their answer stands, whatever the rules say by now. A hook that
             # denies is heard all the same.
-            standing = _by_key(tx, call, call_digest(judged.submitted), key) if hook is None else None
+            named = _named(call_digest(judged.submitted), sub_agent)
+            standing = _by_key(tx, call, named, key) if hook is None else None
+            if isinstance(standing, Asked) and judged.said.route is not None:
+                return _unroutable(answered, judged.said.route.provider)
             if standing is not None:
                 return standing
             if ruling.record:
@@ -132,11 +138,11 @@ class Submit:
     async def _ask(self, judged: Judged, ruling: Ask, key: str | None) -> Answered | Asked:
         call, policy = judged.call, judged.policy
         stages = ruling.asking.stages
-        barred = frozenset(who for who in (call.requester, call.owner) if who)
-        if not reachable(stages, voters_of(stages, barred, policy.directory)):
+        if not reachable(stages, voters_at_first(call, stages, policy)):
             nobody = Deny(
                 rule_id=ruling.rule_id,
-                reason="Nobody who may approve this is left once the requester and the agent's owner are taken out.",
+                reason="Nobody who may approve this is left once the requester, the agent's owner and those above "
+                "their limit are taken out.",
                 policy_version=ruling.policy_version,
                 trace=ruling.trace,
                 record=True,
@@ -144,23 +150,27 @@ class Submit:
             return await self._answer(judged, nobody, key)
         targets = {name: self._channels.get(call.org, name).chat_id for name in ruling.asking.channels if name != API}
         of_digest = call_digest(call)
-        of_submitted = of_digest if call is judged.submitted else call_digest(judged.submitted)
+        of_submitted = _named(
+            of_digest if call is judged.submitted else call_digest(judged.submitted), judged.sub_agent
+        )
         attached_by = attach_key(call, of_digest)
 
-        def unit(tx: Tx) -> Asked | AssentError:
+        def come_back(tx: Tx) -> Asked | AssentError | None:
             standing = _standing(tx, call, of_submitted, attached_by, key)
+            return standing if judged.sub_agent is None else _with_its_people(standing, ruling)
+
+        def unit(tx: Tx) -> Asked | AssentError:
+            standing = come_back(tx)
             if standing is not None:
                 return standing
             request = self._build(tx, judged, ruling, of_digest=of_digest)
             open_request(tx, opened(request), targets=targets)
             for note in notes_of(judged):
                 tx.append(note, request_id=request.id)
-            if key is not None:
-                remember_key(tx, call.agent, key, call_digest=of_submitted, request_id=request.id)
+            opener = _opener(judged.evaluation_key, request.id) if judged.evaluation_key is not None else None
+            for name in filter(None, (key, opener)):
+                remember_key(tx, call.agent, name, call_digest=of_submitted, request_id=request.id)
             return Asked(request=request, attached=False)
-
-        def come_back(tx: Tx) -> Asked | AssentError | None:
-            return _standing(tx, call, of_submitted, attached_by, key)
 
         try:
             return await self._open(call, unit)
@@ -170,6 +180,18 @@ class Submit:
             if known is None:
                 raise
             return known
+
+    async def refuse_foreign(self, org: str, request_id: str, *, agent: str, evaluation_key: str) -> None:
+        """Refuse an evaluation key a request that it did not open itself. Raises WrongScopeError, NotFoundError."""
+
+        def unit(tx: Tx) -> bool:
+            request = find_request(tx, request_id)
+            if request is None or request.call.agent != agent:
+                raise NotFoundError
+            return opened_with(tx, request, evaluation_key)
+
+        if not await self._store.read(unit, org=org):
+            raise WrongScopeError("an evaluation key claims and settles only what it opened itself, within a day")
 
     async def _open(self, call: ToolCall, unit: Callable[[Tx], Asked | AssentError]) -> Asked:
         """Open the request if the agent may have one more waiting. Raises TooManyError."""
@@ -211,6 +233,35 @@ class Submit:
             created_at=now,
             expires_at=expires_at,
         )
+
+
+def opened_with(tx: Tx, request: ConfirmationRequest, evaluation_key: str) -> bool:
+    """Say whether an evaluation key opened a request, within the time for which idempotency keys are remembered."""
+    return find_key(tx, request.call.agent, _opener(evaluation_key, request.id)) is not None
+
+
+def _opener(evaluation_key: str, request_id: str) -> str:
+    return f"opened by\n{evaluation_key}\n{request_id}"  # no caller's key has a line break
+
+
+def _named(of_digest: str, sub_agent: str | None) -> str:
+    """Tell a sub-agent's call from the agent's own: people were asked about one of them."""
+    return of_digest if sub_agent is None else hashlib.sha256(f"{of_digest}{sub_agent}".encode()).hexdigest()
+
+
+def _with_its_people(standing: Asked | AssentError | None, ruling: Ask) -> Asked | AssentError | None:
+    """Keep a sub-agent's call off a request of the agent's own for which fewer people are asked."""
+    if not isinstance(standing, Asked) or Counter(ruling.asking.stages) <= Counter(standing.request.stages):
+        return standing
+    return ConflictError("a request for the same call stands in this session, without this sub-agent's people")
+
+
+def _unroutable(answered: Answered, provider: str) -> Answered:
+    why = (
+        f"It may only run in the sandbox {provider!r}, and a request stands for this idempotency key: an approval "
+        "cannot carry the sandbox to its run."
+    )
+    return replace(answered, allowed=False, reason=why)
 
 
 def _standing(

@@ -26,7 +26,7 @@ Json = dict[str, object]
 """One object of card JSON."""
 
 TEXT_BUDGET = 5000
-"""Characters that a card carries whole, whatever they are: five thousand emoji are 20 KB of the 25 KB below."""
+"""UTF-16 units that a card carries whole, whatever they say: five thousand of Chinese are 15 KB of the 25 KB below."""
 
 MAX_CONTENT = 25_000
 """Bytes of card JSON; the platform expands style tags before it counts its 30 KB."""
@@ -89,7 +89,9 @@ def _card(
     lay_out_rest: Callable[[Sequence[Fact]], list[Json]],
 ) -> Json:
     """Put the parts in the order in which they are needed: what, the facts, how far, the rest, the claim, controls."""
-    body = [_div(card.title, size="heading-3")]
+    body = [_div(card.title, size="heading-4" if card.highlights else "heading-3")]
+    body += _large(card.highlights)
+    body += [_div(f"⚠️ {warning}", size="normal", colour="red") for warning in card.warnings]
     if card.outcome:
         body.append(_div(card.outcome, size="normal"))
     body += lay_out_pinned(card.facts)
@@ -97,12 +99,14 @@ def _card(
         body.append(_div(card.progress, size="normal", colour="blue"))
     if card.arguments:
         body += [_rule(), *lay_out_rest(card.arguments)]
+    if card.hidden:
+        body.append(_div(card.hidden, size="notation", colour="grey"))
     if card.agent_says is not None:
         body += [_rule(), *lay_out_rest([card.agent_says])]
     if card.withheld:
         body += [_rule(), _div(card.withheld, size="normal", colour="red")]
     if card.buttons is not None:
-        body += [_rule(), *_controls(card.buttons)]
+        body += [_rule(), *(lay_out_pinned([card.until]) if card.until else []), *_controls(card.buttons)]
     body.append(_div(card.footer, size="notation", colour="grey"))
     return {
         "schema": "2.0",
@@ -154,6 +158,16 @@ def _button(label: str, kind: str, token: str) -> Json:
     }
 
 
+def _large(facts: Sequence[Fact]) -> list[Json]:
+    """How much and to whom, in large letters beside each other; one below the other where the screen is narrow."""
+    if not facts:
+        return []
+    columns = [
+        _column(_div(fact.label, size="notation", colour="grey"), _div(fact.value, size="heading-2")) for fact in facts
+    ]
+    return [{"tag": "column_set", "flex_mode": "flow", "horizontal_spacing": "12px", "columns": columns}]
+
+
 def _rows(facts: Sequence[Fact]) -> list[Json]:
     """Label and value side by side."""
     return [
@@ -161,19 +175,22 @@ def _rows(facts: Sequence[Fact]) -> list[Json]:
             "tag": "column_set",
             "flex_mode": "none",
             "horizontal_spacing": "8px",
-            "columns": [_column(fact.label, 1, "grey"), _column(fact.value, 3, None)],
+            "columns": [
+                _column(_div(fact.label, size="normal", colour="grey")),
+                _column(_div(fact.value, size="normal"), weight=3),
+            ],
         }
         for fact in facts
     ]
 
 
-def _column(text: str, weight: int, colour: str | None) -> Json:
+def _column(*elements: Json, weight: int = 1) -> Json:
     return {
         "tag": "column",
         "width": "weighted",
         "weight": weight,
         "vertical_align": "top",
-        "elements": [_div(text, size="normal", colour=colour)],
+        "elements": list(elements),
     }
 
 

@@ -2,12 +2,13 @@
 
 Everything that came from outside stands in ``plain_text`` objects with ``emoji`` off: Slack parses no mention, link or
 style in them. The one mrkdwn text on a card is the deadline's date token, made of digits of our own, so that everybody
-reads it in their own time zone; the fact that says the same in UTC is left out. The message's top-level ``text`` is
-what notifications show; Slack reads it as mrkdwn, so it is escaped, and `channel.py` switches its parsing off as well.
+reads it in their own time zone. The message's top-level ``text`` is what notifications show; Slack reads it as mrkdwn,
+so it is escaped, and `channel.py` switches its parsing off as well.
 
-The order serves somebody who decides on a phone in ten seconds: what is asked, the sentence, the facts that matter, how
-far it has come; then the whole of the arguments, the agent's claim in a block of its own, and only below all of that
-the buttons. Nothing is ever cut from what is approved: a card that is too long is refused (`text_budget`).
+The order serves somebody who decides on a phone in ten seconds: what is asked, the sentence, how much and to whom in
+large letters, what may deceive, who asks and why, the pinned fields, how far it has come; then the whole of the
+arguments, the agent's claim in a block of its own, and only below all of that the buttons. Nothing is ever cut from
+what is approved: a card that is too long is refused (`text_budget`).
 """
 
 from __future__ import annotations
@@ -19,8 +20,6 @@ from app.domain.card import Tone
 from app.ports import ChannelRefusedError
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from app.domain.card import Buttons, Card, Fact
     from app.ports import Click
 
@@ -56,16 +55,18 @@ def render(card: Card) -> tuple[str, list[dict[str, object]]]:
 
 def _assemble(card: Card, *, packed: bool) -> list[dict[str, object]]:
     """Put the blocks in order; `packed` lets many facts share a section, for a message has room for 50 blocks."""
-    facts, until = _without_deadline(card)
     return [
         *_sections("assent_headline", _told(card)),
         *_title(card),
-        *_facts(facts, packed=packed),
-        *_sections("assent_progress", card.progress or ""),
+        *_highlights(card.highlights, packed=packed),
+        *_sections("assent_warnings", "\n".join(f"⚠️ {warning}" for warning in card.warnings)),
+        *_facts(card.facts, packed=packed),
+        *_sections("assent_progress", f"👥 {card.progress}" if card.progress else ""),
         *_arguments(card.arguments, packed=packed),
+        *_note("assent_hidden", card.hidden),
         *_agent_says(card.agent_says),
-        *_sections("assent_withheld", f"⚠️ {card.withheld}" if card.withheld else ""),
-        *_deadline(card.deadline, until),
+        *_sections("assent_withheld", f"⛔ {card.withheld}" if card.withheld else ""),
+        *_deadline(card),
         *([_buttons(card.buttons)] if card.buttons else []),
         *_footer(card),
     ]
@@ -149,9 +150,26 @@ def plain(text: str) -> dict[str, object]:
 
 
 def _title(card: Card) -> list[dict[str, object]]:
-    if 0 < _weight(card.title) <= _HEADER_MOST and "\n" not in card.title:
-        return [{"type": "header", "block_id": "assent_title", "text": plain(card.title)}]
-    return _sections("assent_title", card.title)
+    """The sentence, large unless the amount and the payee below are."""
+    return _sections("assent_title", card.title) if card.highlights else _header("assent_title", card.title)
+
+
+def _header(block_id: str, text: str) -> list[dict[str, object]]:
+    """Return a text in large letters, or as plain text where it is too long for that."""
+    if 0 < _weight(text) <= _HEADER_MOST and "\n" not in text:
+        return [{"type": "header", "block_id": block_id, "text": plain(text)}]
+    return _sections(block_id, text)
+
+
+def _highlights(facts: tuple[Fact, ...], *, packed: bool) -> list[dict[str, object]]:
+    texts = [f"{fact.label}: {fact.value}" for fact in facts]
+    if packed:
+        return _sections("assent_highlights", "\n".join(texts))
+    return [block for index, text in enumerate(texts) for block in _header(f"assent_highlight_{index}", text)]
+
+
+def _note(block_id: str, text: str | None) -> list[dict[str, object]]:
+    return [{"type": "context", "block_id": block_id, "elements": [plain(text)]}] if text else []
 
 
 def _facts(facts: tuple[Fact, ...], *, packed: bool) -> list[dict[str, object]]:
@@ -193,22 +211,16 @@ def _agent_says(claim: Fact | None) -> list[dict[str, object]]:
     return [divider, *_sections("assent_claim", f"{claim.label}\n❝ {claim.value} ❞")]
 
 
-def _without_deadline(card: Card) -> tuple[tuple[Fact, ...], str]:
-    """Return the facts without the deadline's, and its label.
-
-    It is the gateway's own and the last one, and it says the very second: no argument can pass for it.
-    """
-    last = card.facts[-1] if card.facts else None
-    if last is None or card.deadline is None or f"{card.deadline:%Y-%m-%d %H:%M:%S}" not in last.value:
-        return card.facts, ""
-    return card.facts[:-1], last.label
-
-
-def _deadline(deadline: datetime | None, label: str) -> list[dict[str, object]]:
-    if deadline is None:
+def _deadline(card: Card) -> list[dict[str, object]]:
+    """The deadline by everybody's own clock, and how long people had when they were asked."""
+    if card.deadline is None:
         return []
-    date = f"<!date^{int(deadline.timestamp())}^{{date_short_pretty}} {{time}}|{deadline:%Y-%m-%d %H:%M} UTC>"
+    at = card.deadline
+    date = f"<!date^{int(at.timestamp())}^{{date_short_pretty}} {{time}}|{at:%Y-%m-%d %H:%M} UTC>"
+    label = card.until.label if card.until else ""
     elements = [plain(f"⏳ {label}".rstrip()), {"type": "mrkdwn", "text": date}]
+    if card.span:
+        elements.append(plain(card.span))
     return [{"type": "context", "block_id": "assent_deadline", "elements": elements}]
 
 
@@ -267,6 +279,8 @@ def _weight(text: str) -> int:
 
 def _pieces(text: str, most: int) -> list[str]:
     """Cut a text into pieces of at most `most` by `_weight`; joined together they are the text again."""
+    if _weight(text) <= most:
+        return [text]
     pieces: list[str] = []
     start = weight = 0
     for index, character in enumerate(text):

@@ -19,6 +19,7 @@ _ENDS = {
     "request.voted": "One approval; more are needed",
     "grant.claimed": "The agent took the approval: good for one run",
     "grant.lapsed": "The approval was not used in time",
+    "grant.revoked": "The approval was taken back",
     "execution.succeeded": "The payment ran, once, and succeeded",
     "execution.failed": "The payment ran, once, and failed",
     "execution.unknown": "Whether the payment ran is not known",
@@ -33,7 +34,7 @@ _ENDS = {
     "switch.set": "A switch was set",
 }
 ENDS = frozenset({
-    "request.denied", "request.expired", "request.cancelled", "request.undeliverable", "grant.lapsed",
+    "request.denied", "request.expired", "request.cancelled", "request.undeliverable", "grant.lapsed", "grant.revoked",
     "execution.succeeded", "execution.failed", "execution.unknown",
 })  # fmt: skip
 BEHIND_THE_SCENES = frozenset({"key.created", "key.revoked", "policy.loaded"})

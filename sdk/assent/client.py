@@ -79,15 +79,16 @@ class AsyncGateway:
         idempotency_key: str | None = None,
         confirm: str | None = None,
         parent_session: str | None = None,
+        sub_agent: str | None = None,
         cwd: str | None = None,
     ) -> Verdict:
         """Ask whether the call may run: `Allowed`, `Denied`, or `Pending` with the request that people now decide.
 
         `claim` is the agent's own words for the approver, shown apart from the facts. `confirm` is why people must at
         least be asked: the gateway's rules may then deny the call or say who is asked, but not wave it through.
-        `parent_session` is the session that started this one, whose hooks and rules bind it too; `cwd` is for guards of
-        paths. The same call of the same session joins the request that stands. Raises `TypeError` for arguments that
-        are not JSON, and `GatewayError`.
+        `parent_session` is the session that started this one, whose hooks and rules bind it too, `sub_agent` the name
+        of the sub-agent that calls, whose own are added; `cwd` is for guards of paths. The same call of the same
+        session joins the request that stands. Raises `TypeError` for arguments that are not JSON, and `GatewayError`.
         """
         body: Json = {
             "tool": tool,
@@ -97,7 +98,7 @@ class AsyncGateway:
             "requester": requester,
             "claim": claim,
         }
-        further = {"confirm": confirm, "parent_session": parent_session, "cwd": cwd}
+        further = {"confirm": confirm, "parent_session": parent_session, "sub_agent": sub_agent, "cwd": cwd}
         body |= {name: value for name, value in further.items() if value is not None}
         key = idempotency_key or self.pace.new_id("idem")
         return parse_verdict(await self._wire.ask("POST", "/v1/requests", body=body, headers={"Idempotency-Key": key}))

@@ -79,6 +79,7 @@ class Gateway:
         idempotency_key: str | None = None,
         confirm: str | None = None,
         parent_session: str | None = None,
+        sub_agent: str | None = None,
         cwd: str | None = None,
     ) -> Verdict:
         """See `AsyncGateway.check`."""
@@ -94,6 +95,7 @@ class Gateway:
                 idempotency_key=idempotency_key,
                 confirm=confirm,
                 parent_session=parent_session,
+                sub_agent=sub_agent,
                 cwd=cwd,
             )
         )

@@ -354,7 +354,9 @@ async def test_what_people_denied_under_a_key_stays_denied_when_a_rule_allows_it
     body = {"tool": "by_api", "arguments": {"n": 1}}
     asked = (await gateway.call("POST", "/v1/requests", body, idempotency_key="k-1")).json()["request"]
     await gateway.decide(asked, "deny")
-    gateway.rewrite("  - {id: reading,", "  - {id: now, tools: [by_api], when: 'true', then: allow}\n  - {id: reading,")
+    gateway.rewrite(
+        "  - {id: reading,", "  - {id: now, tools: [by_api], when: agent.size() > 0, then: allow}\n  - {id: reading,"
+    )
     await gateway.reload()
     again = (await gateway.call("POST", "/v1/requests", body, idempotency_key="k-1")).json()
     assert (again["decision"], again["request"]["state"]) == ("ask", "denied")

@@ -119,10 +119,12 @@ async def test_a_rewrite_that_cannot_be_run_is_the_hooks_fault(hooked: Gateway) 
     assert "check 'by-note' of this call failed" in body["message"]
 
 
-async def test_a_hook_that_changes_the_arguments_in_place_changes_nothing(hooked: Gateway) -> None:
-    body = (await pre(hooked, "pay", {"payee": "x", "amount": 80, "note": "mutate"})).json()
-    assert body["request"]["arguments"]["amount"] == 80
-    assert "arguments" not in body
+async def test_a_hook_that_changes_the_arguments_in_place_is_at_fault(hooked: Gateway) -> None:
+    for tool in ("pay", "ping"):
+        body = (await pre(hooked, tool, {"payee": "x", "amount": 80, "note": "mutate"})).json()
+        assert (body["decision"], body["hook"]) == ("deny", "by-note")
+        assert "changed the arguments in place" in body["reason"]
+        assert "arguments" not in body
 
 
 async def test_a_repeated_key_comes_back_although_a_hook_rewrites_the_call(hooked: Gateway) -> None:

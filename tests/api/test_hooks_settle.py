@@ -129,6 +129,23 @@ async def test_a_call_that_nobody_was_asked_about_settles_nothing(gateway: Gatew
     assert (await gateway.read(request))["state"] == "executing"
 
 
+@pytest.mark.parametrize("wrong", [{"tool_name": "ping"}, {"session_id": "other"}, {"tool_use_id": "t9"}])
+async def test_a_report_that_contradicts_the_request_that_it_names_settles_nothing(
+    gateway: Gateway, wrong: dict[str, Any]
+) -> None:
+    request = await executing(gateway)
+    settled = await done(gateway, request_id=request["id"], **wrong)
+    assert (settled["request"], settled["changed"]) == (None, False)
+    assert "nothing was recorded" in settled["note"]
+    assert (await gateway.read(request))["state"] == "executing"
+    assert (await done(gateway, request_id=request["id"], tool_use_id="t1"))["changed"] is True
+
+
+async def test_a_call_that_came_back_under_a_new_id_is_settled_by_its_requests_id_too(gateway: Gateway) -> None:
+    request = await executing(gateway, call_id="t1", claim_id=claim_of("s", "t2"))
+    assert (await done(gateway, request_id=request["id"], tool_use_id="t2"))["changed"] is True
+
+
 async def test_another_agent_settles_nothing_even_by_the_requests_own_id(gateway: Gateway) -> None:
     request = await executing(gateway)
     for named in ({"request_id": request["id"]}, {"tool_use_id": "t1"}, {}):

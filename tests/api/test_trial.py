@@ -116,7 +116,7 @@ CALLS: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"tool": "note", "args": {}, "agent": "asker"}, {"decision": "deny", "rule": "everyone"}),
     ({"tool": "bash", "args": {"command": "make"}}, {"decision": "route", "hook": "sandboxed"}),
     ({"tool": "bash", "args": {"command": "make"}, "agent": "intern"},
-     {"decision": "ask", "rule": "confirm-all-tools"}),
+     {"decision": "deny", "rule": "confirm-all-tools"}),  # nothing carries a sandbox past an approval
     ({"tool": "wipe", "args": {}}, {"decision": "ask", "rule": "requires-confirmation"}),
     ({"tool": "wipe", "args": {}, "agent": "broken"}, {"decision": "deny", "hook": "scan"}),
     # agents
@@ -253,6 +253,7 @@ def test_the_hooks_of_a_call_are_listed_in_their_order(desk: Desk) -> None:
         ["read-only", "PreToolUse", "100", "every tool", "deny", "30s", "built in"],
         ["sandboxed", "PreToolUse", "0", "bash", "deny", "30s", "rules.yaml:20"],
         ["result-truncate", "PostToolUse", "10", "every tool", "deny", "30s", "rules.yaml:23"],
+        ["result-truncate-failures", "PostToolUseFailure", "10", "every tool", "deny", "30s", "rules.yaml:23"],
     ]
 
 

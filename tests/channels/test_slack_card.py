@@ -13,12 +13,14 @@ from hypothesis import strategies as st
 from app.domain.card import Fact, Language
 from app.domain.present import card_for
 from app.domain.request import ExecutionStatus, GrantStatus, Status
+from app.domain.shown import Terms
 from app.ports import ChannelRefusedError, Click
 from channels.feishu.card import MAX_REASON
 from channels.slack.card import TEXT_BUDGET, deny_modal, escape, outcome_modal, plain, private_note, render
 from channels.slack.simulator_blocks import check_blocks, check_view, markup_in, stray_markup
 from tests.channels.conformance_slack import CARD, SETTLED
 from tests.domain.samples import approved, claimed, settled
+from tests.requirements import requirement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,7 +81,20 @@ def joined(blocks: list[dict[str, object]]) -> str:
 
 def with_text(text: str) -> Card:
     fact = Fact(label="memo", value=text)
-    return replace(CARD, title=text, facts=(fact,), arguments=(fact,), agent_says=fact, footer=text)
+    return replace(
+        CARD,
+        title=text,
+        highlights=(fact,),
+        warnings=(text,),
+        facts=(fact,),
+        arguments=(fact,),
+        hidden=text,
+        agent_says=fact,
+        progress=text,
+        withheld=text,
+        span=text,
+        footer=text,
+    )
 
 
 def actions(card: Card) -> list[dict[str, object]]:
@@ -87,13 +102,14 @@ def actions(card: Card) -> list[dict[str, object]]:
     return cast("list[dict[str, object]]", found[0]["elements"]) if found else []
 
 
+@requirement("S-18")
 @pytest.mark.parametrize("text", HOSTILE)
 def test_markup_from_outside_is_shown_and_never_acted_upon(text: str) -> None:
     notice, blocks = render(with_text(text))
     check_blocks(blocks)
     assert markup_in(blocks) == []
     assert [m for m in stray_markup(notice) if not m.startswith("http")] == []  # parse=none keeps bare addresses inert
-    assert joined(blocks).count(text) == 5
+    assert joined(blocks).count(text) >= 11
 
 
 @given(st.text(min_size=1, max_size=400))
@@ -109,7 +125,7 @@ def test_any_card_within_the_budget_fits_slack(pairs: list[tuple[str, str]]) -> 
     if card.size() > TEXT_BUDGET:
         with pytest.raises(ChannelRefusedError):
             render(card)
-    elif sum(ord(c) > 0xFFFF for _, value in pairs for c in value) < 2000:  # the stand-in counts those twice
+    else:
         check_blocks(render(card)[1])
 
 
@@ -172,20 +188,28 @@ def test_the_deadline_shows_in_everybodys_own_time_zone() -> None:
 
 
 def test_the_deadline_stands_there_once_under_its_own_label() -> None:
-    until = Fact(label="Decide by", value="2026-03-01 10:30:00 UTC (30 min from when it was asked)")
-    forged = Fact(label="memo", value="2026-03-01 10:30:00 UTC")
-    _, blocks = render(replace(CARD, facts=(forged, *CARD.facts, until)))
+    until = Fact(label="Decide by", value="2026-03-01 10:30 UTC (within 30 min of being asked)")
+    forged = Fact(label="memo", value="2026-03-01 10:30 UTC")
+    card = replace(CARD, arguments=(forged,), until=until, span="within 30 min of being asked")
+    _, blocks = render(card)
     check_blocks(blocks)
     deadline = next(block for block in blocks if block["block_id"] == "assent_deadline")
-    assert cast("list[object]", deadline["elements"])[0] == plain("⏳ Decide by")
-    assert json.dumps(blocks).count("Decide by") == 1
-    assert joined(blocks).count("10:30:00") == 1  # the argument that says the same is still there
-    assert "memo\n2026-03-01 10:30:00 UTC" in joined(blocks)
+    elements = cast("list[object]", deadline["elements"])
+    assert (elements[0], elements[2]) == (plain("⏳ Decide by"), plain("within 30 min of being asked"))
+    assert joined(blocks).count("10:30") == 1  # the argument that says the same is still there
 
 
-def test_a_last_fact_that_is_not_the_deadline_stays() -> None:
-    _, blocks = render(CARD)
-    assert "amount\n80000 CNY" in joined(blocks)
+def test_how_much_and_to_whom_stand_large_and_above_the_facts() -> None:
+    large = (Fact(label="amount", value="¥80,000.00 CNY"), Fact(label="payee", value="Acme Ltd"))
+    _, blocks = render(replace(CARD, highlights=large, warnings=("payee: look twice.",)))
+    check_blocks(blocks)
+    assert [block["text"] for block in blocks if block["type"] == "header"] == [
+        plain("amount: ¥80,000.00 CNY"),
+        plain("payee: Acme Ltd"),
+    ]
+    order = ["assent_title", "assent_highlight_0", "assent_highlight_1", "assent_warnings", "assent_facts"]
+    assert [block["block_id"] for block in blocks if block["block_id"] in order] == order
+    assert "⚠️ payee: look twice." in joined(blocks)
 
 
 def test_buttons_carry_the_token_alone_and_approve_asks_again() -> None:
@@ -207,7 +231,7 @@ def test_a_withheld_approval_leaves_deny_alone_and_says_why() -> None:
 @pytest.mark.parametrize("language", Language)
 def test_a_settled_card_says_the_outcome_once_and_first(request_: ConfirmationRequest, language: Language) -> None:
     card = card_for(
-        request_, language=language, revision=2, tally=None, tokens=None, budget=TEXT_BUDGET, name_of=lambda _: "Ann"
+        request_, Terms(language=language, name_of=lambda _: "Ann"), revision=2, tally=None, tokens=None, budget=9_000
     )
     notice, blocks = render(card)
     check_blocks(blocks)

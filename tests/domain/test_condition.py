@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import cel
 import pytest
@@ -16,6 +17,7 @@ from app.domain.condition import (
     compile_condition,
     scope_of,
 )
+from app.domain.exact_money import amount
 from tests.requirements import requirement
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
@@ -26,6 +28,7 @@ ARGUMENTS: dict[str, Any] = {
     "none": None,
     "items": [{"price": 3}],
     "a b": 1,
+    "tool_name": 1,
 }
 
 
@@ -48,7 +51,8 @@ def holds(source: str, **variables: Any) -> bool:
         ("has(args.absent)", False),
         ("args.items.all(item, item.price < 10)", True),
         ("args['a b'] == 1", True),
-        ('agent == "buyer" && tool == "pay" && user == null && session == null', True),
+        ('agent == "buyer" && tool.name == "pay" && user == null && session == null', True),
+        ('tool["name"] == "pay" && has(tool.name) && args.tool_name == 1', True),
         ('now < timestamp("2027-01-01T00:00:00Z") && now.getHours() == 12', True),
         ("args.amount > 1000 ? false : true", False),
     ],
@@ -89,8 +93,10 @@ def test_a_missing_argument_is_named_only_if_the_condition_names_it() -> None:
 
 
 def test_values_that_the_library_cannot_take_are_a_failed_condition_too() -> None:
+    odd: Any = {"odd": object()}
+    scope = scope_of(arguments=odd, agent="", user=None, session=None, tool="", now=NOW)
     with pytest.raises(ConditionFailedError):
-        scope_of(arguments={"odd": object()}, agent="", user=None, session=None, tool="", now=NOW)  # pyright: ignore[reportArgumentType]
+        compile_condition("has(args.odd)").holds(scope)
 
 
 def test_a_defect_of_the_library_is_a_failed_condition_too() -> None:
@@ -122,7 +128,14 @@ def test_an_interruption_is_no_answer_and_goes_on_its_way() -> None:
 @pytest.mark.parametrize(
     ("source", "why", "hint"),
     [
-        ("amount > 1", 'unknown variable "amount"', "there are: args, agent, user, session, tool, now"),
+        (
+            "amount > 1",
+            'unknown variable "amount"',
+            "there are: args, agent, user, session, tool, now, working_hours, holiday",
+        ),
+        ("tool == 'pay'", '"tool" is what the file says of the tool', 'write tool.name == "…"'),
+        ("'pay' in [tool]", '"tool" is what the file says of the tool', None),
+        ("tool.wriets", 'unknown fact of the tool "wriets"', 'did you mean "writes"?'),
         ("arg.amount > 1", 'unknown variable "arg"', 'did you mean "args"?'),
         ("args.items.all(item, itm.price > 1)", 'unknown variable "itm"', None),
         ("args.items.all(args, true)", '"args" is given a second meaning here', None),
@@ -162,8 +175,83 @@ def test_every_function_that_we_accept_is_known_to_the_library(name: str) -> Non
     tries = [f"{name}({argument})", f'"x".{name}("x")', f"now.{name}()"]
     for source in tries:
         try:
-            cel.compile(source).execute({"now": NOW})
+            context = cel.Context(variables={"now": NOW}, functions={"amount": amount})
+            cel.compile(source).execute(context)
         except RuntimeError:
             continue
         return
     pytest.fail(f"{name} is unknown to the library")
+
+
+MONEY: dict[str, Any] = {
+    "text": "50000.00",
+    "whole": 50000,
+    "cents": 5000001,
+    "float": 50000.0,
+    "null": None,
+    "word": "5k",
+}
+
+
+def pays(source: str) -> bool:
+    scope = scope_of(arguments=MONEY, agent="a", user=None, session=None, tool="pay", now=NOW)
+    return compile_condition(source).holds(scope)
+
+
+@pytest.mark.parametrize(
+    ("source", "answer"),
+    [
+        ('amount(args.text) <= amount("50000")', True),
+        ("amount(args.text) == amount(args.whole)", True),
+        ('amount(args.whole) > amount("49999.999999")', True),
+        ('amount(args.cents, 2) > amount("50000.00")', True),
+        ('amount(args.cents, 2) == amount("50000.01")', True),
+        ('amount("0.1") + amount("0.2") == amount("0.3")', True),
+        ('amount("9007199254740993") < amount(1)', None),
+        ('amount("9007199254.740993") == amount("9007199254.740992")', False),
+        ('amount("9999999999999.999999") < amount("10000000000000")', None),
+        ('amount("-5.5") < amount(0)', True),
+    ],
+)
+def test_money_is_compared_exactly(source: str, answer: bool | None) -> None:
+    if answer is None:
+        with pytest.raises(ConditionFailedError, match="an amount must be"):
+            pays(source)
+    else:
+        assert pays(source) is answer
+
+
+@pytest.mark.parametrize("field", ["float", "none", "word", "absent"])
+def test_what_is_no_exact_money_makes_the_condition_fail(field: str, capfd: pytest.CaptureFixture[str]) -> None:
+    for operator in ("<", "==", "!="):
+        with pytest.raises(ConditionFailedError):
+            pays(f'amount(args.{field}) {operator} amount("1")')
+    assert capfd.readouterr() == ("", ""), "the binding prints what a function raises, and that may be a value"
+
+
+@pytest.mark.parametrize(
+    "source", ["amount(args.text) > 5", "amount(args.text) * 2 > amount(1)", 'amount("0.0000001") < amount(1)']
+)
+def test_an_amount_meets_only_other_amounts(source: str) -> None:
+    with pytest.raises(ConditionFailedError):
+        pays(source)
+
+
+def test_now_has_the_hours_of_its_zone() -> None:
+    evening = datetime(2026, 1, 5, 23, 30, tzinfo=ZoneInfo("Asia/Shanghai"))
+    scope = scope_of(arguments={}, agent="a", user=None, session=None, tool="pay", now=evening)
+    assert compile_condition("now.getHours() == 23 && now.getDayOfWeek() == 1").holds(scope)
+    assert compile_condition('now == timestamp("2026-01-05T15:30:00Z")').holds(scope)
+
+
+def test_a_condition_about_the_calendar_fails_where_there_is_none() -> None:
+    scope = scope_of(arguments={}, agent="a", user=None, session=None, tool="pay", now=NOW)
+    for source in ("working_hours", "!working_hours", "holiday || true == false"):
+        with pytest.raises(ConditionFailedError):
+            compile_condition(source).holds(scope)
+
+
+def test_a_condition_knows_what_it_sees_besides_the_arguments() -> None:
+    condition = compile_condition('user != agent && tool.writes && now.getHours() < 6 && args.user == "x"')
+    assert condition.sees == ("agent", "user", "now", "tool.writes")
+    assert condition.reads == ("user",)

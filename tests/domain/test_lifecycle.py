@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
 from app.domain.audit import Kind
-from app.domain.decision import Verdict
+from app.domain.decision import Evidence, Verdict
 from app.domain.effect import IssueGrant, PostCards, RefreshCards, Wake
-from app.domain.execution import claim, lapse, lose, report
-from app.domain.lifecycle import DeadlinePassed, NobodyReachable, Refusal, Withdrawn, advance, opened
-from app.domain.quorum import Stage
+from app.domain.execution import claim, lapse, lose, report, revoke
+from app.domain.lifecycle import (
+    DeadlinePassed,
+    NobodyReachable,
+    Refusal,
+    Vote,
+    VoteWithdrawn,
+    Withdrawn,
+    advance,
+    opened,
+)
+from app.domain.quorum import Stage, electorate
 from app.domain.request import ExecutionStatus, GrantStatus, State, Status
 from tests.domain.samples import (
     FINANCE,
     OWNER,
     REQUESTER,
     START,
+    a_call,
     a_decision,
     a_request,
     approved,
@@ -173,10 +182,77 @@ def test_whoever_approved_may_still_deny_and_that_ends_it() -> None:
     assert (after.request, after.refusal) == (denied, Refusal.SETTLED)
 
 
-def test_an_approval_after_ones_own_denial_contradicts() -> None:
-    # Cannot be reached through events (a denial settles), so the row is made by hand.
-    request = replace(a_request(), decisions=(a_decision(ANN, Verdict.DENY),))
-    assert advance(request, vote(request, ANN), now=START).refusal is Refusal.CONTRADICTS
+@requirement("S-24")
+def test_with_a_threshold_one_denial_waits_for_the_others_and_may_be_changed() -> None:
+    request = a_request(stages=(Stage(of=("finance",), need=1, denials=2),))
+    once = advance(request, vote(request, ANN, Verdict.DENY), now=START)
+    assert (once.request.status, once.record and once.record.kind) == (Status.PENDING, Kind.VOTE)
+    denied = advance(once.request, vote(once.request, BOB, Verdict.DENY), now=START).request
+    assert (denied.status, denied.settlement and denied.settlement.by) == (Status.DENIED, BOB)
+    changed = advance(once.request, vote(once.request, ANN), now=START).request
+    assert [(d.person, d.verdict) for d in changed.decisions] == [(ANN, Verdict.APPROVE)]
+    assert changed.status is Status.APPROVED
+
+
+@requirement("S-24")
+def test_once_approval_can_no_longer_be_reached_the_request_is_denied_at_once() -> None:
+    request = a_request(stages=(Stage(of=("finance",), need=3, denials=3),))
+    step = advance(request, vote(request, ANN, Verdict.DENY), now=START)
+    assert step.request.status is Status.DENIED
+
+
+@requirement("S-23")
+@pytest.mark.parametrize("verdict", Verdict)
+def test_a_withdrawn_vote_counts_no_longer_and_both_stand_in_the_trail(verdict: Verdict) -> None:
+    request = a_request(stages=(Stage(of=("finance",), need=2, denials=2),))
+    voted = advance(request, vote(request, ANN, verdict), now=START).request
+    step = advance(voted, VoteWithdrawn(person=ANN, evidence=Evidence(channel="api")), now=START)
+    assert (step.request.decisions, step.request.status, step.request.version) == ((), Status.PENDING, 3)
+    assert step.record is not None
+    assert (step.record.kind, step.record.actor) == (Kind.VOTE, ANN)
+    assert (step.record.facts["verdict"], step.record.facts["withdrew"]) == ("withdraw", verdict.value)
+    assert step.effects == (RefreshCards(), Wake())
+    after = advance(step.request, vote(step.request, BOB, verdict), now=START).request
+    assert after.status is Status.PENDING
+
+
+def test_who_has_no_vote_withdraws_none() -> None:
+    step = advance(a_request(), VoteWithdrawn(person=ANN, evidence=Evidence(channel="api")), now=START)
+    assert (step.request, step.refusal, step.record) == (a_request(), Refusal.NO_VOTE, None)
+
+
+@requirement("S-06")
+def test_above_their_limit_a_person_may_deny_but_not_approve() -> None:
+    request = a_request()
+    voters = electorate(request.stages, [FINANCE], (), over_limit={ANN})
+    refused = advance(request, Vote(decision=a_decision(ANN), voters=voters), now=START)
+    assert (refused.request, refused.refusal) == (request, Refusal.OVER_LIMIT)
+    denied = advance(request, Vote(decision=a_decision(ANN, Verdict.DENY), voters=voters), now=START)
+    assert denied.request.status is Status.DENIED
+
+
+@requirement("S-09")
+@pytest.mark.parametrize(("stage", "person", "may"), [
+    (Stage(of=("finance",), need=1, allow_requester=True), REQUESTER, True),
+    (Stage(of=("finance",), need=1, allow_requester=True), OWNER, False),
+    (Stage(of=("finance",), need=1, allow_owner=True), OWNER, True),
+    (Stage(of=("finance",), need=1, allow_owner=True), REQUESTER, False),
+])  # fmt: skip
+def test_only_what_a_rule_says_in_writing_lets_the_requester_or_the_owner_decide(
+    stage: Stage, person: str, *, may: bool
+) -> None:
+    request = a_request(stages=(stage,))
+    step = advance(request, vote(request, person, members=(FINANCE | {OWNER, REQUESTER},)), now=START)
+    assert (step.request.status is Status.APPROVED, step.refusal) == (may, None if may else Refusal.BARRED)
+    record = opened(request).record
+    assert record is not None
+    assert record.facts["stages"] == [stage.facts()]
+    assert True in stage.facts().values()
+
+
+def test_an_allowance_for_one_part_of_two_roles_is_none() -> None:
+    both = a_request(call=a_call(requester=OWNER), stages=(Stage(of=("finance",), need=1, allow_requester=True),))
+    assert both.barred == {OWNER}
 
 
 # --- grant and execution ----------------------------------------------------------------------------------------------
@@ -245,6 +321,20 @@ def test_a_grant_has_its_own_deadline(after: timedelta, refusal: Refusal | None,
     assert step.request.grant is not None
     assert step.request.grant.status is grant
     assert (step.request.execution is None) == (refusal is not None)
+
+
+@requirement("S-27")
+def test_taking_a_grant_back_spends_nothing_and_says_why() -> None:
+    step = revoke(approved(), why="Ann left", lost={ANN}, now=START)
+    assert step.refusal is Refusal.REVOKED
+    assert (step.request.state, step.request.revoked_why, step.request.execution) == (State.LAPSED, "Ann left", None)
+    assert step.record is not None
+    assert (step.record.kind, step.record.facts["lost"]) == (Kind.REVOKED, [ANN])
+    assert take(step.request).refusal is Refusal.LAPSED
+    for request in (claimed(), a_request(), approved(grant=GrantStatus.LAPSED)):
+        assert revoke(request, why="x", lost=(), now=START).request is request
+    late = revoke(approved(), why="x", lost=(), now=START + timedelta(minutes=10))
+    assert (late.refusal, late.request.revoked_why) == (Refusal.LAPSED, None)
 
 
 def test_lapsing_takes_only_issued_grants_past_their_time() -> None:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.decision import Verdict
+from app.domain.decision import Evidence, Verdict
 from app.domain.effect import IssueGrant
 from app.domain.execution import claim, issue, lapse, lose, report
-from app.domain.lifecycle import DeadlinePassed, NobodyReachable, Step, Withdrawn, advance
+from app.domain.lifecycle import DeadlinePassed, NobodyReachable, Step, VoteWithdrawn, Withdrawn, advance
 from app.domain.quorum import Stage
 from app.domain.request import ExecutionStatus, GrantStatus, Status
 from tests.domain.samples import FINANCE, OWNER, REQUESTER, START, a_request, vote
@@ -27,6 +27,7 @@ PEOPLE = [*sorted(FINANCE), OWNER, REQUESTER, "stranger@acme.example"]
 MEMBERS = (FINANCE | {OWNER, REQUESTER},)
 MOVES = st.one_of(
     st.tuples(st.just("vote"), st.sampled_from(PEOPLE), st.sampled_from([*Verdict])),
+    st.tuples(st.just("take back"), st.sampled_from(PEOPLE)),
     st.tuples(st.sampled_from(["cancel", "deadline", "nobody", "lapse", "lose"])),
     st.tuples(st.just("claim"), st.sampled_from(["c-1", "c-2"])),
     st.tuples(st.just("report"), st.sampled_from(["c-1", "c-2"]), st.sampled_from([*ExecutionStatus])),
@@ -36,10 +37,12 @@ SECONDS = st.one_of(st.integers(0, 1_799), st.sampled_from([0, 1_799, 1_800, 1_8
 STORIES = st.lists(st.tuples(MOVES, SECONDS), max_size=25)
 
 
-def move(request: ConfirmationRequest, what: tuple[object, ...], now: datetime) -> Step:
+def move(request: ConfirmationRequest, what: tuple[object, ...], now: datetime) -> Step:  # noqa: PLR0911 - a move each
     match what:
         case ("vote", str(person), Verdict() as verdict):
             return advance(request, vote(request, person, verdict, members=MEMBERS, at=now), now=now)
+        case ("take back", str(person)):
+            return advance(request, VoteWithdrawn(person=person, evidence=Evidence(channel="api")), now=now)
         case ("cancel",):
             return advance(request, Withdrawn(by="agent:payer", reason=None), now=now)
         case ("deadline",):
@@ -58,9 +61,11 @@ def move(request: ConfirmationRequest, what: tuple[object, ...], now: datetime) 
             raise AssertionError(what)
 
 
-def told(need: int, story: list[tuple[tuple[object, ...], int]]) -> list[tuple[ConfirmationRequest, Step]]:
+def told(
+    need: int, story: list[tuple[tuple[object, ...], int]], *, denials: int = 1
+) -> list[tuple[ConfirmationRequest, Step]]:
     """Play a story and return (before, step) for each move, the grant of an approval issued as the use case does."""
-    request = a_request(stages=(Stage(of=("finance",), need=need),))
+    request = a_request(stages=(Stage(of=("finance",), need=need, denials=denials),))
     steps: list[tuple[ConfirmationRequest, Step]] = []
     for what, seconds in story:
         step = move(request, what, START + timedelta(seconds=seconds))
@@ -120,6 +125,21 @@ def test_a_denial_that_counts_ends_it_and_is_always_the_last_word(
     for _, step in told(need, story):
         said_no = any(d.verdict is Verdict.DENY for d in step.request.decisions)
         assert said_no == (step.request.status is Status.DENIED)
+
+
+@requirement("S-24")
+@given(st.integers(1, 3), st.integers(2, 4), STORIES)
+def test_with_a_threshold_a_request_is_denied_exactly_when_enough_deny_or_too_few_are_left(
+    need: int, threshold: int, story: list[tuple[tuple[object, ...], int]]
+) -> None:
+    for _, step in told(need, story, denials=threshold):
+        after = step.request
+        against = {d.person for d in after.decisions if d.verdict is Verdict.DENY}
+        lost = len(against) >= threshold or (bool(against) and len(FINANCE - against) < need)
+        if after.status in {Status.PENDING, Status.DENIED}:
+            assert lost == (after.status is Status.DENIED)
+        if after.status is Status.APPROVED:
+            assert len({d.person for d in after.decisions} - against) >= need
 
 
 @requirement("S-01", "S-03")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from dataclasses import asdict, replace
-from datetime import timedelta
+from datetime import timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,9 +18,10 @@ from app.domain.lifecycle import advance
 from app.domain.present import HIDDEN, card_for, masked, message_for_model, outcome_sentence
 from app.domain.quorum import Stage, count
 from app.domain.request import ExecutionStatus, GrantStatus, State, Status
-from app.domain.visible import visible, visible_value
+from app.domain.shown import Terms
 from app.domain.words import CATALOGUE
-from tests.domain.samples import START, a_call, a_request, approved, claimed, settled, vote, voters
+from tests.domain.samples import START, a_call, a_decision, a_request, approved, claimed, settled, vote, voters
+from tests.requirements import requirement
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -44,19 +44,17 @@ def card(
     *,
     language: Language = Language.EN,
     budget: int = 20_000,
-    money: Collection[str] = (),
+    **terms: Any,
 ) -> Card:
     pending = request.status is Status.PENDING
     tally = count(request.stages, request.decisions, voters(request.stages)) if pending else None
     return card_for(
         request,
-        language=language,
+        Terms(language=language, name_of=lambda email: email.partition("@")[0], review="See it at the gate.", **terms),
         revision=1,
         tally=tally,
         tokens=TOKENS if pending else None,
         budget=budget,
-        name_of=lambda email: email.partition("@")[0],
-        money=money,
     )
 
 
@@ -66,54 +64,6 @@ def texts(of: Card) -> str:
 
 def with_arguments(arguments: dict[str, Any], **changes: Any) -> ConfirmationRequest:
     return a_request(call=a_call(arguments=arguments), **changes)
-
-
-# --- visible ----------------------------------------------------------------------------------------------------------
-
-
-@given(st.text())
-def test_nothing_invisible_or_turning_is_left(text: str) -> None:
-    shown = visible(text).replace("⏎\n", "").replace("→\t", "")
-    assert not [char for char in shown if unicodedata.category(char) in {"Cc", "Cf", "Zl", "Zp", "Cs", "Co", "Cn"}]
-    assert "   " not in shown
-
-
-@given(st.text())
-def test_what_is_shown_says_exactly_what_was_there(text: str) -> None:
-    """Two different texts never look the same: the shown form can be read back."""
-    shown = visible(text)
-
-    def read(match: re.Match[str]) -> str:
-        token = match.group()
-        if token.startswith(" \\u{20}"):
-            return " " * (int(match["run"]) + 1)
-        return {"⏎\n": "\n", "→\t": "\t", "\\\\": "\\"}.get(token) or chr(int(match["code"], 16))
-
-    pattern = r" \\u\{20\}×(?P<run>\d+) |\\\\|⏎\n|→\t|\\u\{(?P<code>[0-9A-F]+)\}"
-    assert re.sub(pattern, read, shown) == text
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("Acme Ltd", "Acme Ltd"),
-        ("王芳 付款", "王芳 付款"),
-        ("a\u202eb", "a\\u{202E}b"),
-        ("a\u200bb", "a\\u{200B}b"),
-        ("a\u00a0b", "a\\u{A0}b"),
-        ("a\u3164b", "a\\u{3164}b"),
-        ("a\nb", "a⏎\nb"),
-        ("\\u{202E}", "\\\\u{202E}"),
-        ("a" + " " * 40 + "b", "a \\u{20}×39 b"),
-    ],
-)
-def test_what_cannot_be_seen_is_written_out(text: str, shown: str) -> None:
-    assert visible(text) == shown
-
-
-def test_values_are_compact_json_and_texts_are_themselves() -> None:
-    assert visible_value("x") == "x"
-    assert visible_value({"b": [1, None], "a": True}) == '{"a": true, "b": [1, null]}'
 
 
 # --- masking ----------------------------------------------------------------------------------------------------------
@@ -184,7 +134,7 @@ def test_every_value_is_on_the_card_or_masked_or_there_is_no_approve(
     leaves: list[tuple[tuple[str, ...], str]] = []
     arguments = planted(shape, (), leaves)
     shown = card(with_arguments(arguments, pinned=pinned, sensitive=sensitive), budget=budget)
-    seen = "\n".join(fact.value for fact in (*shown.facts, *shown.arguments))
+    seen = "\n".join(fact.value for fact in (*shown.highlights, *shown.facts, *shown.arguments))
     assert shown.buttons is not None
     for path, text in leaves:
         if under(path, sensitive):
@@ -196,7 +146,8 @@ def test_every_value_is_on_the_card_or_masked_or_there_is_no_approve(
 def test_an_argument_named_like_a_pinned_path_hides_nothing() -> None:
     arguments: dict[str, Any] = {"payee": {"name": "Good", "bank": "B1"}, "payee.name": "EVIL", "amount": 5}
     shown = card(with_arguments(arguments, pinned=("payee.name", "amount"), sensitive=()))
-    assert [(fact.label, fact.value) for fact in shown.facts[:2]] == [("payee.name", "Good"), ("amount", "5")]
+    assert [(fact.label, fact.value) for fact in shown.highlights] == [("payee.name", "Good")]
+    assert [(fact.label, fact.value) for fact in shown.facts[2:]] == [("amount", "5")]
     assert [(fact.label, fact.value) for fact in shown.arguments] == [
         ("payee", '{"bank": "B1", "name": "Good"}'),
         ('"payee.name"', "EVIL"),
@@ -219,7 +170,8 @@ def test_outside_text_is_inert_wherever_it_stands() -> None:
     shown = card(a_request(call=call, pinned=("payee",), why=HOSTILE))
     joined = "".join(
         part
-        for fact in (*shown.facts, *shown.arguments, *([shown.agent_says] if shown.agent_says else []))
+        for fact in (*shown.highlights, *shown.facts, *shown.arguments, shown.agent_says)
+        if fact is not None
         for part in (fact.label, fact.value)
     )
     assert not set(joined) & set("\u202e\u202c\x1b\x00\u200b\u3164")
@@ -236,12 +188,29 @@ def test_a_reason_and_a_name_are_inert_too() -> None:
         assert not set(said) & set("\u202e\x1b\x00\u200b")
 
 
-def test_the_pinned_come_first_and_every_argument_is_there_once() -> None:
-    shown = card(a_request())
-    assert [fact.label for fact in shown.facts[:3]] == ["payee", "amount", "currency"]
+def test_a_card_reads_from_what_matters_most_down_and_has_every_argument_once() -> None:
+    shown = card(a_request(), money=("amount",))
+    assert [(fact.label, fact.value) for fact in shown.highlights] == [
+        ("amount", "¥80,000.00 CNY"),
+        ("payee", "Acme Ltd"),
+    ]
+    assert [fact.label for fact in shown.facts] == ["Asked by", "Why you are asked", "currency"]
     assert [(fact.label, fact.value) for fact in shown.arguments] == [("bank_account", HIDDEN)]
     assert shown.agent_says is not None
     assert shown.agent_says.label == "The agent says (not verified)"
+
+
+@pytest.mark.parametrize(
+    ("requester", "who"),
+    [("rex@acme.example", "rex <rex@acme.example>, through agent payer"), (None, "agent payer (no requester named)")],
+)
+def test_a_card_says_who_asks_for_whom_and_through_which_agent(requester: str | None, who: str) -> None:
+    assert card(a_request(call=a_call(requester=requester))).facts[0].value == who
+
+
+def test_a_card_says_which_rule_asks_and_the_values_that_tripped_it() -> None:
+    why = card(a_request()).facts[1].value
+    assert why == "Payments over 50000 need finance. (args.amount = 80000) · rule large"
 
 
 def test_only_a_pending_card_has_buttons_and_a_deadline() -> None:
@@ -258,7 +227,8 @@ def test_only_a_pending_card_has_buttons_and_a_deadline() -> None:
         assert shown.outcome
 
 
-@given(st.integers(0, 6_000), st.integers(0, 3_000), st.sampled_from([900, 1_500, 3_000]))
+@requirement("S-13")
+@given(st.integers(0, 6_000), st.integers(0, 3_000), st.sampled_from([1_200, 1_500, 3_000]))
 def test_a_card_shows_all_of_the_call_or_cannot_be_approved(memo: int, claim: int, budget: int) -> None:
     arguments = {"payee": "Acme", "memo": "m" * memo}
     shown = card(a_request(call=a_call(arguments=arguments, claim="c" * claim), pinned=("payee",)), budget=budget)
@@ -266,15 +236,92 @@ def test_a_card_shows_all_of_the_call_or_cannot_be_approved(memo: int, claim: in
     whole = any(fact.value == arguments["memo"] for fact in shown.arguments)
     assert (shown.buttons.approve is not None) == whole
     assert (shown.withheld is None) == whole
-    if whole:
-        assert shown.size() <= budget
+    assert shown.size() <= budget
     assert shown.buttons.deny == TOKENS[1]
+    if shown.withheld is not None:
+        assert shown.withheld.endswith("See it at the gate.")
+
+
+def one_long(field: str, length: int, last: str = "") -> ConfirmationRequest:
+    text = "x" * (length - len(last)) + last
+    if field in {"payee", "memo"}:
+        arguments = {"payee": "Acme", "memo": "m"} | {field: text}
+        return a_request(call=a_call(arguments=arguments, claim=None), pinned=("payee",), sensitive=())
+    return a_request(call=a_call(arguments={"payee": "Acme", text: 1}, claim=None), pinned=("payee",), sensitive=())
+
+
+@requirement("S-13")
+@pytest.mark.parametrize("field", ["payee", "memo", "a name"])
+@pytest.mark.parametrize("language", Language)
+def test_one_character_too_many_anywhere_takes_approve_away(field: str, language: Language) -> None:
+    budget = card(one_long(field, 3_000), language=language).size()
+    whole, over = (card(one_long(field, length), language=language, budget=budget) for length in (3_000, 3_001))
+    under = card(one_long(field, 2_999), language=language, budget=budget)
+    for shown in (whole, under):
+        assert shown.buttons is not None
+        assert (shown.buttons.approve, shown.withheld) == (TOKENS[0], None)
+    assert over.buttons is not None
+    assert over.buttons.approve is None
+    assert over.withheld
+
+
+@requirement("S-13")
+@pytest.mark.parametrize("length", [30_000, 1_000_000])
+def test_what_stands_in_the_last_byte_is_never_approved_unseen(length: int) -> None:
+    shown = card(one_long("memo", length, last="DELETE ALL"), budget=9_000)
+    assert "DELETE ALL" not in texts(shown)
+    assert shown.buttons is not None
+    assert shown.buttons.approve is None
+    assert shown.size() <= 9_000
+    assert any("more characters not shown" in fact.value for fact in shown.arguments)
+
+
+@requirement("S-13")
+def test_thousands_of_arguments_are_counted_where_they_are_left_out() -> None:
+    arguments = {"payee": "Acme"} | {f"a{number}": number for number in range(3_000)}
+    shown = card(with_arguments(arguments, pinned=("payee",)), budget=5_000)
+    assert shown.size() <= 5_000
+    assert shown.buttons is not None
+    assert shown.buttons.approve is None
+    assert re.fullmatch(r"\d+ more not shown", shown.arguments[-1].value)
+
+
+def test_prose_of_the_agent_that_does_not_fit_is_left_out_and_said_so() -> None:
+    shown = card(a_request(call=a_call(claim="c" * 9_000)), budget=5_000)
+    assert shown.agent_says is not None
+    assert shown.agent_says.value == "Left out: it is too long for this card (9000 characters)."
+    assert shown.buttons is not None
+    assert shown.buttons.approve == TOKENS[0]
+
+
+@requirement("S-13")
+def test_emoji_count_as_the_platforms_count_them() -> None:
+    plain, emoji = (card(with_arguments({"memo": char * 10})).size() for char in ("x", "\N{PILE OF POO}"))
+    assert emoji == plain + 10
 
 
 def test_a_quorum_shows_how_far_it_has_come() -> None:
     request = a_request(stages=(Stage(of=("finance",), need=2),))
     after = advance(request, vote(request, "ann@acme.example"), now=START).request
     assert card(after).progress == "1 of 2 approvals · finance · Approved so far by ann"
+
+
+def test_a_quorum_of_several_steps_says_which_one_is_asked() -> None:
+    stages = (
+        Stage(of=("finance",), need=1),
+        Stage(of=("security",), need=1, joined=True),
+        Stage(of=("board",), need=2),
+    )
+    request = a_request(stages=stages)
+    assert card(request).progress == "Step 1 of 2: 0 of 1 approvals · finance + 0 of 1 approvals · security"
+
+
+def test_a_vote_for_somebody_who_is_away_shows_both_names() -> None:
+    request = a_request(stages=(Stage(of=("finance",), need=2),))
+    decision = replace(a_decision("bob@acme.example"), on_behalf_of="ann@acme.example")
+    shown = card(replace(request, decisions=(decision,)))
+    assert shown.progress is not None
+    assert shown.progress.endswith("Approved so far by bob (for ann)")
 
 
 @pytest.mark.parametrize(
@@ -297,31 +344,145 @@ def test_money_is_grouped_and_otherwise_exactly_what_was_asked(value: Any, text:
         with_arguments(arguments, pinned=("order.total", "count"), sensitive=()), money=("amount", "order.total")
     )
     plain = value if isinstance(value, str) else json.dumps(value)
-    assert [fact.value for fact in shown.facts[:2]] == [text, plain]
-    assert (shown.arguments[0].label, shown.arguments[0].value) == ("amount", text)
+    found = {fact.label: fact.value for fact in (*shown.arguments, *shown.facts, *shown.highlights)}
+    assert (found["amount"], found["order.total"], found["count"]) == (text, text, plain)
+
+
+def test_an_amount_takes_the_currency_beside_it_and_no_other() -> None:
+    arguments = {
+        "order": {"total": "12.5", "currency": "USD"},
+        "fee": 3,
+        "currency": "JPY",
+        "lines": [{"price": 1, "currency": "EUR"}, {"price": 2, "currency": "GBP"}],
+    }
+    shown = card(with_arguments(arguments, pinned=()), money=("order.total", "fee", "lines.price"))
+    assert [fact.value for fact in shown.highlights] == ["US$12.50 USD", "¥3 JPY", "¥1 JPY, ¥2 JPY"]
 
 
 def test_hidden_money_stays_hidden() -> None:
     shown = card(with_arguments({"amount": 80000}, pinned=("amount",), sensitive=("amount",)), money=("amount",))
-    assert shown.facts[0].value == HIDDEN
+    assert [fact.value for fact in shown.highlights] == [HIDDEN]
 
 
 @pytest.mark.parametrize(
     ("language", "span", "until"),
     [
-        (Language.EN, timedelta(minutes=30), "2026-03-01 10:30:00 UTC (30 min from when it was asked)"),
-        (Language.ZH, timedelta(minutes=30), "自申请起 30 分钟内，即 2026-03-01 10:30:00 UTC 之前"),
+        (Language.EN, timedelta(minutes=30), "2026-03-01 10:30 UTC (within 30 min of being asked)"),
+        (Language.ZH, timedelta(minutes=30), "2026-03-01 10:30 UTC 之前（自申请起 30 分钟内）"),
         (
             Language.ZH,
             timedelta(days=1, hours=2, seconds=5),
-            "自申请起 1 天 2 小时 5 秒内，即 2026-03-02 12:00:05 UTC 之前",
+            "2026-03-02 12:00:05 UTC 之前（自申请起 1 天 2 小时 5 秒内）",
         ),
     ],
 )
-def test_the_deadline_is_the_last_fact_in_the_readers_own_units(
-    language: Language, span: timedelta, until: str
-) -> None:
-    assert card(a_request(expires_at=START + span), language=language).facts[-1].value == until
+def test_the_deadline_is_said_in_the_readers_own_units(language: Language, span: timedelta, until: str) -> None:
+    fact = card(a_request(expires_at=START + span), language=language).until
+    assert fact is not None
+    assert fact.value == until
+
+
+@pytest.mark.parametrize(
+    ("zone", "said"),
+    [
+        (timezone(timedelta(hours=8)), "2026-03-01 18:30 UTC+8"),
+        (timezone(timedelta(hours=5, minutes=30)), "2026-03-01 16:00 UTC+5:30"),
+        (timezone(-timedelta(hours=3)), "2026-03-01 07:30 UTC-3"),
+        (timezone(-timedelta(hours=3, minutes=30)), "2026-03-01 07:00 UTC-3:30"),
+    ],
+)
+def test_dates_are_those_of_the_org_s_zone(zone: timezone, said: str) -> None:
+    fact = card(a_request(), zone=zone).until
+    assert fact is not None
+    assert fact.value.startswith(said)
+    assert f"{START.astimezone(zone):%Y-%m-%d %H:%M} UTC" in str(card(approved(), zone=zone).outcome)
+
+
+# --- what may deceive -------------------------------------------------------------------------------------------------
+
+
+@requirement("S-19")
+@pytest.mark.parametrize(
+    ("payee", "warning"),
+    [
+        ("\u0410cme Ltd", "payee: “\\u{410}cme” mixes letters of different alphabets. It may imitate another name."),
+        ("\uff21cme", "payee: “\\u{FF21}cme” has letters or digits in an unusual form. It may imitate another text."),
+        (
+            "PayPaI",
+            "payee: “PayPaI” has an I, 0 or 1 where a letter is expected. Compare it with the real name.",
+        ),
+    ],
+)
+def test_a_payee_that_looks_like_another_is_flagged(payee: str, warning: str) -> None:
+    shown = card(with_arguments({"payee": payee, "amount": 1}, pinned=("payee",)))
+    assert shown.warnings == (warning,)
+
+
+@requirement("S-19")
+def test_every_text_of_the_call_is_looked_at_and_the_first_warnings_are_shown() -> None:
+    fake = "\u0410cme"
+    arguments = {"payee": fake, "memo": {"deep": [f"{fake}2"]}, f"{fake}3": 1}
+    call = a_call(arguments=arguments, agent=f"{fake}4", tool=f"{fake}5")
+    warnings = card(a_request(call=call, pinned=("payee",))).warnings
+    assert [warning.partition(":")[0] for warning in warnings[:3]] == ["payee", "memo", f"{fake}3"]
+    assert len(warnings) == 5
+    assert warnings[4] == "More warnings of this kind: 1."
+
+
+def test_plain_names_raise_no_warning() -> None:
+    for payee in ("Acme Ltd", "恒通钢铁 Hengtong Steel", "Société Générale", "Москва Строй", "Acme（北京）有限公司"):
+        assert card(with_arguments({"payee": payee}, pinned=("payee",))).warnings == ()
+
+
+def test_an_amount_finer_than_its_currency_is_flagged_and_keeps_its_digits() -> None:
+    shown = card(with_arguments({"amount": "1.005", "currency": "CNY"}, pinned=()), money=("amount",))
+    assert shown.highlights[0].value == "¥1.005 CNY"
+    assert shown.warnings == ("amount: more digits after the point than this currency has.",)
+
+
+# --- secrets ----------------------------------------------------------------------------------------------------------
+
+
+@requirement("S-37")
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("6222020200112233445", f"{HIDDEN}3445"),
+        (6222020200112233446, f"{HIDDEN}3446"),
+        ("DE02120300000000202051", f"{HIDDEN}2051"),
+        ("short", HIDDEN),
+        ("exactly15chars!", HIDDEN),
+        ("x" * 40 + "\u202e123", HIDDEN),
+        ({"a": "6222020200112233445"}, HIDDEN),
+        (True, HIDDEN),
+    ],
+)
+def test_a_sensitive_value_keeps_at_most_its_last_four(value: Any, shown: str) -> None:
+    assert masked({"account": value}, ("account",)) == {"account": shown}
+
+
+@requirement("S-37")
+def test_the_card_says_how_many_values_it_hides_and_can_still_be_approved() -> None:
+    arguments = {"payee": "Acme", "bank": {"no": "1", "pin": "2"}, "list": [{"k": "3"}, {"k": "4"}]}
+    shown = card(with_arguments(arguments, pinned=("payee",), sensitive=("bank", "list.k")))
+    assert shown.hidden == "Values hidden on this card: 3. The call runs with the real ones."
+    assert shown.buttons is not None
+    assert shown.buttons.approve == TOKENS[0]
+
+
+@requirement("S-37")
+@pytest.mark.parametrize(("pinned", "approvable"), [(("payee",), True), (("token",), False), ((), False)])
+def test_a_secret_that_must_be_seen_takes_approve_away(pinned: tuple[str, ...], *, approvable: bool) -> None:
+    arguments = {"payee": "Acme", "token": CANARY}
+    shown = card(
+        with_arguments(arguments, pinned=pinned, sensitive=()),
+        visible_arguments={"payee": "Acme", "token": "[redacted: secret value]"},
+    )
+    assert CANARY not in texts(shown)
+    assert shown.hidden is not None
+    assert shown.buttons is not None
+    assert (shown.buttons.approve is not None) == approvable
+    assert (shown.withheld is None) == approvable
 
 
 # --- every state, every language --------------------------------------------------------------------------------------

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.decision import Decision, Verdict
-from app.domain.quorum import Stage, count, electorate, reachable
+from app.domain.quorum import Stage, count, counted, denied, electorate, reachable, steps
 from tests.domain.samples import a_decision
 from tests.requirements import requirement
+
+if TYPE_CHECKING:
+    from app.domain.quorum import Electorate
 
 CROWD = ["a", "b", "c", "d", "e"]
 GROUPS = st.frozensets(st.sampled_from(CROWD))
@@ -115,6 +120,116 @@ def test_nobody_is_nobody(members: list[frozenset[str]]) -> None:
 @requirement("S-07")
 def test_no_stages_are_never_met() -> None:
     assert not count((), [a_decision("a")], electorate((), [], ())).met
+
+
+# --- people away, denials, votes taken back --------------------------------------------------------------------------
+
+DELEGATIONS = st.dictionaries(st.sampled_from(CROWD), st.sampled_from(CROWD))  # who is away → who acts for them
+SPOKEN = st.dictionaries(
+    st.sampled_from(CROWD), st.tuples(st.sampled_from([*Verdict]), st.none() | st.sampled_from(CROWD))
+)
+
+
+def with_delegates(
+    shape: list[tuple[frozenset[str], int]], delegations: dict[str, str], barred: frozenset[str]
+) -> Electorate:
+    acting = {
+        (to, of): frozenset(index for index, (members, _) in enumerate(shape) if of in members)
+        for of, to in delegations.items()
+        if of != to
+    }
+    return electorate(stages_of(shape), members_of(shape), barred, acting=acting)
+
+
+def spoken_of(spoken: dict[str, tuple[Verdict, str | None]]) -> list[Decision]:
+    return [
+        replace(a_decision(person, verdict), on_behalf_of=principal if principal != person else None)
+        for person, (verdict, principal) in spoken.items()
+    ]
+
+
+@requirement("S-09", "S-23")
+@given(STAGES, SPOKEN, DELEGATIONS, st.frozensets(st.sampled_from(CROWD)))
+def test_a_quorum_needs_as_many_distinct_entitled_people_as_places_and_as_many_rights(
+    shape: list[tuple[frozenset[str], int]],
+    spoken: dict[str, tuple[Verdict, str | None]],
+    delegations: dict[str, str],
+    barred: frozenset[str],
+) -> None:
+    stages, voters, decisions = stages_of(shape), with_delegates(shape, delegations, barred), spoken_of(spoken)
+    tally = count(stages, decisions, voters)
+    worth = counted(decisions, voters)
+    rights = [d.on_behalf_of or d.person for d in decisions if d.person in worth]
+    assert not barred & ({*rights} | worth)
+    assert len(set(rights)) == len(rights) == len(worth)  # nobody's right is used twice
+    assert all(right in voters.entitled() for right in rights)
+    assert sum(tally.have) <= len(worth)
+    if tally.met:
+        assert can_all_be_seated(shape, set(rights))
+
+
+@requirement("S-23")
+@given(STAGES, SPOKEN, DELEGATIONS, st.sampled_from(CROWD))
+def test_taking_an_approval_back_never_helps(
+    shape: list[tuple[frozenset[str], int]],
+    spoken: dict[str, tuple[Verdict, str | None]],
+    delegations: dict[str, str],
+    person: str,
+) -> None:
+    stages, voters = stages_of(shape), with_delegates(shape, delegations, frozenset())
+    spoken = {**spoken, person: (Verdict.APPROVE, spoken.get(person, (None, None))[1])}
+    decisions = spoken_of(spoken)
+    before = count(stages, decisions, voters)
+    after = count(stages, [d for d in decisions if d.person != person], voters)
+    assert sum(after.have) <= sum(before.have)
+    assert before.met or not after.met
+
+
+@requirement("S-24")
+@given(STAGES, VOTES, st.integers(1, 3), st.frozensets(st.sampled_from(CROWD)))
+def test_denials_end_a_request_at_the_threshold_or_when_nobody_is_left_to_approve(
+    shape: list[tuple[frozenset[str], int]], votes: dict[str, Verdict], threshold: int, barred: frozenset[str]
+) -> None:
+    stages = tuple(replace(stage, denials=threshold) for stage in stages_of(shape))
+    voters = electorate(stages, members_of(shape), barred)
+    against = {person for person, verdict in votes.items() if verdict is Verdict.DENY} - barred
+    of_a_stage = [against & members for members in members_of(shape)]
+    enough = any(len(people) >= threshold for people in of_a_stage)
+    lost = any(of_a_stage) and not can_all_be_seated(shape, {*CROWD} - barred - against)
+    assert denied(stages, decisions_of(votes), voters) == (enough or lost)
+
+
+def test_joined_stages_are_one_step_for_denials() -> None:
+    parts = (Stage(of=("f",), need=1, denials=2), Stage(of=("s",), need=1, denials=2, joined=True))
+    apart = (parts[0], replace(parts[1], joined=False))
+    members = [frozenset({"a", "b", "c"}), frozenset({"c", "d", "e"})]
+    votes = [a_decision("a", Verdict.DENY), a_decision("d", Verdict.DENY)]
+    assert steps(parts) == ({0, 1},)
+    assert denied(parts, votes, electorate(parts, members, ()))
+    assert not denied(apart, votes, electorate(apart, members, ()))
+
+
+@requirement("S-06")
+@given(STAGES, VOTES, st.frozensets(st.sampled_from(CROWD)))
+def test_who_is_above_their_limit_fills_no_place(
+    shape: list[tuple[frozenset[str], int]], votes: dict[str, Verdict], over: frozenset[str]
+) -> None:
+    stages = stages_of(shape)
+    limited = electorate(stages, members_of(shape), (), over_limit=over)
+    barred = electorate(stages, members_of(shape), over)
+    assert count(stages, decisions_of(votes), limited) == count(stages, decisions_of(votes), barred)
+    assert reachable(stages, limited) == reachable(stages, barred)
+
+
+@requirement("S-09")
+@pytest.mark.parametrize(
+    ("member", "requester"), [("straße@a.example", "STRASSE@a.example"), ("A@a.example", "a@A.example")]
+)
+def test_the_barred_are_known_in_every_spelling(member: str, requester: str) -> None:
+    stages = (Stage(of=("finance",), need=1),)
+    voters = electorate(stages, [frozenset({member})], stages[0].barred(requester=requester, owner=None))
+    assert voters.entitled() == frozenset()
+    assert voters.is_barred(member)
 
 
 def test_someone_who_could_serve_twice_is_moved_to_where_they_are_needed() -> None:

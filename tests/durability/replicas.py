@@ -65,7 +65,7 @@ class Replica:
         self.seals = Seals(["replica-" * 5])
         self.decide = DecideByApi(store=store, book=book)
         self.cancel = Cancel(store=store)
-        self.claim = Claim(store=store)
+        self.claim = Claim(store=store, book=book)
         self.report = Report(store=store)
         self.sweep = Sweep(store=store)
         self.receive = Receive(store=store, book=book, seals=self.seals)

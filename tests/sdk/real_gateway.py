@@ -103,11 +103,15 @@ class RealGateway:
         headers = {"Authorization": f"Bearer {self._approver}"}
         return httpx2.get(f"{self.url}/v1/requests", headers=headers, trust_env=False).json()["items"]
 
-    def pending(self) -> dict[str, Any]:
-        """The one pending request, once it is there."""
+    def pending(self, *, session: str | None = None) -> dict[str, Any]:
+        """The one pending request (of a session), once it is there."""
         end = time.monotonic() + BOUND
         while time.monotonic() < end:
-            found = [request for request in self.requests() if request["state"] == "pending"]
+            found = [
+                request
+                for request in self.requests()
+                if request["state"] == "pending" and session in {None, request["session"]}
+            ]
             if found:
                 (only,) = found
                 return only

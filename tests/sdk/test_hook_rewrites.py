@@ -122,7 +122,7 @@ async def test_a_session_shows_a_call_that_waits_for_people_until_they_have_deci
             call = group.create_task(
                 session.call_tool("pay", {"amount": 7}, lambda amount: current_grant(), call_id="c")
             )
-            request = await asyncio.to_thread(real.pending)
+            request = await asyncio.to_thread(real.pending, session="w")
             await asyncio.to_thread(real.decide, request, "approve")
             result = await call
 

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 
 from app.domain.decision import Decision, Evidence, Verdict
 from app.domain.errors import UnavailableError
-from app.domain.execution import claim, lapse, report
-from app.domain.lifecycle import Refusal, Vote, advance
-from app.domain.quorum import Electorate, Stage
+from app.domain.execution import claim, lapse, report, revoke
+from app.domain.lifecycle import Refusal, Vote, VoteWithdrawn, advance
+from app.domain.quorum import Electorate, Stage, electorate
 from app.domain.request import ExecutionStatus, State
 from app.domain.tool_call import ToolCall
 from app.storage.request_lists import list_requests
 from app.storage.requests import find_request
 from app.usecases.carry_out import carry_out
-from tests.domain.samples import START, a_request, vote
+from tests.domain.samples import FINANCE, START, a_decision, a_request, vote
 from tests.requirements import requirement
 from tests.storage.rig import ORG, given_request, opening, stepping
 
@@ -55,6 +55,17 @@ CALLS = st.builds(
 NUMBER = count()
 
 
+STAGES = st.builds(
+    Stage,
+    of=st.lists(TEXT, max_size=3).map(tuple),
+    need=st.integers(1, 2),
+    joined=st.booleans(),
+    denials=st.integers(1, 2),
+    allow_requester=st.booleans(),
+    allow_owner=st.booleans(),
+)
+
+
 @st.composite
 def requests(draw: st.DrawFn) -> ConfirmationRequest:
     number, call = next(NUMBER), draw(CALLS)
@@ -68,7 +79,7 @@ def requests(draw: st.DrawFn) -> ConfirmationRequest:
         rule_id=draw(MAYBE),
         pinned=tuple(draw(st.lists(TEXT, max_size=3))),
         sensitive=tuple(draw(st.lists(TEXT, max_size=3))),
-        stages=(Stage(of=tuple(draw(st.lists(TEXT, max_size=3))), need=draw(st.integers(1, 2))),),
+        stages=(draw(STAGES),),
         channels=tuple(draw(st.lists(TEXT, min_size=1, max_size=3, unique=True))),
         claim_within=draw(SPANS),
         lease=draw(SPANS),
@@ -150,6 +161,40 @@ async def test_a_denial_replaces_that_persons_approval(store: Store) -> None:
     after = await stands(store, request)
     assert after is not None
     assert [(d.person, d.verdict) for d in after.decisions] == [("ann@acme.example", Verdict.DENY)]
+
+
+async def test_a_withdrawn_vote_is_gone_and_a_vote_for_somebody_away_keeps_both_names(store: Store) -> None:
+    request = await given_request(store, stages=(Stage(of=("finance",), need=2),))
+    acting = {("dan@acme.example", "bob@acme.example"): frozenset({0})}
+    voters = electorate(request.stages, [FINANCE], (), acting=acting)
+    for_bob = replace(a_decision("dan@acme.example"), on_behalf_of="bob@acme.example")
+    events = [
+        vote(request, "ann@acme.example"),
+        VoteWithdrawn(person="ann@acme.example", evidence=Evidence(channel="api")),
+        Vote(decision=for_bob, voters=voters),
+    ]
+    for event in events:
+        made = await store.write(
+            stepping("req_1", lambda r, now, event=event: advance(r, event, now=now)), org=ORG, about="req_1"
+        )
+        assert made.refusal is None
+        assert await stands(store, request) == made.request
+    after = await stands(store, request)
+    assert after is not None
+    assert [(d.person, d.on_behalf_of) for d in after.decisions] == [("dan@acme.example", "bob@acme.example")]
+
+
+async def test_a_grant_that_was_taken_back_is_read_back_with_the_reason(store: Store) -> None:
+    request = await given_request(store)
+    approving = vote(request, "ann@acme.example")
+    await store.write(stepping("req_1", lambda r, now: advance(r, approving, now=now)), org=ORG, about="req_1")
+    taken = await store.write(
+        stepping("req_1", lambda r, now: revoke(r, why="Ann left", lost={"ann@acme.example"}, now=now)),
+        org=ORG,
+        about="req_1",
+    )
+    assert (taken.request.state, taken.request.revoked_why) == (State.LAPSED, "Ann left")
+    assert await stands(store, request) == taken.request
 
 
 async def test_a_save_that_was_decided_on_an_older_version_never_lands(store: Store) -> None:

@@ -83,7 +83,8 @@ REFUSALS = {
     "an execution has no grant": "INSERT INTO executions SELECT 'exe_2', org, 'pending', 'gra_none', 'c-2', 'started', "
     "started_at, lease_until, NULL, NULL, NULL FROM executions",
     "a person votes twice": "INSERT INTO decisions SELECT 'dec_x', org, request_id, person, 'approve', reason, "
-    "decided_at, channel, account_id, tenant, app_id, chat_id, message_id, card_revision, assurance FROM decisions",
+    "decided_at, channel, account_id, tenant, app_id, chat_id, message_id, card_revision, assurance, NULL "
+    "FROM decisions",
     "a vote says neither": "UPDATE decisions SET verdict = 'perhaps'",
 }
 

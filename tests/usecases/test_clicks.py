@@ -228,6 +228,7 @@ async def test_a_click_after_the_end_is_told_who_and_when_and_is_no_vote(gateway
     assert (await g.read(request))["decisions"] == [
         {
             "person": "alice@acme.example",
+            "on_behalf_of": None,
             "verdict": "approve",
             "reason": None,
             "channel": "chat",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 HOOKS = (
     "hooks:\n  - {id: by-note, on: PreToolUse, tools: [pay, ping], python: tests.api.acme_hooks.by_note}\n"
+    "  - {id: broken, on: PreToolUse, tools: [long], python: tests.api.acme_hooks.crash, on_error: ask}\n"
     "ask: {stages: [{of: [finance]}], channels: [api]}\nrules:\n"
 )
 
@@ -47,8 +48,70 @@ async def test_an_ask_is_answered_without_people_and_every_bypass_is_in_the_trai
         ("evaluation.bypassed", "agent:shop")
     ] * 2
     assert g.rows("SELECT id FROM requests") == []
-    by_hook = (await evaluate(g, "ping", {"note": "ask"})).json()
-    assert (by_hook["decision"], by_hook["rule"]) == ("allow", "hook:by-note")
+
+
+@pytest.mark.parametrize("tool", ["pay", "ping", "long"])
+async def test_what_a_guard_asks_or_cannot_judge_is_not_skipped(gateway: Gateway, tool: str) -> None:
+    arguments = {**PAY, "note": "ask"} if tool == "pay" else {"note": "ask"}
+    body = (await evaluate(gateway, tool, arguments)).json()
+    assert (body["decision"], body["hook"]) == ("deny", "broken" if tool == "long" else "by-note")
+    assert "an evaluation run asks nobody" in body["reason"]
+    assert "evaluation.bypassed" not in dict(gateway.trail())
+
+
+async def test_what_the_agents_own_side_wants_asked_is_not_skipped(gateway: Gateway) -> None:
+    await evaluate(gateway, "ping", {})
+    headers = {"authorization": f"Bearer {gateway.keys['acme/evaluation']}"}
+    body = {"tool": "ping", "arguments": {}, "confirm": "its own guard asks", "evaluation": True}
+    said = (await gateway.http.post("/v1/requests", json=body, headers=headers)).json()
+    assert (said["decision"], said["rule"]) == ("deny", "caller")
+
+
+@pytest.mark.parametrize("path", ["claim", "outcome", "cancel"])
+async def test_such_a_key_leaves_the_requests_of_others_alone(either_gateway: Gateway, path: str) -> None:
+    g = either_gateway
+    request = await g.ask("by_api", {"what": 1}, session="s", call_id="t1")
+    await g.decide(request)
+    if path == "outcome":
+        await g.claim(request)
+    before = await g.read(request)
+    await evaluate(g, "by_api", {"what": 1}, flag=False)  # it comes back to the request, but did not open it
+    headers = {"authorization": f"Bearer {g.keys['acme/evaluation']}"}
+    bodies = {
+        "claim": {"digest": request["digest"], "claim_id": "mine"},
+        "outcome": {"claim_id": "claim-1", "status": "succeeded"},
+        "cancel": {},
+    }
+    said = await g.http.post(f"/v1/requests/{request['id']}/{path}", json=bodies[path], headers=headers)
+    assert (said.status_code, said.json()["code"]) == (403, "wrong_scope")
+    assert await g.read(request) == before
+
+
+async def test_such_a_key_settles_no_execution_of_others_by_telling_that_the_tool_has_run(gateway: Gateway) -> None:
+    request = await gateway.ask("by_api", {"what": 1}, session="s", call_id="t1")
+    await gateway.decide(request)
+    await gateway.claim(request)
+    await evaluate(gateway, "ping", {})
+    headers = {"authorization": f"Bearer {gateway.keys['acme/evaluation']}"}
+    for named in ({"request_id": request["id"]}, {"tool_use_id": "t1"}):
+        body = {"tool_name": "by_api", "tool_input": {"what": 1}, "session_id": "s", "tool_response": "ok", **named}
+        said = await gateway.http.post("/v1/hooks/PostToolUse", json=body, headers=headers)
+        settled = said.json()["settled"]
+        assert (settled["request"], settled["changed"]) == (None, False)
+        assert "did not open" in settled["note"]
+    assert (await gateway.read(request))["state"] == "executing"
+
+
+async def test_what_it_opened_itself_it_claims_and_settles(either_gateway: Gateway) -> None:
+    g = either_gateway
+    request = (await evaluate(g, "by_api", {"what": 1}, flag=False)).json()["request"]
+    await g.decide(request)
+    headers = {"authorization": f"Bearer {g.keys['acme/evaluation']}"}
+    body = {"digest": request["digest"], "claim_id": "mine"}
+    assert (await g.http.post(f"/v1/requests/{request['id']}/claim", json=body, headers=headers)).status_code == 200
+    done = {"tool_name": "by_api", "request_id": request["id"], "session_id": "s", "tool_response": "ok"}
+    said = await g.http.post("/v1/hooks/PostToolUse", json=done, headers=headers)
+    assert said.json()["settled"]["changed"] is True
 
 
 @pytest.mark.parametrize(("tool", "arguments", "by"), [("destroy", {}, "never"), ("ping", {"note": "deny"}, "by-note")])

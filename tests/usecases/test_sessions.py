@@ -146,18 +146,105 @@ async def test_a_session_that_inherits_keeps_doing_so_when_the_setting_comes_lat
     assert (await call(gateway, "worker", "w"))["hook"] == "not-boss"
 
 
-@pytest.mark.parametrize("parent", ["unknown", "globexs", "w"])
-async def test_a_parent_that_cannot_be_one_is_refused(gateway: Gateway, parent: str) -> None:
+@pytest.mark.parametrize(
+    ("parent", "whose"), [("unknown", "boss"), ("globexs", "shop"), ("w", None), ("w", "worker"), ("w", "boss")]
+)
+async def test_a_parent_that_cannot_be_one_is_refused(gateway: Gateway, parent: str, whose: str | None) -> None:
     await gateway.call("POST", "/v1/hooks/SessionStart", {"session_id": "globexs"}, org="globex")
     await gateway.container.lineage.flush()
     await begin(gateway, "worker", "w")
     said = await gateway.call(
         "POST",
         "/v1/hooks/PreToolUse",
-        {"tool_name": "ping", "tool_input": {}, "session_id": "w", "parent_session_id": parent},
+        {
+            "tool_name": "ping",
+            "tool_input": {},
+            "session_id": "w",
+            "parent_session_id": parent,
+            **({"parent_agent": whose} if whose else {}),
+        },
         who="agent:worker",
     )
     assert (said.status_code, said.json()["path"]) == (422, "parent_session")
+
+
+@pytest.mark.parametrize("whose", [None, "worker"])
+async def test_an_agents_own_session_need_not_have_been_seen_to_be_named_as_parent(
+    either_gateway: Gateway, whose: str | None
+) -> None:
+    g = either_gateway
+    more = {"parent_agent": whose} if whose else {}
+    assert (await call(g, "worker", "child", parent_session_id="main", **more))["decision"] == "allow"
+    assert g.rows("SELECT session, parent_agent, parent_session FROM sessions ORDER BY session") == [
+        {"session": "child", "parent_agent": "worker", "parent_session": "main"},
+        {"session": "main", "parent_agent": None, "parent_session": None},
+    ]
+    await begin(g, "boss", "b")
+    await call(g, "worker", "main", parent_session_id="b")  # what it learns of its own parent later counts below it
+    assert (await call(g, "worker", "other", parent_session_id="main"))["hook"] == "not-boss"
+
+
+async def hang(g: Gateway, session: str, parent: str) -> dict[str, Any]:
+    return await call(g, "worker", session, parent_session_id=parent)
+
+
+async def test_no_line_gets_deeper_than_16_from_whichever_end_it_is_made(gateway: Gateway) -> None:
+    for depth in range(1, 16):  # from below: s0 under s1 under … s15
+        assert (await hang(gateway, f"s{depth - 1}", f"s{depth}"))["decision"] == "allow"
+    too_deep = await hang(gateway, "s15", "s16")
+    assert (too_deep["status"], too_deep["path"]) == (422, "parent_session")
+    assert "16 deep" in too_deep["detail"]
+    for depth in range(1, 9):  # two lines of nine do not become one
+        assert (await hang(gateway, f"t{depth}", f"t{depth - 1}"))["decision"] == "allow"
+        assert (await hang(gateway, f"u{depth}", f"u{depth - 1}"))["decision"] == "allow"
+    assert (await hang(gateway, "u0", "t8"))["status"] == 422
+    assert (await hang(gateway, "u1", "u0"))["decision"] == "allow"  # it keeps the parent that it has
+    assert (await hang(gateway, "u0", "t6"))["decision"] == "allow"
+
+
+async def test_a_line_that_is_too_deep_already_lets_no_call_pass_with_only_some_of_those_above(
+    gateway: Gateway,
+) -> None:
+    for depth in range(1, 16):
+        await hang(gateway, f"s{depth - 1}", f"s{depth}")
+    await begin(gateway, "boss", "b")
+    await gateway.container.lineage.flush()
+    gateway.rows("UPDATE sessions SET parent_agent = 'boss', parent_session = 'b' WHERE session = 's15'")
+    await gateway.advance(timedelta(seconds=1))
+    assert (await call(gateway, "worker", "s0"))["status"] == 422
+    assert (await call(gateway, "worker", "s1"))["hook"] == "not-boss"
+
+
+async def test_a_named_sub_agents_hooks_rules_and_flags_are_added_and_none_is_dropped(gateway: Gateway) -> None:
+    assert (await call(gateway, "worker", "w"))["decision"] == "allow"
+    assert (await call(gateway, "worker", "w", sub_agent="boss"))["hook"] == "not-boss"
+    assert (await call(gateway, "boss", "b", sub_agent="worker"))["hook"] == "not-boss"
+    looked = await call(gateway, "worker", "w", "look", sub_agent="boss")
+    assert (looked["decision"], looked["rule"]) == ("deny", "boss-never")
+    assert (await call(gateway, "worker", "w", sub_agent="strict"))["request"]["rule"] == "confirm-all-tools"
+    await gateway.call("PUT", "/v1/switches/read-only", {"on": True, "agent": "looker"}, who="admin")
+    assert (await call(gateway, "worker", "w", sub_agent="looker"))["hook"] == "read-only"
+    body = {"tool": "ping", "arguments": {}, "sub_agent": "boss"}
+    assert (await gateway.call("POST", "/v1/requests", body, who="agent:worker")).json()["hook"] == "not-boss"
+
+
+async def test_a_sub_agents_call_does_not_stand_on_a_request_that_asks_fewer_people(gateway: Gateway) -> None:
+    plain = (await call(gateway, "both", "b", "both"))["request"]
+    said = await call(gateway, "both", "b", "both", sub_agent="chief")
+    assert (said["status"], said["code"]) == (409, "conflict")
+    other = (await call(gateway, "both", "other", "both", sub_agent="chief"))["request"]
+    assert [stage["of"] for stage in other["stages"]] == [["finance"], ["legal"]]
+    assert (await call(gateway, "both", "other", "both", sub_agent="chief"))["request"]["id"] == other["id"]
+    assert (await call(gateway, "both", "b", "both"))["request"]["id"] == plain["id"]
+
+
+async def test_one_idempotency_key_is_not_for_an_agent_and_its_sub_agent(gateway: Gateway) -> None:
+    body = {"tool": "both", "arguments": {}}
+    first = await gateway.call("POST", "/v1/requests", body, who="agent:both", idempotency_key="k")
+    again = await gateway.call(
+        "POST", "/v1/requests", {**body, "sub_agent": "chief"}, who="agent:both", idempotency_key="k"
+    )
+    assert (first.status_code, again.json()["code"]) == (202, "idempotency_mismatch")
 
 
 async def test_cycles_and_second_parents_are_refused(gateway: Gateway) -> None:

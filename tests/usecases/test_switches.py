@@ -83,3 +83,45 @@ async def test_it_is_in_force_on_other_replicas_within_a_second_and_after_a_rest
         assert (await call(other, "ping"))["decision"] == "deny"
     async with open_gateway(sqlite_url, config, platform, clock=clock) as again:
         assert (await call(again, "ping"))["decision"] == "deny"
+
+
+async def test_an_approval_is_not_handed_out_while_read_only_is_on_and_stays_unspent(either_gateway: Gateway) -> None:
+    g = either_gateway
+    request = await g.ask("by_api", {"what": 1}, session="s")
+    await g.decide(request)
+    for whose in ({}, {"agent": "shop"}):
+        await switch(g, on=True, reason="month end", **whose)
+        refused = await g.claim(request)
+        assert (refused.status_code, refused.json()["code"]) == (409, "read_only")
+        assert "month end" in refused.json()["detail"]
+        assert (await g.read(request))["state"] == "approved"
+        await switch(g, on=False, **whose)
+    assert (await g.claim(request)).status_code == 200
+
+
+async def test_an_approval_of_what_only_reads_is_handed_out_all_the_same(gateway: Gateway) -> None:
+    gateway.rewrite("  by_api: {}\n", "  by_api: {writes: false}\n")
+    await gateway.reload()
+    request = await gateway.ask("by_api", {"what": 1})
+    await gateway.decide(request)
+    await switch(gateway, on=True)
+    assert (await gateway.claim(request)).status_code == 200
+
+
+async def test_the_switch_of_an_agent_above_keeps_the_approval_too(gateway: Gateway) -> None:
+    await gateway.call("POST", "/v1/hooks/SessionStart", {"session_id": "b"}, who="agent:boss")
+    request = await gateway.ask("by_api", {"what": 1}, session="s", parent_session="b")
+    await gateway.decide(request)
+    await switch(gateway, on=True, agent="boss")
+    assert (await gateway.claim(request)).json()["code"] == "read_only"
+
+
+async def test_a_switch_for_an_agent_that_nobody_knows_is_set_with_a_warning(gateway: Gateway) -> None:
+    await call(gateway, "ping")  # its key names the agent shop
+    assert "warning" not in (await switch(gateway, on=True, agent="shop")).json()
+    warned = (await switch(gateway, on=True, agent="shpo")).json()
+    assert warned["on"] is True
+    assert "did you mean 'shop'?" in warned["warning"]
+    gateway.rewrite("rules:\n", "agents: {clerk: {}}\nrules:\n")
+    await gateway.reload()
+    assert "warning" not in (await switch(gateway, on=True, agent="clerk")).json()

@@ -23,12 +23,12 @@ from assent.hooks.checks import HookFaultError
 from assent.hooks.judging import Judging
 from assent.hooks.moments import OBSERVING, Moment
 from assent.hooks.observer import UNOBSERVED, Observer
+from assent.hooks.outcome import Decision, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from assent.hooks.context import HookContext
-    from assent.hooks.outcome import Outcome
     from assent.hooks.registry import Registered
 
 __all__ = ["HookFaultError", "run_chain"]
@@ -41,7 +41,12 @@ async def run_chain(hooks: Sequence[Registered], ctx: HookContext, observer: Obs
 
     Tags change `ctx.metadata` in place. A permit in the outcome has been taken: whoever runs the call settles it.
     """
-    run = Judging(ctx, observer)
+    try:
+        run = Judging(ctx, observer)
+    except RecursionError:
+        return Outcome(
+            decision=Decision.DENY, reason="what is to be judged nests too deeply, or contains itself", fault=True
+        )
     if ctx.moment in OBSERVING:
         for entry in hooks:
             await run.judge(entry)

@@ -5,6 +5,7 @@ hook = build(Declaration(on=Moment.PRE_TOOL_USE, use="rate-limit", options={"lim
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import inspect
 from difflib import get_close_matches
@@ -111,12 +112,23 @@ def build(
 def _ready(declaration: Declaration, name: str, supplied: Mapping[str, Any]) -> Hook:
     if name not in READY:
         raise DeclarationError("use", f"there is no ready hook {name!r}", _nearest(name, READY))
+    if name == "rate-limit" and "budget" not in declaration.options:
+        supplied = {**supplied, "budget": _own_budget(declaration)}
     classes = [_ready_class(name, place) for place in READY[name]]
     for found in classes:
         if found.moment is declaration.on:
             return _construct(found, declaration, supplied)
     moments = " or ".join(found.moment for found in classes)
     raise DeclarationError("on", f"{name} is for {moments}, not {declaration.on}")
+
+
+def _own_budget(declaration: Declaration) -> str:
+    """Name what this declaration counts by: the same on every replica and after a restart, another for each other."""
+    if declaration.id is not None:
+        return f"id {declaration.id}"
+    options = sorted(declaration.options.items(), key=lambda option: str(option[0]))
+    said = repr((str(declaration.on), options, declaration.tools, declaration.agents))
+    return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def _ready_class(name: str, place: str) -> type[Hook]:

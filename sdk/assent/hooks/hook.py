@@ -58,6 +58,8 @@ class Hook(ABC):
     """Seconds."""
     on_error: OnError | None = None
     """None: DENY, or ALLOW at the observing moments."""
+    sibling: Hook | None = None
+    """A hook of another moment that this one is nothing without: it is registered and removed with it."""
 
     def should_trigger(self, ctx: HookContext) -> bool:  # noqa: ARG002 - for those that override it
         """Say whether the hook has anything to say here. Cheap; a fault in it counts as the hook's."""

@@ -67,6 +67,7 @@ class HookRegistry:
         self._known_tools = None if known_tools is None else {*known_tools, *CANONICAL}
         self._known_agents = None if known_agents is None else set(known_agents)
         self._hooks: dict[str, Registered] = {}
+        self._siblings: dict[str, str] = {}
         self._added = 0
         self._chains: dict[tuple[Moment, str, tuple[str, ...]], tuple[Registered, ...]] = {}
 
@@ -87,6 +88,8 @@ class HookRegistry:
         origin: str = "",
     ) -> str:
         """Register a hook; what is given here overrides what the hook says of itself. Returns its id.
+
+        Its sibling is registered with it, on the same terms, under the same id with `-failures` behind it.
 
         Raises TypeError for what is no hook, ValueError for a bad setting or an id that is taken, NeverMatchesError
         for a matcher that stands for no known tool or agent.
@@ -115,13 +118,25 @@ class HookRegistry:
         )
         self._hooks[entry.id] = entry
         self._chains.clear()
+        if hook.sibling is not None:
+            self._siblings[entry.id] = self.add(
+                hook.sibling,
+                id=self._free_id(f"{entry.id}-failures"),
+                tools=hook.tools if tools is None else tools,
+                agents=hook.agents if agents is None else agents,
+                priority=entry.priority,
+                timeout=entry.timeout,
+                on_error=entry.on_error,
+                origin=origin,
+            )
         return entry.id
 
     def remove(self, id: str) -> None:  # noqa: A002 - the word of the field
-        """Take a hook out. Raises KeyError for an unknown id."""
+        """Take a hook out, and its sibling. Raises KeyError for an unknown id."""
         if id not in self._hooks:
             raise KeyError(f"no hook has the id {id!r}; there are: {', '.join(self._hooks) or 'none'}")
         del self._hooks[id]
+        self._hooks.pop(self._siblings.pop(id, ""), None)
         self._chains.clear()
 
     def get(self, moment: Moment | str, *, tool: str = "", agent: str | tuple[str, ...] = "") -> tuple[Registered, ...]:
@@ -146,6 +161,7 @@ class HookRegistry:
     def clear(self) -> None:
         """Take all hooks out."""
         self._hooks.clear()
+        self._siblings.clear()
         self._chains.clear()
 
     def _is_for(self, entry: Registered, moment: Moment, tool: str, agents: tuple[str, ...]) -> bool:

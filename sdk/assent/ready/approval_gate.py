@@ -60,6 +60,7 @@ class Approvals(Protocol):
         idempotency_key: str | None = None,
         confirm: str | None = None,
         parent_session: str | None = None,
+        sub_agent: str | None = None,
         cwd: str | None = None,
     ) -> Verdict:
         """Ask whether the call may run; `confirm` is why people must at least be asked."""
@@ -210,6 +211,7 @@ class _Line:
             idempotency_key=_call_key(ctx, tool, arguments) if idempotency_key and ctx.session else None,
             confirm=self._confirm,
             parent_session=ctx.parent_session or None,
+            sub_agent=(ctx.agent or None) if ctx.parent_session else None,
             cwd=ctx.cwd or None,
             **asked,
         )

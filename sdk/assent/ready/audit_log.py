@@ -1,7 +1,6 @@
 """`AuditLog`: every call that ran, as one record: whose, what, how long, and digests of what went in and came out.
 
-    hooks.add(log := AuditLog(path="/var/log/assent/calls.jsonl"))
-    hooks.add(log.for_failures())
+    hooks.add(AuditLog(path="/var/log/assent/calls.jsonl"))     # successes, and with them failures
 
 It runs after all other hooks, so the result is the one that the model sees. A digest is the SHA-256 of the canonical
 JSON (RFC 8785): whoever has the arguments can prove that they are the ones, and nobody can read them from the log.
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import anyio.to_thread
 
 from assent.hooks.hook import LOGGING, OnError, PostToolUseFailureHook, PostToolUseHook
+from assent.ready.off_loop import off_loop
 from assent.ready.redact import checked_fields, redact
 
 if TYPE_CHECKING:
@@ -90,21 +90,21 @@ class _Records:
             "call_id": ctx.call_id,
             "outcome": outcome,
             "duration": ctx.duration,
-            "args_sha256": digest(ctx.args),
-            "result_sha256": digest(ctx.result),
+            "args_sha256": await off_loop(digest, ctx.args),
+            "result_sha256": await off_loop(digest, ctx.result),
             "request_id": ctx.request_id or ctx.metadata.get(REQUEST_ID),
         }
         if ctx.error:
             record["error"] = redact(ctx.error[:_LONGEST_ERROR], fields=self._fields)[0]
         if self._arguments:
-            record["args"] = _json(redact(ctx.args, fields=self._fields)[0])
+            record["args"] = await off_loop(lambda args: _json(redact(args, fields=self._fields)[0]), ctx.args)
         written = self._sink(record)
         if inspect.isawaitable(written):
             await written
 
 
 class AuditLog(PostToolUseHook):
-    """Records every call that succeeded; `for_failures` makes the one for those that failed.
+    """Records every call that succeeded; its `sibling` those that failed, in the same place.
 
     `path` appends lines of JSON to a file, `sink` takes the records itself; with neither they go to the logger
     `assent.audit`. Arguments are recorded only with `arguments`, and then redacted (`fields` as for `redact`).
@@ -123,12 +123,8 @@ class AuditLog(PostToolUseHook):
         arguments: bool = False,
         fields: Sequence[str] = (),
     ) -> None:
-        self._options: dict[str, Any] = {"path": path, "sink": sink, "arguments": arguments, "fields": fields}
-        self._records = _Records(**self._options)
-
-    def for_failures(self) -> AuditLogFailure:
-        """Return the hook that records failed calls in the same place."""
-        return AuditLogFailure(**self._options)
+        self._records = _Records(path=path, sink=sink, arguments=arguments, fields=fields)
+        self.sibling = AuditLogFailure(path=path, sink=sink, arguments=arguments, fields=fields)
 
     async def execute(self, ctx: HookContext) -> HookResult | None:
         """Record the call. No opinion."""
@@ -136,7 +132,7 @@ class AuditLog(PostToolUseHook):
 
 
 class AuditLogFailure(PostToolUseFailureHook):
-    """Records every call that failed."""
+    """Records every call that failed; `AuditLog` brings it along."""
 
     name = "audit-log-failure"
     description = "records every failed call"

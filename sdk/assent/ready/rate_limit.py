@@ -6,6 +6,10 @@ The window moves with the calls: at no instant have more than so many been let t
 that is refused does not count (an agent that keeps knocking does not lock itself out), a call that people are asked
 about because of the limit does not either, and a call that a later hook denies does: it was let through here. Counting
 is behind `Counters`: in process the `limits` library's, in the gateway rows that replicas share.
+
+Who the user is, and which session it is, is what the agent says, and nobody checks it: `per: [user]` shares a limit out
+fairly among the users of an honest agent, and holds no agent back that names another user for each call. What must hold
+against the agent itself is counted per agent (which the key tells), per connector or per tool.
 """
 
 from __future__ import annotations
@@ -71,6 +75,8 @@ class RateLimit(PreToolUseHook):
     (seconds). `per` names what has a budget of its own, out of connector (what stands before `__` in a tool's name),
     user, agent, session and tool; empty: one budget for the org. What is not known (no user) shares one budget.
     `over` is what happens beyond: deny (with the time to wait) or ask. Without `counters` it counts in this process.
+    `budget` is a name: hooks of the same limit that share counters draw on one budget if they have the same name, and
+    each on its own otherwise. A declared hook has its id for one, or else what is declared of it.
     """
 
     name = "rate-limit"
@@ -86,6 +92,7 @@ class RateLimit(PreToolUseHook):
         per: Sequence[str] = ("connector",),
         over: str = "deny",
         counters: Counters | None = None,
+        budget: str = "",
     ) -> None:
         self._calls, self._window = _budget(limit, calls, window)
         self._per = _dimensions(per)
@@ -93,12 +100,13 @@ class RateLimit(PreToolUseHook):
             raise ValueError(f"over: give deny or ask, not {over!r}")
         self._asks = over == "ask"
         self._counters = MemoryCounters() if counters is None else counters
+        self._named = budget
         self._budget = f"{_counted(self._calls, 'call')} in {_span(self._window)}"
 
     async def execute(self, ctx: HookContext) -> HookResult | None:
         """Count the call. One that is judged again is not counted again, and gets the same answer."""
         whose = {name: _DIMENSIONS[name](ctx) for name in self._per}
-        key = json.dumps([self.name, self._calls, self._window, ctx.org, whose])
+        key = json.dumps([self.name, self._named, self._calls, self._window, ctx.org, whose])
         memory = f"assent.rate-limit {key} {ctx.call_id}"
         if ctx.rejudging:
             wait: float | None = ctx.metadata.get(memory)

@@ -7,18 +7,21 @@ redact({"note": "use sk-ant-…", "iban": "DE02…"}, fields=["iban"])
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from assent.hooks.hook import PostToolUseFailureHook, PostToolUseHook
+from assent.hooks.hook import GUARD, PostToolUseFailureHook, PostToolUseHook
 from assent.hooks.verdicts import HookResult, replace_result
+from assent.ready.off_loop import off_loop
 from assent.ready.redact_shapes import SHAPES, Shape, find_secret_name, worth_hiding
 
 if TYPE_CHECKING:
     from assent.hooks.context import HookContext
 
-_PRIORITY = 50
+_PRIORITY = GUARD  # a guard: what a later hook puts into a result is redacted as well
 _DEEPEST = 100
+_PIECE = 131_072  # characters: milliseconds of any pattern
+_MARGIN = 40_000  # more than any pattern looks at without having found
 _BY_NAME = {shape.name: shape for shape in SHAPES}
 _NO_LETTER = re.compile(r"[\W_]+")
 
@@ -34,6 +37,29 @@ def redact(value: Any, *, fields: Iterable[str] = (), shapes: Iterable[Shape] = 
     """
     run = _Redaction(tuple(shapes), {_folded(field): field for field in fields})
     return run.value(value, 0), tuple(run.found)
+
+
+def matches(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    """Yield what `pattern.finditer` would; a long text is searched piece by piece. No match may be empty.
+
+    A search lets no other thread run until it ends; so none lasts longer than a piece takes. A piece comes with as much
+    of what follows it as the longest secret may take; one that is longer still is searched for in the whole text.
+    """
+    at = 0
+    while at < len(text):
+        piece = at + _PIECE
+        end = min(len(text), piece + _MARGIN)
+        match = pattern.search(text, at, end)
+        if end < len(text) and (match is None or match.end() > piece):
+            onward = piece if match is None else min(match.start(), piece)
+            if onward > at:
+                at = onward
+                continue
+            match = pattern.search(text, at)
+        if match is None:
+            return
+        yield match
+        at = match.end()
 
 
 class _Redaction:
@@ -99,8 +125,16 @@ class _Redaction:
         lowered = text.lower()
         for shape in self._shapes:
             if not shape.hints or any(hint in lowered for hint in shape.hints):
-                text = shape.pattern.sub(lambda match, shape=shape: self._cut(match, shape), text)
+                text = self._without(text, shape)
         return text
+
+    def _without(self, text: str, shape: Shape) -> str:
+        parts: list[str] = []
+        done = 0
+        for match in matches(shape.pattern, text):
+            parts += (text[done : match.start()], self._cut(match, shape))
+            done = match.end()
+        return "".join((*parts, text[done:])) if parts else text
 
     def _cut(self, match: re.Match[str], shape: Shape) -> str:
         if shape.accept is not None and not shape.accept(match):
@@ -138,7 +172,7 @@ def _checked_shapes(names: Sequence[str] | None) -> tuple[Shape, ...]:
 
 
 class Redact(PostToolUseHook):
-    """Takes secrets out of a tool's result before the model sees it.
+    """Takes secrets out of a tool's result before the model sees it, and (its `sibling`) out of what a failure says.
 
     `fields` are names of members whose value never passes; `shapes` the names of the shapes to look for (all).
     """
@@ -150,18 +184,15 @@ class Redact(PostToolUseHook):
     def __init__(self, *, fields: Sequence[str] = (), shapes: Sequence[str] | None = None) -> None:
         self._fields = checked_fields(fields)
         self._shapes = _checked_shapes(shapes)
-
-    def for_failures(self) -> RedactFailure:
-        """Return the same hook for what failing tools say."""
-        return RedactFailure(fields=self._fields, shapes=[shape.name for shape in self._shapes])
+        self.sibling = RedactFailure(fields=fields, shapes=shapes)
 
     async def execute(self, ctx: HookContext) -> HookResult | None:
         """Replace the result if a secret is in it."""
-        return _replaced(ctx.result, self._fields, self._shapes)
+        return await _replaced(ctx.result, self._fields, self._shapes)
 
 
 class RedactFailure(PostToolUseFailureHook):
-    """Takes secrets out of what a failing tool says; `Redact.for_failures` makes it."""
+    """Takes secrets out of what a failing tool says; `Redact` brings it along."""
 
     name = "redact-failure"
     description = "takes secrets out of what failing tools say"
@@ -173,9 +204,9 @@ class RedactFailure(PostToolUseFailureHook):
 
     async def execute(self, ctx: HookContext) -> HookResult | None:
         """Replace the error's text if a secret is in it."""
-        return _replaced(ctx.error if ctx.result is None else ctx.result, self._fields, self._shapes)
+        return await _replaced(ctx.error if ctx.result is None else ctx.result, self._fields, self._shapes)
 
 
-def _replaced(result: Any, fields: tuple[str, ...], shapes: tuple[Shape, ...]) -> HookResult | None:
-    clean, found = redact(result, fields=fields, shapes=shapes)
+async def _replaced(result: Any, fields: tuple[str, ...], shapes: tuple[Shape, ...]) -> HookResult | None:
+    clean, found = await off_loop(lambda value: redact(value, fields=fields, shapes=shapes), result)
     return replace_result(clean).with_side_effects(redacted=list(found)) if found else None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from assent.hooks.hook import REWRITING, PostToolUseFailureHook, PostToolUseHook
 from assent.hooks.verdicts import HookResult, replace_result
+from assent.ready.off_loop import off_loop
 
 if TYPE_CHECKING:
     from assent.hooks.context import HookContext
@@ -66,7 +67,10 @@ def _belong_together(text: str, at: int) -> bool:
 
 
 class ResultTruncate(PostToolUseHook):
-    """Cuts a result that is longer than `limit` characters; structures are cut as their JSON text. Short ones stay."""
+    """Cuts a result that is longer than `limit` characters, and (its `sibling`) what a failure says.
+
+    Structures are cut as their JSON text. Short ones stay as they are.
+    """
 
     name = "result-truncate"
     description = "cuts long results in their middle"
@@ -74,18 +78,15 @@ class ResultTruncate(PostToolUseHook):
 
     def __init__(self, *, limit: int = _LIMIT) -> None:
         self._limit = _checked(limit)
-
-    def for_failures(self) -> ResultTruncateFailure:
-        """Return the same hook for what failing tools say."""
-        return ResultTruncateFailure(limit=self._limit)
+        self.sibling = ResultTruncateFailure(limit=limit)
 
     async def execute(self, ctx: HookContext) -> HookResult | None:
         """Replace a result that is too long."""
-        return _replaced(ctx.result, self._limit)
+        return await _replaced(ctx.result, self._limit)
 
 
 class ResultTruncateFailure(PostToolUseFailureHook):
-    """Cuts what a failing tool says; `ResultTruncate.for_failures` makes it."""
+    """Cuts what a failing tool says; `ResultTruncate` brings it along."""
 
     name = "result-truncate-failure"
     description = "cuts long errors in their middle"
@@ -96,7 +97,7 @@ class ResultTruncateFailure(PostToolUseFailureHook):
 
     async def execute(self, ctx: HookContext) -> HookResult | None:
         """Replace an error's text that is too long."""
-        return _replaced(ctx.error if ctx.result is None else ctx.result, self._limit)
+        return await _replaced(ctx.error if ctx.result is None else ctx.result, self._limit)
 
 
 def _checked(limit: int) -> int:
@@ -105,10 +106,10 @@ def _checked(limit: int) -> int:
     return limit
 
 
-def _replaced(result: Any, limit: int) -> HookResult | None:
+async def _replaced(result: Any, limit: int) -> HookResult | None:
     if result is None:
         return None
-    text = _text(result)
+    text = await off_loop(_text, result)
     if len(text) <= limit:
         return None
     return replace_result(truncate(text, limit)).with_side_effects(truncated_from=len(text))

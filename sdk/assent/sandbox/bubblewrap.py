@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from assent.sandbox.covers import covers, refuse_secret
 from assent.sandbox.options import Options
 from assent.sandbox.protocol import SandboxFault
 
@@ -25,25 +26,6 @@ if TYPE_CHECKING:
     from assent.sandbox.protocol import Job
 
 MIB = 1024 * 1024
-
-SECRETS = (
-    ".ssh",
-    ".gnupg",
-    ".aws",
-    ".azure",
-    ".kube",
-    ".docker",
-    ".config/gcloud",
-    ".config/gh",
-    ".claude",
-    ".codex",
-    ".netrc",
-    ".npmrc",
-    ".pypirc",
-    ".git-credentials",
-    ".env",
-)
-"""Covered wherever they lie in a directory that is shown."""
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _PROGRAMS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
@@ -73,8 +55,14 @@ class Limits:
     timeout: float = 60.0
     """Seconds."""
     memory: int = 2048
-    """MiB of address space for each process."""
+    """MiB for all its processes together, and of address space for each.
+
+    The sum is looked at 20 times a second: a command may be beyond it for so long before it is ended. Memory that no
+    process has mapped (a memfd that is only written to, a segment of System V) is not in it, and what lies in its /tmp
+    has `scratch`; against a hostile command, let this whole process run in a container with a limit of its own.
+    """
     processes: int = 128
+    """At once; the kernel or, where it does not count, a look 20 times a second."""
     file_size: int = 256
     """MiB for each file that it writes."""
     scratch: int = 256
@@ -93,7 +81,8 @@ def limits_of(given: Mapping[str, Any], defaults: Limits, *, provider: str) -> L
     options = Options(given, provider=provider, known=_OPTIONS)
     if options.flag("network", default=False):
         raise SandboxFault(
-            f"the sandbox {provider!r} has no network, whatever the option says; route the call to another sandbox"
+            f"the sandbox {provider!r} has no network, whatever the option says; route the call to another sandbox",
+            started=False,
         )
     return Limits(
         timeout=options.number("timeout", defaults.timeout, most=86400),
@@ -127,7 +116,11 @@ def plan(job: Job, limits: Limits, *, readable: Sequence[str], hidden: Sequence[
     prlimit = _program("prlimit", "util-linux")
     work = _shown(job.cwd)
     if limits.writable and not work:
-        raise SandboxFault("the option 'writable' needs a working directory; the call names none of its own")
+        raise SandboxFault(
+            "the option 'writable' needs a working directory; the call names none of its own", started=False
+        )
+    if work:
+        refuse_secret(work, hidden)
     scratch = ("--perms", "1777", "--size", str(limits.scratch * MIB), "--tmpfs")
     words = [
         bwrap,
@@ -142,7 +135,7 @@ def plan(job: Job, limits: Limits, *, readable: Sequence[str], hidden: Sequence[
     ]
     if work:
         words += ["--bind" if limits.writable else "--ro-bind", work, work]
-    words += _covers([*readable, *([work] if work else [])], hidden)
+    words += covers([*readable, *([work] if work else [])], hidden)
     words += ["--remount-ro", "/", "--chdir", work or _TMP]
     shell = "/bin/bash" if Path("/bin/bash").exists() else "/bin/sh"
     return Plan(
@@ -155,7 +148,9 @@ def plan(job: Job, limits: Limits, *, readable: Sequence[str], hidden: Sequence[
 def _program(name: str, package: str) -> str:
     path = shutil.which(name, path=_PATH)
     if path is None:
-        raise SandboxFault(f"the local sandbox needs `{name}`, which is not installed: install the package {package}")
+        raise SandboxFault(
+            f"the local sandbox needs `{name}`, which is not installed: install the package {package}", started=False
+        )
     return path
 
 
@@ -189,18 +184,19 @@ def _shown(cwd: str) -> str:
     if not cwd:
         return ""
     if not Path(cwd).is_absolute() or not Path(cwd).is_dir():
-        raise SandboxFault(f"the working directory {cwd!r} is not a directory of this machine")
+        raise SandboxFault(f"the working directory {cwd!r} is not a directory of this machine", started=False)
     real = Path(cwd).resolve()
     if str(real) in _TEMPORARY:
         return ""
     if any(real.is_relative_to(path) for path in _CLOSED) or any(
         Path(path).is_relative_to(real) for path in (*_CLOSED, *_HOLDERS)
     ):
-        raise SandboxFault(f"the sandbox does not open {str(real)!r}: work in a project's own directory")
+        raise SandboxFault(f"the sandbox does not open {str(real)!r}: work in a project's own directory", started=False)
     if any(home.is_relative_to(real) for home in _homes()):
         raise SandboxFault(
             f"the sandbox does not open the home directory {str(real)!r}, with all that is private in it: "
-            "work in a directory within it"
+            "work in a directory within it",
+            started=False,
         )
     return str(real)
 
@@ -211,16 +207,3 @@ def _homes() -> set[Path]:
     homes = {os.environ.get("HOME", "")}
     homes |= {entry.pw_dir for entry in pwd.getpwall() if entry.pw_uid >= _FIRST_PERSON or entry.pw_uid == os.getuid()}
     return {Path(home).resolve() for home in homes if home and Path(home).is_dir()}
-
-
-def _covers(shown: Sequence[str], hidden: Sequence[str]) -> Iterator[str]:
-    """Lay an empty directory or a device that nobody may open over each secret that would be shown."""
-    folders = [Path(folder).resolve() for folder in shown]
-    secrets = {(folder / name).resolve() for folder in folders for name in hidden}  # an absolute name stands alone
-    for path in sorted(secrets):
-        if not path.exists() or not any(path.is_relative_to(folder) for folder in folders):
-            continue
-        if path.is_dir():
-            yield from ("--perms", "0000", "--size", "4096", "--tmpfs", str(path), "--remount-ro", str(path))
-        else:
-            yield from ("--ro-bind", "/dev/null", str(path))

@@ -64,13 +64,15 @@ class DaytonaSandbox:
         try:
             client = await anyio.to_thread.run_sync(self._client)  # seconds, the first time; it looks for .env files
         except Exception as error:
-            raise fault_of(error, provider=self.name, key=self._key) from error
+            raise fault_of(error, provider=self.name, key=self._key, started=False) from error
         rental = _Rental(client, self._patience)
         try:
             await finish(lambda: rental.rent(job, terms))  # a cancellation must not lose the sandbox that is being made
-            return await self._execute(rental.sandbox, job, terms)
+            return await self._execute(rental, job, terms)
         except Exception as error:
-            raise fault_of(error, provider=self.name, key=self._key) from error
+            # Once it was sent, an error does not tell how far the command came.
+            started = None if rental.in_use else False
+            raise fault_of(error, provider=self.name, key=self._key, started=started) from error
         finally:
             await finish(lambda: self._give_back(rental, terms))
 
@@ -83,20 +85,21 @@ class DaytonaSandbox:
             raise missing("daytona", error) from error
         return sdk.AsyncDaytona(sdk.DaytonaConfig(api_key=self._key, api_url=self._api_url, target=self._target))
 
-    async def _execute(self, sandbox: AsyncSandbox, job: Job, terms: Terms) -> Report:
+    async def _execute(self, rental: _Rental, job: Job, terms: Terms) -> Report:
         said = Transcript.of(terms)
         started = time.monotonic()
-        in_time = await within(terms.timeout, lambda: self._follow(sandbox, job, terms, said))
+        in_time = await within(terms.timeout, lambda: self._follow(rental, job, terms, said))
         return said.report(in_time=in_time, timeout=terms.timeout, duration=time.monotonic() - started)
 
-    async def _follow(self, sandbox: AsyncSandbox, job: Job, terms: Terms, said: Transcript) -> None:
+    async def _follow(self, rental: _Rental, job: Job, terms: Terms, said: Transcript) -> None:
         from daytona import SessionExecuteRequest
 
-        process = sandbox.process
+        process = rental.sandbox.process
         await process.create_session(_SESSION, request_timeout=self._patience)
         request = SessionExecuteRequest(
             command=_in_session(job.command, terms.cwd), run_async=True, suppress_input_echo=True
         )
+        rental.in_use = True
         begun = await process.execute_session_command(_SESSION, request, timeout=math.ceil(self._patience))
         await process.get_session_command_logs_async(_SESSION, begun.cmd_id, said.out.feed_text, said.err.feed_text)
         while said.exit_code is None:
@@ -109,7 +112,7 @@ class DaytonaSandbox:
         try:
             await rental.give_back()
         except Exception as error:  # noqa: BLE001 - the command has run; its end must not be lost over this
-            told = fault_of(error, provider=self.name, key=self._key)
+            told = fault_of(error, provider=self.name, key=self._key, started=None)
             _log.warning("Daytona's sandbox %s lives on for %d s: %s", rental.name, terms.lifetime, told)
         finally:
             await rental.client.close()
@@ -123,12 +126,14 @@ class _Rental:
         self.name = f"assent-{secrets.token_hex(8)}"
         self._patience = patience
         self._sandbox: AsyncSandbox | None = None
+        self.in_use = False
+        """Whether the command was sent."""
 
     @property
     def sandbox(self) -> AsyncSandbox:
         """The rented one."""
         if self._sandbox is None:
-            raise SandboxFault("Daytona made no sandbox")
+            raise SandboxFault("Daytona made no sandbox", started=False)
         return self._sandbox
 
     async def rent(self, job: Job, terms: Terms) -> None:

@@ -67,7 +67,8 @@ class E2BSandbox:
             await finish(rent)  # a cancellation must not lose the sandbox that is being made
             return await self._execute(rented[0], job, terms)
         except Exception as error:
-            raise fault_of(error, provider=self.name, key=self._key) from error
+            # Once there is a sandbox, the command is on its way: an error then does not tell how far it came.
+            raise fault_of(error, provider=self.name, key=self._key, started=None if rented else False) from error
         finally:
             for sandbox in rented:
                 await self._kill(sandbox, terms)
@@ -111,7 +112,7 @@ class E2BSandbox:
             try:
                 await sandbox.kill(request_timeout=self._patience)
             except Exception as error:  # noqa: BLE001 - the command has run; its end must not be lost over this
-                told = fault_of(error, provider=self.name, key=self._key)
+                told = fault_of(error, provider=self.name, key=self._key, started=None)
                 _log.warning("E2B's sandbox %s lives on for %d s: %s", sandbox.sandbox_id, terms.lifetime, told)
 
         await finish(kill)

@@ -2,7 +2,9 @@
 
 No network, an empty read-only root with this machine's programs (`assent.sandbox.bubblewrap`), its own processes, /tmp
 and host name, no capabilities, no environment but what the job names. When it ends, by whatever way, so does every
-process in it.
+process in it. Of the working directory it shows all but the files and folders that go by a secret's name
+(`assent.sandbox.covers.SECRETS`: `.env`, `.ssh`, `*.pem`, `id_rsa`, …), at whatever depth; secrets in other files are
+shown, and so is what a repository's history holds.
 """
 
 from __future__ import annotations
@@ -13,16 +15,17 @@ import signal
 import subprocess
 import time
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
 
-from assent.sandbox.bubblewrap import SECRETS, Limits, limits_of, plan
+from assent.sandbox.bubblewrap import MIB, Limits, limits_of, plan
+from assent.sandbox.covers import SECRETS
 from assent.sandbox.head import Head
 from assent.sandbox.protocol import Report, SandboxFault
 from assent.sandbox.turns import finish
+from assent.sandbox.usage import look
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,9 +34,11 @@ if TYPE_CHECKING:
 
     from assent.sandbox.bubblewrap import Plan
     from assent.sandbox.protocol import Job
+    from assent.sandbox.usage import Usage
 
 _LINGER = 2.0  # seconds that output may still come after the end; the sandbox's processes are being killed by then
 _LOOK_EVERY = 0.05  # seconds
+_BLIND_FOR = 2.0  # seconds that a sandbox may run unseen; while it is being set up, it cannot always be looked at
 
 
 class LocalSandbox:
@@ -42,8 +47,9 @@ class LocalSandbox:
     Options: `timeout`, `memory`, `processes`, `file_size`, `scratch`, `output`, `writable`, `network` (only False) and
     `env`; the units stand at `Limits`.
 
-    `readable` are more directories of this machine to show, read-only; `hidden` are names in shown directories, or
-    absolute paths, to cover.
+    `readable` are more directories of this machine to show, read-only; `hidden` are the names to cover wherever they
+    lie in shown directories (as `assent.sandbox.covers` compares them), or absolute paths. A directory that holds more
+    than 100,000 files and folders is refused: nobody could look through it for each command.
     """
 
     def __init__(
@@ -98,15 +104,16 @@ class _Run:
             for process in begun:
                 await finish(lambda process=process: self._bury(process, ours))
             os.close(ours)
-        return self._report(timed_out=clock.cancelled_caught, duration=time.monotonic() - started)
+        return self._report(
+            timed_out=clock.cancelled_caught, duration=time.monotonic() - started, bubblewrap=begun[0].returncode
+        )
 
     async def _read(self, process: Process, status: int) -> None:
         async with anyio.create_task_group() as reading:
             reading.start_soon(_drain, process.stdout, self._out)
             reading.start_soon(_drain, process.stderr, self._err)
             async with anyio.create_task_group() as running:
-                if os.geteuid() == 0:  # the kernel does not count the processes of the machine's root
-                    running.start_soon(self._count)
+                running.start_soon(self._watch)
                 await self._follow(status)
                 running.cancel_scope.cancel()
             reading.cancel_scope.deadline = anyio.current_time() + _LINGER
@@ -122,15 +129,29 @@ class _Run:
         self._status += chunk
         return bool(chunk)
 
-    async def _count(self) -> None:
-        while True:
+    async def _watch(self) -> None:
+        """End the sandbox once it uses too much: the kernel limits each process, and not root's number of them."""
+        seen_at = anyio.current_time()
+        while not self._ended:
             await anyio.sleep(_LOOK_EVERY)
             first = self._fact("child-pid")
-            if first is None or await anyio.to_thread.run_sync(_processes, first) <= self._limits.processes:
+            if first is None:
                 continue
-            self._ended = f"it had more than {self._limits.processes} processes (the option 'processes')"
-            self._kill(first)
-            return
+            usage = await anyio.to_thread.run_sync(lambda first=first: look(first, enough=self._limits.memory * MIB))
+            if usage is not None:
+                seen_at = anyio.current_time()
+                self._ended = self._too_much(usage)
+            elif anyio.current_time() - seen_at > _BLIND_FOR:
+                self._ended = "what it uses cannot be watched: this process may not look into its /proc"
+            if self._ended:
+                self._kill(first)
+
+    def _too_much(self, usage: Usage) -> str:
+        if usage.processes > self._limits.processes:
+            return f"it had more than {self._limits.processes} processes (the option 'processes')"
+        if usage.memory > self._limits.memory * MIB:
+            return f"its processes took more than {self._limits.memory} MiB of memory together (the option 'memory')"
+        return ""
 
     def _fact(self, name: str) -> int | None:
         lines = self._status.split(b"\n")[:-1]  # the last one may still be in the making
@@ -167,14 +188,16 @@ class _Run:
                 process.kill()
         await process.wait()
 
-    def _report(self, *, timed_out: bool, duration: float) -> Report:
+    def _report(self, *, timed_out: bool, duration: float, bubblewrap: int | None) -> Report:
         code = None if timed_out or self._ended else self._fact("exit-code")
         ended = f"it ran longer than {self._limits.timeout:g} s (the option 'timeout')" if timed_out else self._ended
         if code is None and not ended:
             said = self._err.text().strip() or "bubblewrap was killed"
             raise SandboxFault(
                 f"the local sandbox could not be set up ({said}); it needs bubblewrap 0.8 or later, and a kernel that "
-                "allows user namespaces"
+                "allows user namespaces",
+                # Bubblewrap that goes by itself tells the exit code of every command that it has started.
+                started=False if bubblewrap is not None and bubblewrap > 0 else None,
             )
         return Report(
             exit_code=code,
@@ -206,7 +229,7 @@ async def _start(laid_out: Plan, status: int) -> Process:
             start_new_session=True,
         )
     except (OSError, ValueError) as error:  # no such program, an argument list too long, …
-        raise SandboxFault(f"the local sandbox could not be started: {error}") from error
+        raise SandboxFault(f"the local sandbox could not be started: {error}", started=False) from error
     finally:
         os.close(settings)
 
@@ -215,12 +238,3 @@ async def _drain(stream: ByteReceiveStream | None, head: Head) -> None:
     if stream is not None:
         async for chunk in stream:
             head.feed(chunk)
-
-
-def _processes(first: int) -> int:
-    """How many processes a sandbox holds besides its first, by its own /proc; 0 as long as it has none."""
-    own = Path(f"/proc/{first}/root/proc")
-    with suppress(OSError):
-        if own.stat().st_dev != Path("/proc").stat().st_dev:
-            return sum(entry.name.isdigit() for entry in own.iterdir()) - 1
-    return 0

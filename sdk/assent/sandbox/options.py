@@ -21,7 +21,8 @@ class Options:
         if unknown:
             raise SandboxFault(
                 f"the sandbox {provider!r} has no option {', '.join(map(repr, unknown))}; "
-                f"it knows {', '.join(sorted([*known, 'env']))}"
+                f"it knows {', '.join(sorted([*known, 'env']))}",
+                started=False,
             )
 
     def number(self, name: str, default: float, *, most: float) -> float:
@@ -55,4 +56,4 @@ class Options:
         return value
 
     def _fault(self, name: str, wanted: str) -> SandboxFault:
-        return SandboxFault(f"the sandbox {self._provider!r} wants its option {name!r} to be {wanted}")
+        return SandboxFault(f"the sandbox {self._provider!r} wants its option {name!r} to be {wanted}", started=False)

@@ -13,7 +13,15 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class SandboxFault(Exception):  # noqa: N818 - the engine's word: a fault means that the call is denied
-    """The sandbox could not run the command. `str(fault)` is the reason, fit for the model and for people."""
+    """The sandbox could not run the command to its end. `str(fault)` is the reason, fit for the model and for people.
+
+    `started` is what is known of the command itself: False, surely nothing of it ran; True, it began; None, nobody
+    knows. Only False may be told as "not run".
+    """
+
+    def __init__(self, reason: str, *, started: bool | None = None) -> None:
+        super().__init__(reason)
+        self.started = started
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,5 +74,8 @@ class SandboxProvider(Protocol):
         ...
 
     async def run(self, job: Job) -> Report:
-        """Run the job to its end or its limits, leaving nothing behind, even when cancelled. Raises SandboxFault."""
+        """Run the job to its end or its limits, leaving nothing behind, even when cancelled.
+
+        Raises SandboxFault, with `started=False` only where the command surely never began.
+        """
         ...

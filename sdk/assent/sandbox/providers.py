@@ -41,7 +41,7 @@ class Sandboxes:
         provider = self._providers.get(routing.provider)
         if provider is None:
             there = f"there are {', '.join(self.names)}" if self._providers else "none is set up"
-            raise SandboxFault(f"there is no sandbox {routing.provider!r}: {there}")
+            raise SandboxFault(f"there is no sandbox {routing.provider!r}: {there}", started=False)
         job = _job(routing, ctx)
         try:
             return await provider.run(job)
@@ -50,7 +50,8 @@ class Sandboxes:
         except Exception as error:  # a provider may be anybody's
             raise SandboxFault(
                 f"the sandbox {routing.provider!r} failed ({type(error).__name__}: {error}); "
-                "whether the command ran is unknown"
+                "whether the command ran is unknown",
+                started=None,
             ) from error
 
 
@@ -59,21 +60,24 @@ def _job(routing: Routing, ctx: HookContext) -> Job:
     if not isinstance(command, str) or not command.strip():
         raise SandboxFault(
             f"nothing to run in the sandbox {routing.provider!r}: the call has no text argument 'command', "
-            "so the hook must say what to run: route(provider, command)"
+            "so the hook must say what to run: route(provider, command)",
+            started=False,
         )
     if "\0" in command:
-        raise SandboxFault("the command holds a NUL character, which no shell can be given")
+        raise SandboxFault("the command holds a NUL character, which no shell can be given", started=False)
     options = dict(routing.options)
     return Job(command=command, cwd=ctx.cwd, env=_environment(options.pop("env", {})), options=options)
 
 
 def _environment(given: Any) -> Mapping[str, str]:
     if not isinstance(given, Mapping):
-        raise SandboxFault(f"a sandbox wants its option 'env' to be a mapping of texts, not {type(given).__name__}")
+        wrong = f"a mapping of texts, not {type(given).__name__}"
+        raise SandboxFault(f"a sandbox wants its option 'env' to be {wrong}", started=False)
     env = cast("Mapping[Any, Any]", given)
     for name, value in env.items():
         if not isinstance(name, str) or not name or "=" in name or "\0" in name:
-            raise SandboxFault(f"a sandbox cannot set an environment variable named {name!r}")
+            raise SandboxFault(f"a sandbox cannot set an environment variable named {name!r}", started=False)
         if not isinstance(value, str) or "\0" in value:
-            raise SandboxFault(f"a sandbox wants the environment variable {name!r} to be a text without NUL")
+            wrong = f"the environment variable {name!r} to be a text without NUL"
+            raise SandboxFault(f"a sandbox wants {wrong}", started=False)
     return env

@@ -64,7 +64,7 @@ class Transcript:
     def report(self, *, in_time: bool, timeout: float, duration: float) -> Report:
         """Close it. Raises SandboxFault if the command ended in time without an exit code."""
         if in_time and self.exit_code is None:
-            raise SandboxFault("the sandbox did not tell how the command ended")
+            raise SandboxFault("the sandbox did not tell how the command ended", started=True)
         return Report(
             exit_code=self.exit_code if in_time else None,
             stdout=self.out.text(),
@@ -81,13 +81,14 @@ def missing(package: str, error: Exception) -> SandboxFault:
     """The fault of an SDK that is not installed."""
     return SandboxFault(
         f"this sandbox needs the package {package!r}, which cannot be imported ({error}): "
-        f"pip install 'assent[{package}]'"
+        f"pip install 'assent[{package}]'",
+        started=False,
     )
 
 
-def fault_of(error: Exception, *, provider: str, key: str) -> SandboxFault:
-    """An SDK's error as a fault, without the key in it."""
+def fault_of(error: Exception, *, provider: str, key: str, started: bool | None) -> SandboxFault:
+    """An SDK's error as a fault, without the key in it. `started`: what is known of the command by then."""
     if isinstance(error, SandboxFault):
         return error
     said = str(error).replace(key, "…")[:500]
-    return SandboxFault(f"the sandbox {provider!r} failed: {type(error).__name__}: {said}")
+    return SandboxFault(f"the sandbox {provider!r} failed: {type(error).__name__}: {said}", started=started)

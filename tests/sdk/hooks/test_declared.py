@@ -130,6 +130,50 @@ def test_what_no_file_can_give_is_supplied() -> None:
     assert isinstance(hook._counters, Full)
 
 
+class Rows:
+    """Counters that several hooks share, as the gateway's are."""
+
+    def __init__(self) -> None:
+        self.taken: dict[str, int] = {}
+
+    async def take(self, key: str, *, calls: int, window_seconds: float) -> float | None:
+        self.taken[key] = self.taken.get(key, 0) + 1
+        return None if self.taken[key] <= calls else window_seconds
+
+
+async def refused(rows: Rows, times: int, **declared: Any) -> int:
+    """How many of so many calls a limit of 2 refuses that is declared like this, and built anew for each."""
+    options = {"limit": "2/minute", "per": ["agent"], **declared.pop("options", {})}
+    denied = 0
+    for _ in range(times):
+        rate = Declaration(on=PRE, use="rate-limit", options=options, **declared)
+        hook = build(rate, supplies={"rate-limit": {"counters": rows}})
+        denied += (await decide(hook))[0] is Decision.DENY
+    return denied
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"id": "pings"}, {"id": "pays"}),
+        ({"tools": ("ping",)}, {"tools": ("pay",)}),
+        ({"agents": ("shop",)}, {"agents": ("ledger",)}),
+        ({"options": {"over": "deny"}}, {}),
+        ({"options": {"budget": "a"}}, {"options": {"budget": "b"}}),
+    ],
+)
+async def test_two_rate_limits_of_the_same_size_have_a_budget_each(one: dict[str, Any], other: dict[str, Any]) -> None:
+    rows = Rows()
+    assert await refused(rows, 3, **one) == 1
+    assert await refused(rows, 3, **other) == 1
+
+
+async def test_rate_limits_that_name_the_same_budget_share_it() -> None:
+    rows = Rows()
+    assert await refused(rows, 2, id="pings", options={"budget": "all"}) == 0
+    assert await refused(rows, 2, id="pays", options={"budget": "all"}) == 2
+
+
 async def test_a_function_is_a_hook_and_holds_up_nobody(acme: str) -> None:
     hook = build(Declaration(on=PRE, python=f"{acme}.payments.no_fridays"))
     assert isinstance(hook, FunctionHook)

@@ -6,9 +6,11 @@ import pytest
 
 from assent.hooks import (
     ApprovalGateHook,
+    Hook,
     HookContext,
     HookRegistry,
     HookResult,
+    Hooks,
     Moment,
     NeverMatchesError,
     OnError,
@@ -17,6 +19,9 @@ from assent.hooks import (
     StopHook,
     allow,
 )
+from assent.ready.audit_log import AuditLog
+from assent.ready.redact import Redact
+from assent.ready.result_truncate import ResultTruncate
 
 
 class Watch(PreToolUseHook):
@@ -239,3 +244,33 @@ def test_names_from_outside_do_not_fill_the_memory() -> None:
         registry.get(Moment.PRE_TOOL_USE, tool=f"tool-{number}")
 
     assert len(registry._chains) <= 10_000
+
+
+# --- siblings ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("hook", [Redact(), ResultTruncate(), AuditLog()])
+def test_a_hook_on_results_is_there_for_failures_too(hook: Hook) -> None:
+    registry = HookRegistry()
+    added = registry.add(hook, id="mine", tools="pay", priority=42, timeout=3.0, on_error="allow", origin="file:3")
+    (found,) = registry.get(Moment.POST_TOOL_USE_FAILURE, tool="pay")
+    assert (added, found.id, found.hook) == ("mine", "mine-failures", hook.sibling)
+    assert (found.priority, found.timeout, found.on_error, found.origin) == (42, 3.0, OnError.ALLOW, "file:3")
+    assert not registry.get(Moment.POST_TOOL_USE_FAILURE, tool="read")
+    registry.remove("mine")
+    assert not registry.list()
+    assert registry.add(hook, id="mine") == "mine"
+
+
+async def test_what_a_failing_tool_says_is_redacted_where_redact_was_added() -> None:
+    hooks = Hooks()
+    hooks.add(Redact())
+
+    def failing() -> None:
+        raise RuntimeError("401 with token ghp_" + "a" * 36)
+
+    async with hooks.session(agent="shop") as session:
+        result = await session.call_tool("pay", {}, failing)
+    assert result.failed
+    assert "ghp_" not in result.content
+    assert "[redacted: GitHub token]" in result.content

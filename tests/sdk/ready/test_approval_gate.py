@@ -226,7 +226,7 @@ async def test_arguments_that_are_no_json_never_leave_and_never_run(gateway: Stu
     for args in ({"amount": float("nan")}, {"when": object()}, {"half": "\ud800"}, circle):
         outcome = await judged(ApprovalGate(approvals=client), before("oa__pay", args=args, call_id="c"))
         assert outcome.decision is Decision.DENY
-        assert "not JSON" in outcome.reason
+        assert "contains itself" in outcome.reason if args is circle else "not JSON" in outcome.reason
     assert gateway.seen == []
 
 

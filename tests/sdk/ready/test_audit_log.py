@@ -62,7 +62,8 @@ async def test_the_request_is_also_found_in_the_turns_bag() -> None:
 
 async def test_a_failed_call_is_recorded_in_the_same_place_without_its_secrets() -> None:
     records: list[Any] = []
-    hook = AuditLog(sink=records.append).for_failures()
+    hook = AuditLog(sink=records.append).sibling
+    assert hook is not None
     await hook.execute(failed("login failed: password=hunter2!", args=ARGS))
     assert records[0]["outcome"] == "failed"
     assert records[0]["error"] == "login failed: password=[redacted: secret value]"
@@ -91,7 +92,8 @@ def filed(tmp_path: Path) -> AuditLog:
 @pytest.fixture
 def filed_failures(filed: AuditLog) -> AuditLogFailure:
     """Its sibling."""
-    return filed.for_failures()
+    assert isinstance(filed.sibling, AuditLogFailure)
+    return filed.sibling
 
 
 async def test_records_are_appended_to_a_file_a_line_each_however_many_come_at_once(

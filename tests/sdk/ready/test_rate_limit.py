@@ -108,6 +108,12 @@ async def test_a_connector_is_what_stands_before_the_tools_own_name(one: str, ot
     assert await passes(hook, before(other)) is not same
 
 
+async def test_hooks_that_share_counters_share_a_budget_only_by_its_name() -> None:
+    tally = Tally()
+    one, same, other = (RateLimit(limit="1/hour", counters=tally, budget=name) for name in ("a", "a", "b"))
+    assert [await passes(hook, before()) for hook in (one, same, other)] == [True, False, True]
+
+
 async def test_names_cannot_be_chosen_so_that_two_budgets_become_one() -> None:
     hook = RateLimit(limit="1/hour", per=["agent", "user"])
     assert await passes(hook, before(agent='a", "user": "b', user="c"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import Any
 
@@ -10,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assent.hooks.hook import PostToolUseFailureHook, PostToolUseHook
-from assent.ready.redact import Redact, redact
+from assent.ready.off_loop import is_large
+from assent.ready.redact import Redact, matches, redact
 from assent.ready.redact_shapes import SHAPES
 from tests.sdk.ready.moments import after, failed
 
@@ -292,6 +294,73 @@ def test_a_long_hostile_text_takes_a_time_in_proportion(unit: str) -> None:
     assert time.process_time() - started < 10  # seconds; what is quadratic in 400,000 characters takes hours
 
 
+def test_what_fails_behind_a_long_repetition_does_not_begin_again_within_it() -> None:
+    def seconds(unit: str) -> float:
+        text = (unit * (2_000_000 // len(unit)))[:2_000_000]
+        started = time.process_time()
+        redact(text)
+        return time.process_time() - started
+
+    assert seconds("ya29.") < 5 * seconds("words.")
+
+
+# --- long texts -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [400, 517, 1000])
+@pytest.mark.parametrize("name", SECRETS)
+def test_a_long_text_loses_the_same_secrets_as_a_short_one(
+    name: str, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("assent.ready.redact._PIECE", size)
+    monkeypatch.setattr("assent.ready.redact._MARGIN", 4000)
+    (shape,) = [shape for shape in SHAPES if shape.name == name]
+    carried = CARRIERS.get(name, "{}").format(SECRETS[name])
+    text = "".join(f"{'words ' * (number * 7)}\n {carried} \n" for number in range(60))
+    once = [match.span() for match in shape.pattern.finditer(text)]
+    assert len(once) >= 60
+    assert [match.span() for match in matches(shape.pattern, text)] == once
+
+
+def test_a_secret_that_is_longer_than_a_piece_goes_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("assent.ready.redact._PIECE", 300)
+    monkeypatch.setattr("assent.ready.redact._MARGIN", 200)
+    body = "\n".join([LETTERS] * 50)
+    key = f"-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----"
+    for before in range(0, 600, 37):
+        clean, _ = redact(f"{'x' * before} {key} {key} end")
+        assert clean == f"{'x' * before} [redacted: private key] [redacted: private key] end"
+
+
+@pytest.mark.parametrize("unit", ["api_key_token_secret_password_", "4111-1111-1111-1112 ", "--password "])
+@pytest.mark.parametrize("nested", [False, True])
+async def test_the_event_loop_goes_on_while_a_large_result_is_redacted(unit: str, nested: bool) -> None:
+    text = unit * (2_000_000 // len(unit))
+    result = {"rows": [text[at : at + 1000] for at in range(0, len(text), 1000)]} if nested else text
+    beats = 0
+    task = asyncio.create_task(Redact().execute(after(result)))
+    while not task.done():
+        await asyncio.sleep(0.001)
+        beats += 1
+    await task
+    assert beats > 5
+
+
+@pytest.mark.parametrize("result", ["x" * 60_000, {"a": "x" * 60_000}, ["x" * 100] * 500, list(range(4000)), None])
+def test_what_is_small_needs_no_thread(result: Any) -> None:
+    assert not is_large(result)
+
+
+def test_what_is_large_is_found_out_quickly_whatever_it_is() -> None:
+    circle: list[Any] = []
+    circle.append(circle)
+    well: Any = "x" * 70_000
+    for _ in range(500):
+        well = {"deeper": [well]}
+    for result in ("x" * 70_000, b"x" * 70_000, {"x" * 70_000: 1}, ["x" * 100] * 700, [0] * 5000, circle, well):
+        assert is_large(result)
+
+
 async def test_the_hook_replaces_a_result_and_says_what_it_took_out() -> None:
     hook = Redact(fields=["iban"])
     assert await hook.execute(after({"iban": None, "rows": ["plain"]})) is None
@@ -300,11 +369,11 @@ async def test_the_hook_replaces_a_result_and_says_what_it_took_out() -> None:
     assert said.modified_result == {"iban": "[redacted: field iban]", "text": "[redacted: AWS key]"}
     assert said.side_effects == {"redacted": ["field iban", "AWS key"]}
     assert isinstance(hook, PostToolUseHook)
-    assert (hook.name, hook.priority) == ("redact", 50)
+    assert (hook.name, hook.priority) == ("redact", 100)
 
 
 async def test_a_failure_is_redacted_by_the_same_options() -> None:
-    hook = Redact(shapes=["aws-key"]).for_failures()
+    hook = Redact(shapes=["aws-key"]).sibling
     assert isinstance(hook, PostToolUseFailureHook)
     told = await hook.execute(failed("AKIAIOSFODNN7EXAMPLE refused, password=hunter2!"))
     assert told is not None

@@ -99,7 +99,8 @@ def test_a_text_of_nothing_but_accents_still_ends() -> None:
 
 
 async def test_a_failures_text_is_cut_the_same_way() -> None:
-    hook = ResultTruncate(limit=300).for_failures()
+    hook = ResultTruncate(limit=300).sibling
+    assert hook is not None
     assert await hook.execute(failed("short")) is None
     said = await hook.execute(failed("Traceback\n" + "x" * 1000 + "\nValueError: the end"))
     assert said is not None

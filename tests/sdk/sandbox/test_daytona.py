@@ -107,8 +107,9 @@ async def test_a_wrong_key_is_refused_by_the_api_and_told_without_the_key(dayton
 @pytest.mark.parametrize("status", [400, 401, 403, 500])
 async def test_an_error_of_the_api_is_a_fault(daytona: DaytonaStandIn, status: int) -> None:
     daytona.faults["create"] = status
-    with pytest.raises(SandboxFault, match=f"fails with {status}"):
+    with pytest.raises(SandboxFault, match=f"fails with {status}") as raised:
         await run(sandbox(daytona), "true")
+    assert raised.value.started is False
     assert not daytona.alive
 
 
@@ -118,8 +119,9 @@ async def test_an_error_of_the_toolbox_is_a_fault_and_the_sandbox_is_deleted(
     daytona: DaytonaStandIn, call: str, status: int
 ) -> None:
     daytona.faults[call] = status
-    with pytest.raises(SandboxFault, match=str(status)):
+    with pytest.raises(SandboxFault, match=str(status)) as raised:
         await run(sandbox(daytona), "true")
+    assert raised.value.started is (False if call == "session" else None)
     assert daytona.deleted == ["sb-0"]
 
 
@@ -169,8 +171,9 @@ async def test_without_the_sdk_the_fault_names_the_extra(
     daytona: DaytonaStandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "daytona", None)  # what an import meets that finds nothing
-    with pytest.raises(SandboxFault, match=r"pip install 'assent\[daytona\]'"):
+    with pytest.raises(SandboxFault, match=r"pip install 'assent\[daytona\]'") as raised:
         await run(sandbox(daytona), "true")
+    assert raised.value.started is False
 
 
 async def test_an_unknown_option_is_a_fault_that_names_the_known_ones(daytona: DaytonaStandIn) -> None:

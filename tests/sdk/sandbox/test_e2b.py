@@ -99,16 +99,18 @@ async def test_a_wrong_key_is_refused_by_the_api_and_told_without_the_key(e2b: E
 @pytest.mark.parametrize("status", [400, 401, 403, 500])
 async def test_an_error_of_the_api_is_a_fault(e2b: E2BStandIn, status: int) -> None:
     e2b.faults["create"] = status
-    with pytest.raises(SandboxFault, match=str(status)):
+    with pytest.raises(SandboxFault, match=str(status)) as raised:
         await run(sandbox(e2b), "true")
+    assert raised.value.started is False
     assert not e2b.alive
 
 
 @pytest.mark.parametrize("status", [401, 500])
 async def test_an_error_of_the_door_is_a_fault_and_the_sandbox_is_killed(e2b: E2BStandIn, status: int) -> None:
     e2b.faults["start"] = status
-    with pytest.raises(SandboxFault, match=f"fails with {status}"):
+    with pytest.raises(SandboxFault, match=f"fails with {status}") as raised:
         await run(sandbox(e2b), "true")
+    assert raised.value.started is None
     assert e2b.killed == ["isb0"]
 
 
@@ -155,8 +157,9 @@ async def test_cancelling_while_the_sandbox_is_being_made_does_not_lose_it(e2b: 
 
 async def test_without_the_sdk_the_fault_names_the_extra(e2b: E2BStandIn, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "e2b", None)  # what an import meets that finds nothing
-    with pytest.raises(SandboxFault, match=r"pip install 'assent\[e2b\]'"):
+    with pytest.raises(SandboxFault, match=r"pip install 'assent\[e2b\]'") as raised:
         await run(sandbox(e2b), "true")
+    assert raised.value.started is False
 
 
 async def test_an_unknown_option_is_a_fault_that_names_the_known_ones(e2b: E2BStandIn) -> None:

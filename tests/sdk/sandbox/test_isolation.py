@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from assent.sandbox import LocalSandbox, SandboxFault
+from assent.sandbox.covers import SECRETS, covers
 from tests.sdk.sandbox.jobs import running, until_running
 from tests.sdk.sandbox.local_runs import needs_bubblewrap, run
 
@@ -152,6 +153,71 @@ async def test_secrets_in_the_working_directory_are_covered(tmp_path: Path) -> N
     report = await run("cat .ssh/* .env plain; rm -rf .ssh .env; echo x > .env", cwd=tmp_path, writable=True)
     assert report.stdout == "plain"
     assert (tmp_path / ".env").read_text() == (tmp_path / ".ssh" / "id_ed25519").read_text() == "canary"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "app/.env",
+        ".env.production",
+        "deep/er/and/deep/er/.ENV",
+        "home/.ssh/id_rsa",
+        "keys/server.pem",
+        "keys/ID_RSA",
+        "home/.config/gcloud/token",
+        "ops/service-account-prod.json",
+    ],
+)
+async def test_secrets_are_covered_at_whatever_depth_they_lie(tmp_path: Path, path: str) -> None:
+    secret = tmp_path / path
+    secret.parent.mkdir(parents=True, exist_ok=True)
+    secret.write_text("canary")
+    report = await run(f"cat '{path}'; find . -type f -exec cat {{}} +; mv '{path}' /tmp/x; cat /tmp/x", cwd=tmp_path)
+    assert "canary" not in report.stdout
+    assert report.exit_code != 0
+    again = await run(f"rm -rf '{path}'; mv '{path}' moved; cat moved", cwd=tmp_path, writable=True)
+    assert "canary" not in again.stdout
+    assert secret.read_text() == "canary"
+
+
+@pytest.mark.parametrize("path", [".env.example", "keys/id_rsa.pub", "gcloud/notes", "environment", "pem"])
+async def test_what_only_resembles_a_secret_s_name_is_shown(tmp_path: Path, path: str) -> None:
+    (tmp_path / path).parent.mkdir(exist_ok=True)
+    (tmp_path / path).write_text("plain")
+    assert (await run(f"cat {path}", cwd=tmp_path)).stdout == "plain"
+
+
+async def test_what_a_link_of_a_secret_s_name_points_to_is_covered(tmp_path: Path) -> None:
+    (tmp_path / "settings").write_text("canary")
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / ".env").symlink_to("../settings")
+    report = await run("cat app/.env settings", cwd=tmp_path)
+    assert (report.stdout, report.exit_code) == ("", 1)
+
+
+async def test_links_of_a_secret_s_name_that_lead_nowhere_do_no_harm(tmp_path: Path) -> None:
+    (tmp_path / ".env").symlink_to("gone")
+    (tmp_path / "id_rsa").symlink_to("id_rsa")
+    (tmp_path / "server.pem").symlink_to("/etc/hostname")
+    assert (await run("echo there", cwd=tmp_path)).stdout == "there\n"
+
+
+async def test_a_working_directory_within_a_secret_is_not_opened(tmp_path: Path) -> None:
+    work = tmp_path / ".ssh" / "keys"
+    work.mkdir(parents=True)
+    with pytest.raises(SandboxFault, match=r"'\.ssh' is hidden from it") as raised:
+        await run("ls", cwd=work)
+    assert raised.value.started is False
+
+
+def test_a_directory_too_large_to_look_through_is_refused(tmp_path: Path) -> None:
+    for number in range(6):
+        (tmp_path / f"{number}").mkdir()
+        (tmp_path / f"{number}" / "file").touch()
+    assert list(covers([str(tmp_path)], SECRETS, most=12)) == []
+    with pytest.raises(SandboxFault, match="more than 11 files, too many to look through for secrets") as raised:
+        list(covers([str(tmp_path)], SECRETS, most=11))
+    assert raised.value.started is False
 
 
 async def test_more_directories_can_be_shown_and_more_names_covered(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -64,6 +66,22 @@ async def test_more_memory_than_allowed_is_not_given() -> None:
     report = await run(take, memory=128)
     assert (report.exit_code, report.stdout) == (1, "")
     assert "MemoryError" in report.stderr
+
+
+async def test_the_memory_of_all_its_processes_together_is_limited() -> None:
+    one = "python3 -c 'x = bytearray(60 * 1024 * 1024); import time; time.sleep(9)' & "
+    report = await run(one * 2 + "sleep 0.5; echo enough", memory=180)
+    assert (report.exit_code, report.stdout) == (0, "enough\n")
+    report = await run(one * 4 + "wait", memory=180)
+    assert (report.exit_code, report.timed_out) == (None, False)
+    assert "more than 180 MiB of memory together (the option 'memory')" in report.ended
+    assert report.duration < BOUND
+
+
+async def test_pages_that_processes_share_count_once() -> None:
+    fork = "import os, time; x = bytearray(60 * 1024 * 1024); [os.fork() for _ in range(3)]; time.sleep(0.5)"
+    report = await run(f"python3 -c '{fork}'; echo over", memory=180)
+    assert (report.exit_code, report.stdout, report.ended) == (0, "over\n", "")
 
 
 async def test_more_processes_than_allowed_are_not_given() -> None:
@@ -167,13 +185,26 @@ async def test_without_bubblewrap_the_fault_says_what_to_install(monkeypatch: py
 
 
 async def test_a_sandbox_that_cannot_be_set_up_is_a_fault_with_bubblewrap_s_own_words() -> None:
-    with pytest.raises(SandboxFault, match=r"could not be set up \(bwrap: .*/no/such/place"):
+    with pytest.raises(SandboxFault, match=r"could not be set up \(bwrap: .*/no/such/place") as raised:
         await run("true", local=LocalSandbox(readable=["/no/such/place"]))
+    assert raised.value.started is False
+
+
+async def test_a_bubblewrap_that_is_killed_under_way_leaves_unknown_whether_the_command_began() -> None:
+    task = asyncio.create_task(run("sleep 47.9103"))
+    assert await until_running("sleep 47.9103")
+    outermost = min(await asyncio.to_thread(running, "47.9103"))
+    os.kill(outermost, signal.SIGKILL)
+    with pytest.raises(SandboxFault, match="bubblewrap was killed") as raised:
+        await asyncio.wait_for(task, BOUND)
+    assert raised.value.started is None
+    assert await until_gone("sleep 47.9103")
 
 
 async def test_a_command_that_is_too_long_for_the_kernel_is_a_fault() -> None:
-    with pytest.raises(SandboxFault, match=r"could not be started: .*too long"):
+    with pytest.raises(SandboxFault, match=r"could not be started: .*too long") as raised:
         await run("true " + "x" * 200_000)
+    assert raised.value.started is False
 
 
 @pytest.mark.parametrize(
@@ -191,8 +222,9 @@ async def test_a_command_that_is_too_long_for_the_kernel_is_a_fault() -> None:
     ],
 )
 async def test_an_option_that_is_unknown_or_has_no_sense_is_a_fault(options: dict[str, Any], says: str) -> None:
-    with pytest.raises(SandboxFault, match=says):
+    with pytest.raises(SandboxFault, match=says) as raised:
         await run("true", **options)
+    assert raised.value.started is False
 
 
 async def test_no_network_may_be_said_aloud() -> None:

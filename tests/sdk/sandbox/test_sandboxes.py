@@ -44,8 +44,9 @@ async def test_without_a_command_the_call_s_own_runs_as_it_finally_stands() -> N
 @pytest.mark.parametrize("args", [{}, {"command": ""}, {"command": "  "}, {"command": ["ls"]}, {"command": 1}])
 async def test_a_call_without_a_command_is_a_fault(args: dict[str, Any]) -> None:
     theirs = Recording()
-    with pytest.raises(SandboxFault, match="nothing to run"):
+    with pytest.raises(SandboxFault, match="nothing to run") as raised:
         await Sandboxes([theirs]).run(routing("theirs"), context(**args))
+    assert raised.value.started is False
     assert not theirs.jobs
 
 
@@ -59,8 +60,9 @@ async def test_a_nul_in_the_command_is_a_fault() -> None:
 )
 async def test_an_environment_that_is_none_is_a_fault(env: object) -> None:
     theirs = Recording()
-    with pytest.raises(SandboxFault):
+    with pytest.raises(SandboxFault) as raised:
         await Sandboxes([theirs]).run(routing("theirs", "ls", env=env), context())
+    assert raised.value.started is False
     assert not theirs.jobs
 
 
@@ -68,8 +70,9 @@ async def test_an_unknown_sandbox_is_a_fault_that_names_those_there_are() -> Non
     sandboxes = Sandboxes([Recording("zoo"), Recording("ark")])
     with pytest.raises(SandboxFault, match="no sandbox 'thiers': there are ark, zoo"):
         await sandboxes.run(routing("thiers", "ls"), context())
-    with pytest.raises(SandboxFault, match="none is set up"):
+    with pytest.raises(SandboxFault, match="none is set up") as raised:
         await Sandboxes().run(routing("local", "ls"), context())
+    assert raised.value.started is False
 
 
 async def test_a_provider_s_fault_is_passed_on_as_it_is() -> None:
@@ -84,6 +87,11 @@ async def test_whatever_else_a_provider_raises_is_a_fault_with_its_cause() -> No
     with pytest.raises(SandboxFault, match=r"'theirs' failed \(KeyError: 'id'\)") as raised:
         await Sandboxes([Recording(error=cause)]).run(routing("theirs", "ls"), context())
     assert raised.value.__cause__ is cause
+    assert raised.value.started is None  # it may have run, and only its report be lost
+
+
+def test_a_fault_that_says_nothing_leaves_unknown_whether_the_command_began() -> None:
+    assert SandboxFault("the ark is full").started is None
 
 
 def test_a_name_is_wanted_and_may_be_taken_once() -> None:

@@ -1,0 +1,124 @@
+"""What the commands about rules print: for people, and as JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from app.usecases.explain import trace_lines
+
+if TYPE_CHECKING:
+    from app.policies.case_file import Case
+    from app.policies.policy_file import LoadedPolicy
+    from app.usecases.explain import Explanation
+    from app.usecases.replay import Change, Replayed
+
+_MOST_SHOWN = 50
+
+
+def explained_lines(explanation: Explanation) -> list[str]:
+    """Tell an answer, the rules on the way to it, and whom it asks."""
+    lines = [
+        f"{explanation.verdict.upper()} by {explanation.rule}: {explanation.reason}",
+        "",
+        f"rules that looked at it (version {explanation.version}):",
+    ]
+    lines += [f"  {line}" for line in trace_lines(explanation)]
+    if explanation.asking is not None:
+        lines += ["", "whom it asks:"]
+        for stage, people in zip(explanation.asking.stages, explanation.people, strict=True):
+            who = ", ".join(people) or "nobody who may"
+            lines.append(f"  {stage.need} of {', '.join(stage.of)}: {who}")
+        lines.append(f"  on {', '.join(explanation.asking.channels)}, for {explanation.asking.timeout}")
+    return lines
+
+
+def view_explanation(explanation: Explanation) -> dict[str, Any]:
+    """Return the same as JSON."""
+    asking = explanation.asking
+    return {
+        "decision": explanation.verdict.value,
+        "rule": explanation.rule,
+        "reason": explanation.reason,
+        "policy_version": explanation.version,
+        "trace": [
+            {"rule": step.rule_id, "matched": step.matched, "why": step.why, "values": dict(step.values)}
+            for step in explanation.trace
+        ],
+        "asks": None
+        if asking is None
+        else {
+            "stages": [
+                {"of": list(stage.of), "need": stage.need, "people": list(people)}
+                for stage, people in zip(asking.stages, explanation.people, strict=True)
+            ],
+            "channels": list(asking.channels),
+            "timeout_seconds": int(asking.timeout.total_seconds()),
+        },
+    }
+
+
+def failure_lines(case: Case, got: Explanation, headline: str) -> list[str]:
+    """Tell what a case expected, what came out, and how."""
+    return [
+        headline,
+        f"  - {case.expect.value} by {case.rule or 'any rule'}",
+        f"  + {got.verdict.value} by {got.rule}: {got.reason}",
+        *(f"      {line}" for line in trace_lines(got)),
+    ]
+
+
+def replay_lines(replayed: Replayed, loaded: LoadedPolicy, since: str) -> list[str]:
+    """Tell what a changed file would have made of the past."""
+    lines = [
+        f"{replayed.seen} calls of the last {since}, judged by version {loaded.policy.version}; nothing was changed"
+    ]
+    lines += [
+        f"  {then.value:5} -> {now.value:5}  {count}" + ("" if then is now else "  <- changed")
+        for (then, now), count in sorted(replayed.pairs.items())
+    ]
+    if replayed.by_hooks:
+        lines.append(f"  refused by a hook, as before: {replayed.by_hooks}")
+    for tool, count in replayed.untold.most_common():
+        lines.append(f"  cannot be told, too little of the arguments is recorded: {tool} {count}")
+    for change in replayed.changes[:_MOST_SHOWN]:
+        lines.append(_change_line(change))
+    if len(replayed.changes) > _MOST_SHOWN:
+        lines.append(f"… and {len(replayed.changes) - _MOST_SHOWN} more changes: --json has them all")
+    lines += [f"would have asked {person}: {count}" for person, count in replayed.paged.most_common()]
+    lines += [f"cards on {channel}: {count}" for channel, count in replayed.channels.most_common()]
+    return lines
+
+
+def _change_line(change: Change) -> str:
+    then, now = change.recorded, change.now
+    values = [f"{name} = {value}" for step in now.trace if step.matched for name, value in step.values]
+    tripped = f" ({', '.join(values)})" if values else ""
+    told = (
+        f"{then.at:%Y-%m-%d %H:%M} UTC  {then.ref}  {then.call.tool} by {then.call.agent}: "
+        f"{then.then.value} by {then.rule} -> {now.verdict.value} by {now.rule}{tripped}"
+    )
+    return told if told.isprintable() else told.encode("unicode_escape").decode()
+
+
+def view_replay(replayed: Replayed, loaded: LoadedPolicy) -> dict[str, Any]:
+    """Return the same as JSON, every change with its whole explanation."""
+    return {
+        "policy_version": loaded.policy.version,
+        "calls": replayed.seen,
+        "answers": [{"then": then, "now": now, "calls": count} for (then, now), count in replayed.pairs.items()],
+        "refused_by_hooks": replayed.by_hooks,
+        "untold": dict(replayed.untold),
+        "changes": [
+            {
+                "at": change.recorded.at.isoformat(),
+                "ref": change.recorded.ref,
+                "tool": change.recorded.call.tool,
+                "agent": change.recorded.call.agent,
+                "then": {"decision": change.recorded.then.value, "rule": change.recorded.rule},
+                "now": view_explanation(change.now),
+            }
+            for change in replayed.changes
+        ],
+        "paged": dict(replayed.paged.most_common()),
+        "cards": dict(replayed.channels.most_common()),
+    }

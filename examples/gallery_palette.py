@@ -1,0 +1,60 @@
+"""Pictures of a page as small PNG files: the few colours of a page in a palette, packed as tightly as zlib can."""
+
+from __future__ import annotations
+
+import base64
+import struct
+import zlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page
+
+_COLOURS = 48
+# The browser reads its own picture back, and says of each pixel which of the most frequent colours it is nearest to.
+_COUNT = """async ([picture, most]) => {
+  const image = await createImageBitmap(await (await fetch(`data:image/png;base64,${picture}`)).blob());
+  const canvas = new OffscreenCanvas(image.width, image.height);
+  const context = canvas.getContext("2d");
+  context.drawImage(image, 0, 0);
+  const pixels = new Uint32Array(context.getImageData(0, 0, image.width, image.height).data.buffer);
+  const counts = new Map();
+  for (const pixel of pixels) counts.set(pixel, (counts.get(pixel) ?? 0) + 1);
+  const palette = [...counts].sort((a, b) => b[1] - a[1]).slice(0, most).map(([pixel]) => pixel);
+  const parts = (pixel) => [pixel & 255, (pixel >> 8) & 255, (pixel >> 16) & 255];
+  const known = palette.map(parts);
+  const nearest = new Map();
+  for (const pixel of counts.keys()) {
+    const [r, g, b] = parts(pixel);
+    let best = 0, least = Infinity;
+    known.forEach(([x, y, z], index) => {
+      const far = (r - x) ** 2 + (g - y) ** 2 + (b - z) ** 2;
+      if (far < least) { least = far; best = index; }
+    });
+    nearest.set(pixel, best);
+  }
+  const bytes = Uint8Array.from(pixels, (pixel) => nearest.get(pixel));
+  const blob = new Blob([bytes]);
+  const url = await new Promise((done) => {
+    const reader = new FileReader();
+    reader.onload = () => done(reader.result);
+    reader.readAsDataURL(blob);
+  });
+  return { width: image.width, height: image.height, palette: known.flat(), pixels: url.split(",")[1] };
+}"""
+
+
+async def take_picture(page: Page) -> bytes:
+    """Return the whole page as a PNG with a palette."""
+    whole = await page.screenshot(full_page=True)
+    found = await page.evaluate(_COUNT, [base64.b64encode(whole).decode(), _COLOURS])
+    width, height = int(found["width"]), int(found["height"])
+    pixels = base64.b64decode(found["pixels"])
+    rows = b"".join(b"\0" + pixels[at : at + width] for at in range(0, width * height, width))
+    header = struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)  # eight bits, with a palette
+    parts = ((b"IHDR", header), (b"PLTE", bytes(found["palette"])), (b"IDAT", zlib.compress(rows, 9)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(kind, body) for kind, body in parts)
+
+
+def _chunk(kind: bytes, body: bytes) -> bytes:
+    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
