@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -14,8 +13,6 @@ import typer
 from app.cli_hooks import HERE, Config, Org
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from app.policies.case_file import Case
     from app.policies.policy_file import LoadedPolicy
     from app.usecases.explain import Explanation
@@ -153,31 +150,19 @@ class _Progress:
             typer.echo(f"{seen} calls judged …", err=True)
 
 
-class _NoSecrets(Mapping[str, str]):
-    """Has a value for every name: channels are not opened here, so their secrets need not be there."""
-
-    def __getitem__(self, name: str) -> str:
-        return "unused"
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(())
-
-    def __len__(self) -> int:
-        return 0
-
-
 def _load(config: Path, org: str | None) -> LoadedPolicy:
     from pydantic import BaseModel, ConfigDict
 
     from app.policies.faults import PolicyFaultsError
     from app.policies.policy_book import load_all
+    from app.trial import AnyEnvironment
     from channels.registry import SETTINGS
 
     class AnySettings(BaseModel):
         model_config = ConfigDict(extra="allow")
 
     try:
-        found = load_all(config, environ=_NoSecrets(), channel_types=dict.fromkeys(SETTINGS, AnySettings))
+        found = load_all(config, environ=AnyEnvironment(), channel_types=dict.fromkeys(SETTINGS, AnySettings))
     except PolicyFaultsError as error:
         _refuse(str(error))
     if org is None and len(found) == 1:

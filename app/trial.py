@@ -222,7 +222,7 @@ def _trial_of(config: Path) -> Trial:
         model_config = ConfigDict(extra="allow")
 
     try:
-        loaded = load_policy(config, environ=_AnyEnvironment(), channel_types=dict.fromkeys(SETTINGS, AnySettings))
+        loaded = load_policy(config, environ=AnyEnvironment(), channel_types=dict.fromkeys(SETTINGS, AnySettings))
     except PolicyFaultsError as error:
         refuse(str(error))
     hooks = build_hooks(loaded, supplies=Supplies())
@@ -230,7 +230,7 @@ def _trial_of(config: Path) -> Trial:
     return Trial(hooks=hooks, policy=loaded.policy, nobodys_policy=nobodys, agents=loaded.agents, clock=SystemClock())
 
 
-class _AnyEnvironment(Mapping[str, str]):
+class AnyEnvironment(Mapping[str, str]):
     """Has a value for every name: the secrets of channels are not used here."""
 
     def __getitem__(self, name: str) -> str:

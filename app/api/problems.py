@@ -26,7 +26,6 @@ STATUS: dict[type[AssentError], int] = {
     errors.NotEligibleError: 403,
     errors.ConflictError: 409,
     errors.AlreadySettledError: 409,
-    errors.AlreadyDecidedError: 409,
     errors.NotApprovedError: 409,
     errors.AlreadyClaimedError: 409,
     errors.GrantLapsedError: 409,

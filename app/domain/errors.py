@@ -8,7 +8,6 @@
     │   └── NotEligibleError          this person may not decide this request
     ├── ConflictError                 the state says no
     │   ├── AlreadySettledError       the request is final
-    │   ├── AlreadyDecidedError       this person has voted otherwise
     │   ├── NotApprovedError          nothing to claim
     │   ├── AlreadyClaimedError       the grant is spent
     │   ├── GrantLapsedError          the grant's own short life is over
@@ -90,12 +89,6 @@ class AlreadySettledError(ConflictError):
     """The request is already settled."""
 
     code = "already_settled"
-
-
-class AlreadyDecidedError(ConflictError):
-    """This person has already decided otherwise."""
-
-    code = "already_decided"
 
 
 class NotApprovedError(ConflictError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from app.domain.masking import HIDDEN
 from app.domain.tool import text_of, values_at
 
 if TYPE_CHECKING:
@@ -11,7 +12,6 @@ if TYPE_CHECKING:
 
     from app.domain.canonical import JsonValue
 
-HIDDEN = "•••"
 _SHORTEST = 3  # characters: a shorter value is no secret, and its hiding would garble the text
 
 

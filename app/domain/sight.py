@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, cast
 
 from app.domain.condition import scope_of
+from app.domain.masking import HIDDEN
 from app.domain.tool import text_of, values_at
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from app.domain.tool import Tool
     from app.domain.tool_call import ToolCall
 
-HIDDEN = "•••"
 _LONGEST_VALUE = 200
 
 

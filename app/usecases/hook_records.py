@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from app.domain.audit import Kind, Record
 from app.domain.canonical import MAX_INT
-from app.domain.redact import HIDDEN, scrubbed
+from app.domain.masking import HIDDEN
+from app.domain.redact import scrubbed
 from assent.hooks.moments import Moment
 from assent.hooks.observer import Deed
 
