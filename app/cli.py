@@ -15,6 +15,7 @@ import typer
 
 from app.cli_hooks import HERE, Config, Org, check_calls, hooks_app, read_only
 from app.cli_policy import policy_app
+from app.cli_requests import requests_app
 from app.clock import SystemClock
 from app.domain.errors import NotFoundError
 
@@ -43,6 +44,7 @@ for group, name in (
     (feishu_app, "feishu"),
     (hooks_app, "hooks"),
     (policy_app, "policy"),
+    (requests_app, "requests"),
 ):
     app.add_typer(group, name=name)
 app.command("check")(check_calls)

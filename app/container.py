@@ -12,6 +12,7 @@ import structlog
 from app.api.access import Access, Pace
 from app.api.surface import Surface
 from app.clock import SystemClock
+from app.domain.action import Action
 from app.domain.audit import Kind, Record
 from app.domain.errors import AssentError, UnavailableError
 from app.domain.seals import Seals
@@ -30,9 +31,16 @@ from app.usecases.channel_book import ChannelBook
 from app.usecases.claim import Claim, Report
 from app.usecases.click import AnswerClick
 from app.usecases.confirm_accounts import ConfirmAccounts
+from app.usecases.consult import Consult
+from app.usecases.consult_clicks import ACTIONS, ConsultByClick
 from app.usecases.count_calls import CountCalls
 from app.usecases.decide import DecideByApi
 from app.usecases.deliver import Deliver
+from app.usecases.edit import Edit
+from app.usecases.edit_api import EditByApi
+from app.usecases.edit_click import EditByClick
+from app.usecases.extend import Extend
+from app.usecases.fetch_groups import FetchGroups
 from app.usecases.follow import Feed
 from app.usecases.hook_book import HookBook
 from app.usecases.judge_call import JudgeCall
@@ -40,13 +48,16 @@ from app.usecases.keys import Keys
 from app.usecases.lineage import Lineage
 from app.usecases.quota import Quota
 from app.usecases.read import Read
-from app.usecases.receive import Receive
+from app.usecases.receive import ClickTaker, Receive
+from app.usecases.reopen import Reopen
+from app.usecases.review import Review
 from app.usecases.run_hooks import ABOVE, RunHooks
 from app.usecases.settle_by_call import SettleByCall
 from app.usecases.submit import Submit
 from app.usecases.sweep import Sweep
 from app.usecases.switch import Switches, as_guard_sees
 from app.usecases.wait import Wait, Waiters
+from app.usecases.watch_pace import WatchPace
 from app.workers.notifications import Notifications
 from app.workers.outbox_worker import OutboxWorker
 from app.workers.supervisor import Supervisor
@@ -69,6 +80,9 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 _ACCOUNTS_EVERY = timedelta(minutes=5)
+_GROUPS_EVERY = timedelta(minutes=1)
+_GROUPS_AT_FIRST = 5.0
+_PACE_EVERY = timedelta(hours=6)
 _FORGET_EVERY = timedelta(minutes=10)
 _ORPHANS_EVERY = timedelta(seconds=30)
 _NEGLECTED_AFTER = timedelta(minutes=5)
@@ -126,14 +140,28 @@ class Container:
         self.report = Report(store=store)
         self.read = Read(store=store, book=book)
         self.wait = Wait(store=store, waiters=self.waiters)
-        self.sweep = Sweep(store=store)
+        self.sweep = Sweep(store=store, book=book, channels=self.channels)
+        self.pace = WatchPace(store=store)
         self.keys = Keys(store=store, seals=self.seals, clock=self.clock)
-        receive = Receive(store=store, book=book, seals=self.seals)
+        edit = Edit(store=store, book=book, judge=judge, channels=self.channels, seals=self.seals)
+        consulting = ConsultByClick(store=store, book=book, seals=self.seals)
+        review = Review(store=store, book=book, seals=self.seals, clock=self.clock)
+        self.extend = Extend(store=store, book=book, seals=self.seals)
+        self.reopen = Reopen(store=store, book=book, seals=self.seals, judge=judge, submit=self.submit)
+        others: dict[Action, ClickTaker] = {
+            **dict.fromkeys(ACTIONS, consulting),
+            Action.EDIT: EditByClick(edit=edit, store=store, book=book, seals=self.seals),
+            Action.REVIEW: review,
+            Action.EXTEND: self.extend,
+            Action.REOPEN: self.reopen,
+        }
+        receive = Receive(store=store, book=book, seals=self.seals, others=others)
         self.clicks = AnswerClick(receive=receive, later=self.supervisor.later)
         self.deliver = Deliver(
             store=store, book=book, channels=self.channels, seals=self.seals, give_up_after=self.settings.give_up_after
         )
         self.confirm_accounts = ConfirmAccounts(store=store, book=book, channels=self.channels)
+        self.fetch_groups = FetchGroups(store=store, book=book, channels=self.channels, clock=self.clock)
         rate = self.settings.calls_per_second
         access = Access(
             keys=self.keys,
@@ -146,9 +174,14 @@ class Container:
             wait=self.wait,
             waiters=self.waiters,
             read=self.read,
+            review=review,
             feed=self.feed,
             decide=self.decide,
+            edit=EditByApi(edit=edit, store=store, book=book),
             cancel=self.cancel,
+            consult=Consult(store=store, book=book),
+            extend=self.extend,
+            reopen=self.reopen,
             claim=self.claim,
             report=self.report,
             run_hooks=self.run_hooks,
@@ -217,7 +250,14 @@ class Container:
         for (org, name), (_, channel) in wanted.items():
             if (org, name) not in self._workers:
                 self._start_channel(org, name, channel)
+        await self._know_groups()
         self._in_use = True
+
+    async def _know_groups(self) -> None:
+        """Ask who is in the platforms' groups before the next call is judged: until then nobody is."""
+        with suppress(TimeoutError, AssentError):
+            async with asyncio.timeout(_GROUPS_AT_FIRST):
+                await self.fetch_groups()
 
     async def reload_if_changed(self) -> None:
         """Take a changed configuration file into use; a faulty one is reported and the old one stays."""
@@ -258,6 +298,7 @@ class Container:
         """Know who is who before the first card goes out."""
         try:
             await self.confirm_accounts.channel(org, channel)
+            await self.fetch_groups.org(org)
         except AssentError as error:
             log.warning("accounts.unconfirmed", channel=channel.name, why=error.detail)
 
@@ -279,6 +320,8 @@ class Container:
         self.timers.every(self.settings.poll, "poll", self._poll)
         self.timers.every(timedelta(seconds=2), "reload", self.reload_if_changed)
         self.timers.every(_ACCOUNTS_EVERY, "accounts", self.confirm_accounts, jitter=30)
+        self.timers.every(_GROUPS_EVERY, "groups", self.fetch_groups, jitter=5)
+        self.timers.every(_PACE_EVERY, "pace", self._pace, jitter=60)
         self.timers.every(_FORGET_EVERY, "forget", self.sweep.forget, jitter=60)
         self.timers.every(_ORPHANS_EVERY, "orphans", self._orphans, jitter=5)
         self.timers.start()
@@ -303,9 +346,14 @@ class Container:
 
     async def _sweep(self) -> None:
         while (swept := await self.sweep()).total:
-            log.info("sweep.done", expired=swept.expired, lapsed=swept.lapsed, lost=swept.lost, reposted=swept.reposted)
+            log.info("sweep.done", **swept.counts())
             if not swept.more:
                 return
+
+    async def _pace(self) -> None:
+        """Say who approves so fast that nothing can have been read."""
+        for org in self.book.orgs():
+            await self.pace.warn(org)
 
     async def _poll(self) -> None:
         with suppress(UnavailableError):

@@ -12,10 +12,15 @@ from typing import TYPE_CHECKING
 import psycopg
 from pydantic import ValidationError
 
+from app.clock import SystemClock
+from app.identifiers import RandomIds
 from app.offline import NEW_DATABASE, counted, database_fault, seal_ids
 from app.policies.policy_book import PolicyBook, config_check
 from app.ports import AccountStatus, ChannelRefusedError, ChannelUnavailableError, Finding, Severity
 from app.settings import Settings
+from app.storage.dialect import dialect_for
+from app.storage.store import Store
+from app.usecases.watch_pace import WatchPace
 from channels import registry
 from migrations.state import NEWEST, find_present, sqlalchemy_url
 
@@ -34,6 +39,8 @@ async def examine_all(config: Path, environ: Mapping[str, str], say: Callable[[s
     findings = [*_settings(), *_configuration(config, environ)]
     if not any(finding.severity is Severity.ERROR for finding in findings):
         findings += await asyncio.to_thread(_database)
+        if not any(finding.severity is Severity.ERROR for finding in findings):
+            findings += await _pace(config, environ)
         findings += await _channels(config, environ)
     for finding in findings:
         say(f"{_MARK[finding.severity]}  {finding.what}")
@@ -87,6 +94,33 @@ def _database() -> list[Finding]:
         if row and row[0]:
             what = "the database role is a superuser or bypasses row security: the orgs' rows are not kept apart"
             found.append(Finding(severity=Severity.WARNING, what=what, mend="connect as an ordinary role"))
+    return found
+
+
+async def _pace(config: Path, environ: Mapping[str, str]) -> list[Finding]:
+    """Whoever approves faster than a card can be read approves nothing."""
+    url = Settings().database_url  # pyright: ignore[reportCallIssue] - it loaded above
+    if await asyncio.to_thread(find_present, url) is None:
+        return []
+    found: list[Finding] = []
+    store = Store(dialect_for(url, SystemClock()), RandomIds())
+    store.start()
+    try:
+        for org in PolicyBook(config, environ=environ, channel_types=registry.SETTINGS).orgs():
+            hurried = await WatchPace(store=store).find(org)
+            found += [
+                Finding(
+                    severity=Severity.WARNING,
+                    what=f"{org}: {one.person} approved {one.at_once} of {one.decisions} decisions of the last 7 days "
+                    "within 3 seconds of the card's arrival",
+                    mend="ask whether the rules ask too often: see docs/attention.md",
+                )
+                for one in hurried
+            ]
+            if not hurried:
+                found.append(Finding(severity=Severity.OK, what=f"{org}: nobody approves faster than they can read"))
+    finally:
+        await store.stop()
     return found
 
 

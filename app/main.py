@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 import structlog
 from fastapi import FastAPI
 
-from app.api import moments, schemas
+from app.api import consulting, moments, schemas
 from app.api.administration import administration_router
 from app.api.callbacks import callbacks_router
+from app.api.consulting import consulting_router
 from app.api.health import health_router
 from app.api.hooks import hooks_router
 from app.api.problems import install
 from app.api.requests import requests_router
+from app.api.review import review_router
 from app.api.switches import switches_router
 from app.api.trail import trail_router
 
@@ -36,6 +38,7 @@ _BODIES = (
     schemas.ClaimBody,
     schemas.OutcomeBody,
     schemas.CancelBody,
+    *consulting.BODIES,
     schemas.NewKeyBody,
     schemas.ReadOnlyBody,
     schemas.ProblemView,
@@ -61,6 +64,8 @@ def create_app(container: Container) -> FastAPI:
     install(app)
     routers = (
         requests_router(container.surface),
+        review_router(container.surface),
+        consulting_router(container.surface),
         hooks_router(container.surface),
         callbacks_router(container.surface),
         trail_router(container.surface),

@@ -7,7 +7,7 @@ import os
 import sqlite3
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from urllib.parse import unquote, urlsplit
 
 import psycopg
@@ -15,8 +15,8 @@ import typer
 from pydantic import ValidationError
 
 from app.clock import SystemClock
+from app.domain.action import Action
 from app.domain.audit import Kind
-from app.domain.decision import Verdict
 from app.domain.errors import AssentError, InvalidError
 from app.domain.seals import Place, Seals, parse_token
 from app.identifiers import RandomIds
@@ -51,6 +51,18 @@ SENTENCES = {
     Kind.EXPIRED: "nobody decided in time: it expired",
     Kind.CANCELLED: "{actor} withdrew it: {reason}",
     Kind.UNDELIVERABLE: "nobody could be reached: {reason}",
+    Kind.HANDED_OVER: "{actor} handed their place over to {to}: {note}",
+    Kind.APPROVER_ADDED: "{actor} wants {person} to approve it as well: {note}",
+    Kind.ASKED_BACK: "{actor} asked: {text}",
+    Kind.ANSWERED: "{actor} answered: {text}",
+    Kind.REMINDED: "{actor} reminded those who had not decided yet",
+    Kind.ESCALATED: "nobody had decided: {to} may decide it as well, and it was shown on {channels}",
+    Kind.EXTENDED: "{actor} gave people time until {until}",
+    Kind.REOPENED: "{actor} asked again for what had expired, as {successor}",
+    Kind.CARD_LATE: "a card to {channel} is late: {why}",
+    Kind.CARD_REROUTED: "the card was brought to {channels} and {people} instead: {why}",
+    Kind.EDITED: "{actor} changed the arguments; what was voted so far counts no longer",
+    Kind.REVIEWED: "{actor} looked at all of it, with a link from {via}",
     Kind.CLAIMED: "{actor} took the approval and began to run it",
     Kind.LAPSED: "the approval was not used in time and lapsed",
     Kind.REVOKED: "the approval was taken back: {why}",
@@ -61,6 +73,7 @@ SENTENCES = {
     Kind.ALLOWED: "{actor} was allowed {tool} by the rule {rule}",
     Kind.REFUSED: "{actor} was refused {tool} by {decided_by}",
     Kind.CLICK_REFUSED: "a click of {actor} on {channel} did not count: {why}",
+    Kind.CARD_HELD: "its card waits until {until}: {why}",
     Kind.CARD_POSTED: "a card was posted to {channel}",
     Kind.CARD_RETIRED: "the card on {channel} was settled",
     Kind.CARD_FAILED: "a card could not be brought to {channel}: {why}",
@@ -86,12 +99,20 @@ class _Facts(dict[str, object]):
 
 def render_event(event: AuditEvent) -> str:
     """Tell an event in one line for people; what came from outside cannot begin another one."""
-    facts = _Facts({name: value for name, value in event.record.facts.items() if value is not None})
+    facts = _Facts({name: _listed(value) for name, value in event.record.facts.items() if value is not None})
     facts["actor"] = event.record.actor
     facts["decided_by"] = f"the hook {facts['hook']}" if facts.get("hook") else f"the rule {facts['rule']}"
     told = SENTENCES[event.record.kind].format_map(facts)
     line = told if told.isprintable() else told.encode("unicode_escape").decode()
     return f"{event.at:%Y-%m-%d %H:%M:%S} UTC  {line}" + (f"  [{event.request_id}]" if event.request_id else "")
+
+
+def _listed(value: object) -> object:
+    """Write a list of texts as people do; everything else stays as it is."""
+    if not isinstance(value, list):
+        return value
+    each = cast("list[object]", value)  # the trail's own JSON
+    return ", ".join(map(str, each)) if each and all(isinstance(one, str) for one in each) else each or "-"
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:
@@ -115,7 +136,7 @@ def read_settings() -> Settings:
 def seal_ids(settings: Settings) -> list[str]:
     """Return the public ids of the master secrets in use, newest first: what every button and key was sealed with."""
     nowhere = Place(org="", request_id="", digest="", revision=0, channel="", chat_id="")
-    tokens = [Seals([secret.get_secret_value()]).token(Verdict.DENY, "none", nowhere) for secret in settings.secret]
+    tokens = [Seals([secret.get_secret_value()]).token(Action.DENY, "none", nowhere) for secret in settings.secret]
     return [parse_token(token).key_id for token in tokens]
 
 

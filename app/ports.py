@@ -6,15 +6,16 @@ call, turns it into one of the `Inbound` values, and renders the answer that a u
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
     from datetime import datetime, timedelta
 
     from app.domain.card import Card, Language
+    from app.domain.form import Form
 
 
 class Clock(Protocol):
@@ -51,7 +52,7 @@ class MessageRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Post:
-    """A card to be put into a chat.
+    """A card to be put into a chat; or, where `chat_id` is a person's account id, into that person's own.
 
     `key` (at most 50 characters, the same for every attempt at this revision) is what the platform's own deduplication,
     or `Channel.find`, recognises an earlier attempt by.
@@ -59,6 +60,18 @@ class Post:
 
     card: Card
     chat_id: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """A few words under a card, for what changes a card does not ring a bell. Plain text, never markup.
+
+    `mentions` are account ids of ours, whom the platform is to notify. `key` as in `Post`.
+    """
+
+    text: str
+    mentions: tuple[str, ...]
     key: str
 
 
@@ -122,7 +135,7 @@ class Ignored:
 class Click:
     """A verified press of one of our buttons.
 
-    What is asked (approve or deny, of which request) is sealed in `token`. `message_id` is "" when the platform does
+    What is asked (of which request) is sealed in `token`. `message_id` is "" when the platform does
     not name the message (a Slack modal): it then travels in the sealed place the channel chose and is still compared.
     """
 
@@ -134,7 +147,8 @@ class Click:
     message_id: str
     event_key: str  # the same for every redelivery of this very click
     reason: str | None = None
-    wants_reason: bool = False  # Deny was pressed where the reason is asked in a second step: see Channel.ask_reason
+    fields: Mapping[str, str] = field(default_factory=dict[str, str])  # what else a form was filled in with
+    wants_form: bool = False  # pressed where a form is asked in a second step: see Channel.open_form
     via_modal: bool = False  # the answer goes into the modal, not under the card
     reply_to: str = ""  # a one-time address for a private answer; a secret, never stored or logged
     trigger: str = ""  # a one-time right to open a modal; a secret
@@ -154,11 +168,16 @@ class ClickResult(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClickOutcome:
-    """The answer to a click: one sentence for the person who clicked, and the card as it is now, where there is one."""
+    """The answer to a click: one sentence for the person who clicked, and the card as it is now, where there is one.
+
+    `link`, with which the sentence then ends, is a one-time address for that person alone: it goes where nobody else
+    reads, and into no log.
+    """
 
     result: ClickResult
-    sentence: str
+    sentence: str = field(repr=False)
     card: Card | None = None
+    link: str = field(default="", repr=False)
 
 
 class Severity(StrEnum):
@@ -256,6 +275,11 @@ class Channel(Protocol):
         ...
 
     @property
+    def opens_forms(self) -> bool:
+        """Whether a form can be opened for the person who clicked; else forms stand on that person's own card."""
+        ...
+
+    @property
     def deduplicates_for(self) -> timedelta:
         """How long after a first `post` the platform itself swallows a second one with the same key; zero if never."""
         ...
@@ -280,11 +304,22 @@ class Channel(Protocol):
         """Make the message show `card`. Raises EditClosedError besides the errors of `post`."""
         ...
 
+    async def notify(self, ref: MessageRef, notice: Notice, /) -> None:
+        """Say something under the message, so that people hear of it. Raises like `post`."""
+        ...
+
     async def look_up(self, *, email: str, account_id: str) -> Account | None:
         """Say which account a person has here and how it stands.
 
         By `account_id` when the file names one ("" if not), else by e-mail. None: the platform knows nobody by it.
         Raises ChannelUnavailableError or ChannelRefusedError.
+        """
+        ...
+
+    async def group_members(self, source: str, /) -> tuple[str, ...]:
+        """Return the account ids in a group of the platform: ``group:<id>``, or ``department:<id>`` where it has such.
+
+        Raises ChannelUnavailableError or ChannelRefusedError: then nobody is in it.
         """
         ...
 
@@ -296,8 +331,8 @@ class Channel(Protocol):
         """Render what the platform wants to hear within its three seconds. Pure."""
         ...
 
-    async def ask_reason(self, click: Click, card: Card, /) -> None:
-        """Open the platform's form for the reason of a denial (only for clicks with `wants_reason`)."""
+    async def open_form(self, click: Click, form: Form, /) -> None:
+        """Open a form for the person who clicked (only for clicks with `wants_form`): what it says comes as a click."""
         ...
 
     async def tell(self, click: Click, outcome: ClickOutcome) -> None:

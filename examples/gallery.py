@@ -1,5 +1,6 @@
 """``python -m examples.gallery``: draw every card, in both languages and on both platforms, into docs/images/gallery.
 
+Each card is as wide as on a phone.
 The cards go through the stand-ins' own checks and are drawn by the demo's page, in a real browser. Needs a Chromium.
 """
 
@@ -8,30 +9,44 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from playwright.async_api import async_playwright
 
 from app.domain.card import Language
+from app.ports import Click
 from channels.feishu.card import TEXT_BUDGET as FEISHU_BUDGET
 from channels.feishu.card import render_content
 from channels.feishu.simulator_cards import check_card
 from channels.slack.card import TEXT_BUDGET as SLACK_BUDGET
 from channels.slack.card import render
-from channels.slack.simulator_blocks import check_blocks
-from examples.gallery_catalogue import ASKED_AT, Exhibit, card_of, exhibits
+from channels.slack.forms import modal
+from channels.slack.simulator_blocks import check_blocks, check_view
+from examples.gallery_catalogue import ASKED_AT, PEOPLE, Exhibit, Pane, card_of, hostile, states
+from examples.gallery_consulting import consulting, modals
 from examples.gallery_palette import take_picture
+from examples.gallery_review import draw_pages
 from examples.screenshots import find_chromium
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from playwright.async_api import Page, Route
 
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images" / "gallery"
 _STATIC = ROOT / "examples" / "demo" / "static"
 _ORIGIN = "http://gallery.localhost"
-_WIDTH = {"slack": 1560, "feishu": 1500}
+_WIDTH = 1560
+_SHEETS: dict[str, Callable[[Language], list[Exhibit]]] = {
+    "states": states,
+    "consulting": consulting,
+    "hostile": hostile,
+    "forms": modals,
+}
+_SLACK_ONLY = frozenset({"forms"})  # in Feishu, forms stand on a person's own card
 _KINDS = {".css": "text/css", ".js": "text/javascript"}
 _PAGE = """<!doctype html><html><head><meta charset="utf-8"><title>gallery</title>
 <link rel="stylesheet" href="/PLATFORM.css">
@@ -39,22 +54,42 @@ _PAGE = """<!doctype html><html><head><meta charset="utf-8"><title>gallery</titl
 :root { --sans: system-ui, "Noto Sans", sans-serif; }
 * { box-sizing: border-box; }
 body { margin: 0; padding: 16px; background: #e9ebee; }
-main { columns: 3; column-gap: 16px; }
+main { columns: 4; column-gap: 16px; }
 figure { break-inside: avoid; margin: 0 0 16px; padding: 10px 12px 12px; border-radius: 8px; background: #fff; }
 .feishu figure { background: #f5f6f7; }
-.fs-text.heading-2 { font-size: 20px; font-weight: 700; } .fs-text.heading-4 { font-size: 15px; font-weight: 600; }
 .mark { display: inline-block; min-width: 1.1em; font-style: normal; font-weight: 700; }
+#slack-overlay { position: static; padding: 0; background: none; }
+select.sl-button.open { width: auto; height: auto; padding: 4px; text-align: left; font-weight: 400; }
+.sl-dialog { border: 1px solid #ddd; box-shadow: none; }
 figcaption { margin-bottom: 6px; color: #63676d; font: 600 12px/1.4 ui-monospace, monospace; }
-</style></head><body class="PLATFORM"><main></main>
+</style></head><body class="PLATFORM"><main></main><div id="slack-overlay"></div>
 <script type="module">
 import * as platform from "/PLATFORM.js";
 import { el } from "/dom.js";
 const draw = platform.slackEntry ?? platform.feishuMessage;
-for (const { name, entry } of await (await fetch("/entries")).json())
-  document.querySelector("main").append(el("figure", {}, el("figcaption", {}, name), draw(entry, () => "")));
+const { people, exhibits } = await (await fetch("/entries")).json();
+const overlay = document.querySelector("#slack-overlay");
+for (const { name, entry, view, menu_open } of exhibits) {
+  let drawn;
+  if (view) {
+    platform.slackModal({ id: name, view, errors: {} }, () => "", people);
+    drawn = overlay.firstElementChild;
+    overlay.replaceChildren();
+  } else drawn = draw(entry, () => "");
+  document.querySelector("main").append(el("figure", {}, el("figcaption", {}, name), drawn));
+  if (menu_open) for (const menu of drawn.querySelectorAll("select.sl-button")) {
+    menu.options[0].remove();
+    menu.size = menu.options.length;
+    menu.selectedIndex = -1;
+    menu.classList.add("open");
+  }
+}
+overlay.remove();
+document.activeElement.blur();
 // Not every machine has a font for emoji; their place is drawn, their text is what the platform was sent.
 const MARKS = { "🟠": ["●", "#e8912d"], "✅": ["✔", "#1e8e5a"], "⛔": ["⊘", "#c8102e"], "❌": ["✘", "#c8102e"],
-  "⌛": ["◔", "#6b6f76"], "⏳": ["◔", "#b46508"], "👥": ["⚇", "#3b5bdb"], "⚠️": ["⚠", "#c8102e"] };
+  "⌛": ["◔", "#6b6f76"], "⏳": ["◔", "#b46508"], "✏️": ["✎", "#7f3bf5"],
+  "💬": ["❞", "#3b5bdb"], "👥": ["⚇", "#3b5bdb"], "⚠️": ["⚠", "#c8102e"] };
 const emoji = new RegExp(Object.keys(MARKS).join("|"), "u");
 const walker = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
 for (let node = walker.nextNode(); node; node = walker.nextNode()) {
@@ -71,12 +106,13 @@ document.body.dataset.drawn = "yes";
 </script></body></html>"""
 
 
-def entries(platform: str, language: Language) -> list[dict[str, object]]:
+def entries(platform: str, sheet: str, language: Language) -> dict[str, object]:
     """Return what the page draws: every exhibit as the platform has taken it. Raises what the stand-ins raise."""
-    return [
-        {"name": exhibit.name, "entry": (_slack if platform == "slack" else _feishu)(exhibit, language)}
-        for exhibit in exhibits(language)
-    ]
+    shown = _slack if platform == "slack" else _feishu
+    return {
+        "people": [{"name": name, "slack": f"U{number}"} for number, name in enumerate(PEOPLE.values())],
+        "exhibits": [{"name": exhibit.name, **shown(exhibit, language)} for exhibit in _SHEETS[sheet](language)],
+    }
 
 
 async def draw() -> None:
@@ -86,23 +122,29 @@ async def draw() -> None:
         browser = await playwright.chromium.launch(
             executable_path=find_chromium(), args=["--no-sandbox", "--disable-lcd-text"]
         )
-        for platform, width in _WIDTH.items():
-            for language in Language:
+        for platform, sheet, language in product(("slack", "feishu"), _SHEETS, Language):
+            if platform == "slack" or sheet not in _SLACK_ONLY:
                 page = await browser.new_page(
-                    viewport={"width": width, "height": 900}, timezone_id="Asia/Shanghai", locale=f"{language}"
+                    viewport={"width": _WIDTH, "height": 900}, timezone_id="Asia/Shanghai", locale=f"{language}"
                 )
-                await _draw_sheet(page, platform, language)
+                await _draw_sheet(page, platform, sheet, language)
                 await page.close()
+        for picture in await draw_pages(browser, IMAGES):
+            _tell(picture)
         await browser.close()
 
 
-async def _draw_sheet(page: Page, platform: str, language: Language) -> None:
+def _tell(picture: Path) -> None:
+    print(f"{picture.relative_to(ROOT)}  {picture.stat().st_size // 1024} KB")
+
+
+async def _draw_sheet(page: Page, platform: str, sheet: str, language: Language) -> None:
     async def answer(route: Route) -> None:
         name = route.request.url.removeprefix(f"{_ORIGIN}/")
         if name == "":
             await route.fulfill(body=_PAGE.replace("PLATFORM", platform), content_type="text/html")
         elif name == "entries":
-            await route.fulfill(body=json.dumps(entries(platform, language)), content_type="application/json")
+            await route.fulfill(body=json.dumps(entries(platform, sheet, language)), content_type="application/json")
         elif (file := _STATIC / name).is_file():
             await route.fulfill(body=file.read_text(encoding="utf-8"), content_type=_KINDS[file.suffix])
         else:
@@ -115,20 +157,35 @@ async def _draw_sheet(page: Page, platform: str, language: Language) -> None:
     await page.locator("body[data-drawn]").wait_for(timeout=20_000)
     if complaints or await page.locator(".unknown").count():
         raise AssertionError(f"the page does not draw everything: {complaints}")
-    target = IMAGES / f"{platform}-{language}.png"
+    target = IMAGES / f"{platform}-{sheet}-{language}.png"
     target.write_bytes(await take_picture(page))
-    print(f"{target.relative_to(ROOT)}  {target.stat().st_size // 1024} KB")
+    _tell(target)
 
 
 def _slack(exhibit: Exhibit, language: Language) -> dict[str, object]:
-    _, blocks = render(card_of(exhibit, language, SLACK_BUDGET))
+    card = card_of(exhibit, Pane(name="slack", language=language, text_budget=SLACK_BUDGET, opens_forms=True))
+    _, blocks = render(card)
     check_blocks(blocks)
-    return {"kind": "message", "ts": str(ASKED_AT.timestamp()), "versions": 1, "blocks": blocks, "text": ""}
+    control = next((each for each in card.controls if each.action is exhibit.modal), None)
+    if control is not None and control.form is not None:
+        view = modal(control.form, _click(control.token))
+        check_view(view)
+        return {"view": view}
+    entry = {"kind": "message", "ts": str(ASKED_AT.timestamp()), "versions": 1, "blocks": blocks, "text": ""}
+    own = {"only_for": exhibit.person} if exhibit.person else {}
+    return {"entry": {**entry, **own}, "menu_open": exhibit.menu_open}
+
+
+def _click(token: str) -> Click:
+    """Return the press that opens a modal; nothing of it can be seen there."""
+    return Click(token=token, app_id="", tenant="", account_id="", chat_id="gallery", message_id="1", event_key="")
 
 
 def _feishu(exhibit: Exhibit, language: Language) -> dict[str, object]:
-    card = check_card(json.loads(render_content(card_of(exhibit, language, FEISHU_BUDGET))))
-    return {"key": exhibit.name, "created_at": ASKED_AT.isoformat(), "card": card}
+    pane = Pane(name="feishu", language=language, text_budget=FEISHU_BUDGET, opens_forms=False)
+    card = check_card(json.loads(render_content(card_of(exhibit, pane))))
+    entry = {"key": exhibit.name, "created_at": ASKED_AT.isoformat(), "card": card, "own": exhibit.person}
+    return {"entry": entry}
 
 
 if __name__ == "__main__":

@@ -4,61 +4,78 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, timezone
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from app.domain.card import Card, Language
 from app.domain.decision import Decision, Evidence, Verdict
-from app.domain.present import card_for
-from app.domain.quorum import Stage, count, electorate
+from app.domain.people import Directory, Person
+from app.domain.policy import Policy
+from app.domain.quorum import Stage
 from app.domain.request import (
+    Audience,
     ConfirmationRequest,
+    DeliveryStatus,
     Execution,
     ExecutionStatus,
     Grant,
     GrantStatus,
     Settlement,
-    State,
     Status,
 )
-from app.domain.shown import Terms
+from app.domain.rule import Then
+from app.domain.seals import Seals
 from app.domain.tool import Tool, title_for
 from app.domain.tool_call import ToolCall, binding_digest, call_digest
 from app.domain.visible import visible
-from app.usecases.compose import review_place, without_secrets
+from app.storage.deliveries import Delivery
+from app.usecases.message import Item, compose_message
 
 if TYPE_CHECKING:
+    from app.domain.action import Action
     from app.domain.canonical import JsonValue
+    from app.ports import Channel
 
 ASKED_AT = datetime(2026, 3, 2, 2, 15, tzinfo=UTC)
 SHANGHAI = timezone(timedelta(hours=8))
-PEOPLE = {
-    "wang@acme.example": "王芳 Wang Fang",
-    "zhao@acme.example": "赵敏 Zhao Min",
-    "li@acme.example": "李雷 Li Lei",
-}
-FINANCE = frozenset(PEOPLE) - {"li@acme.example"}
-TOKENS = ("a1.k1.gallery.y.seal", "a1.k1.gallery.n.seal")
+WANG, ZHAO, CHEN, SUN, LI = (f"{name}@acme.example" for name in ("wang", "zhao", "chen", "sun", "li"))
+PEOPLE = {WANG: "王芳 Wang Fang", ZHAO: "赵敏 Zhao Min", CHEN: "陈静 Chen Jing", SUN: "孙悦 Sun Yue", LI: "李雷 Li Lei"}
+GROUPS = {"finance": frozenset({WANG, ZHAO, CHEN}), "directors": frozenset({SUN})}
+_SEALS = Seals(["the gallery's cards can be pressed nowhere"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exhibit:
-    """One card of the gallery."""
+    """One card of the gallery. `also` are requests that share its message; `modal` is drawn instead, in Slack alone."""
 
     name: str
     request: ConfirmationRequest
+    person: str | None = None  # whose own copy it is
+    audience: Audience = Audience.APPROVERS
+    also: tuple[ConfirmationRequest, ...] = ()
+    menu_open: bool = False
+    modal: Action | None = None
+    page: bool = True  # whether the file has `url`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pane:
+    """A channel as far as a card depends on it."""
+
+    name: str
+    language: Language
+    text_budget: int
+    opens_forms: bool
 
 
 _TEXTS = {
     Language.EN: {
-        "title": "Pay {payee} {amount} {currency}",
-        "why": "Payments over 50,000 need two people of finance. (args.amount = 80000)",
+        "why": "Payments over 50,000 need two people of finance. (args.amount = {amount})",
         "memo": "Steel for the March delivery, lot 7",
         "claim": "The supplier ships today only if this is paid before noon.",
         "reason": "The delivery is short by two tons.",
     },
     Language.ZH: {
-        "title": "向 {payee} 付款 {amount} {currency}",
-        "why": "超过 50,000 的付款须由财务两人批准。(args.amount = 80000)",
+        "why": "超过 50,000 的付款须由财务两人批准。(args.amount = {amount})",
         "memo": "三月交付的钢材，第 7 批",
         "claim": "供应商称中午前到账才能今天发货。",
         "reason": "到货少了两吨。",
@@ -66,81 +83,114 @@ _TEXTS = {
 }
 
 
-def exhibits(language: Language) -> list[Exhibit]:
-    """Return every exhibit, in the order of the sheet."""
-    return [*_states(language), *_hostile(language)]
+_TOOL = Tool(
+    name="oa__purchase_pay",
+    title="Pay {payee} {amount} {currency}",
+    titles={"en": "Pay {payee} {amount} {currency}", "zh": "向 {payee} 付款 {amount} {currency}"},
+    labels={
+        "payee": {"en": "Payee", "zh": "收款方"},
+        "amount": {"en": "Amount", "zh": "金额"},
+        "currency": {"en": "Currency", "zh": "币种"},
+        "invoice": {"en": "Invoice", "zh": "发票号"},
+        "memo": {"en": "Memo", "zh": "附言"},
+        "bank_account": {"en": "Bank account", "zh": "收款账号"},
+    },
+    pin=("payee", "amount", "currency", "invoice"),
+    sensitive=("bank_account",),
+    money=("amount",),
+    payee=("payee",),
+)
 
 
-def card_of(exhibit: Exhibit, language: Language, budget: int) -> Card:
-    """Build the card of an exhibit, as the gateway would."""
-    request = exhibit.request
-    pending = request.state is State.PENDING
-    voters = electorate(request.stages, [FINANCE] * len(request.stages), frozenset())
-    terms = Terms(
-        language=language,
-        name_of=lambda email: PEOPLE.get(email, visible(email)),
+def policy_of(*, page: bool = True) -> Policy:
+    """Return the file in force. `page`: whether it says where people reach the gateway's pages."""
+    people = {email: Person(email=email, name=name) for email, name in PEOPLE.items()}
+    return Policy(
+        org="acme",
+        version="p1",
+        default=Then.ASK,
+        tools={_TOOL.name: _TOOL},
+        directory=Directory(people=people, groups=GROUPS),
         zone=SHANGHAI,
-        money=("amount",),
-        visible_arguments=without_secrets(request.call.arguments),
-        review=review_place(request, language),
+        url="https://assent.acme.example" if page else None,
     )
-    return card_for(
-        request,
-        terms,
+
+
+def card_of(exhibit: Exhibit, pane: Pane) -> Card:
+    """Compose the card of an exhibit as the gateway does."""
+    channel = cast("Channel", pane)  # a channel sends as well; a card depends on no more than this
+    items = [Item(request=each, delivery=_delivery(exhibit, each, pane)) for each in (exhibit.request, *exhibit.also)]
+    return compose_message(items, channel, policy_of(page=exhibit.page), _SEALS)
+
+
+def _delivery(exhibit: Exhibit, request: ConfirmationRequest, pane: Pane) -> Delivery:
+    return Delivery(
+        id=f"dlv_{request.id}",
+        request_id=request.id,
+        channel=pane.name,
+        chat_id="gallery",
         revision=1,
-        tally=count(request.stages, request.decisions, voters) if pending else None,
-        tokens=TOKENS if pending else None,
-        budget=budget,
+        handle=request.id.removeprefix("req_"),
+        status=DeliveryStatus.LIVE,
+        message=None,
+        first_tried_at=None,
+        shown_version=0,
+        person=exhibit.person,
+        audience=exhibit.audience,
     )
 
 
-def _states(language: Language) -> list[Exhibit]:
-    waiting = _payment(language)
-    half = replace(waiting, decisions=(_vote("wang@acme.example", Verdict.APPROVE),))
-    full = replace(half, decisions=(*half.decisions, _vote("zhao@acme.example", Verdict.APPROVE)))
-    approved = _settled(replace(full, grant=_grant(GrantStatus.ISSUED)), Status.APPROVED, "zhao@acme.example")
-    used = replace(approved, grant=_grant(GrantStatus.CONSUMED))
-    denied = replace(half, decisions=(_vote("zhao@acme.example", Verdict.DENY),))
+def states(language: Language) -> list[Exhibit]:
+    """Return one payment in each of its states."""
+    waiting = payment(language)
+    half = replace(waiting, decisions=(vote(WANG, Verdict.APPROVE),))
+    full = replace(half, decisions=(*half.decisions, vote(ZHAO, Verdict.APPROVE)))
+    approved = settled(replace(full, grant=grant(GrantStatus.ISSUED)), Status.APPROVED, ZHAO)
+    used = replace(approved, grant=grant(GrantStatus.CONSUMED))
+    denied = replace(half, decisions=(vote(ZHAO, Verdict.DENY),))
     reason = _TEXTS[language]["reason"]
     return [
         Exhibit(name="pending", request=waiting),
         Exhibit(name="pending, one of two has agreed", request=half),
         Exhibit(name="approved", request=approved),
         *(Exhibit(name=status.value, request=replace(used, execution=_ran(status))) for status in ExecutionStatus),
-        Exhibit(name="lapsed", request=replace(approved, grant=_grant(GrantStatus.LAPSED))),
-        Exhibit(name="denied", request=_settled(denied, Status.DENIED, "zhao@acme.example", reason)),
-        Exhibit(name="expired", request=_settled(waiting, Status.EXPIRED, "system")),
-        Exhibit(name="cancelled", request=_settled(waiting, Status.CANCELLED, "li@acme.example")),
-        Exhibit(name="undeliverable", request=_settled(waiting, Status.UNDELIVERABLE, "system")),
+        Exhibit(name="lapsed", request=replace(approved, grant=grant(GrantStatus.LAPSED))),
+        Exhibit(name="denied", request=settled(denied, Status.DENIED, ZHAO, reason)),
+        Exhibit(name="expired", request=settled(waiting, Status.EXPIRED, "system")),
+        Exhibit(name="cancelled", request=settled(waiting, Status.CANCELLED, LI)),
+        Exhibit(name="undeliverable", request=settled(waiting, Status.UNDELIVERABLE, "system")),
     ]
 
 
-def _hostile(language: Language) -> list[Exhibit]:
+def hostile(language: Language) -> list[Exhibit]:
+    """Return what tries to deceive, and what cannot be shown whole."""
     markup = "<!channel> <@U061F7AUR> <at id=all></at> *bold* [Approve](https://evil.example) :white_check_mark:"
-    secret = {"payee": "Acme Ltd", "amount": 900, "currency": "USD", "memo": "ref ghp_" + "a1B2" * 9}
+    secret = {"payee": "Acme Ltd", "amount": 90_000, "currency": "USD", "memo": "ref ghp_" + "a1B2" * 9}
     return [
         Exhibit(
             name="look-alike payee, turned account",
-            request=_payment(
+            request=payment(
                 language,
                 payee="Hеngtong Steel",  # the second letter is Cyrillic
                 invoice="2026-\u202e8110\u202c",
             ),
         ),
-        Exhibit(name="markup in every argument", request=_payment(language, payee="PayPaI", memo=markup, claim=markup)),
+        Exhibit(name="markup in every argument", request=payment(language, payee="PayPaI", memo=markup, claim=markup)),
         Exhibit(
             name="blanks, breaks and a flood of marks",
-            request=_payment(language, memo="ok" + " " * 60 + "\n" * 30 + "and 90,000 more; Z" + "\u0301\u0489" * 20),
+            request=payment(language, memo="ok" + " " * 60 + "\n" * 30 + "and 90,000 more; Z" + "\u0301\u0489" * 20),
         ),
-        Exhibit(name="too long to be shown whole", request=_payment(language, memo="lot 7, " * 3_000 + "and one more")),
+        Exhibit(name="too long to be shown whole", request=payment(language, memo="lot 7, " * 3_000 + "and one more")),
         Exhibit(
             name="a secret where everything must be seen",
-            request=replace(_payment(language, **secret), pinned=("payee", "memo")),
+            request=replace(payment(language, **secret), pinned=("payee", "memo")),
+            page=False,
         ),
     ]
 
 
-def _payment(language: Language, *, claim: str | None = None, **changes: JsonValue) -> ConfirmationRequest:
+def payment(language: Language, *, claim: str | None = None, **changes: JsonValue) -> ConfirmationRequest:
+    """Return a payment that waits for two people of finance, with other arguments where they are given."""
     text = _TEXTS[language]
     arguments: dict[str, JsonValue] = {
         "payee": "恒通钢铁 Hengtong Steel",
@@ -151,15 +201,14 @@ def _payment(language: Language, *, claim: str | None = None, **changes: JsonVal
         "bank_account": "6222020200112233445",
         **changes,
     }
-    tool = Tool(name="oa__purchase_pay", title=text["title"], money=("amount",))
     call = ToolCall(
         org="acme",
         agent="payer",
         session="s-1",
         call_id="call-1",
-        tool=tool.name,
+        tool=_TOOL.name,
         arguments=arguments,
-        requester="li@acme.example",
+        requester=LI,
         owner=None,
         claim=claim or text["claim"],
     )
@@ -171,12 +220,12 @@ def _payment(language: Language, *, claim: str | None = None, **changes: JsonVal
         digest=binding_digest(call, request_id="req_4f7w2k", nonce="n", policy_version="p1", expires_at=expires_at),
         nonce="n",
         code="K7QM-3XWA",
-        title=visible(title_for(tool, call.arguments)),
-        pinned=("payee", "amount", "currency", "invoice"),
-        sensitive=("bank_account",),
+        title=visible(title_for(_TOOL, call.arguments, language.value)),
+        pinned=_TOOL.pin,
+        sensitive=_TOOL.sensitive,
         rule_id="large-payments",
         policy_version="p1",
-        why=text["why"],
+        why=text["why"].format(amount=arguments["amount"]),
         stages=(Stage(of=("finance",), need=2),),
         channels=("chat",),
         claim_within=timedelta(minutes=10),
@@ -186,17 +235,20 @@ def _payment(language: Language, *, claim: str | None = None, **changes: JsonVal
     )
 
 
-def _vote(person: str, verdict: Verdict) -> Decision:
+def vote(person: str, verdict: Verdict) -> Decision:
+    """Return what a person said in the chat."""
     evidence = Evidence(channel="chat")
     return Decision(id=f"dec_{person}", person=person, verdict=verdict, reason=None, at=ASKED_AT, evidence=evidence)
 
 
-def _settled(request: ConfirmationRequest, status: Status, by: str, reason: str | None = None) -> ConfirmationRequest:
+def settled(request: ConfirmationRequest, status: Status, by: str, reason: str | None = None) -> ConfirmationRequest:
+    """Return the request as it ended, forty-two minutes on."""
     at = ASKED_AT + timedelta(minutes=42)
     return replace(request, status=status, settlement=Settlement(at=at, by=by, reason=reason, via="chat"))
 
 
-def _grant(status: GrantStatus) -> Grant:
+def grant(status: GrantStatus) -> Grant:
+    """Return the permission in one of its states."""
     return Grant(id="gra_1", status=status, not_after=ASKED_AT + timedelta(hours=1))
 
 

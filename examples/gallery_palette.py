@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from playwright.async_api import Page
 
 _COLOURS = 48
+_APART = 300  # squared: colours nearer than that count as one, so that a small coloured mark keeps its colour
 # The browser reads its own picture back, and says of each pixel which of the most frequent colours it is nearest to.
-_COUNT = """async ([picture, most]) => {
+_COUNT = """async ([picture, most, apart]) => {
   const image = await createImageBitmap(await (await fetch(`data:image/png;base64,${picture}`)).blob());
   const canvas = new OffscreenCanvas(image.width, image.height);
   const context = canvas.getContext("2d");
@@ -20,9 +21,14 @@ _COUNT = """async ([picture, most]) => {
   const pixels = new Uint32Array(context.getImageData(0, 0, image.width, image.height).data.buffer);
   const counts = new Map();
   for (const pixel of pixels) counts.set(pixel, (counts.get(pixel) ?? 0) + 1);
-  const palette = [...counts].sort((a, b) => b[1] - a[1]).slice(0, most).map(([pixel]) => pixel);
   const parts = (pixel) => [pixel & 255, (pixel >> 8) & 255, (pixel >> 16) & 255];
-  const known = palette.map(parts);
+  const known = [];
+  for (const [pixel] of [...counts].sort((a, b) => b[1] - a[1])) {
+    const [r, g, b] = parts(pixel);
+    const far = known.length < 12 ? 0 : apart;  // what there is most of is kept as it is
+    if (known.every(([x, y, z]) => (r - x) ** 2 + (g - y) ** 2 + (b - z) ** 2 > far)) known.push([r, g, b]);
+    if (known.length === most) break;
+  }
   const nearest = new Map();
   for (const pixel of counts.keys()) {
     const [r, g, b] = parts(pixel);
@@ -47,7 +53,7 @@ _COUNT = """async ([picture, most]) => {
 async def take_picture(page: Page) -> bytes:
     """Return the whole page as a PNG with a palette."""
     whole = await page.screenshot(full_page=True)
-    found = await page.evaluate(_COUNT, [base64.b64encode(whole).decode(), _COLOURS])
+    found = await page.evaluate(_COUNT, [base64.b64encode(whole).decode(), _COLOURS, _APART])
     width, height = int(found["width"]), int(found["height"])
     pixels = base64.b64decode(found["pixels"])
     rows = b"".join(b"\0" + pixels[at : at + width] for at in range(0, width * height, width))

@@ -22,11 +22,12 @@ from assent import AsyncGateway, Failed, GatewayError, LeftAlone, Lost, Ran, Ref
 from assent.hooks import Hooks, Settled, Suspended
 from assent.ready.approval_gate import ApprovalGate
 from examples.payment_ledger import Ledger
-from examples.scripted_model import Message, answer
+from examples.scripted_model import Message, answer, explain
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from assent import Question, Request
     from assent.hooks import Session, Step
 
     Pay = Callable[..., Awaitable[str]]
@@ -47,7 +48,8 @@ async def main(folder: Path) -> None:
         return f"Paid {amount:,} {currency} to {payee}, receipt {receipt}."
 
     conversation = Conversation(folder)
-    async with AsyncGateway(os.environ["ASSENT_URL"], os.environ["ASSENT_KEY"], session=SESSION) as gateway:
+    url, key = os.environ["ASSENT_URL"], os.environ["ASSENT_KEY"]
+    async with AsyncGateway(url, key, session=SESSION, on_question=answer_question) as gateway:
         hooks = Hooks(known_tools=[TOOL])
         hooks.add(ApprovalGate(approvals=gateway), tools=TOOL)
         async with hooks.session(session=SESSION, resumed=bool(conversation.messages), on_step=tell_step) as session:
@@ -65,6 +67,14 @@ async def call_tool(session: Session, pay: Pay, call: Message) -> str:
     """Pay, if it is allowed; the answer is for the model either way."""
     result = await session.call_tool(TOOL, call.arguments or {}, pay, call_id=call.call_id or "", claim=call.text)
     return str(result.content)
+
+
+def answer_question(question: Question, request: Request) -> str:
+    """Answer what an approver asks back; they read it on the card before they decide."""
+    said = explain(request.arguments.get("invoice"))
+    say("asked", question.text)
+    say("assistant", said)
+    return said
 
 
 async def carry_on(gateway: AsyncGateway, session: Session, pay: Pay, ledger: Ledger, call: Message) -> str:

@@ -48,6 +48,11 @@ def answer(conversation: Sequence[Message]) -> Message:
     return Message(role="assistant", text=why, call_id=f"call_{secrets.token_hex(12)}", arguments=payment)
 
 
+def explain(invoice: object) -> str:
+    """Say what the model answers when an approver asks back about a payment."""
+    return f"Invoice {invoice} has the tax in it; the order was before tax."
+
+
 def _conclude(result: str) -> str:
     if result.startswith("Paid"):
         return f"Done. {result}"

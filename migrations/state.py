@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-NEWEST = "0003"
+NEWEST = "0004"
 """The newest revision; a test compares it with the migrations."""
 
 

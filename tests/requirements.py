@@ -75,6 +75,10 @@ LEDGER: dict[str, Promise] = {
     "S-23": _must("A quorum counts people: one vote each, whichever channels they use."),
     "S-24": _must("After a committed denial a request is never approved."),
     "S-27": _must("Authority is checked again when an approval is used: who may no longer approve does not count."),
+    "S-28": _must("People are known by immutable account ids alone; no name, e-mail or look-alike stands for one."),
+    "S-30": _must(
+        "Approvers are not worn down: budgets, digests, time to read, and no nagging after a denial.", "AISVS 2.4.2"
+    ),
     "S-32": _must(
         "Floods, oversized, slow and deeply nested bodies are cut off cheaply, and neighbours are still served."
     ),
@@ -95,6 +99,7 @@ LEDGER: dict[str, Promise] = {
     "S-52": _must("Ids are unguessable and tell no time; unknown and foreign ids look the same.", "ASVS 11.5.1"),
     "S-53": _must("Sweepers touch only what is pending and due; looking at a list writes nothing."),
     "S-54": _must("A person's name stands only on their own vote in time; all else is the system's, with its reason."),
+    "S-55": _must("What the model is told of a refusal is final and unmistakable, and names no approver."),
     "S-57": _must("A configuration with any fault does not start, and all its faults are told at once."),
     # Against faults.
     "F-01": _survives("Killed at any write of create, decide, claim or audit: what was acknowledged is there."),
@@ -118,4 +123,8 @@ LEDGER: dict[str, Promise] = {
     "F-19": _survives("A row lock held past the deadline: expired, always."),
     "F-20": _survives("The COMMIT's answer lost: the caller re-reads; nothing doubled, nothing lost."),
     "F-22": _survives("The database stopped at once under load: ready again by itself, nothing acknowledged is lost."),
+    "F-33": _survives(
+        "A channel that refuses for good: the next way is tried, the others flow, and the cause is named."
+    ),
+    "F-35": _survives("A storm of deadlines at one instant: all expire soon, and clicks are answered meanwhile."),
 }

@@ -92,25 +92,13 @@ def requests_router(c: Surface) -> APIRouter:  # noqa: C901 - a router is a list
 
     @router.post("/v1/requests/{request_id}/decisions", **takes(schemas.Decision, schemas.RequestView))
     async def decide(request_id: str, request: Request) -> Response:
-        """Decide, or take one's vote back, as the person whose key this is."""
+        """Decide, or take one's vote back, as the person whose key this is.
+
+        With `arguments`, approve with changes: they are judged like a new call, and need the approvals that it needs.
+        """
         key = await c.access(request, Scope.APPROVER)
         body = await read_model(request, schemas.Decision)
-        if body.verdict == "withdraw":
-            found = await c.decide.withdraw(
-                org=key.org, request_id=request_id, person=str(key.person), digest=body.digest
-            )
-            return answer(shown(found, key))
-        if body.verdict == "deny" and not (body.reason or "").strip():
-            raise InvalidError("a denial needs a reason: the agent is told it", path="reason")
-        found = await c.decide(
-            org=key.org,
-            request_id=request_id,
-            person=str(key.person),
-            verdict=Verdict(body.verdict),
-            reason=body.reason,
-            digest=body.digest,
-        )
-        return answer(shown(found, key))
+        return answer(shown(await _decided(c, key, request_id, body), key))
 
     @router.post("/v1/requests/{request_id}/cancel", **takes(schemas.CancelBody, schemas.RequestView))
     async def cancel(request_id: str, request: Request) -> Response:
@@ -150,6 +138,26 @@ def requests_router(c: Surface) -> APIRouter:  # noqa: C901 - a router is a list
         return answer(shown(found, key))
 
     return router
+
+
+async def _decided(c: Surface, key: ApiKey, request_id: str, body: schemas.Decision) -> ConfirmationRequest:
+    """Carry out what an approver says. Raises InvalidError, and what the use cases raise."""
+    org, person = key.org, str(key.person)
+    if body.arguments is not None and body.verdict != "approve":
+        raise InvalidError("only an approval can come with other arguments", path="arguments")
+    if body.verdict == "withdraw":
+        return await c.decide.withdraw(org=org, request_id=request_id, person=person, digest=body.digest)
+    if body.arguments is not None:
+        arguments, reason = body.arguments, body.reason
+        return await c.edit(
+            org=org, request_id=request_id, person=person, digest=body.digest, arguments=arguments, reason=reason
+        )
+    if body.verdict == "deny" and not (body.reason or "").strip():
+        raise InvalidError("a denial needs a reason: the agent is told it", path="reason")
+    verdict = Verdict(body.verdict)
+    return await c.decide(
+        org=org, request_id=request_id, person=person, verdict=verdict, reason=body.reason, digest=body.digest
+    )
 
 
 def idempotency_key_of(request: Request) -> str | None:

@@ -63,12 +63,14 @@ class Verdict(StrEnum):
 class Decision(_Wire):
     """An approver's verdict on exactly what `digest` names. The person is the one whose key it is.
 
-    `withdraw` takes one's own vote back, while the request waits.
+    `withdraw` takes one's own vote back, while the request waits. `approve` with `arguments` (all of them; a masked one
+    stays as it is) changes the call: it then has another digest, and needs the approvals that the changed call needs.
     """
 
     verdict: Literal["approve", "deny", "withdraw"]
     digest: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     reason: _Reason | None = None
+    arguments: dict[str, Any] | None = None
 
 
 class ClaimBody(_Wire):
@@ -101,6 +103,10 @@ class CancelBody(_Wire):
     reason: _Reason | None = None
 
 
+class NothingBody(_Wire):
+    """An empty object."""
+
+
 class NewKeyBody(_Wire):
     """A key to be made."""
 
@@ -124,6 +130,30 @@ class StageView(BaseModel):
     denials: int
     allow_requester: bool
     allow_owner: bool
+    allow_editor: bool
+    open_to: list[str]
+    added_by: str | None
+
+
+class QuestionView(BaseModel):
+    """What an approver wants to know; `answer` is null as long as there is none."""
+
+    id: str
+    by: str
+    text: str
+    at: str
+    answer: str | None
+    answered_by: str | None
+    answered_at: str | None
+
+
+class HandOverView(BaseModel):
+    """`to` decides in the place of `by`."""
+
+    by: str
+    to: str
+    at: str
+    note: str | None
 
 
 class DecisionView(BaseModel):
@@ -137,8 +167,18 @@ class DecisionView(BaseModel):
     at: str
 
 
+class ReviewLinkView(BaseModel):
+    """A link to the page of a request: works once, until `expires_at`."""
+
+    url: str
+    expires_at: str
+
+
 class RequestView(BaseModel):
-    """A request as it stands. `message` is what the model should be told."""
+    """A request as it stands. `message` is what the model should be told.
+
+    Where people changed the call, `arguments` is what they approve, and what runs; `proposed` is what the agent wanted.
+    """
 
     id: str
     state: str
@@ -151,6 +191,8 @@ class RequestView(BaseModel):
     tool: str
     title: str
     arguments: dict[str, Any]
+    proposed: dict[str, Any] | None
+    edited_by: str | None
     digest: str
     call_digest: str
     code: str
@@ -167,6 +209,10 @@ class RequestView(BaseModel):
     revoked_why: str | None
     execution: dict[str, Any] | None
     predecessor: str | None
+    risk: str
+    extensions: int
+    questions: list[QuestionView]
+    handovers: list[HandOverView]
     message: str
 
 

@@ -13,10 +13,15 @@ if TYPE_CHECKING:
     from app.usecases.channel_book import ChannelBook
     from app.usecases.claim import Claim, Report
     from app.usecases.click import AnswerClick
+    from app.usecases.consult import Consult
     from app.usecases.decide import DecideByApi
+    from app.usecases.edit_api import EditByApi
+    from app.usecases.extend import Extend
     from app.usecases.follow import Feed
     from app.usecases.keys import Keys
     from app.usecases.read import Read
+    from app.usecases.reopen import Reopen
+    from app.usecases.review import Review
     from app.usecases.run_hooks import RunHooks
     from app.usecases.settle_by_call import SettleByCall
     from app.usecases.submit import Submit
@@ -33,9 +38,14 @@ class Surface:
     wait: Wait
     waiters: Waiters
     read: Read
+    review: Review
     feed: Feed
     decide: DecideByApi
+    edit: EditByApi
     cancel: Cancel
+    consult: Consult
+    extend: Extend
+    reopen: Reopen
     claim: Claim
     report: Report
     run_hooks: RunHooks

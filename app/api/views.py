@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 from app.domain.present import masked, message_for_model
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from app.domain.audit import AuditEvent
+    from app.domain.canonical import JsonValue
     from app.domain.quorum import Tally
     from app.domain.request import ConfirmationRequest, Execution
 
@@ -17,6 +20,10 @@ def view_request(request: ConfirmationRequest, tally: Tally, *, whole: bool) -> 
     """Show a request. `whole`: with its sensitive arguments, for the agent that sent them and nobody else."""
     call = request.call
     settlement, grant = request.settlement, request.grant
+
+    def shown(arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+        return dict(arguments) if whole else masked(arguments, request.sensitive)
+
     return {
         "id": request.id,
         "state": request.state.value,
@@ -28,7 +35,9 @@ def view_request(request: ConfirmationRequest, tally: Tally, *, whole: bool) -> 
         "requester": call.requester,
         "tool": call.tool,
         "title": request.title,
-        "arguments": dict(call.arguments) if whole else masked(call.arguments, request.sensitive),
+        "arguments": shown(call.arguments),
+        "proposed": None if request.proposed is None else shown(request.proposed),
+        "edited_by": request.edited_by,
         "digest": request.digest,
         "call_digest": request.call_digest,
         "code": request.code,
@@ -47,6 +56,9 @@ def view_request(request: ConfirmationRequest, tally: Tally, *, whole: bool) -> 
                 "denials": stage.denials,
                 "allow_requester": stage.allow_requester,
                 "allow_owner": stage.allow_owner,
+                "allow_editor": stage.allow_editor,
+                "open_to": list(stage.open_to),
+                "added_by": stage.added_by,
             }
             for stage, have in zip(request.stages, tally.have, strict=True)
         ],
@@ -72,6 +84,23 @@ def view_request(request: ConfirmationRequest, tally: Tally, *, whole: bool) -> 
         "revoked_why": request.revoked_why,
         "execution": request.execution and _view_execution(request.execution, whole=whole),
         "predecessor": request.predecessor_id,
+        "risk": request.risk.value,
+        "extensions": request.extensions,
+        "questions": [
+            {
+                "id": question.id,
+                "by": question.by,
+                "text": question.text,
+                "at": question.at.isoformat(),
+                "answer": question.answer,
+                "answered_by": question.answered_by,
+                "answered_at": question.answered_at and question.answered_at.isoformat(),
+            }
+            for question in request.questions
+        ],
+        "handovers": [
+            {"by": over.by, "to": over.to, "at": over.at.isoformat(), "note": over.note} for over in request.handovers
+        ],
         "message": message_for_model(request),
     }
 

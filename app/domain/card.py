@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from app.domain.action import Action
+    from app.domain.form import Form
+
 
 class Language(StrEnum):
     """The language a channel's people read."""
@@ -61,6 +64,16 @@ class Buttons:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Control:
+    """Something else that can be done from a card. `form` is what must be filled in first, if anything."""
+
+    action: Action
+    label: str
+    token: str
+    form: Form | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
     """One request as one channel's people see it now. Settled cards have no buttons."""
 
@@ -87,14 +100,19 @@ class Card:
     )
     span: str | None = None  # how long people had when they were asked
     buttons: Buttons | None
+    changes: tuple[Fact, ...] = ()  # what people changed of the call: the argument, and what it was and is
+    dialogue: tuple[Fact, ...] = ()  # what was asked back and answered, in order; an answer says that it is a claim
+    controls: tuple[Control, ...] = ()  # besides Approve and Deny, the most needed first
+    own: bool = False  # one person's own copy, seen by nobody else
+    also: tuple[Card, ...] = ()  # other requests that share this message, each with controls of its own
 
     def size(self) -> int:
         """The length of the text on the card in UTF-16 units, for a platform's budget: the strictest way to count."""
         said = [self.headline, self.title, self.tool, self.footer, self.outcome, self.progress, self.withheld]
-        facts = [*self.highlights, *self.facts, *self.arguments]
+        facts = [*self.highlights, *self.changes, *self.facts, *self.arguments, *self.dialogue]
         facts += [fact for fact in (self.agent_says, self.until) if fact]
         texts = [*said, *self.warnings, self.hidden, *(text for fact in facts for text in (fact.label, fact.value))]
-        return sum(units(text) for text in texts if text)
+        return sum(units(text) for text in texts if text) + sum(card.size() for card in self.also)
 
 
 def units(text: str) -> int:

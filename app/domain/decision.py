@@ -32,6 +32,7 @@ class Evidence:
     message_id: str = ""
     card_revision: int = 0
     assurance: str = "L1"  # L1: one click, or one call with a personal key
+    shown_at: datetime | None = None  # when the card that was clicked arrived; only the trail keeps it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

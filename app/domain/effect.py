@@ -15,6 +15,26 @@ class PostCards:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PostMore:
+    """Bring the card to further channels, and to people one by one: privately, in each channel of the request."""
+
+    channels: tuple[str, ...] = ()
+    people: tuple[str, ...] = ()  # e-mails, as in the file
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskRequester:
+    """Bring the requester a card of their own, which shows what was asked and takes the answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notify:
+    """Say something under every card that is out there: what changes a card does not ring a bell."""
+
+    note: str  # what is said: see `app.domain.notes`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RefreshCards:
     """Make every copy of the card show the present state."""
 
@@ -31,4 +51,4 @@ class Wake:
     """Tell whoever waits for this request to look at the row."""
 
 
-Effect = PostCards | RefreshCards | IssueGrant | Wake
+Effect = PostCards | PostMore | AskRequester | Notify | RefreshCards | IssueGrant | Wake

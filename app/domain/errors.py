@@ -13,6 +13,9 @@
     │   ├── GrantLapsedError          the grant's own short life is over
     │   ├── ReadOnlyError             what would write may not run now
     │   ├── DigestMismatchError       what is presented is not what was approved
+    │   ├── AlreadyAnsweredError      the question has its answer
+    │   ├── TooOftenError             this was done for one request as often as it can be
+    │   ├── TooSoonError              this was done a moment ago
     │   ├── NotStartedError           an outcome for what was never claimed
     │   └── OutcomeConflictError      another outcome was reported already
     ├── InvalidError                  malformed, with the path of the fault
@@ -119,6 +122,24 @@ class DigestMismatchError(ConflictError):
     """What was presented is not what was approved."""
 
     code = "digest_mismatch"
+
+
+class AlreadyAnsweredError(ConflictError):
+    """There is no open question, or somebody has answered it already."""
+
+    code = "already_answered"
+
+
+class TooOftenError(ConflictError):
+    """This cannot be done any more for this request."""
+
+    code = "too_often"
+
+
+class TooSoonError(ConflictError):
+    """This was done a moment ago; try again in a few minutes."""
+
+    code = "too_soon"
 
 
 class NotStartedError(ConflictError):

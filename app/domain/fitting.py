@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from app.domain.action import Action
 from app.domain.card import Card, Fact, Language, units
 from app.domain.words import say
 
@@ -14,14 +15,16 @@ if TYPE_CHECKING:
 # How many characters of each value, and how many values of each list, are tried in turn on a card that is too long.
 _TRIES = ((1_500, 40), (600, 40), (300, 30), (120, 20), (60, 12), (30, 6), (12, 2))
 _SHORTEST_TITLE = 60
+_DIALOGUE_TRIES = (200, 60, 12)  # characters of each question and answer
 
 
 def fitted(card: Card, budget: int, *, review: str) -> Card:
     """Return the card if it fits; else without the agent's prose; else in parts, with Deny alone and `review`.
 
-    The agent's prose is a claim, not part of what is approved. What is cut says how much of it is missing.
+    The agent's prose, and what was asked and answered, are claims, not part of what is approved: they give way first.
+    What is cut says how much of it is missing.
     """
-    size = card.size()
+    size, brief = card.size(), card
     if size <= budget:
         return card
     if card.agent_says is not None:
@@ -29,6 +32,10 @@ def fitted(card: Card, budget: int, *, review: str) -> Card:
         brief = replace(card, agent_says=replace(card.agent_says, value=omitted))
         if brief.size() <= budget:
             return brief
+    for room in _DIALOGUE_TRIES if card.dialogue else ():
+        told = replace(brief, dialogue=tuple(_cut_fact(fact, room, card.language) for fact in card.dialogue))
+        if told.size() <= budget:
+            return told
     note = say(card.language, "withheld.size", size=size, budget=budget, review=review)
     bare = withheld(card, note)
     for room, most in _TRIES:
@@ -39,10 +46,11 @@ def fitted(card: Card, budget: int, *, review: str) -> Card:
 
 
 def withheld(card: Card, note: str) -> Card:
-    """Take Approve away and say why; what was said before stays."""
+    """Take Approve away, with changes too, and say why; what was said before stays."""
     buttons = replace(card.buttons, approve=None) if card.buttons else None
+    controls = tuple(control for control in card.controls if control.action is not Action.EDIT)
     said = f"{card.withheld} {note}" if card.withheld else note
-    return replace(card, withheld=said, buttons=buttons)
+    return replace(card, withheld=said, buttons=buttons, controls=controls)
 
 
 def _cut_card(card: Card, room: int, most: int) -> Card:
@@ -53,6 +61,8 @@ def _cut_card(card: Card, room: int, most: int) -> Card:
         highlights=_cut_facts(card.highlights, room, most, card.language),
         facts=_cut_facts(card.facts, room, most, card.language),
         arguments=_cut_facts(card.arguments, room, most, card.language),
+        changes=_cut_facts(card.changes, room, most, card.language),
+        dialogue=_cut_facts(card.dialogue, min(room, _DIALOGUE_TRIES[0]), most, card.language),
         agent_says=card.agent_says and _cut_fact(card.agent_says, min(room, 300), card.language),
         warnings=tuple(_cut(warning, max(room, _SHORTEST_TITLE), card.language) for warning in card.warnings),
         outcome=card.outcome and _cut(card.outcome, max(room, _SHORTEST_TITLE), card.language),

@@ -11,12 +11,13 @@ request.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import StrEnum
-from typing import TYPE_CHECKING, assert_never
+from datetime import timedelta
+from typing import TYPE_CHECKING
 
+from app.domain.asides import Aside, set_aside
 from app.domain.audit import Kind, Record
 from app.domain.decision import Decision, Evidence, Verdict
-from app.domain.effect import Effect, IssueGrant, PostCards, RefreshCards, Wake
+from app.domain.effect import IssueGrant, PostCards, RefreshCards, Wake
 from app.domain.people import email_key
 from app.domain.quorum import Electorate, count, denied
 from app.domain.request import (
@@ -24,11 +25,13 @@ from app.domain.request import (
     Settlement,
     Status,
 )
+from app.domain.step import Refusal, Step
 
 if TYPE_CHECKING:
     from datetime import datetime
 
 SYSTEM = "system"
+_MILLISECOND = timedelta(milliseconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,38 +70,10 @@ class NobodyReachable:
     why: str
 
 
-Event = Vote | VoteWithdrawn | Withdrawn | DeadlinePassed | NobodyReachable
+Event = Vote | VoteWithdrawn | Withdrawn | DeadlinePassed | NobodyReachable | Aside
 
 
-class Refusal(StrEnum):
-    """Why an event changed nothing."""
-
-    SETTLED = "already_settled"
-    NOT_ELIGIBLE = "not_eligible"
-    BARRED = "barred"  # the requester or the agent's owner
-    OVER_LIMIT = "over_limit"  # the call is above what this person may approve, or its amount is not known
-    REPEATED = "repeated"  # this person said the same before
-    NO_VOTE = "no_vote"  # this person has no vote to withdraw
-    TOO_EARLY = "too_early"  # the deadline has not passed
-    NOT_APPROVED = "not_approved"
-    REVOKED = "revoked"  # too few of those who approved may still approve
-    CLAIMED = "already_claimed"
-    LAPSED = "grant_lapsed"
-    NOT_STARTED = "not_started"
-    OUTCOME_CONFLICT = "outcome_conflict"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """What follows from an event. With a `refusal` the request may still have changed: a late vote expires it."""
-
-    request: ConfirmationRequest
-    effects: tuple[Effect, ...] = ()
-    record: Record | None = None
-    refusal: Refusal | None = None
-
-
-def opened(request: ConfirmationRequest) -> Step:
+def opened(request: ConfirmationRequest, *, sub_agent: str | None = None) -> Step:
     """Begin: the cards go out, and the trail says who asked for what under which rule."""
     record = Record(
         kind=Kind.CREATED,
@@ -118,6 +93,8 @@ def opened(request: ConfirmationRequest) -> Step:
             "stages": [stage.facts() for stage in request.stages],
             "channels": list(request.channels),
             "expires_at": request.expires_at.isoformat(),
+            **({"predecessor": request.predecessor_id} if request.predecessor_id else {}),
+            **({"sub_agent": sub_agent} if sub_agent else {}),
         },
     )
     return Step(request=request, effects=(PostCards(),), record=record)
@@ -146,7 +123,7 @@ def advance(request: ConfirmationRequest, event: Event, *, now: datetime) -> Ste
                 request, Status.UNDELIVERABLE, Kind.UNDELIVERABLE, by=SYSTEM, reason=event.why, via=None, at=now
             )
         case _:
-            assert_never(event)
+            return set_aside(request, event, now=now)
 
 
 def _vote(request: ConfirmationRequest, event: Vote, now: datetime) -> Step:
@@ -241,6 +218,10 @@ def _approve(request: ConfirmationRequest, decision: Decision, now: datetime) ->
 def _vote_facts(request: ConfirmationRequest, decision: Decision) -> dict[str, object]:
     evidence = decision.evidence
     acted = {"on_behalf_of": decision.on_behalf_of} if decision.on_behalf_of else {}
+    given = [over.by for over in request.handovers if over.to == decision.person]
+    if given:
+        acted["handed_over_by"] = given[-1]
+    seen = {"shown_for_ms": (decision.at - evidence.shown_at) // _MILLISECOND} if evidence.shown_at else {}
     return {
         **acted,
         "verdict": decision.verdict.value,
@@ -253,6 +234,7 @@ def _vote_facts(request: ConfirmationRequest, decision: Decision) -> dict[str, o
         "message": evidence.message_id,
         "card_revision": evidence.card_revision,
         "assurance": evidence.assurance,
+        **seen,
     }
 
 

@@ -7,7 +7,7 @@ person. Whatever cannot be found is nobody.
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -67,11 +67,37 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GroupSource:
+    """A group that a platform keeps: asked for by `source`, in the platform's own words, over one of our channels."""
+
+    channel: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Directory:
-    """The people of an org by `email_key`, and the e-mails in each group."""
+    """The people of an org by `email_key`, and the e-mails in each group.
+
+    A group with a source in `sources` has nobody in it until the platform has been asked: see `staffed`.
+    """
 
     people: Mapping[str, Person] = field(default_factory=dict[str, Person])
     groups: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
+    sources: Mapping[str, GroupSource] = field(default_factory=dict[str, GroupSource])
+    _limited: tuple[Person, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Find those with limits once: few have any, and every call asks."""
+        object.__setattr__(self, "_limited", tuple(who for who in self.people.values() if who.limits is not None))
+
+    def over_limit(self, amount: Amount | None) -> frozenset[str]:
+        """Return the people who may not approve as much, by e-mail."""
+        return frozenset(who.email for who in self._limited if not who.may_approve(amount))
+
+    def staffed(self, rosters: Mapping[GroupSource, frozenset[str]]) -> Directory:
+        """Return the directory with the platforms' groups as they were last told; one that was not told is empty."""
+        told = {name: rosters.get(source, _NOBODY) for name, source in self.sources.items()}
+        return replace(self, groups={**self.groups, **told})
 
     def find(self, email: str) -> Person | None:
         """Return the person with this e-mail, or None."""

@@ -13,6 +13,7 @@ from datetime import UTC
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, assert_never
 
+from app.domain.attention import Attention
 from app.domain.card import Language
 from app.domain.condition import ConditionFailedError
 from app.domain.errors import UnknownToolError
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from datetime import datetime, tzinfo
 
     from app.domain.condition import Scope
+    from app.domain.quorum import Electorate
     from app.domain.rule import Asking, Rule
     from app.domain.tool_call import ToolCall
     from app.domain.working_time import WorkingTime
@@ -69,6 +71,12 @@ class Policy:
     language: Language = Language.EN
     zone: tzinfo = UTC
     hours: WorkingTime | None = None
+    url: str | None = None  # where people reach the gateway's pages
+    attention: Attention = field(default_factory=Attention)
+    electorates: dict[object, Electorate] = field(
+        init=False, repr=False, compare=False, default_factory=dict[object, "Electorate"]
+    )
+    """Who may vote on calls that are alike: found once, and forgotten with this version of the file."""
     _rules_of: dict[str, tuple[Rule, ...]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -143,8 +151,11 @@ class Ask(_Answer):
 Ruling = Allow | Deny | Ask
 
 
-def judge(policy: Policy, call: ToolCall, *, now: datetime) -> Ruling:
-    """Answer a call whose arguments have been checked. Never raises for what a call contains."""
+def judge(policy: Policy, call: ToolCall, *, now: datetime, explaining: bool = False) -> Ruling:
+    """Answer a call whose arguments have been checked. Never raises for what a call contains.
+
+    The trace has the values of the rule that answers; `explaining`, also of those that did not match.
+    """
     tool = policy.tools.get(call.tool)
     if tool is None:
         tool = Tool(name=call.tool)
@@ -169,7 +180,7 @@ def judge(policy: Policy, call: ToolCall, *, now: datetime) -> Ruling:
             why = f"its condition could not be evaluated: {error.why}"
             trace.append(TraceStep(rule.id, True, why, values_seen(rule.when, tool, call, scope)))
             return _in_doubt(policy, rule, tuple(trace))
-        values = values_seen(rule.when, tool, call, scope)
+        values = values_seen(rule.when, tool, call, scope) if holds or explaining else ()
         if holds:
             trace.append(TraceStep(rule.id, True, "its condition is true", values))
             return _answer(policy, rule, tuple(trace))

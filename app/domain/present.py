@@ -6,14 +6,16 @@ format an argument themselves.
 
 from __future__ import annotations
 
+import re
 from datetime import UTC
 from typing import TYPE_CHECKING
 
-from app.domain.card import Buttons, Card, Fact, Language, Tone
+from app.domain.card import Buttons, Card, Control, Fact, Language, Tone
 from app.domain.decision import Verdict
+from app.domain.editing import changes_for_model
 from app.domain.fitting import fitted, withheld
 from app.domain.masking import HIDDEN, masked
-from app.domain.request import State
+from app.domain.request import GrantStatus, State
 from app.domain.shown import ShownCall, Terms
 from app.domain.visible import visible
 from app.domain.words import say
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime, timedelta, tzinfo
 
+    from app.domain.consultation import HandOver, Question
     from app.domain.quorum import Tally
     from app.domain.request import ConfirmationRequest
 
@@ -52,24 +55,27 @@ def card_for(
     tally: Tally | None,
     tokens: tuple[str, str] | None,
     budget: int,
+    controls: tuple[Control, ...] = (),
+    own: bool = False,
+    headline: str | None = None,
 ) -> Card:
     """Build the card of a request as it stands.
 
     `tokens` are the sealed (approve, deny) of this place while the request is pending. `tally` is None once it is
-    settled. If the card cannot show every byte of the call within `budget` (`Card.size`), or must hide what must be
-    seen, it has no Approve and says why.
+    settled. `headline` stands in the place of the one that says how it stands. If the card cannot show every byte of
+    the call within `budget` (`Card.size`), or must hide what must be seen, it has no Approve and says why.
     """
     pending = request.state is State.PENDING
     language = terms.language
     shown = ShownCall(request, terms)
     span = say(language, "until.span", left=_span(request.expires_at - request.created_at, language))
-    until = say(language, "until.value", time=_instant(request.expires_at, terms.zone), span=span)
+    until = say(language, "until.value", time=instant_text(request.expires_at, terms.zone), span=span)
     card = Card(
         request_id=request.id,
         revision=revision,
         language=language,
         tone=_TONE[request.state],
-        headline=say(language, f"headline.{request.state.value}"),
+        headline=headline or say(language, f"headline.{request.state.value}"),
         title=request.title,
         tool=visible(request.call.tool),
         highlights=shown.highlights(),
@@ -86,6 +92,10 @@ def card_for(
         until=Fact(label=say(language, "until"), value=until) if pending else None,
         span=span if pending else None,
         buttons=_buttons(request, language, tokens) if pending and tokens else None,
+        changes=shown.changes(),
+        dialogue=_dialogue(request, terms),
+        controls=controls,
+        own=own,
     )
     if pending and (unseen := shown.unseen()):
         card = withheld(card, say(language, "withheld.hidden", fields=", ".join(unseen), review=terms.review))
@@ -111,6 +121,32 @@ def _claim(request: ConfirmationRequest, language: Language) -> Fact | None:
     return Fact(label=say(language, "claim"), value=visible(request.call.claim))
 
 
+def _dialogue(request: ConfirmationRequest, terms: Terms) -> tuple[Fact, ...]:
+    """Return what was asked back and answered, and who handed their place over, in order."""
+    said = [(each.at, _asked_back(each, terms)) for each in request.questions]
+    said += [(each.at, (_handed_over(each, terms),)) for each in request.handovers]
+    return tuple(fact for _, facts in sorted(said, key=lambda each: each[0]) for fact in facts)
+
+
+def _handed_over(over: HandOver, terms: Terms) -> Fact:
+    note = f" · “{visible(over.note)}”" if over.note else ""
+    return Fact(
+        label=say(terms.language, "dialogue.handed", person=terms.name_of(over.by)),
+        value=say(terms.language, "dialogue.handed.to", person=terms.name_of(over.to), note=note),
+    )
+
+
+def _asked_back(question: Question, terms: Terms) -> tuple[Fact, ...]:
+    language, text, answerer = terms.language, visible(question.text), question.answered_by
+    label = say(language, "dialogue.asked", person=terms.name_of(question.by))
+    if question.answer is None or answerer is None:
+        return (Fact(label=label, value=say(language, "dialogue.open", text=text)),)
+    agent = answerer.removeprefix("agent:")
+    by = terms.name_of(agent) if agent == answerer else say(language, "dialogue.agent", agent=visible(agent))
+    answer = Fact(label=say(language, "dialogue.answered", person=by), value=visible(question.answer))
+    return (Fact(label=label, value=text), answer)
+
+
 def _progress(request: ConfirmationRequest, tally: Tally, terms: Terms) -> str | None:
     """Say how many of how many have agreed in the step that is asked now, and who."""
     if not request.stages:
@@ -121,7 +157,7 @@ def _progress(request: ConfirmationRequest, tally: Tally, terms: Terms) -> str |
         steps.append(steps[-1] + (not stage.joined))
     step = steps[min(tally.stage, len(steps) - 1)]
     text = " + ".join(
-        say(language, "progress", have=have, need=stage.need, groups=", ".join(stage.of))
+        say(language, "progress", have=have, need=stage.need, groups=", ".join(map(terms.name_of, stage.of)))
         for stage, have, of_step in zip(request.stages, tally.have, steps, strict=True)
         if of_step == step
     )
@@ -133,9 +169,12 @@ def _progress(request: ConfirmationRequest, tally: Tally, terms: Terms) -> str |
 
 def _approving(request: ConfirmationRequest, language: Language, name_of: Callable[[str], str]) -> str:
     """Name who has approved, and for whom."""
+    given = {over.to: over.by for over in request.handovers}
     names = [
         say(language, "voted.for", person=name_of(each.person), absent=name_of(each.on_behalf_of))
         if each.on_behalf_of
+        else say(language, "given.by", person=name_of(each.person), absent=name_of(given[each.person]))
+        if each.person in given
         else name_of(each.person)
         for each in request.decisions
         if each.verdict is Verdict.APPROVE
@@ -159,7 +198,7 @@ def _buttons(request: ConfirmationRequest, language: Language, tokens: tuple[str
     )
 
 
-def _instant(at: datetime, zone: tzinfo) -> str:
+def instant_text(at: datetime, zone: tzinfo) -> str:
     """Write an instant in a zone: 2026-03-01 18:30 UTC+8. Seconds only where there are some."""
     local = at.astimezone(zone)
     hours, minutes = f"{local:%z}"[:3], f"{local:%z}"[3:5]
@@ -180,7 +219,7 @@ def outcome_sentence(
         language,
         f"outcome.{request.state.value}",
         by=by,
-        at=_instant(settlement.at.replace(second=0, microsecond=0), zone),
+        at=instant_text(settlement.at.replace(second=0, microsecond=0), zone),
         note=note,
     )
 
@@ -210,12 +249,40 @@ _FOR_MODEL = {
 }
 
 
+_RUNS_CHANGED = " A person changed its arguments: {changes}. What was approved and handed out is the changed call."
+_CHANGED = {
+    State.PENDING: " A person changed its arguments: {changes}. What people decide about now is the changed call.",
+    State.APPROVED: " A person changed its arguments: {changes}. What is approved, and will run, is the changed call.",
+    State.EXECUTING: _RUNS_CHANGED,
+    State.SUCCEEDED: _RUNS_CHANGED,
+    State.FAILED: _RUNS_CHANGED,
+    State.UNKNOWN: _RUNS_CHANGED,
+}
+
+
+_EMAILS = re.compile(r"[^\s,]+@[^\s,]+(?:, [^\s,]+@[^\s,]+)*")
+
+
 def message_for_model(request: ConfirmationRequest) -> str:
-    """Say to the model, shortly and finally, how its call stands. Names no approver."""
+    """Say to the model, shortly and finally, how its call stands, and what people changed of it. Names no approver."""
+    changes = changes_for_model(request)
+    told = _CHANGED[request.state].replace("{changes}", changes) if changes and request.state in _CHANGED else ""
+    return _standing_for_model(request) + told
+
+
+def _standing_for_model(request: ConfirmationRequest) -> str:
+    if request.grant is not None and request.grant.status is GrantStatus.REVOKED:
+        why = _EMAILS.sub("somebody who approved", visible(request.revoked_why or "no reason was given"))
+        return f"The approval was taken back before it was used (request {request.id}): {why}. It did not run."
     settlement = request.settlement
     reason = f", saying: {visible(settlement.reason)}" if settlement and settlement.reason else ""
     error = visible(request.execution.error) if request.execution and request.execution.error else "no error was given"
     until: datetime = request.expires_at
-    return _FOR_MODEL[request.state].format(
+    told = _FOR_MODEL[request.state].format(
         id=request.id, code=request.code, until=f"{until:%Y-%m-%d %H:%M:%S} UTC", reason=reason, error=error
     )
+    question = request.open_question if request.state is State.PENDING else None
+    if question is None:
+        return told
+    text = visible(question.text).replace('"', "'")
+    return f'{told} An approver asks (question {question.id}): "{text}" The question can be answered while it waits.'

@@ -26,6 +26,7 @@ class Stage:
     """`need` distinct people out of the groups `of` must approve before the next step is asked.
 
     `denials` people of its step must deny to end the request. `joined`: asked together with the stage before it.
+    `open_to` are groups or people, besides its own, to whom a place may be handed over.
     """
 
     of: tuple[str, ...]
@@ -34,10 +35,17 @@ class Stage:
     denials: int = 1
     allow_requester: bool = False
     allow_owner: bool = False
+    allow_editor: bool = False
+    open_to: tuple[str, ...] = ()
+    added_by: str | None = None  # who added this stage while the request waited
 
-    def barred(self, *, requester: str | None, owner: str | None) -> frozenset[str]:
-        """Return who may not decide in this stage, by `email_key`."""
-        roles = ((requester, self.allow_requester), (owner, self.allow_owner))
+    def barred(self, *, requester: str | None, owner: str | None, editor: str | None = None) -> frozenset[str]:
+        """Return who may not decide in this stage, by `email_key`. `editor`: whose the arguments are by now."""
+        roles = (
+            (requester, self.allow_requester),
+            (owner, self.allow_owner),
+            (editor, self.allow_editor),
+        )
         return frozenset(email_key(who) for who, allowed in roles if who and not allowed)
 
     def facts(self) -> dict[str, object]:
@@ -47,6 +55,9 @@ class Stage:
             "denials": self.denials if self.denials > 1 else False,
             "allow_requester": self.allow_requester,
             "allow_owner": self.allow_owner,
+            "allow_editor": self.allow_editor,
+            "open_to": list(self.open_to),
+            "added_by": self.added_by,
         }
         return {"of": list(self.of), "need": self.need, **{key: value for key, value in said.items() if value}}
 
@@ -113,10 +124,12 @@ def electorate(
     )
 
 
-def barred_from_all(stages: Sequence[Stage], *, requester: str | None, owner: str | None) -> frozenset[str]:
-    """Return who may decide in no stage at all, by `email_key`. Without stages: both."""
-    each = [stage.barred(requester=requester, owner=owner) for stage in stages]
-    nobody_allowed = Stage(of=(), need=1).barred(requester=requester, owner=owner)
+def barred_from_all(
+    stages: Sequence[Stage], *, requester: str | None, owner: str | None, editor: str | None = None
+) -> frozenset[str]:
+    """Return who may decide in no stage at all, by `email_key`. Without stages: all of them."""
+    each = [stage.barred(requester=requester, owner=owner, editor=editor) for stage in stages]
+    nobody_allowed = Stage(of=(), need=1).barred(requester=requester, owner=owner, editor=editor)
     return nobody_allowed.intersection(*each)
 
 

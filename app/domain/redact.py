@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from app.domain.canonical import JsonValue
+    from app.domain.request import ConfirmationRequest
 
 _SHORTEST = 3  # characters: a shorter value is no secret, and its hiding would garble the text
 
@@ -22,6 +23,12 @@ def scrubbed(text: str, arguments: Mapping[str, JsonValue], sensitive: Iterable[
         if len(value) >= _SHORTEST:
             text = text.replace(value, HIDDEN)
     return text
+
+
+def scrubbed_for(text: str, request: ConfirmationRequest) -> str:
+    """Return `text` without the sensitive values of a request: of the call as it is, and as the agent had it."""
+    text = scrubbed(text, request.call.arguments, request.sensitive)
+    return text if request.proposed is None else scrubbed(text, request.proposed, request.sensitive)
 
 
 def _leaves(value: JsonValue) -> Iterable[str]:

@@ -18,15 +18,27 @@ from typing import TYPE_CHECKING
 from app.domain.quorum import barred_from_all
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime, timedelta
 
+    from app.domain.canonical import JsonValue
+    from app.domain.consultation import HandOver, Question
     from app.domain.decision import Decision
     from app.domain.quorum import Stage
+    from app.domain.timetable import Timer
     from app.domain.tool_call import ToolCall
 
 
 API = "api"
 """The channel name that stands for the HTTP API itself: people decide with their own keys, and no card is posted."""
+
+
+class Risk(StrEnum):
+    """How much a rule says hangs on a call: what of people's attention it takes."""
+
+    LOW = "low"  # may wait for the digest
+    NORMAL = "normal"
+    HIGH = "high"  # always at once, and not approved before it could be read
 
 
 class Status(StrEnum):
@@ -70,6 +82,13 @@ class DeliveryStatus(StrEnum):
     LIVE = "live"
     RETIRED = "retired"
     UNDELIVERABLE = "undeliverable"
+
+
+class Audience(StrEnum):
+    """Whom a card is for."""
+
+    APPROVERS = "approvers"
+    REQUESTER = "requester"  # shows what was asked back and takes the answer; decides nothing
 
 
 class State(StrEnum):
@@ -161,6 +180,16 @@ class ConfirmationRequest:
     execution: Execution | None = None
     predecessor_id: str | None = None
     revoked_why: str | None = None  # why the grant was taken back before it was used, in a sentence
+    risk: Risk = Risk.NORMAL
+    fallback: tuple[str, ...] = ()  # channels that are tried when none of `channels` can be reached
+    timers: tuple[Timer, ...] = ()  # what is still to happen while it waits, the next first
+    reminded_at: datetime | None = None
+    extensions: int = 0
+    handovers: tuple[HandOver, ...] = ()
+    questions: tuple[Question, ...] = ()
+    proposed: Mapping[str, JsonValue] | None = None  # the agent's own arguments, where people changed them
+    edited_by: str | None = None  # e-mail of whoever changed them last
+    only_lowered: bool = False  # the changes did nothing but lower amounts
 
     @property
     def card_channels(self) -> tuple[str, ...]:
@@ -183,8 +212,19 @@ class ConfirmationRequest:
 
     @property
     def barred(self) -> frozenset[str]:
-        """Who may decide in no stage, by `email_key`: the requester and the owner, unless a rule says otherwise."""
-        return barred_from_all(self.stages, requester=self.call.requester, owner=self.call.owner)
+        """Who may decide in no stage, by `email_key`: the requester, the owner and the editor, unless a rule allows."""
+        call = self.call
+        return barred_from_all(self.stages, requester=call.requester, owner=call.owner, editor=self.editor)
+
+    @property
+    def editor(self) -> str | None:
+        """Whose the arguments are by now: somebody else must approve them. Nobody's where amounts were but lowered."""
+        return None if self.only_lowered else self.edited_by
+
+    @property
+    def open_question(self) -> Question | None:
+        """The first question that has no answer yet."""
+        return next((question for question in self.questions if question.answer is None), None)
 
 
 _EXECUTED = {

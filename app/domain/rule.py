@@ -8,9 +8,13 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from app.domain.request import Risk
+from app.domain.timetable import REMINDERS
+
 if TYPE_CHECKING:
     from app.domain.condition import Condition
     from app.domain.quorum import Stage
+    from app.domain.timetable import Rung
 
 
 class Then(StrEnum):
@@ -53,6 +57,10 @@ class Asking:
     timeout: timedelta = timedelta(minutes=30)
     claim_within: timedelta = timedelta(minutes=10)  # how long an approval may wait to be used
     lease: timedelta = timedelta(minutes=10)  # how long an execution may take before its outcome is unknown
+    remind: tuple[float, ...] = REMINDERS  # at which fractions of `timeout` those who have not answered hear of it
+    escalate: tuple[Rung, ...] = ()  # who is brought in as time passes
+    fallback: tuple[str, ...] = ()  # channels that are tried when none of `channels` can be reached
+    risk: Risk = Risk.NORMAL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

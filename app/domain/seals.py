@@ -1,4 +1,4 @@
-"""What is sealed with the gateway's key: button tokens, short codes, API keys.
+"""What is sealed with the gateway's key: button tokens, short codes, API keys, the way to the review page.
 
 A button token is ``a1.<key id>.<handle>.<action>.<mac>``: the handle is random and names one revision of one card in
 one place; the MAC binds it to everything that a click must match. It carries no arguments and nothing that a person
@@ -16,17 +16,17 @@ import hmac
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.domain.decision import Verdict
+from app.domain.action import ACTIONS, LETTERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from app.domain.action import Action
 
 MIN_SECRET = 32
 """Characters that a master secret must have at least."""
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-_ACTIONS = {Verdict.APPROVE: "y", Verdict.DENY: "n"}
-_VERDICTS = {letter: verdict for verdict, letter in _ACTIONS.items()}
 
 
 class WeakSecretError(ValueError):
@@ -55,7 +55,7 @@ class SealedClick:
 
     key_id: str
     handle: str
-    verdict: Verdict
+    action: Action
     mac: str
 
 
@@ -71,19 +71,19 @@ class Seals:
         self._purposes = {
             (key_id, purpose): hmac.digest(secret, f"assent.{purpose}.v1".encode(), "sha256")
             for key_id, secret in self._keys.items()
-            for purpose in ("button", "code", "api-key")
+            for purpose in ("button", "code", "api-key", "review-link", "review-session")
         }
 
-    def token(self, verdict: Verdict, handle: str, place: Place) -> str:
+    def token(self, action: Action, handle: str, place: Place) -> str:
         """Seal a button."""
-        letter = _ACTIONS[verdict]
+        letter = LETTERS[action]
         return f"a1.{self._newest}.{handle}.{letter}.{self._mac(self._newest, letter, handle, place)}"
 
     def verify(self, click: SealedClick, place: Place) -> None:
         """Check that a token belongs to this very place. Raises BadTokenError."""
         if click.key_id not in self._keys:
             raise BadTokenError("sealed with a key that is no longer accepted")
-        letter = _ACTIONS[click.verdict]
+        letter = LETTERS[click.action]
         if not hmac.compare_digest(click.mac, self._mac(click.key_id, letter, click.handle, place)):
             raise BadTokenError("the seal does not match this card")
 
@@ -92,6 +92,17 @@ class Seals:
         raw = int.from_bytes(self._derive(self._newest, "code", f"{nonce}\n{digest}")[:5], "big")
         letters = "".join(_CROCKFORD[(raw >> shift) & 31] for shift in range(35, -1, -5))
         return f"{letters[:4]}-{letters[4:]}"
+
+    def seal(self, purpose: str, text: str) -> tuple[str, str]:
+        """Seal a text for one of the purposes: return the key's id and the MAC."""
+        return self._newest, self._derive(self._newest, purpose, text).hex()
+
+    def verify_text(self, purpose: str, text: str, *, key_id: str, mac: str) -> None:
+        """Check that a text was sealed for this purpose. Raises BadTokenError."""
+        if key_id not in self._keys or not mac.isascii():
+            raise BadTokenError("sealed with a key that is no longer accepted")
+        if not hmac.compare_digest(mac, self._derive(key_id, purpose, text).hex()):
+            raise BadTokenError("the seal does not match")
 
     def key_hashes(self, secret: str) -> tuple[str, ...]:
         """Return what an API key's secret is stored as: one hash per master secret, newest first."""
@@ -119,11 +130,11 @@ class Seals:
 def parse_token(token: str) -> SealedClick:
     """Split a token into its parts. Raises BadTokenError if it has not the shape of one."""
     parts = token.split(".")
-    if len(token) > 200 or len(parts) != 5 or parts[0] != "a1" or parts[3] not in _VERDICTS:
+    if len(token) > 200 or len(parts) != 5 or parts[0] != "a1" or parts[3] not in ACTIONS:
         raise BadTokenError("not a button of this gateway")
     if not all(part.isascii() and part.isalnum() for part in parts):
         raise BadTokenError("not a button of this gateway")
-    return SealedClick(key_id=parts[1], handle=parts[2], verdict=_VERDICTS[parts[3]], mac=parts[4])
+    return SealedClick(key_id=parts[1], handle=parts[2], action=ACTIONS[parts[3]], mac=parts[4])
 
 
 def _key_id(secret: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC
 from typing import TYPE_CHECKING
 
@@ -34,8 +34,9 @@ class Terms:
     """How a request is put to the people of one place.
 
     `money` and `payees` are dotted paths of arguments; without `payees`, a pinned argument that is called like one
-    counts. `visible_arguments` are the arguments with texts of the shape of secrets taken out, or None for all as they
-    are. `review` is a sentence that says where a call that no card can carry is seen whole.
+    counts. `labels` are what arguments are called, by path. `visible_arguments` are the arguments with texts of the
+    shape of secrets taken out, or None for all as they are; `visible_proposed` likewise those that people changed.
+    `review` is a sentence that says where a call that no card can carry is seen whole.
     """
 
     language: Language
@@ -43,7 +44,9 @@ class Terms:
     zone: tzinfo = UTC
     money: Collection[str] = ()
     payees: Collection[str] = ()
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
     visible_arguments: Mapping[str, JsonValue] | None = None
+    visible_proposed: Mapping[str, JsonValue] | None = None
     review: str = ""
 
 
@@ -71,6 +74,28 @@ class ShownCall:
         paths = [path for path in self._request.pinned if path not in self._highlighted]
         return tuple(self._fact(path) for path in paths if self._at(path))
 
+    def changes(self) -> tuple[Fact, ...]:
+        """Return what people changed of the agent's own call: top-level arguments, before and after."""
+        request, terms = self._request, self._terms
+        if request.proposed is None or request.edited_by is None:
+            return ()
+        given = terms.visible_proposed
+        before = masked(request.proposed if given is None else given, request.sensitive)
+        person = terms.name_of(request.edited_by)
+        return tuple(
+            Fact(
+                label=say(terms.language, "changed", person=person, field=self._label(name)),
+                value=say(
+                    terms.language,
+                    "changed.value",
+                    before=self._text(before[name], name) if name in before else "–",
+                    after=self._text(self._values[name], name) if name in self._values else "–",
+                ),
+            )
+            for name in sorted({*before, *self._values})
+            if request.proposed.get(name) != request.call.arguments.get(name)
+        )
+
     def rest(self) -> tuple[Fact, ...]:
         """Show every argument that is not a fact already.
 
@@ -81,7 +106,7 @@ class ShownCall:
         whole = {path for path in (*self._request.pinned, *self._highlighted) if "." not in path}
         return tuple(
             Fact(
-                label=f'"{visible(name)}"' if "." in name else visible(name),
+                label=f'"{visible(name)}"' if "." in name else self._label(name),
                 value=self._text(value, name if "." not in name else None),
             )
             for name, value in self._values.items()
@@ -101,12 +126,11 @@ class ShownCall:
             return [visible(name) for name, value in self._declared.items() if self._values.get(name) != value]
         return [visible(path) for path in pinned if self._at(path) != list(values_at(self._declared, path))]
 
-    def warnings(self) -> tuple[str, ...]:
-        """Say what may be taken for something else: the first few, and how many more."""
+    def warnings(self, most: int | None = _MOST_WARNINGS) -> tuple[str, ...]:
+        """Say what may be taken for something else: the first `most`, and how many more; None for all."""
         found = list(dict.fromkeys(self._warnings()))
-        more = len(found) - _MOST_WARNINGS
-        if more > 0:
-            found[_MOST_WARNINGS:] = [say(self._terms.language, "look.more", count=more)]
+        if most is not None and (more := len(found) - most) > 0:
+            found[most:] = [say(self._terms.language, "look.more", count=more)]
         return tuple(found)
 
     def _warnings(self) -> Iterator[str]:
@@ -114,14 +138,14 @@ class ShownCall:
         call, language = self._request.call, self._terms.language
         for path in sorted(self._payees):
             for _, value in self._at(path):
-                yield from self._looks(visible(path), value, strict=True)
+                yield from self._looks(self._label(path), value, strict=True)
         for path in self._terms.money:
             for _, value in self._at(path):
                 if has_too_many_decimals(value, self._currency(path)):
-                    yield say(language, "look.decimals", where=visible(path))
+                    yield say(language, "look.decimals", where=self._label(path))
         for name, value in self._values.items():
             if name not in self._payees:
-                yield from self._looks(visible(name), {name: value})
+                yield from self._looks(self._label(name), {name: value})
         for label, text in (("asks", call.requester or ""), ("asks", call.agent), ("tool", call.tool)):
             yield from self._looks(say(language, label), text)
 
@@ -142,7 +166,10 @@ class ShownCall:
         return self._found[path]
 
     def _fact(self, path: str) -> Fact:
-        return Fact(label=visible(path), value=", ".join(self._text(value, path) for _, value in self._at(path)))
+        return Fact(label=self._label(path), value=", ".join(self._text(value, path) for _, value in self._at(path)))
+
+    def _label(self, path: str) -> str:
+        return self._terms.labels.get(path) or visible(path)
 
     def _text(self, value: JsonValue, path: str | None) -> str:
         amount = None

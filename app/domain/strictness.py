@@ -12,6 +12,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from app.domain.policy import Allow, Ask, Deny, Policy, Ruling, ask_or_deny
+from app.domain.request import Risk
 from app.domain.rule import Asking
 
 if TYPE_CHECKING:
@@ -76,6 +77,11 @@ def _together(questions: Sequence[Ask]) -> Ask:
             timeout=min(asking.timeout for asking in askings),
             claim_within=min(asking.claim_within for asking in askings),
             lease=min(asking.lease for asking in askings),
+            remind=tuple(sorted(set(chain.from_iterable(asking.remind for asking in askings)))),
+            # Whom only one of them would bring in may not take the place of the others' people.
+            escalate=tuple(rung for rung in askings[0].escalate if all(rung in each.escalate for each in askings)),
+            fallback=tuple(dict.fromkeys(chain.from_iterable(asking.fallback for asking in askings))),
+            risk=max((asking.risk for asking in askings), key=tuple(Risk).index),
         ),
     )
 

@@ -32,7 +32,9 @@ _LONGEST_RULE = 120  # characters of a schema's keyword that are worth repeating
 class Tool:
     """One tool. `title` is a template such as ``Pay {payee}``; None shows the bare name.
 
-    `pin` is shown first, `sensitive` is never shown, `money` must be whole numbers or decimal texts. `schema` is a JSON
+    `titles` are its translations and `labels` what arguments are called, both by language (``en``, ``zh``). `pin` is
+    shown first, `sensitive` is never shown, `money` must be whole numbers or decimal texts, `payee` is to whom; without
+    it a pinned argument that is called like one counts. `schema` is a JSON
     Schema (draft 2020-12) of the arguments, or None. `writes` is False for tools that only read, None where the file
     does not say: such a tool counts as writing. `requires_confirmation` asks people whatever the rules would allow.
     """
@@ -42,6 +44,9 @@ class Tool:
     pin: tuple[str, ...] = ()
     sensitive: tuple[str, ...] = ()
     money: tuple[str, ...] = ()
+    payee: tuple[str, ...] = ()
+    titles: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
+    labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, "Mapping[str, str]"], hash=False)
     schema: Mapping[str, JsonValue] | None = field(default=None, hash=False)
     writes: bool | None = None
     requires_confirmation: bool = False
@@ -56,9 +61,13 @@ def title_fields(template: str) -> tuple[str, ...]:
     return tuple(_PLACE.findall(template))
 
 
-def title_for(tool: Tool, arguments: Mapping[str, JsonValue]) -> str:
-    """Fill the title. Missing and sensitive fields are "?"; money is grouped; other texts stay, all else is JSON."""
-    if tool.title is None:
+def title_for(tool: Tool, arguments: Mapping[str, JsonValue], language: str | None = None) -> str:
+    """Fill the title. Missing and sensitive fields are "?"; money is grouped; other texts stay, all else is JSON.
+
+    In `language` where the file has it so.
+    """
+    template = tool.titles.get(language or "", tool.title)
+    if template is None:
         return tool.name
 
     def shown(place: re.Match[str]) -> str:
@@ -68,7 +77,7 @@ def title_for(tool: Tool, arguments: Mapping[str, JsonValue]) -> str:
         money = place[1] in tool.money
         return ", ".join((money and money_text(value)) or text_of(value) for value in values) if values else MISSING
 
-    return _PLACE.sub(shown, tool.title)
+    return _PLACE.sub(shown, template)
 
 
 def text_of(value: JsonValue) -> str:

@@ -5,8 +5,10 @@ One place, so that a wording can be read through, and so that no language lacks 
 
 from __future__ import annotations
 
+from collections import ChainMap
 from typing import TYPE_CHECKING
 
+from app.domain import words_asides, words_attention, words_edit, words_ladder, words_review
 from app.domain.card import Language
 
 if TYPE_CHECKING:
@@ -173,7 +175,12 @@ _ZH: Mapping[str, str] = {
     "click.reason_needed": "请填写原因。",
 }
 
-CATALOGUE: Mapping[Language, Mapping[str, str]] = {Language.EN: _EN, Language.ZH: _ZH}
+_PARTS = (words_asides, words_attention, words_edit, words_ladder, words_review)
+
+CATALOGUE: Mapping[Language, Mapping[str, str]] = {
+    Language.EN: dict(ChainMap({}, dict(_EN), *(dict(part.EN) for part in _PARTS))),
+    Language.ZH: dict(ChainMap({}, dict(_ZH), *(dict(part.ZH) for part in _PARTS))),
+}
 
 
 def say(language: Language, key: str, **values: object) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound=BaseModel)
 
-_APART = frozenset({"timeout", "claim_within", "lease", "reason", "name", "writes"})
+_APART = frozenset({"timeout", "claim_within", "lease", "remind", "escalate", "risk", "reason", "name", "writes"})
 
 
 def section(marked: MarkedYaml, key: str) -> dict[str, JsonValue]:

@@ -9,12 +9,19 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from app.domain.request import Risk
+
 _DURATION = re.compile(r"([1-9][0-9]{0,5})([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _CURRENCY = re.compile(r"[A-Z]{3}")
 _AMOUNT = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,8})?")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _HOOK_TIMEOUT = re.compile(r"([1-9][0-9]{0,5})(ms|s|m|h)")
+_URL = re.compile(
+    r"(?P<scheme>https?)://(?P<host>[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|\[[0-9A-Fa-f:.]{2,45}\])(:(?P<port>[0-9]{1,5}))?"
+    r"(/[A-Za-z0-9_~-][A-Za-z0-9._~-]{0,63}){0,8}/?"
+)
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _LONGEST_HOOK = 24 * 3600.0
 SHORTEST = timedelta(seconds=10)
@@ -81,14 +88,48 @@ def parse_day(value: object) -> date:
         raise ValueError(f"there is no day {value}") from None
 
 
+def parse_url(value: object) -> str:
+    """Take the address at which people reach the gateway: https, or http on this machine. Raises ValueError."""
+    match = _URL.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        raise ValueError("must be an address such as https://assent.example.com, without a query")
+    if match["scheme"] == "http" and match["host"] not in _LOOPBACK:
+        raise ValueError("must be https: http is for this machine only")
+    if int(match["port"] or 1) not in range(1, 65_536):
+        raise ValueError(f"there is no port {match['port']}")
+    return match[0].rstrip("/")
+
+
+def parse_after(value: object) -> timedelta | float:
+    """Turn ``15m``, or a fraction of the time to decide such as 0.5, into a span or a number. Raises ValueError."""
+    if isinstance(value, float) and 0 < value < 1:
+        return value
+    try:
+        return parse_duration(value)
+    except ValueError as error:
+        raise ValueError(f"{error}, or a part of the timeout such as 0.5") from None
+
+
+def parse_fraction(value: object) -> float:
+    """Take a part of a whole, such as 0.5. Raises ValueError."""
+    if not isinstance(value, float) or not 0 < value < 1:
+        raise ValueError("must be a part of the timeout, above 0 and below 1, such as 0.5")
+    return value
+
+
 Duration = Annotated[timedelta, BeforeValidator(parse_duration)]
+After = Annotated[timedelta | float, BeforeValidator(parse_after)]
+Fraction = Annotated[float, BeforeValidator(parse_fraction)]
 Command = Annotated[str | tuple[str, ...], BeforeValidator(parse_command)]
 HookTimeout = Annotated[float, BeforeValidator(parse_hook_timeout)]
+Url = Annotated[str, BeforeValidator(parse_url)]
 Limit = Annotated[dict[str, Decimal], BeforeValidator(parse_limit)]
 Day = Annotated[date, BeforeValidator(parse_day)]
 Name = Annotated[str, Field(pattern=r"^[^\s*]{1,200}$")]
 Pattern = Annotated[str, Field(pattern=r"^\S{1,200}$")]
 FieldPath = Annotated[str, Field(pattern=r"^[^\s.]+(\.[^\s.]+)*$", max_length=200)]
+Title = Annotated[str, Field(min_length=1, max_length=300)]
+Label = Annotated[str, Field(pattern=r"^\S([^\n]{0,38}\S)?$")]
 Answer = Literal["allow", "deny", "ask"]
 
 
@@ -112,9 +153,28 @@ class StageEntry(_Entry):
     denials: int = Field(default=1, ge=1, le=100)
     allow_requester: bool = False
     allow_owner: bool = False
+    allow_editor: bool = False
+    open_to: list[Name] = []
 
 
-class AskEntry(_Entry):
+class RungEntry(_Entry):
+    """``{after: 15m, to: [managers], channels: [pay-slack]}``."""
+
+    after: After
+    to: list[Name] = []
+    channels: list[Name] = []
+
+
+class LadderEntry(_Entry):
+    """What `ask` and the rules that ask say of how people are reminded, and who else is brought in."""
+
+    remind: list[Fraction] | None = Field(default=None, max_length=5)
+    escalate: list[RungEntry] | None = Field(default=None, max_length=5)
+    fallback: list[Name] | None = None
+    risk: Risk | None = Field(default=None, strict=False)
+
+
+class AskEntry(LadderEntry):
     """The top-level `ask`: what rules inherit."""
 
     stages: list[StageEntry]
@@ -124,7 +184,7 @@ class AskEntry(_Entry):
     lease: Duration = timedelta(minutes=10)
 
 
-class RuleEntry(_Entry):
+class RuleEntry(LadderEntry):
     """One rule."""
 
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
@@ -142,12 +202,14 @@ class RuleEntry(_Entry):
 
 
 class ToolEntry(_Entry):
-    """One tool."""
+    """One tool. Texts for people are one for all languages, or ``{en: …, zh: …}``."""
 
-    title: str | None = Field(default=None, min_length=1, max_length=300)
+    title: Title | dict[Literal["en", "zh"], Title] | None = None
     pin: list[FieldPath] = []
     sensitive: list[FieldPath] = []
     money: list[FieldPath] = []
+    payee: list[FieldPath] = []
+    labels: dict[FieldPath, Label | dict[Literal["en", "zh"], Label]] = {}
     arguments: dict[str, Any] | None = Field(default=None, alias="schema")
     writes: bool | None = None
     requires_confirmation: bool = False
@@ -196,6 +258,14 @@ class PersonEntry(BaseModel):
     away: list[AwayEntry] = Field(default=[], max_length=100)
 
 
+class GroupEntry(_Entry):
+    """A group that a platform keeps: ``{channel: pay-slack, group: S0FINANCE}``."""
+
+    channel: Name
+    group: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,128}$")] | None = None
+    department: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,128}$")] | None = None
+
+
 class CalendarEntry(_Entry):
     """Working hours and holidays. The section looks at what the texts mean."""
 
@@ -213,3 +283,4 @@ class HeadEntry(_Entry):
     default: Answer
     unknown_tools: Literal["rules", "deny", "refuse"] = "rules"
     timezone: str | None = Field(default=None, min_length=1, max_length=64)
+    url: Url | None = None

@@ -7,23 +7,28 @@ import unicodedata
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from app.domain.people import Away, Directory, Person, email_key
+from app.domain.people import Away, Directory, GroupSource, Person, email_key
 from app.policies.entries import key_names, read_entry, section
 from app.policies.faults import near
-from app.policies.file_models import PersonEntry
+from app.policies.file_models import GroupEntry, PersonEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from app.domain.canonical import JsonValue
+    from app.domain.policy import ChannelSpec
     from app.policies.yaml_marks import MarkedYaml, Path
 
 _EMAIL = re.compile(r"[^\s@]{1,64}@[^\s@]{1,189}")
 _GROUP = re.compile(r"[^\s@*]{1,64}")
+_WITH_DEPARTMENTS = frozenset({"feishu"})
 
 
-def read_directory(marked: MarkedYaml, *, kinds: Collection[str]) -> Directory:
-    """Return the directory. `kinds` are the channel types whose account ids a person may have."""
+def read_directory(marked: MarkedYaml, *, kinds: Collection[str], channels: Sequence[ChannelSpec] = ()) -> Directory:
+    """Return the directory. `kinds` are the channel types whose account ids a person may have.
+
+    `channels` are those whose platforms may be asked who is in a group.
+    """
     people: dict[str, Person] = {}
     written: dict[str, Path] = {}
     owners: dict[tuple[str, str], str] = {}
@@ -41,8 +46,38 @@ def read_directory(marked: MarkedYaml, *, kinds: Collection[str]) -> Directory:
                 marked.report((*path, kind), f"is the account of {owner} already: one account is one person")
     people = {key: _with_away(marked, written[key], person, people) for key, person in people.items()}
     listed = Directory(people=people)
-    groups = {name: _group(marked, name, raw, listed) for name, raw in section(marked, "groups").items()}
-    return Directory(people=people, groups=groups)
+    groups: dict[str, frozenset[str]] = {}
+    sources: dict[str, GroupSource] = {}
+    for name, raw in section(marked, "groups").items():
+        if not _GROUP.fullmatch(name):
+            marked.report(("groups", name), "a group's name has no spaces, @ or *")
+        if isinstance(raw, dict):
+            source = _source(marked, name, raw, channels)
+            if source is not None:
+                sources[name] = source
+            groups[name] = frozenset()
+        else:
+            groups[name] = _group(marked, name, raw, listed)
+    return Directory(people=people, groups=groups, sources=sources)
+
+
+def _source(marked: MarkedYaml, name: str, raw: JsonValue, channels: Sequence[ChannelSpec]) -> GroupSource | None:
+    """Return where a group's people are asked for: ``{channel: pay-slack, group: S0FINANCE}``."""
+    path: Path = ("groups", name)
+    entry = read_entry(marked, path, raw, GroupEntry)
+    if entry is None:
+        return None
+    kind = next((spec.kind for spec in channels if spec.name == entry.channel), None)
+    if kind is None:
+        known = [spec.name for spec in channels]
+        marked.report((*path, "channel"), f'unknown channel "{entry.channel}"', near(entry.channel, known))
+    if (entry.group is None) == (entry.department is None):
+        marked.report(path, 'names either a "group" or a "department" of the platform')
+        return None
+    if entry.department is not None and kind not in {None, *_WITH_DEPARTMENTS}:
+        marked.report((*path, "department"), f"{kind} has no departments", 'name a "group"')
+    word, identity = ("group", entry.group) if entry.group is not None else ("department", entry.department)
+    return GroupSource(channel=entry.channel, source=f"{word}:{identity}")
 
 
 def _person(marked: MarkedYaml, path: Path, email: str, raw: JsonValue, kinds: Collection[str]) -> Person:
@@ -88,8 +123,6 @@ def _with_away(marked: MarkedYaml, path: Path, person: Person, people: Mapping[s
 
 def _group(marked: MarkedYaml, name: str, raw: JsonValue, listed: Directory) -> frozenset[str]:
     path: Path = ("groups", name)
-    if not _GROUP.fullmatch(name):
-        marked.report(path, "a group's name has no spaces, @ or *")
     if not isinstance(raw, list):
         marked.report(path, "must be a list of e-mails" if raw is not None else "has no members")
         return frozenset()

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
+    from app.domain.people import GroupSource
+
 _ENDINGS = (".yaml", ".yml")
 
 
@@ -82,6 +84,7 @@ class PolicyBook:
         self._environ = environ
         self._channel_types = channel_types
         self._seen = self._fingerprint()
+        self._rosters: dict[str, Mapping[GroupSource, frozenset[str]]] = {}
         self._loaded = load_all(source, environ=environ, channel_types=channel_types)
 
     def orgs(self) -> tuple[str, ...]:
@@ -94,6 +97,15 @@ class PolicyBook:
         if loaded is None:
             raise NotFoundError("no policy for this org")
         return loaded
+
+    def staff(self, org: str, rosters: Mapping[GroupSource, frozenset[str]]) -> None:
+        """Take what the platforms say of their groups into use. A group that is not among `rosters` has nobody."""
+        if self._rosters.get(org) == rosters:
+            return
+        self._rosters[org] = dict(rosters)
+        loaded = self._loaded.get(org)
+        if loaded is not None:
+            self._loaded = {**self._loaded, org: loaded.staffed(rosters)}
 
     def changed(self) -> bool:
         """Say whether the files differ from what was last loaded or refused. Reads files: not for the event loop."""
@@ -110,7 +122,7 @@ class PolicyBook:
         except PolicyFaultsError as error:
             self._seen = seen
             return error.faults
-        self._loaded = loaded
+        self._loaded = {org: each.staffed(self._rosters.get(org, {})) for org, each in loaded.items()}
         self._seen = seen
         return ()
 

@@ -9,7 +9,7 @@ are expanded: white space, comments and secrets do not change it, everything els
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from app.domain.errors import BadJsonError
 from app.domain.policy import Policy, UnknownTools
 from app.domain.rule import Then
 from app.policies.agent_section import agent_names, read_agents
+from app.policies.attention_section import read_attention, refuse_unreadable
 from app.policies.calendar_section import read_calendar, read_zone
 from app.policies.channel_section import read_channels, refuse_secrets_elsewhere
 from app.policies.entries import read_entry
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from app.domain.canonical import JsonValue
+    from app.domain.people import GroupSource
     from app.policies.yaml_marks import MarkedYaml
     from assent.hooks.declaration import Declaration
 
@@ -44,8 +46,8 @@ FILE_NAME = "assent.yaml"
 LARGEST = 1_000_000  # bytes of one file
 VERSION_LENGTH = 12
 
-_HEAD = ("org", "language", "default", "unknown_tools", "timezone")
-_KEYS = (*_HEAD, "calendar", "ask", "people", "groups", "channels", "tools", "rules", "agents", "hooks")
+_HEAD = ("org", "language", "default", "unknown_tools", "timezone", "url")
+_KEYS = (*_HEAD, "calendar", "attention", "ask", "people", "groups", "channels", "tools", "rules", "agents", "hooks")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +63,17 @@ class LoadedPolicy:
     text: str
     hooks: tuple[Declaration, ...] = ()
     agents: Mapping[str, AgentSettings] = field(default_factory=dict[str, AgentSettings])
+
+    def staffed(self, rosters: Mapping[GroupSource, frozenset[str]]) -> LoadedPolicy:
+        """Return the same file with the platforms' groups as they were last told."""
+        directory = self.policy.directory
+        if not directory.sources:
+            return self
+        return replace(self, policy=replace(self.policy, directory=directory.staffed(rosters)))
+
+    def is_load_of(self, other: LoadedPolicy) -> bool:
+        """Say whether both come from one reading of the file, whoever is in the platforms' groups."""
+        return self.channel_settings is other.channel_settings
 
 
 def load_policy(
@@ -101,16 +114,19 @@ def _load(
     zone = read_zone(marked, ("timezone",), head.timezone if head else None)
     specs, settings = read_channels(marked, environ=environ, channel_types=channel_types)
     around = Surroundings(
-        directory=read_directory(marked, kinds=channel_types),
+        directory=read_directory(marked, kinds=channel_types, channels=specs),
         channels=specs,
         tools=read_tools(marked),
         unknown_tools=UnknownTools(head.unknown_tools if head else "rules"),
         hours=read_calendar(marked, zone),
     )
+    attention = read_attention(marked)
     ask = read_ask(marked, around)
     if whole.get("default") == "ask" and whole.get("ask") is None:
         require_ask(marked, around)
     rules = read_rules(marked, around, ask)
+    asked = {f'rule "{rule.id}"': rule.asking for rule in rules if rule.asking is not None}
+    refuse_unreadable(marked, attention, asked | ({'what "ask" asks': ask} if ask is not None else {}))
     ground = ground_for(around.tools, around.unknown_tools, agent_names(marked))
     hooks = read_hooks(marked, ground)
     agents, agent_hooks = read_agents(marked, ground)
@@ -130,6 +146,8 @@ def _load(
         language=Language(head.language),
         zone=zone,
         hours=around.hours,
+        attention=attention,
+        url=head.url,
     )
     return LoadedPolicy(
         policy=policy, channel_settings=settings, text=text, hooks=(*hooks, *agent_hooks), agents=agents

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from app.domain.attention import COOL_DOWN_RULE
 from app.domain.condition import BadConditionError, Condition, compile_condition
 from app.domain.foresight import foresee
 from app.domain.policy import DEFAULT_RULE, UNKNOWN_TOOL_RULE, UnknownTools
@@ -14,6 +15,7 @@ from app.domain.sight import facts_of
 from app.policies.entries import listing, read_entry
 from app.policies.faults import near
 from app.policies.file_models import AskEntry, RuleEntry
+from app.policies.ladder_section import read_ladder
 from app.policies.stage_section import read_channel_names, read_stages
 from app.policies.tool_section import closed_names
 
@@ -29,7 +31,8 @@ if TYPE_CHECKING:
 
 _CALENDAR = 'calendar: {work: {mon-fri: "09:00-18:00"}, holidays: []}'
 _TOOL_NAMES = re.compile(r"""(?<![\w.])tool\.name\s*[!=]=\s*["']([^"'\\]*)["']""")
-_ASKING_KEYS = ("stages", "channels", "timeout", "claim_within", "lease")
+_LADDER_KEYS = ("remind", "escalate", "fallback", "risk")
+_ASKING_KEYS = ("stages", "channels", "timeout", "claim_within", "lease", *_LADDER_KEYS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,13 +52,14 @@ def read_ask(marked: MarkedYaml, around: Surroundings) -> Asking | None:
     entry = read_entry(marked, ("ask",), raw, AskEntry) if raw is not None else None
     if entry is None:
         return None
-    return Asking(
+    asking = Asking(
         stages=read_stages(marked, ("ask", "stages"), entry.stages, around.directory),
         channels=read_channel_names(marked, ("ask", "channels"), entry.channels, around.channels),
         timeout=entry.timeout,
         claim_within=entry.claim_within,
         lease=entry.lease,
     )
+    return read_ladder(marked, ("ask",), entry, asking, around.directory, around.channels)
 
 
 def require_ask(marked: MarkedYaml, around: Surroundings) -> None:
@@ -76,7 +80,7 @@ def read_rules(marked: MarkedYaml, around: Surroundings, ask: Asking | None) -> 
         if entry is None:
             continue
         line = marked.mark(path).line
-        if entry.id in {DEFAULT_RULE, UNKNOWN_TOOL_RULE}:
+        if entry.id in {COOL_DOWN_RULE, DEFAULT_RULE, UNKNOWN_TOOL_RULE}:
             marked.report((*path, "id"), f'"{entry.id}" is a name of our own', "choose another one")
         if entry.id in seen:
             marked.report((*path, "id"), f'the id "{entry.id}" again (first on line {seen[entry.id]})')
@@ -119,13 +123,15 @@ def _asking(
         stages = read_stages(marked, (*path, "stages"), entry.stages, around.directory)
     if entry.channels is not None:
         channels = read_channel_names(marked, (*path, "channels"), entry.channels, around.channels)
-    return Asking(
+    asking = replace(
+        inherited,
         stages=stages,
         channels=channels,
         timeout=entry.timeout or inherited.timeout,
         claim_within=entry.claim_within or inherited.claim_within,
         lease=entry.lease or inherited.lease,
     )
+    return read_ladder(marked, path, entry, asking, around.directory, around.channels)
 
 
 def _condition(marked: MarkedYaml, path: Path, entry: RuleEntry, around: Surroundings) -> Condition | None:

@@ -28,7 +28,8 @@ class _Part:
 
     path: Path
     stage: Stage
-    people: frozenset[str]
+    people: frozenset[str]  # of the file; whoever a platform's own group has is not known here
+    whole: bool
 
 
 def read_stages(
@@ -63,30 +64,49 @@ def _parts(marked: MarkedYaml, path: Path, entry: StageEntry, directory: Directo
             denials=entry.denials,
             allow_requester=entry.allow_requester,
             allow_owner=entry.allow_owner,
+            allow_editor=entry.allow_editor,
+            open_to=tuple(entry.open_to),
         )
         people = frozenset[str]().union(*(directory.members(name) for name in part.of))
-        yield _Part(path=(*path, "all", index) if entry.parts else path, stage=stage, people=people)
+        here: Path = (*path, "all", index) if entry.parts else path
+        if index == 0:
+            _read_open_to(marked, (*path, "open_to"), stage, directory)
+        whole = not any(name in directory.sources for name in part.of)
+        yield _Part(path=here, stage=stage, people=people, whole=whole)
+
+
+def _read_open_to(marked: MarkedYaml, path: Path, stage: Stage, directory: Directory) -> None:
+    refuse_unknown_names(marked, path, stage.open_to, directory)
+    for index, name in enumerate(stage.open_to):
+        if name in stage.of:
+            marked.report((*path, index), f'"{name}" is asked already')
 
 
 def _is_fillable(marked: MarkedYaml, part: _Part, directory: Directory) -> bool:
     of, need = part.stage.of, part.stage.need
-    unknown = [name for name in of if not _is_known(name, directory)]
     if not of:
         marked.report((*part.path, "of"), "is empty: nobody could approve")
-    for name in unknown:
-        kind, known = ("person", directory.people) if "@" in name else ("group", directory.groups)
-        at: Path = (*part.path, "of", of.index(name))
-        marked.report(at, f'unknown {kind} "{name}"', near(name, known, what=f"{kind}s"))
+    unknown = refuse_unknown_names(marked, (*part.path, "of"), of, directory)
     short = len(part.people) < need
     if of and not unknown and short and all("@" in name or directory.groups[name] for name in of):
         marked.report((*part.path, "need"), f"needs {need} people, but there are only {len(part.people)}")
     return bool(of) and not unknown and not short
 
 
+def refuse_unknown_names(marked: MarkedYaml, path: Path, names: Sequence[str], directory: Directory) -> list[str]:
+    """Note and return the names of a list that lead to no group and to no person."""
+    unknown = [name for name in names if not _is_known(name, directory)]
+    for name in unknown:
+        kind, known = ("person", directory.people) if "@" in name else ("group", directory.groups)
+        hint = near(name, known, what="people" if kind == "person" else "groups")
+        marked.report((*path, names.index(name)), f'unknown {kind} "{name}"', hint)
+    return unknown
+
+
 def _refuse_too_many_denials(marked: MarkedYaml, step: Sequence[_Part]) -> None:
     people = frozenset[str]().union(*(part.people for part in step))
     path, wanted = step[0].path, step[0].stage.denials
-    if people and wanted > len(people):
+    if people and wanted > len(people) and all(part.whole for part in step):
         at: Path = (*(path[:-2] if len(step) > 1 else path), "denials")
         marked.report(at, f"wants {wanted} people to deny, but there are only {len(people)}")
 

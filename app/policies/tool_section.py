@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from app.domain.card import Language
 from app.domain.tool import Tool, schema_fault, title_fields
 from app.policies.entries import read_entry, section
 from app.policies.faults import near
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from app.policies.yaml_marks import MarkedYaml, Path
 
 _NAME = re.compile(r"[^\s*]{1,200}")
+_LANGUAGES = tuple(language.value for language in Language)
 _PLACES = re.compile(r"\{[A-Za-z_][A-Za-z0-9_.-]*\}")
 
 
@@ -41,32 +43,63 @@ def closed_names(schema: Mapping[str, JsonValue] | None) -> Sequence[str] | None
 
 
 def _tool(marked: MarkedYaml, path: Path, name: str, entry: ToolEntry) -> Tool:
+    titles = {} if entry.title is None or isinstance(entry.title, str) else dict(entry.title)
     tool = Tool(
         name=name,
-        title=entry.title,
+        title=entry.title if isinstance(entry.title, str) else next(iter(titles.values()), None),
         pin=tuple(entry.pin),
         sensitive=tuple(entry.sensitive),
         money=tuple(entry.money),
+        payee=tuple(entry.payee),
+        titles=cast("dict[str, str]", titles),
+        labels={
+            field: dict.fromkeys(_LANGUAGES, label) if isinstance(label, str) else cast("dict[str, str]", label)
+            for field, label in entry.labels.items()
+        },
         schema=entry.arguments,
         writes=entry.writes,
         requires_confirmation=entry.requires_confirmation,
     )
     if entry.arguments is not None and (why := schema_fault(entry.arguments)):
         marked.report((*path, "schema"), why)
-    title = entry.title or ""
-    if re.search(r"[{}]", _PLACES.sub("", title)):
-        marked.report((*path, "title"), "has a brace that is no field", "fields are written {payee} or {payee.name}")
-    for field in title_fields(title):
-        if tool.hides(field):
-            marked.report((*path, "title"), f'shows "{field}", which is sensitive')
-        _refuse_unknown(marked, (*path, "title"), field, tool)
-    for index, field in enumerate(entry.pin):
-        if tool.hides(field):
-            marked.report((*path, "pin", index), f'shows "{field}", which is sensitive')
-    for key, fields in (("pin", entry.pin), ("sensitive", entry.sensitive), ("money", entry.money)):
+    for language, title in titles.items():
+        _refuse_title(marked, (*path, "title", language), title, tool)
+    if isinstance(entry.title, str):
+        _refuse_title(marked, (*path, "title"), entry.title, tool)
+    for key, fields in (("pin", entry.pin), ("payee", entry.payee)):
+        for index, field in enumerate(fields):
+            if tool.hides(field):
+                marked.report((*path, key, index), f'shows "{field}", which is sensitive')
+    lists = (("pin", entry.pin), ("sensitive", entry.sensitive), ("money", entry.money), ("payee", entry.payee))
+    for key, fields in lists:
         for index, field in enumerate(fields):
             _refuse_unknown(marked, (*path, key, index), field, tool)
+    _refuse_labels(marked, (*path, "labels"), tool)
     return tool
+
+
+def _refuse_title(marked: MarkedYaml, path: Path, title: str, tool: Tool) -> None:
+    if re.search(r"[{}]", _PLACES.sub("", title)):
+        marked.report(path, "has a brace that is no field", "fields are written {payee} or {payee.name}")
+    for field in title_fields(title):
+        if tool.hides(field):
+            marked.report(path, f'shows "{field}", which is sensitive')
+        _refuse_unknown(marked, path, field, tool)
+
+
+def _refuse_labels(marked: MarkedYaml, path: Path, tool: Tool) -> None:
+    """Note labels of what does not exist, and two arguments of one name: who reads them could not tell them apart."""
+    for field in tool.labels:
+        _refuse_unknown(marked, (*path, field), field, tool)
+    for language in _LANGUAGES:
+        called: dict[str, str] = {}
+        for field, labels in tool.labels.items():
+            other = called.setdefault(labels.get(language, field), field)
+            if other != field:
+                marked.report((*path, field), f'is called like "{other}"')
+        for field in (*tool.pin, *tool.money, *tool.payee):
+            if field not in tool.labels and field in called:
+                marked.report((*path, called[field]), f'is called like the argument "{field}"')
 
 
 def _refuse_unknown(marked: MarkedYaml, path: Path, field: str, tool: Tool) -> None:

@@ -40,6 +40,9 @@ _BY_ACCOUNT = Statement(
         accounts.c.account_id == bindparam("of_account"),
     )
 )
+_OF_PERSON = Statement(
+    select(accounts).where(accounts.c.org == bindparam("for_org"), accounts.c.person == bindparam("of_person"))
+)
 _OF_CHANNEL = Statement(
     select(accounts).where(accounts.c.org == bindparam("for_org"), accounts.c.channel == bindparam("of_channel"))
 )
@@ -64,6 +67,11 @@ def put_account(tx: Tx, channel: str, person: str, account: Account | None) -> N
 def list_by_account(tx: Tx, channel: str, account_id: str) -> list[KnownAccount]:
     """Return who an account is: nobody, one person, or (a mistake: then nobody is recognised) several."""
     return [_known(row) for row in tx.all(_BY_ACCOUNT, for_org=tx.org, of_channel=channel, of_account=account_id)]
+
+
+def list_of_person(tx: Tx, person: str) -> dict[str, KnownAccount]:
+    """Return a person's account in each channel, by the channel's name."""
+    return {row["channel"]: _known(row) for row in tx.all(_OF_PERSON, for_org=tx.org, of_person=person)}
 
 
 def list_of_channel(tx: Tx, channel: str) -> list[KnownAccount]:

@@ -11,7 +11,7 @@ from datetime import timedelta
 from sqlalchemy import and_, bindparam, insert, select, update
 
 from app.storage.dialect import to_us
-from app.storage.tables import counted_calls, counters
+from app.storage.hook_tables import counted_calls, counters
 from app.storage.transaction import Statement, Tx
 
 _KEY = and_(counters.c.org == bindparam("for_org"), counters.c.key == bindparam("of_key"))
@@ -27,6 +27,18 @@ _PLACE = and_(
 _STANDS = Statement(select(counted_calls.c.ends_at).where(_PLACE))
 _STAND = Statement(insert(counted_calls))
 _REPLACE = Statement(update(counted_calls).where(_PLACE).values(ends_at=bindparam("until")))
+
+
+def wait_for(tx: Tx, key: str, *, calls: int) -> float | None:
+    """Return the seconds until one more call has room under `key`, None: it has now. Counts nothing.
+
+    The key stays locked: what is taken afterwards in this unit is taken on the same number.
+    """
+    head = tx.one(_LOCK if tx.locks_rows else _GET, for_org=tx.org, of_key=key)
+    now = tx.lock_now()
+    before = tx.one(_STANDS, for_org=tx.org, of_key=key, at_place=head["taken"] % calls if head else 0)
+    left = before["ends_at"] - to_us(now) if before else 0
+    return left / 1_000_000 if left > 0 else None
 
 
 def take(tx: Tx, key: str, *, calls: int, window_seconds: float) -> float | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import bindparam, insert, or_, select, update
 
-from app.domain.request import DeliveryStatus
+from app.domain.request import Audience, DeliveryStatus
 from app.ports import MessageRef
 from app.storage.dialect import from_us, to_us
 from app.storage.tables import deliveries
@@ -31,6 +31,10 @@ class Delivery:
     message: MessageRef | None  # None until the platform has told us where the card is
     first_tried_at: datetime | None
     shown_version: int  # the version of the request that the card shows
+    person: str | None = None  # whose own copy it is, by e-mail; None: the chat's
+    audience: Audience = Audience.APPROVERS
+    carrier_id: str | None = None  # in whose message it is shown: its own id where others are shown in its message
+    posted_at: datetime | None = None  # when people could first see this revision
 
 
 _INSERT = Statement(insert(deliveries))
@@ -47,7 +51,11 @@ _OF_REQUEST = Statement(
 )
 _TRIED = Statement(
     update(deliveries)
-    .where(deliveries.c.id == bindparam("delivery_id"), deliveries.c.first_tried_at.is_(None))
+    .where(
+        deliveries.c.id == bindparam("delivery_id"),
+        deliveries.c.first_tried_at.is_(None),
+        or_(deliveries.c.carrier_id.is_(None), deliveries.c.carrier_id == deliveries.c.id),
+    )
     .values(first_tried_at=bindparam("at"))
 )
 _UNTRIED = Statement(update(deliveries).where(deliveries.c.id == bindparam("delivery_id")).values(first_tried_at=None))
@@ -69,6 +77,7 @@ _LIVE = Statement(
             )
         }
     )
+    .values(error=None)
 )
 _SHOWN = Statement(
     update(deliveries)
@@ -82,14 +91,20 @@ _FAILED = Statement(
 )
 _REVISED = Statement(
     update(deliveries)
-    .where(deliveries.c.id == bindparam("delivery_id"), deliveries.c.revision == bindparam("of_revision"))
+    .where(
+        deliveries.c.id == bindparam("delivery_id"),
+        deliveries.c.revision == bindparam("of_revision"),
+        deliveries.c.carrier_id.is_not_distinct_from(bindparam("of_carrier")),  # nobody has joined it meanwhile
+    )
     .values(
         revision=bindparam("new_revision"),
         handle=bindparam("handle"),
+        carrier_id=bindparam("carrier_id"),
         status=DeliveryStatus.QUEUED.value,
         message_id="",
         first_tried_at=None,
         repost_at=None,
+        error=None,
     )
 )
 
@@ -114,29 +129,35 @@ def insert_delivery(tx: Tx, delivery: Delivery) -> None:
         repost_at=None,
         shown_version=0,
         error=None,
+        person=delivery.person,
+        audience=delivery.audience.value,
+        carrier_id=delivery.carrier_id,
     )
 
 
 def find_delivery(tx: Tx, delivery_id: str) -> Delivery | None:
     """Read a delivery."""
     row = tx.one(_GET, for_org=tx.org, delivery_id=delivery_id)
-    return _from_row(row) if row else None
+    return delivery_from(row) if row else None
 
 
 def find_by_handle(tx: Tx, handle: str) -> Delivery | None:
     """Read the delivery whose *present* revision a button names."""
     row = tx.one(_BY_HANDLE, for_org=tx.org, of_handle=handle)
-    return _from_row(row) if row else None
+    return delivery_from(row) if row else None
 
 
 def list_deliveries(tx: Tx, request_id: str) -> list[Delivery]:
     """Return every copy of a request's card."""
-    return [_from_row(row) for row in tx.all(_OF_REQUEST, for_org=tx.org, of_request=request_id)]
+    return [delivery_from(row) for row in tx.all(_OF_REQUEST, for_org=tx.org, of_request=request_id)]
 
 
 def mark_tried(tx: Tx, delivery: Delivery) -> None:
-    """Remember when this revision was first sent: from then on the platform may have it."""
-    tx.write(_TRIED, delivery_id=delivery.id, at=to_us(tx.now()))
+    """Remember when this revision was first sent: from then on the platform may have it.
+
+    Guarded: if somebody has tried it meanwhile, or shows it in another message, the unit decides anew.
+    """
+    tx.guard(_TRIED, delivery_id=delivery.id, at=to_us(tx.now()))
 
 
 def mark_untried(tx: Tx, delivery: Delivery) -> None:
@@ -179,19 +200,25 @@ def mark_undeliverable(tx: Tx, delivery: Delivery, why: str) -> None:
     tx.write(_FAILED, delivery_id=delivery.id, error=why)
 
 
-def revise(tx: Tx, delivery: Delivery, *, handle: str) -> bool:
-    """Supersede a card: the next one has a new handle, and buttons of the old one are refused from now on."""
+def revise(tx: Tx, delivery: Delivery, *, handle: str, carrier_id: str | None = None) -> bool:
+    """Supersede a card: the next one has a new handle, and buttons of the old one are refused from now on.
+
+    It is then shown in the message of `carrier_id`, or alone. False: it was superseded, or is shared, by now.
+    """
     touched = tx.run(
         _REVISED,
         delivery_id=delivery.id,
         of_revision=delivery.revision,
+        of_carrier=delivery.carrier_id,
         new_revision=delivery.revision + 1,
         handle=handle,
+        carrier_id=carrier_id,
     )
     return touched == 1
 
 
-def _from_row(row: Row) -> Delivery:
+def delivery_from(row: Row) -> Delivery:
+    """Read a row of the table."""
     message = MessageRef(
         app_id=row["app_id"], tenant=row["tenant"], chat_id=row["chat_id"], message_id=row["message_id"]
     )
@@ -206,4 +233,8 @@ def _from_row(row: Row) -> Delivery:
         message=message if row["message_id"] else None,
         first_tried_at=from_us(row["first_tried_at"]) if row["first_tried_at"] is not None else None,
         shown_version=row["shown_version"],
+        person=row["person"],
+        audience=Audience(row["audience"]),
+        carrier_id=row["carrier_id"],
+        posted_at=from_us(row["posted_at"]) if row["posted_at"] is not None else None,
     )

@@ -1,4 +1,4 @@
-"""What the clock has made due: deadlines, unclaimed grants, silent executions, cards near their edit horizon.
+"""What the clock has made due: deadlines, timers, unclaimed grants, silent executions, cards near their edit horizon.
 
 Each query is one walk along an index on the due instant. The rows it names are then taken one by one through the same
 state machines as everything else; a row that another replica is working on is passed over.
@@ -11,18 +11,9 @@ from typing import TYPE_CHECKING
 from sqlalchemy import bindparam, delete, select
 
 from app.storage.dialect import to_us
+from app.storage.hook_tables import counted_calls, counters, sessions
 from app.storage.sessions import ROOT_RETENTION
-from app.storage.tables import (
-    counted_calls,
-    counters,
-    deliveries,
-    executions,
-    grants,
-    idempotency_keys,
-    requests,
-    seen_clicks,
-    sessions,
-)
+from app.storage.tables import deliveries, executions, grants, idempotency_keys, requests, seen_clicks
 from app.storage.transaction import Statement, Tx
 
 if TYPE_CHECKING:
@@ -50,6 +41,17 @@ _AGEING = Statement(
     select(deliveries.c.org, deliveries.c.id.label("delivery_id"))
     .where(deliveries.c.status == "live", deliveries.c.repost_at <= bindparam("at"))
     .order_by(deliveries.c.repost_at)
+    .limit(bindparam("most"))
+)
+_TIMERS = Statement(
+    select(requests.c.org, requests.c.id.label("request_id"))
+    .where(
+        requests.c.status == "pending",
+        requests.c.timer_at.is_not(None),
+        requests.c.timer_at <= bindparam("at"),
+        requests.c.expires_at > bindparam("at"),
+    )
+    .order_by(requests.c.timer_at)
     .limit(bindparam("most"))
 )
 _FORGET_KEYS = Statement(delete(idempotency_keys).where(idempotency_keys.c.expires_at <= bindparam("at")))
@@ -82,6 +84,11 @@ def list_silent(tx: Tx, at: datetime, most: int) -> Due:
 def list_ageing(tx: Tx, at: datetime, most: int) -> Due:
     """Return live deliveries that must be posted anew before the platform stops edits and clicks."""
     return [(row["org"], row["delivery_id"]) for row in tx.all(_AGEING, at=to_us(at), most=most)]
+
+
+def list_timers_due(tx: Tx, at: datetime, most: int) -> Due:
+    """Return pending requests of which a reminder or an escalation is due, and the deadline is not."""
+    return [(row["org"], row["request_id"]) for row in tx.all(_TIMERS, at=to_us(at), most=most)]
 
 
 def forget(tx: Tx, at: datetime) -> int:

@@ -62,9 +62,14 @@ def remember_key(tx: Tx, agent: str, key: str, *, call_digest: str, request_id: 
     )
 
 
+def was_seen(tx: Tx, channel: str, event_key: str) -> bool:
+    """Say whether this very click was seen."""
+    return tx.one(_GET_CLICK, for_org=tx.org, of_channel=channel, of_event=event_key) is not None
+
+
 def seen_before(tx: Tx, channel: str, event_key: str) -> bool:
     """Say whether this very click was seen; remember it if not."""
-    if tx.one(_GET_CLICK, for_org=tx.org, of_channel=channel, of_event=event_key):
+    if was_seen(tx, channel, event_key):
         return True
     expires_at = to_us(tx.now() + CLICK_RETENTION)
     tx.write(_PUT_CLICK, org=tx.org, channel=channel, event_key=event_key, expires_at=expires_at)

@@ -26,6 +26,7 @@ class Errand(StrEnum):
 
     POST = "post"
     REFRESH = "refresh"
+    NOTIFY = "notify"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +40,7 @@ class OutboxRow:
     channel: str
     attempts: int
     created_at: datetime
+    note: str | None = None  # what a notice says
 
 
 _INSERT = Statement(insert(outbox))
@@ -107,8 +109,13 @@ _REVIVE_DELIVERIES = Statement(
 )
 
 
-def enqueue(tx: Tx, errand: Errand, delivery_id: str, channel: str, *, due_at: datetime | None = None) -> None:
-    """Ask for an errand. A refresh that already waits, untried, will show the newest state anyway."""
+def enqueue(
+    tx: Tx, errand: Errand, delivery_id: str, channel: str, *, due_at: datetime | None = None, note: str | None = None
+) -> None:
+    """Ask for an errand, at once or at `due_at`, from when on patience with its platform is counted.
+
+    A refresh that already waits, untried, will show the newest state anyway.
+    """
     if errand is Errand.REFRESH and tx.one(_QUEUED_REFRESH, of_delivery=delivery_id):
         return
     now = tx.now()
@@ -122,8 +129,9 @@ def enqueue(tx: Tx, errand: Errand, delivery_id: str, channel: str, *, due_at: d
         status="queued",
         due_at=to_us(due_at or now),
         attempts=0,
-        created_at=to_us(now),
+        created_at=to_us(due_at or now),
         error=None,
+        note=note,
     )
     tx.outbox_filled()
 
@@ -183,4 +191,5 @@ def _from_row(row: Row, *, attempts: int) -> OutboxRow:
         channel=row["channel"],
         attempts=attempts,
         created_at=from_us(row["created_at"]),
+        note=row["note"],
     )

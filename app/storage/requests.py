@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-import json
-from datetime import timedelta
-from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import TYPE_CHECKING
 
 from sqlalchemy import bindparam, insert, select, update
 
-from app.domain.decision import Decision, Evidence, Verdict
-from app.domain.quorum import Stage
-from app.domain.request import (
-    ConfirmationRequest,
-    Execution,
-    ExecutionStatus,
-    Grant,
-    GrantStatus,
-    Settlement,
-    Status,
-)
-from app.domain.tool_call import ToolCall
 from app.storage.decisions import drop_decision
-from app.storage.dialect import MICROSECOND, from_us, to_us
+from app.storage.dialect import MICROSECOND, to_us
+from app.storage.request_rows import asides_columns, json_text, request_from_rows
 from app.storage.tables import decisions, executions, grants, requests
 from app.storage.transaction import Row, Statement, Tx
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
+
+    from app.domain.request import ConfirmationRequest
 
 _AGGREGATE = (
     select(
@@ -90,26 +79,48 @@ _ATTACHED = Statement(
     )
 )
 _INSERT = Statement(insert(requests))
-_SAVE = Statement(
-    update(requests)
-    .where(requests.c.id == bindparam("request_id"), requests.c.version == bindparam("old_version"))
-    .values(
-        {
-            name: bindparam(name)
-            for name in (
-                "version",
-                "status",
-                "state",
-                "settled_at",
-                "settled_by",
-                "settled_reason",
-                "settled_via",
-                "revoked_why",
-                "attach_key",
-            )
-        }
-    )
+_MOVES = (
+    "version",
+    "status",
+    "state",
+    "settled_at",
+    "settled_by",
+    "settled_reason",
+    "settled_via",
+    "revoked_why",
+    "attach_key",
 )
+_ASIDES = (
+    "arguments",
+    "digest",
+    "code",
+    "title",
+    "rule_id",
+    "policy_version",
+    "why",
+    "stages",
+    "channels",
+    "expires_at",
+    "timers",
+    "timer_at",
+    "reminded_at",
+    "extensions",
+    "handovers",
+    "questions",
+    "proposed",
+    "edited_by",
+    "only_lowered",
+    "risk",
+)
+
+
+def _save(*names: str) -> Statement:
+    same = (requests.c.id == bindparam("request_id"), requests.c.version == bindparam("old_version"))
+    return Statement(update(requests).where(*same).values({name: bindparam(name) for name in names}))
+
+
+_SAVE = _save(*_MOVES)
+_SAVE_ALL = _save(*_MOVES, *_ASIDES)
 
 
 def insert_request(tx: Tx, request: ConfirmationRequest, *, attach_key: str | None) -> None:
@@ -127,24 +138,16 @@ def insert_request(tx: Tx, request: ConfirmationRequest, *, attach_key: str | No
         requester=request.call.requester,
         owner=request.call.owner,
         tool=request.call.tool,
-        arguments=_text(dict(request.call.arguments)),
         claim=request.call.claim,
         call_digest=request.call_digest,
-        digest=request.digest,
         nonce=request.nonce,
-        code=request.code,
-        title=request.title,
-        pinned=_text(list(request.pinned)),
-        sensitive=_text(list(request.sensitive)),
-        rule_id=request.rule_id,
-        policy_version=request.policy_version,
-        why=request.why,
-        stages=_text([stage.facts() for stage in request.stages]),
-        channels=_text(list(request.channels)),
+        pinned=json_text(list(request.pinned)),
+        sensitive=json_text(list(request.sensitive)),
         claim_within=request.claim_within // MICROSECOND,
         lease=request.lease // MICROSECOND,
         created_at=to_us(request.created_at),
-        expires_at=to_us(request.expires_at),
+        fallback=json_text(list(request.fallback)),
+        **asides_columns(request),
         settled_at=None,
         settled_by=None,
         settled_reason=None,
@@ -158,7 +161,7 @@ def insert_request(tx: Tx, request: ConfirmationRequest, *, attach_key: str | No
 def find_request(tx: Tx, request_id: str) -> ConfirmationRequest | None:
     """Read a request as it stands."""
     rows = tx.all(_GET, request_id=request_id, for_org=tx.org)
-    return _from_rows(rows) if rows else None
+    return request_from_rows(rows) if rows else None
 
 
 def lock_request(tx: Tx, request_id: str) -> tuple[ConfirmationRequest, datetime] | None:
@@ -172,7 +175,7 @@ def lock_request(tx: Tx, request_id: str) -> tuple[ConfirmationRequest, datetime
             tx.write(_LOCK, request_id=request_id, for_org=tx.org)
         taken = tx.all_now(_GET, request_id=request_id, for_org=tx.org)
     rows, now = taken
-    return (_from_rows(rows), now) if rows else None
+    return (request_from_rows(rows), now) if rows else None
 
 
 def lock_many(tx: Tx, ids: Sequence[str]) -> tuple[dict[str, list[Row]], datetime]:
@@ -201,8 +204,9 @@ def save_request(tx: Tx, before: ConfirmationRequest, after: ConfirmationRequest
     Votes that were withdrawn go with it; the trail keeps them.
     """
     settlement = after.settlement
+    more = {} if _same_asides(before, after) else asides_columns(after)
     tx.guard(
-        _SAVE,
+        _SAVE_ALL if more else _SAVE,
         request_id=after.id,
         old_version=before.version,
         version=after.version,
@@ -214,119 +218,21 @@ def save_request(tx: Tx, before: ConfirmationRequest, after: ConfirmationRequest
         settled_via=settlement.via if settlement else None,
         revoked_why=after.revoked_why,
         attach_key=attach_key if after.attachable else None,
+        **more,
     )
     kept = {decision.person for decision in after.decisions}
     for person in sorted({decision.person for decision in before.decisions} - kept):
         drop_decision(tx, after.id, person)
 
 
-def _text(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-@lru_cache(maxsize=1024)  # few different texts: those of the rules and tools of a file
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(json.loads(text))
-
-
-@lru_cache(maxsize=1024)
-def _stages(text: str) -> tuple[Stage, ...]:
-    return tuple(_stage(**stage) for stage in json.loads(text))
-
-
-def _stage(of: list[str], **more: Any) -> Stage:
-    return Stage(of=tuple(of), **more)
-
-
-def _from_rows(rows: Sequence[Row]) -> ConfirmationRequest:
-    """Build the aggregate: one row a decision, everything else repeated."""
-    row = rows[0]
-    call = ToolCall(
-        org=row["org"],
-        agent=row["agent"],
-        session=row["session"],
-        call_id=row["call_id"],
-        tool=row["tool"],
-        arguments=json.loads(row["arguments"]),
-        requester=row["requester"],
-        owner=row["owner"],
-        claim=row["claim"],
-    )
-    return ConfirmationRequest(
-        id=row["id"],
-        call=call,
-        call_digest=row["call_digest"],
-        digest=row["digest"],
-        nonce=row["nonce"],
-        code=row["code"],
-        title=row["title"],
-        pinned=_names(row["pinned"]),
-        sensitive=_names(row["sensitive"]),
-        rule_id=row["rule_id"],
-        policy_version=row["policy_version"],
-        why=row["why"],
-        stages=_stages(row["stages"]),
-        channels=_names(row["channels"]),
-        claim_within=timedelta(microseconds=row["claim_within"]),
-        lease=timedelta(microseconds=row["lease"]),
-        created_at=from_us(row["created_at"]),
-        expires_at=from_us(row["expires_at"]),
-        status=Status(row["status"]),
-        version=row["version"],
-        settlement=_settlement(row),
-        decisions=tuple(_decision(each) for each in rows if each["decision_id"]),
-        grant=_grant(row),
-        execution=_execution(row),
-        predecessor_id=row["predecessor_id"],
-        revoked_why=row["revoked_why"],
-    )
-
-
-def _settlement(row: Row) -> Settlement | None:
-    if row["settled_at"] is None:
-        return None
-    return Settlement(
-        at=from_us(row["settled_at"]), by=row["settled_by"], reason=row["settled_reason"], via=row["settled_via"]
-    )
-
-
-def _grant(row: Row) -> Grant | None:
-    if row["grant_id"] is None:
-        return None
-    return Grant(id=row["grant_id"], status=GrantStatus(row["grant_status"]), not_after=from_us(row["not_after"]))
-
-
-def _execution(row: Row) -> Execution | None:
-    if row["execution_id"] is None:
-        return None
-    return Execution(
-        id=row["execution_id"],
-        claim_id=row["claim_id"],
-        status=ExecutionStatus(row["execution_status"]),
-        started_at=from_us(row["started_at"]),
-        lease_until=from_us(row["lease_until"]),
-        settled_at=from_us(row["ended_at"]) if row["ended_at"] is not None else None,
-        result=row["result"],
-        error=row["error"],
-    )
-
-
-def _decision(row: Row) -> Decision:
-    return Decision(
-        id=row["decision_id"],
-        person=row["person"],
-        verdict=Verdict(row["verdict"]),
-        reason=row["reason"],
-        at=from_us(row["decided_at"]),
-        evidence=Evidence(
-            channel=row["channel"],
-            account_id=row["account_id"],
-            tenant=row["tenant"],
-            app_id=row["app_id"],
-            chat_id=row["chat_id"],
-            message_id=row["message_id"],
-            card_revision=row["card_revision"],
-            assurance=row["assurance"],
-        ),
-        on_behalf_of=row["on_behalf_of"],
+def _same_asides(before: ConfirmationRequest, after: ConfirmationRequest) -> bool:
+    """Whether nothing but the state has moved on, as with nearly every change."""
+    return (
+        before.digest == after.digest
+        and before.expires_at == after.expires_at
+        and before.stages == after.stages
+        and before.timers == after.timers
+        and before.reminded_at == after.reminded_at
+        and before.handovers == after.handovers
+        and before.questions == after.questions
     )

@@ -8,7 +8,7 @@ from datetime import timedelta
 from sqlalchemy import bindparam, insert, literal, select, update
 
 from app.storage.dialect import to_us
-from app.storage.tables import sessions
+from app.storage.hook_tables import sessions
 from app.storage.transaction import Statement, Tx
 
 ROOT_RETENTION = timedelta(days=30)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import bindparam, delete, insert, select
 
 from app.storage.dialect import from_us, to_us
-from app.storage.tables import switches
+from app.storage.hook_tables import switches
 from app.storage.transaction import Statement, Tx
 
 if TYPE_CHECKING:

@@ -22,7 +22,6 @@ from sqlalchemy import (
     ForeignKeyConstraint,
     Index,
     Integer,
-    MetaData,
     PrimaryKeyConstraint,
     Table,
     Text,
@@ -32,16 +31,8 @@ from sqlalchemy import (
 
 from app.domain.decision import Verdict
 from app.domain.request import DeliveryStatus, ExecutionStatus, GrantStatus, State, Status
-
-metadata = MetaData(
-    naming_convention={
-        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-        "ck": "ck_%(table_name)s_%(constraint_name)s",
-        "fk": "fk_%(table_name)s_%(referred_table_name)s",
-        "pk": "pk_%(table_name)s",
-    }
-)
+from app.storage import hook_tables
+from app.storage.schema import metadata
 
 
 def _one_of(
@@ -91,6 +82,17 @@ requests = Table(
     # The same call of the same session stands on this request while it is set: see `ConfirmationRequest.attachable`.
     Column("attach_key", Text),
     Column("revoked_why", Text),  # why the grant was taken back before it was used
+    Column("risk", Text, nullable=False, server_default="normal"),
+    Column("fallback", Text, nullable=False, server_default="[]"),
+    Column("timers", Text, nullable=False, server_default="[]"),
+    Column("timer_at", BigInteger),  # when the first of them is due
+    Column("reminded_at", BigInteger),
+    Column("extensions", Integer, nullable=False, server_default="0"),
+    Column("handovers", Text, nullable=False, server_default="[]"),
+    Column("questions", Text, nullable=False, server_default="[]"),
+    Column("proposed", Text),  # the agent's own arguments, where people changed them
+    Column("edited_by", Text),
+    Column("only_lowered", Integer, nullable=False, server_default="0"),  # 0 | 1
     CheckConstraint(_one_of("status", Status), name="status"),
     CheckConstraint(_one_of("state", State), name="state"),
     CheckConstraint("version >= 1", name="version"),
@@ -113,6 +115,35 @@ Index(
     requests.c.expires_at,
     postgresql_where=text("status = 'pending'"),
     sqlite_where=text("status = 'pending'"),
+)
+Index(
+    "ix_requests_timers",
+    requests.c.timer_at,
+    postgresql_where=text("status = 'pending' AND timer_at IS NOT NULL"),
+    sqlite_where=text("status = 'pending' AND timer_at IS NOT NULL"),
+)
+Index(
+    "ix_requests_reopened",
+    requests.c.predecessor_id,
+    unique=True,  # an expired request is asked again once
+    postgresql_where=text("predecessor_id IS NOT NULL"),
+    sqlite_where=text("predecessor_id IS NOT NULL"),
+)
+Index(
+    "ix_requests_denied",
+    requests.c.org,
+    requests.c.agent,
+    requests.c.call_digest,
+    postgresql_where=text("status = 'denied'"),
+    sqlite_where=text("status = 'denied'"),
+)
+Index(
+    "ix_requests_denied_edited",
+    requests.c.org,
+    requests.c.agent,
+    requests.c.settled_at,
+    postgresql_where=text("status = 'denied' AND edited_by IS NOT NULL"),
+    sqlite_where=text("status = 'denied' AND edited_by IS NOT NULL"),
 )
 Index("ix_requests_open", requests.c.org, requests.c.agent, requests.c.state)
 Index("ix_requests_session", requests.c.org, requests.c.agent, requests.c.session)
@@ -199,8 +230,17 @@ deliveries = Table(
     Column("repost_at", BigInteger),  # before the platform stops edits and clicks
     Column("shown_version", Integer, nullable=False, server_default="0"),
     Column("error", Text),
+    Column("person", Text),  # whose own copy it is; none: the chat's
+    Column("audience", Text, nullable=False, server_default="approvers"),
+    Column("carrier_id", Text),  # the card in which this one is shown, with others
     CheckConstraint(_one_of("status", DeliveryStatus), name="status"),
     UniqueConstraint("request_id", "channel", "chat_id"),
+)
+Index(
+    "ix_deliveries_carrier",
+    deliveries.c.carrier_id,
+    postgresql_where=text("carrier_id IS NOT NULL"),
+    sqlite_where=text("carrier_id IS NOT NULL"),
 )
 Index(
     "ix_deliveries_repost",
@@ -214,7 +254,7 @@ outbox = Table(
     metadata,
     Column("id", Text, primary_key=True),
     Column("org", Text, nullable=False),
-    Column("kind", Text, nullable=False),  # post | refresh
+    Column("kind", Text, nullable=False),  # post | refresh | notify
     Column("delivery_id", Text, ForeignKey("deliveries.id"), nullable=False),
     Column("channel", Text, nullable=False),
     Column("status", Text, nullable=False),  # queued | done | dead
@@ -222,7 +262,8 @@ outbox = Table(
     Column("attempts", Integer, nullable=False, server_default="0"),
     Column("created_at", BigInteger, nullable=False),
     Column("error", Text),
-    CheckConstraint("kind IN ('post', 'refresh')", name="kind"),
+    Column("note", Text),  # what a notice says: see `app.domain.notes`
+    CheckConstraint("kind IN ('post', 'refresh', 'notify')", name="kind"),
     CheckConstraint("status IN ('queued', 'done', 'dead')", name="status"),
 )
 Index(
@@ -327,71 +368,5 @@ policies = Table(
     PrimaryKeyConstraint("org", "version"),
 )
 
-switches = Table(
-    "switches",
-    metadata,
-    Column("org", Text, nullable=False),
-    Column("name", Text, nullable=False),
-    Column("agent", Text, nullable=False, server_default=""),  # "" stands for the whole org
-    Column("is_on", Integer, nullable=False),  # 0 | 1; a switch that was never touched has no row
-    Column("reason", Text),
-    Column("set_by", Text, nullable=False),
-    Column("set_at", BigInteger, nullable=False),
-    CheckConstraint("is_on IN (0, 1)", name="is_on"),
-    PrimaryKeyConstraint("org", "name", "agent"),
-)
-
-counters = Table(
-    "counters",
-    metadata,
-    Column("org", Text, nullable=False),
-    Column("key", Text, nullable=False),
-    Column("taken", BigInteger, nullable=False),  # how many calls were ever counted: the next one's number
-    Column("ends_at", BigInteger, nullable=False),  # then none of them counts any longer
-    PrimaryKeyConstraint("org", "key"),
-)
-Index("ix_counters_end", counters.c.ends_at)
-
-counted_calls = Table(
-    "counted_calls",
-    metadata,
-    Column("org", Text, nullable=False),
-    Column("key", Text, nullable=False),
-    Column("place", BigInteger, nullable=False),  # the call's number modulo the calls that a window has room for
-    Column("ends_at", BigInteger, nullable=False),  # when this call leaves the window
-    PrimaryKeyConstraint("org", "key", "place"),
-)
-Index("ix_counted_calls_end", counted_calls.c.ends_at)
-
-sessions = Table(
-    "sessions",
-    metadata,
-    Column("org", Text, nullable=False),
-    Column("agent", Text, nullable=False),
-    Column("session", Text, nullable=False),
-    Column("parent_agent", Text),
-    Column("parent_session", Text),
-    Column("detached", Integer, nullable=False, server_default="0"),  # it began without inheriting, as was configured
-    Column("first_seen_at", BigInteger, nullable=False),
-    Column("noted_at", BigInteger, nullable=False),  # when a process last met it for the first time
-    CheckConstraint("(parent_agent IS NULL) = (parent_session IS NULL)", name="parent"),
-    CheckConstraint("parent_agent IS NULL OR parent_agent <> agent OR parent_session <> session", name="own_parent"),
-    CheckConstraint("detached IN (0, 1)", name="detached"),
-    PrimaryKeyConstraint("org", "agent", "session"),
-)
-Index("ix_sessions_name", sessions.c.org, sessions.c.session)
-Index(
-    "ix_sessions_root",
-    sessions.c.noted_at,
-    postgresql_where=text("parent_agent IS NULL"),
-    sqlite_where=text("parent_agent IS NULL"),
-)
-Index(
-    "ix_sessions_child",
-    sessions.c.org,
-    postgresql_where=text("parent_agent IS NOT NULL"),
-    sqlite_where=text("parent_agent IS NOT NULL"),
-)
-
-ORG_TABLES = tuple(table.name for table in metadata.sorted_tables if "org" in table.columns)
+ORG_TABLES = tuple(table.name for table in hook_tables.metadata.sorted_tables if "org" in table.columns)
 """Every table whose rows belong to an org: row level security covers them on PostgreSQL."""

@@ -4,26 +4,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from app.domain.effect import IssueGrant, PostCards, RefreshCards, Wake
+from app.domain.effect import AskRequester, IssueGrant, Notify, PostCards, PostMore, RefreshCards, Wake
 from app.domain.execution import issue
-from app.domain.request import DeliveryStatus
+from app.domain.people import email_key
+from app.domain.request import Audience, DeliveryStatus
 from app.domain.tool_call import attach_key
 from app.storage.decisions import put_decision
-from app.storage.deliveries import Delivery, insert_delivery, list_deliveries
+from app.storage.deliveries import list_deliveries
 from app.storage.executions import save_execution, save_grant
 from app.storage.outbox import Errand, enqueue
 from app.storage.requests import insert_request, save_request
+from app.usecases.plan_cards import plan_card, plan_channels, plan_notices, plan_people
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
 
+    from app.domain.effect import Effect
     from app.domain.lifecycle import Step
     from app.domain.request import ConfirmationRequest
     from app.storage.transaction import Tx
 
 
-def open_request(tx: Tx, step: Step, *, targets: Mapping[str, str]) -> None:
-    """Write a new request with its cards. `targets` maps each of its channels to the chat its cards go to."""
+def open_request(tx: Tx, step: Step, *, targets: Mapping[str, str], due_at: datetime | None = None) -> None:
+    """Write a new request with its cards. `targets` maps each of its channels to the chat its cards go to.
+
+    The cards go out at once, or at `due_at`.
+    """
     request = step.request
     insert_request(tx, request, attach_key=attach_key(request.call, request.call_digest))
     _record(tx, step)
@@ -31,15 +38,18 @@ def open_request(tx: Tx, step: Step, *, targets: Mapping[str, str]) -> None:
         match effect:
             case PostCards():
                 for channel in request.card_channels:
-                    _plan_card(tx, request, channel, targets[channel])
-            case IssueGrant() | RefreshCards() | Wake():
+                    plan_card(tx, request, channel, targets[channel], due_at=due_at)
+            case _:
                 pass  # nothing waits for, or shows, a request that is just being opened
 
 
-def carry_out(tx: Tx, before: ConfirmationRequest, step: Step) -> ConfirmationRequest:
+def carry_out(
+    tx: Tx, before: ConfirmationRequest, step: Step, *, chats: Mapping[str, str] | None = None
+) -> ConfirmationRequest:
     """Write what a step changed and return the request as it now stands.
 
-    The writes are guarded: if a row is not the one the step was decided on, the store runs the unit again.
+    `chats` maps channels that a step may bring in to the chat their cards go to. The writes are guarded: if a row is
+    not the one the step was decided on, the store runs the unit again.
     """
     after = step.request
     if after.version == before.version:
@@ -53,16 +63,28 @@ def carry_out(tx: Tx, before: ConfirmationRequest, step: Step) -> ConfirmationRe
     _save_decisions(tx, before, after)
     _record(tx, step)
     for effect in step.effects:
-        match effect:
-            case RefreshCards():
-                refresh_cards(tx, after)
-            case Wake():
-                tx.changed(after.id)
-            case IssueGrant() | PostCards():
-                pass  # the grant is issued above; cards are planned when a request is opened
-            case _:
-                assert_never(effect)
+        _follow(tx, after, effect, chats or {})
     return after
+
+
+def _follow(tx: Tx, request: ConfirmationRequest, effect: Effect, chats: Mapping[str, str]) -> None:
+    match effect:
+        case RefreshCards():
+            refresh_cards(tx, request)
+        case Wake():
+            tx.changed(request.id)
+        case PostMore():
+            plan_channels(tx, request, effect.channels, chats=chats)
+            plan_people(tx, request, effect.people)
+        case AskRequester():
+            requester = [email_key(request.call.requester)] if request.call.requester else []  # as accounts know them
+            plan_people(tx, request, requester, audience=Audience.REQUESTER)
+        case Notify():
+            plan_notices(tx, request, effect.note)
+        case IssueGrant() | PostCards():
+            pass  # the grant is issued above; the first cards are planned when a request is opened
+        case _:
+            assert_never(effect)
 
 
 def refresh_cards(tx: Tx, request: ConfirmationRequest) -> None:
@@ -71,7 +93,8 @@ def refresh_cards(tx: Tx, request: ConfirmationRequest) -> None:
         return
     for delivery in list_deliveries(tx, request.id):
         if delivery.message is not None and delivery.status in {DeliveryStatus.LIVE, DeliveryStatus.RETIRED}:
-            enqueue(tx, Errand.REFRESH, delivery.id, delivery.channel)
+            # Where several share a message, one errand shows them all.
+            enqueue(tx, Errand.REFRESH, delivery.carrier_id or delivery.id, delivery.channel)
 
 
 def _save_decisions(tx: Tx, before: ConfirmationRequest, after: ConfirmationRequest) -> None:
@@ -79,23 +102,6 @@ def _save_decisions(tx: Tx, before: ConfirmationRequest, after: ConfirmationRequ
     for decision in after.decisions:
         if earlier.get(decision.person) != decision:
             put_decision(tx, after.id, decision, replaces=decision.person in earlier)
-
-
-def _plan_card(tx: Tx, request: ConfirmationRequest, channel: str, chat_id: str) -> None:
-    delivery = Delivery(
-        id=tx.ids.new("dlv"),
-        request_id=request.id,
-        channel=channel,
-        chat_id=chat_id,
-        revision=1,
-        handle=tx.ids.new("h").removeprefix("h_"),
-        status=DeliveryStatus.QUEUED,
-        message=None,
-        first_tried_at=None,
-        shown_version=0,
-    )
-    insert_delivery(tx, delivery)
-    enqueue(tx, Errand.POST, delivery.id, channel)
 
 
 def _record(tx: Tx, step: Step) -> None:

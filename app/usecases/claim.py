@@ -19,11 +19,11 @@ from app.domain.errors import (
 )
 from app.domain.lifecycle import Refusal
 from app.domain.quorum import count, counted
-from app.domain.redact import scrubbed
+from app.domain.redact import scrubbed_for
 from app.domain.request import GrantStatus
 from app.storage.requests import lock_request
 from app.usecases.carry_out import carry_out
-from app.usecases.electorate import voters_for, without_account
+from app.usecases.electorate import voters_of, without_account
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -87,7 +87,7 @@ class Claim:
             return None
         policy = self._book.current(request.call.org).policy
         gone = without_account(tx, request)
-        voters = voters_for(request.call, request.stages, policy, now=now, without=gone)
+        voters = voters_of(request, policy, now=now, without=gone)
         if count(request.stages, request.decisions, voters).met:
             return None
         approved = {decision.person for decision in request.decisions if decision.verdict is Verdict.APPROVE}
@@ -131,7 +131,7 @@ class Report:
                 claim_id=claim_id,
                 status=status,
                 result=result,
-                error=scrubbed(error, request.call.arguments, request.sensitive) if error else error,
+                error=scrubbed_for(error, request) if error else error,
                 by=f"agent:{caller.agent}",
                 now=now,
             )

@@ -60,12 +60,12 @@ class AnswerClick:
         failpoint("click.recorded")
         outcome = received.outcome
         log.info("click.answered", channel=channel.name, result=outcome.result.value)
-        if received.ask_reason and outcome.card is not None:
+        if received.form is not None:
             try:
                 # The one call that is made before the answer: the right to open a form dies after three seconds.
-                await channel.ask_reason(click, outcome.card)
+                await channel.open_form(click, received.form)
             except (ChannelUnavailableError, ChannelRefusedError) as error:
-                log.warning("reason.unasked", channel=channel.name, why=error.why)
+                log.warning("form.unopened", channel=channel.name, why=error.why)
                 return self._answer(channel, click, _try_again(channel))
             return HttpAnswer()
         return self._answer(channel, click, outcome)

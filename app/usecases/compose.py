@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from app.domain.decision import Verdict
+from app.domain.action import Action
 from app.domain.present import card_for
 from app.domain.quorum import count
+from app.domain.request import Audience
 from app.domain.seals import Place
 from app.domain.shown import Terms
+from app.domain.tool import title_for
 from app.domain.visible import visible
 from app.domain.words import say
+from app.usecases.controls import controls_for
 from app.usecases.decide import name_of
 from app.usecases.electorate import voters_shown
+from app.usecases.secret_texts import without_secrets
 from assent.ready.redact import redact
-from assent.ready.redact_shapes import SHAPES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from app.domain.canonical import JsonValue
     from app.domain.card import Card, Language
     from app.domain.policy import Policy
     from app.domain.request import ConfirmationRequest
     from app.domain.seals import Seals
+    from app.domain.tool import Tool
     from app.ports import Channel
     from app.storage.deliveries import Delivery
-
-# The number of a card or account is what people compare before they pay; the file says where it is sensitive.
-_IN_ARGUMENTS = tuple(shape for shape in SHAPES if shape.name != "card-number")
-
-_BY_NAME = "assignment"  # the shape that also goes by the names of arguments
 
 
 def place_of(request: ConfirmationRequest, delivery: Delivery) -> Place:
@@ -43,7 +38,8 @@ def place_of(request: ConfirmationRequest, delivery: Delivery) -> Place:
         digest=request.digest,
         revision=delivery.revision,
         channel=delivery.channel,
-        chat_id=delivery.chat_id,
+        # A person's own: the platform names its chat only once the card is there, and the seal is older than that.
+        chat_id=delivery.person or delivery.chat_id,
     )
 
 
@@ -56,12 +52,13 @@ def compose(
 ) -> Card:
     """Build the card that this delivery should show now."""
     tokens = tally = None
+    place = place_of(request, delivery)
     if not request.status.final:
-        place = place_of(request, delivery)
-        tokens = (
-            seals.token(Verdict.APPROVE, delivery.handle, place),
-            seals.token(Verdict.DENY, delivery.handle, place),
-        )
+        if delivery.audience is Audience.APPROVERS:
+            tokens = (
+                seals.token(Action.APPROVE, delivery.handle, place),
+                seals.token(Action.DENY, delivery.handle, place),
+            )
         tally = count(request.stages, request.decisions, voters_shown(request, policy))
     tool = policy.tools.get(request.call.tool)
     terms = Terms(
@@ -69,27 +66,48 @@ def compose(
         name_of=lambda email: visible(name_of(policy, email)),
         zone=policy.zone,
         money=tool.money if tool else (),
+        payees=tool.payee if tool else (),
+        labels=labels_of(tool, channel.language),
         visible_arguments=without_secrets(request.call.arguments),
-        review=review_place(request, channel.language),
+        visible_proposed=without_secrets(request.proposed) if request.proposed is not None else None,
+        review=review_place(request, channel.language, policy.url),
     )
-    shown = _around(request)
-    return card_for(shown, terms, revision=delivery.revision, tally=tally, tokens=tokens, budget=channel.text_budget)
+    shown = around(replace(request, title=title_in(request, tool, channel.language)))
+    asked = delivery.audience is Audience.REQUESTER and request.open_question is not None
+    return card_for(
+        shown,
+        terms,
+        revision=delivery.revision,
+        tally=tally,
+        tokens=tokens,
+        budget=channel.text_budget,
+        controls=controls_for(request, delivery, channel, policy, seals=seals, place=place),
+        own=delivery.person is not None,
+        headline=say(channel.language, "headline.question") if asked and not request.status.final else None,
+    )
 
 
-def without_secrets(arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return arguments without what has the shape or the name of a secret."""
-    # Most calls have nothing of the kind: one look over the whole spares a look at each text for each shape.
-    text = json.dumps(arguments, ensure_ascii=False).lower()
-    likely = [shape for shape in _IN_ARGUMENTS if shape.name == _BY_NAME or any(hint in text for hint in shape.hints)]
-    return cast("dict[str, JsonValue]", redact(dict(arguments), shapes=likely)[0])
+def labels_of(tool: Tool | None, language: Language) -> dict[str, str]:
+    """Return what the file calls a tool's arguments in a language, by path."""
+    named = tool.labels.items() if tool else ()
+    return {path: labels[language.value] for path, labels in named if language.value in labels}
 
 
-def review_place(request: ConfirmationRequest, language: Language) -> str:
-    """Say where a call that no card can carry is seen whole: for want of a page, through the gateway's API."""
-    return say(language, "withheld.review", request=request.id)
+def title_in(request: ConfirmationRequest, tool: Tool | None, language: Language) -> str:
+    """Return the request's sentence in a language, if the file has it so; else as it was asked."""
+    if tool is None or language.value not in tool.titles:
+        return request.title
+    return visible(title_for(tool, request.call.arguments, language.value))
 
 
-def _around(request: ConfirmationRequest) -> ConfirmationRequest:
+def review_place(request: ConfirmationRequest, language: Language, url: str | None = None) -> str:
+    """Say where a call that no card can carry is seen whole: on the page at `url`; without one, through the API."""
+    if url is None:
+        return say(language, "withheld.review", request=request.id)
+    return say(language, "withheld.page", control=say(language, "control.review"))
+
+
+def around(request: ConfirmationRequest) -> ConfirmationRequest:
     """Take what has the shape of a secret out of the texts around the call: a chat is no place for one.
 
     The arguments themselves stay: they are what is approved, and what is hidden of them is counted (`Terms`).
@@ -97,14 +115,20 @@ def _around(request: ConfirmationRequest) -> ConfirmationRequest:
     call, settlement = request.call, request.settlement
     return replace(
         request,
-        call=replace(call, claim=_clean(call.claim)) if call.claim else call,
-        title=_clean(request.title),
-        why=_clean(request.why),
-        settlement=replace(settlement, reason=_clean(settlement.reason))
+        call=replace(call, claim=clean(call.claim)) if call.claim else call,
+        title=clean(request.title),
+        why=clean(request.why),
+        settlement=replace(settlement, reason=clean(settlement.reason))
         if settlement and settlement.reason
         else settlement,
+        questions=tuple(
+            replace(each, text=clean(each.text), answer=each.answer and clean(each.answer))
+            for each in request.questions
+        ),
+        handovers=tuple(replace(each, note=each.note and clean(each.note)) for each in request.handovers),
     )
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
+    """Return a text of people or agents without what has the shape of a secret."""
     return str(redact(text)[0])

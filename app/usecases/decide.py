@@ -6,9 +6,12 @@ locked, the clock read, the electorate built from today's configuration, and the
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from app.domain.attention import reading_left
 from app.domain.audit import Kind, Record
 from app.domain.decision import Decision, Evidence, Verdict
 from app.domain.errors import (
@@ -18,13 +21,17 @@ from app.domain.errors import (
     InvalidError,
     NotEligibleError,
     NotFoundError,
+    TooSoonError,
 )
 from app.domain.lifecycle import Refusal, Vote, VoteWithdrawn, advance
 from app.domain.present import outcome_sentence
 from app.domain.quorum import Tally, count
+from app.domain.request import Risk
+from app.domain.step import Step
+from app.storage.audit_chain import list_of_request
 from app.storage.requests import lock_request
 from app.usecases.carry_out import carry_out
-from app.usecases.electorate import acts_for, voters_for, without_account
+from app.usecases.electorate import acts_for, voters_of, without_account
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,6 +52,8 @@ class Decided:
     request: ConfirmationRequest
     tally: Tally
     refusal: Refusal | None
+    verdict: Verdict | None = None  # None: a vote was withdrawn
+    wait_seconds: int = 0  # after which an approval that came too soon will count
 
 
 def decide(
@@ -70,16 +79,32 @@ def decide(
         on_behalf_of=acts_for(person, request, voters),
     )
     step = advance(request, Vote(decision=decision, voters=voters), now=now)
+    wait = _reading_left(tx, request, decision, policy) if step.refusal is None else timedelta(0)
+    if wait:
+        step = Step(request=request, refusal=Refusal.TOO_SOON)
     after = carry_out(tx, request, step)
-    if step.refusal in {Refusal.BARRED, Refusal.NOT_ELIGIBLE, Refusal.OVER_LIMIT}:
+    if step.refusal in {Refusal.BARRED, Refusal.NOT_ELIGIBLE, Refusal.OVER_LIMIT, Refusal.TOO_SOON}:
         tx.append(refused_click(evidence, why=str(step.refusal), person=person), request_id=request.id)
-    return Decided(request=after, tally=count(after.stages, after.decisions, voters), refusal=step.refusal)
+    tally = count(after.stages, after.decisions, voters)
+    seconds = math.ceil(wait.total_seconds())
+    return Decided(request=after, tally=tally, refusal=step.refusal, verdict=verdict, wait_seconds=seconds)
+
+
+def _reading_left(tx: Tx, request: ConfirmationRequest, decision: Decision, policy: Policy) -> timedelta:
+    """Return how long an approval must still wait so that the card, or elsewhere the request, could be read."""
+    if decision.verdict is not Verdict.APPROVE or request.risk is not Risk.HIGH:
+        return timedelta(0)
+    shown_at = decision.evidence.shown_at or request.created_at
+    if request.edited_by not in {None, decision.person}:  # what somebody else made of it was not there before
+        edits = (event.at for event in list_of_request(tx, request.id) if event.record.kind is Kind.EDITED)
+        shown_at = max(shown_at, *edits)
+    return reading_left(policy.attention, risk=request.risk, shown_at=shown_at, now=decision.at)
 
 
 def _voters(tx: Tx, request: ConfirmationRequest, now: datetime, policy: Policy, *, speaking: str) -> Electorate:
     """Return who may vote, where `speaking` has just been identified and the others are looked at anew."""
     gone = without_account(tx, request) - {speaking}
-    return voters_for(request.call, request.stages, policy, now=now, without=gone)
+    return voters_of(request, policy, now=now, without=gone)
 
 
 def withdraw_vote(
@@ -131,7 +156,7 @@ class DecideByApi:
             return decide(tx, request, now, policy, person=person, verdict=verdict, reason=reason, evidence=evidence)
 
         decided = await self._locked(org, request_id, digest, vote)
-        _raise_refusal(decided, self._book.current(org).policy, person, verdict)
+        raise_refusal(decided, self._book.current(org).policy, person, verdict)
         return decided.request
 
     async def withdraw(self, *, org: str, request_id: str, person: str, digest: str) -> ConfirmationRequest:
@@ -145,7 +170,7 @@ class DecideByApi:
             return withdraw_vote(tx, request, now, policy, person=person, evidence=Evidence(channel="api"))
 
         decided = await self._locked(org, request_id, digest, take_back)
-        _raise_refusal(decided, self._book.current(org).policy, person, None)
+        raise_refusal(decided, self._book.current(org).policy, person, None)
         return decided.request
 
     async def _locked(
@@ -167,7 +192,8 @@ class DecideByApi:
         return await self._store.write(unit, org=org, about=request_id)
 
 
-def _raise_refusal(decided: Decided, policy: Policy, person: str, verdict: Verdict | None) -> None:
+def raise_refusal(decided: Decided, policy: Policy, person: str, verdict: Verdict | None) -> None:
+    """Raise what an approver's program is told of a verdict that changed nothing, unless it had counted before."""
     match decided.refusal:
         case None | Refusal.REPEATED:
             return
@@ -177,6 +203,9 @@ def _raise_refusal(decided: Decided, policy: Policy, person: str, verdict: Verdi
             raise NotEligibleError("you asked for this, or the agent is yours: someone else must decide")
         case Refusal.OVER_LIMIT:
             raise NotEligibleError("the amount is above what you may approve, or it is not known: you may still deny")
+        case Refusal.TOO_SOON:
+            wait = decided.wait_seconds
+            raise TooSoonError(f"read it first: approving is possible in {wait} s", retry_after=wait)
         case Refusal.NO_VOTE:
             raise InvalidError("you have no vote on this request that could be withdrawn", path="verdict")
         case _:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from app.domain.people import Amount, email_key
 from app.domain.quorum import Electorate, barred_from_all, count, electorate, steps
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    from app.domain.consultation import HandOver
     from app.domain.decision import Decision
     from app.domain.policy import Policy
     from app.domain.quorum import Stage
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from app.domain.tool_call import ToolCall
     from app.storage.transaction import Tx
 
+_MOST_KEPT = 1024
 _CURRENCY = ("currency", "currency_code", "ccy")
 _DECIMAL = re.compile(r"-?[0-9]{1,40}(?:\.[0-9]{1,40})?")
 
@@ -39,8 +41,23 @@ def voters_for(
 
     `without` are people whose vote is worth nothing for another reason.
     """
-    today = policy.directory.acting_on(now.astimezone(policy.zone).date())
-    return _voters(call, stages, policy, today, without)
+    return _voters(call, stages, policy, _acting(policy, now), without)
+
+
+def voters_of(
+    request: ConfirmationRequest,
+    policy: Policy,
+    *,
+    now: datetime,
+    stages: Sequence[Stage] | None = None,
+    without: frozenset[str] = frozenset(),
+) -> Electorate:
+    """Return who may vote on a request: as for its call, with the places that were handed over, without its editor.
+
+    `stages` are its own, unless it is about to get others.
+    """
+    asked = request.stages if stages is None else stages
+    return _voters(request.call, asked, policy, _acting(policy, now), without, request)
 
 
 def voters_at_first(call: ToolCall, stages: Sequence[Stage], policy: Policy) -> Electorate:
@@ -60,35 +77,84 @@ def voters_shown(request: ConfirmationRequest, policy: Policy) -> Electorate:
         and (decision.person, decision.on_behalf_of)
         in policy.directory.acting_on(decision.at.astimezone(policy.zone).date())
     ]
-    return _voters(request.call, request.stages, policy, acting, frozenset())
+    return _voters(request.call, request.stages, policy, acting, frozenset(), request)
 
 
-def _voters(
+def may_take(stage: Stage, policy: Policy) -> frozenset[str]:
+    """Return everyone to whom a place of one stage may be handed over."""
+    return people_of((stage,), policy)
+
+
+def people_of(stages: Sequence[Stage], policy: Policy) -> frozenset[str]:
+    """Return everyone to whom a place of these stages may be handed over: their own people, and whom they are open to.
+
+    Whoever added a person has not opened that person's place to anybody.
+    """
+    names = {name for stage in stages for name in (*stage.of, *stage.open_to)}
+    return frozenset(who for name in names for who in policy.directory.members(name))
+
+
+def _acting(policy: Policy, now: datetime) -> tuple[tuple[str, str], ...]:
+    return policy.directory.acting_on(now.astimezone(policy.zone).date())
+
+
+def _voters(  # noqa: PLR0917 - what an electorate is made of
     call: ToolCall,
     stages: Sequence[Stage],
     policy: Policy,
     acting: Sequence[tuple[str, str]],
     without: frozenset[str],
+    request: ConfirmationRequest | None = None,
 ) -> Electorate:
-    directory = policy.directory
-    out = [stage.barred(requester=call.requester, owner=call.owner) for stage in stages]
+    """Find who may vote once for all calls that are alike in what counts here; it is asked at every step."""
+    editor, handovers = (request.editor, request.handovers) if request else (None, ())
+    over_limit = policy.directory.over_limit(amount_of(call, policy.tools.get(call.tool)))
+    alike = _Alike(tuple(stages), call.requester, call.owner, editor, over_limit, tuple(acting), without, handovers)
+    known = policy.electorates.get(alike)
+    if known is None:
+        if len(policy.electorates) >= _MOST_KEPT:
+            policy.electorates.clear()
+        known = policy.electorates[alike] = _found(alike, policy)
+    return known
+
+
+class _Alike(NamedTuple):
+    stages: tuple[Stage, ...]
+    requester: str | None
+    owner: str | None
+    editor: str | None
+    over_limit: frozenset[str]
+    acting: tuple[tuple[str, str], ...]
+    without: frozenset[str]
+    handovers: tuple[HandOver, ...]
+
+
+def _found(of: _Alike, policy: Policy) -> Electorate:
+    directory, stages, without = policy.directory, of.stages, of.without
+    out = [stage.barred(requester=of.requester, owner=of.owner, editor=of.editor) for stage in stages]
     members = [
         frozenset(who for name in stage.of for who in directory.members(name) if email_key(who) not in barred) - without
         for stage, barred in zip(stages, out, strict=True)
     ]
+    for over in of.handovers:
+        heir = directory.find(over.to)
+        for index, people in enumerate(members):
+            if over.by in people:
+                # Looked up anew, as everything is: whom the file no longer lets take this place has lost it.
+                taking = frozenset({heir.email} if heir else ()) & may_take(stages[index], policy) - without
+                members[index] = people - {over.by} | {who for who in taking if email_key(who) not in out[index]}
     places = {
         (delegate, absent): frozenset(
             index for index, people in enumerate(members) if absent in people and email_key(delegate) not in out[index]
         )
-        for delegate, absent in acting
+        for delegate, absent in of.acting
         if delegate not in without
     }
-    amount = amount_of(call, policy.tools.get(call.tool))
     return electorate(
         stages,
         members,
-        barred_from_all(stages, requester=call.requester, owner=call.owner),
-        over_limit=(who.email for who in directory.people.values() if not who.may_approve(amount)),
+        barred_from_all(stages, requester=of.requester, owner=of.owner, editor=of.editor),
+        over_limit=of.over_limit,
         acting=places,
     )
 

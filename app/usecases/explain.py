@@ -63,7 +63,7 @@ def explain(
         )
         return _explained(loaded, call, refused, now)
     flags = [*_flags(loaded, checked, tool), *wishes]
-    ruling = at_least_ask(judge(policy, checked, now=now), flags, policy)
+    ruling = at_least_ask(judge(policy, checked, now=now, explaining=True), flags, policy)
     return _explained(loaded, checked, ruling, now)
 
 

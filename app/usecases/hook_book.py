@@ -34,7 +34,7 @@ class HookBook:
         """
         loaded = self._book.current(org)
         built = self._built.get(org)
-        if built is None or built[0] is not loaded:
+        if built is None or not built[0].is_load_of(loaded):
             try:
                 built = (loaded, self._build(loaded))
             except Exception as error:
@@ -42,7 +42,7 @@ class HookBook:
                 log.error("hooks.unbuilt", org=org, error=f"{type(error).__name__}: {error}")  # noqa: TRY400 - see above
                 raise UnavailableError("the hooks of this org cannot be built, so nothing is judged") from error
             self._built[org] = built
-        return built
+        return loaded, built[1]
 
     def prepare(self) -> None:
         """Build what is not built yet, away from the calls. A fault is told at each call."""

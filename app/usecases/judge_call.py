@@ -106,6 +106,9 @@ class Judged:
     evaluation_key: str | None = None
     hook: str | None = None
     fault: bool = False
+    predecessor_id: str | None = None
+    """The expired request that is asked again with this call, by `asked_again_by`."""
+    asked_again_by: str | None = None
 
 
 class JudgeCall:

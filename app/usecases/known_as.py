@@ -6,6 +6,7 @@ under its own name, and under the tool's canonical name as well; the stricter of
 
 from __future__ import annotations
 
+from collections import ChainMap
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -59,6 +60,9 @@ def as_one(tools: Iterable[Tool]) -> Tool:
         pin=_all_of(tool.pin for tool in every),
         sensitive=_all_of(tool.sensitive for tool in every),
         money=_all_of(tool.money for tool in every),
+        payee=_all_of(tool.payee for tool in every),
+        titles=next((tool.titles for tool in every if tool.title is not None), first.titles),
+        labels=dict(ChainMap(*(dict(tool.labels) for tool in every))),
         writes=any(writes) if writes else None,
         requires_confirmation=any(tool.requires_confirmation for tool in every),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from app.domain.decision import Verdict
 from app.domain.lifecycle import Refusal
 from app.domain.present import outcome_sentence
 from app.domain.request import Status
@@ -12,33 +13,56 @@ from app.domain.words import say
 from app.ports import ClickOutcome, ClickResult
 from app.usecases.compose import compose
 from app.usecases.decide import Decided, name_of
+from app.usecases.message import Item, compose_message
 
 if TYPE_CHECKING:
     from app.domain.card import Card
+    from app.domain.form import Form
     from app.domain.policy import Policy
     from app.domain.request import ConfirmationRequest
     from app.domain.seals import Seals
     from app.ports import Channel
     from app.storage.deliveries import Delivery
+    from app.usecases.message import Items
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Received:
+    """What to answer. With `form` nothing was done yet: the person must fill it in first, and may."""
+
+    outcome: ClickOutcome
+    form: Form | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PressedCard:
-    """A card in its place, with the request that it shows and all that is needed to show it again."""
+    """A card in its place, with the request that it shows and all that is needed to show it again.
+
+    `shared` is all that is shown in the same message, itself included; nothing, where it is alone.
+    """
 
     request: ConfirmationRequest
     delivery: Delivery
     channel: Channel
     policy: Policy
     seals: Seals
+    shared: Items = ()
 
     def showing(self, request: ConfirmationRequest) -> PressedCard:
         """Return the same card after its request has moved on."""
         return replace(self, request=request)
 
-    def now(self) -> Card:
-        """Return what the card should show now."""
+    def itself(self) -> Card:
+        """Return what the card should show now, without the others in its message."""
         return compose(self.request, self.delivery, self.channel, self.policy, self.seals)
+
+    def now(self) -> Card:
+        """Return what the card's message should show now: the card, and others that share it."""
+        if not self.shared:
+            return self.itself()
+        mine = Item(request=self.request, delivery=self.delivery)
+        items = [mine if each.delivery.id == self.delivery.id else each for each in self.shared]
+        return compose_message(items, self.channel, self.policy, self.seals)
 
     def standing(self) -> ClickOutcome:
         """Say how the request stands already, and show it."""
@@ -47,6 +71,10 @@ class PressedCard:
         )
         sentence = say(self.channel.language, "click.settled", outcome=outcome)
         return ClickOutcome(result=ClickResult.ALREADY, sentence=sentence, card=self.now())
+
+    def asking(self, form: Form) -> Received:
+        """Ask the person to fill a form in before anything is done."""
+        return Received(outcome=ClickOutcome(result=ClickResult.RETRY, sentence=form.title, card=self.now()), form=form)
 
     def answer(self, decided: Decided) -> ClickOutcome:
         """Say to the clicker what became of their verdict."""
@@ -57,9 +85,16 @@ class PressedCard:
             case Refusal.SETTLED:
                 return after.standing()
             case Refusal.REPEATED:
-                return refusal(self.channel, "repeated", ClickResult.ALREADY)
+                key = "already_denied" if decided.verdict is Verdict.DENY else "repeated"
+                return refusal(self.channel, key, ClickResult.ALREADY)
             case Refusal.BARRED:
                 return refusal(self.channel, "barred", ClickResult.REFUSED)
+            case Refusal.OVER_LIMIT:
+                return refusal(self.channel, "over_limit", ClickResult.REFUSED)
+            case Refusal.NO_VOTE:
+                return refusal(self.channel, "no_vote", ClickResult.ALREADY)
+            case Refusal.TOO_SOON:
+                return refusal(self.channel, "read_first", ClickResult.RETRY, seconds=decided.wait_seconds)
             case _:
                 return refusal(self.channel, "not_eligible", ClickResult.REFUSED)
 
@@ -67,11 +102,12 @@ class PressedCard:
         """Say that a verdict counts, and how far the request has come."""
         index = min(decided.tally.stage, len(self.request.stages) - 1)
         values = {"have": decided.tally.have[index], "need": self.request.stages[index].need}
-        key = {Status.APPROVED: "approved", Status.DENIED: "denied"}.get(self.request.status, "counted")
+        counted = {Verdict.DENY: "denial_counted", Verdict.APPROVE: "counted", None: "withdrawn"}[decided.verdict]
+        key = {Status.APPROVED: "approved", Status.DENIED: "denied"}.get(self.request.status, counted)
         sentence = say(self.channel.language, f"click.{key}", **values)
         return ClickOutcome(result=ClickResult.RECORDED, sentence=sentence, card=self.now())
 
 
-def refusal(channel: Channel, key: str, result: ClickResult) -> ClickOutcome:
+def refusal(channel: Channel, key: str, result: ClickResult, **values: object) -> ClickOutcome:
     """Say why a click does not count, in the channel's language."""
-    return ClickOutcome(result=result, sentence=say(channel.language, f"click.{key}"))
+    return ClickOutcome(result=result, sentence=say(channel.language, f"click.{key}", **values))

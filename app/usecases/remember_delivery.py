@@ -12,19 +12,21 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from app.domain.audit import Kind, Record
-from app.domain.lifecycle import NobodyReachable, advance
-from app.domain.request import API, DeliveryStatus
+from app.domain.request import DeliveryStatus
 from app.storage import deliveries
+from app.storage.bundles import list_members
 from app.storage.outbox import Errand, OutboxRow, enqueue, reschedule, settle
 from app.storage.requests import lock_request
-from app.usecases.carry_out import carry_out
+from app.usecases.message import cards_of
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from app.domain.card import Card
-    from app.domain.request import ConfirmationRequest
     from app.ports import ChannelUnavailableError, MessageRef
     from app.storage.deliveries import Delivery
     from app.storage.transaction import Tx
+    from app.usecases.message import Item, Items
 
 _SLOWEST = timedelta(seconds=60)
 _FEWEST_ATTEMPTS = 6
@@ -33,63 +35,103 @@ _FEWEST_ATTEMPTS = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sending:
-    """Post this card.
+    """Post this card, which shows these items.
 
-    `look_first`: an earlier attempt may have left one that the platform will not recognise by itself.
+    `look_first`: an earlier attempt may have left one that the platform will not recognise by itself. `first`: there
+    was none, so that the platform has what `card` is, and nothing older. `shared`: others may join it under way.
     """
 
-    delivery: Delivery
-    request: ConfirmationRequest
+    items: Items
     card: Card
     look_first: bool
+    first: bool
+    shared: bool
+
+    @property
+    def delivery(self) -> Delivery:
+        """The card whose message it is."""
+        return self.items[0].delivery
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Showing:
-    """Make the message show this card."""
+    """Make the message show this card, which shows these items."""
 
-    delivery: Delivery
-    request: ConfirmationRequest
+    items: Items
     message: MessageRef
     card: Card
 
+    @property
+    def delivery(self) -> Delivery:
+        """The card whose message it is."""
+        return self.items[0].delivery
 
-def remember_posted(tx: Tx, row: OutboxRow, sent: Sending, message: MessageRef, *, repost_after: timedelta) -> None:
-    """Remember where the card is; if the request moved on meanwhile, the card is refreshed at once."""
-    delivery, request = sent.delivery, sent.request
-    locked = lock_request(tx, delivery.request_id)
-    repost_at = tx.now() + repost_after
-    if deliveries.mark_live(tx, delivery, message, repost_at=repost_at, shown_version=request.version):
-        facts = {
-            "channel": row.channel,
-            "delivery": delivery.id,
-            "revision": delivery.revision,
-            "chat": message.chat_id,
-            "message": message.message_id,
-            "app": message.app_id,
-            "tenant": message.tenant,
-            "approvable": bool(sent.card.buttons and sent.card.buttons.approve),
-            "card_hash": _hash(sent.card),
-        }
-        tx.append(Record(kind=Kind.CARD_POSTED, actor="system", facts=facts), request_id=delivery.request_id)
-        if locked is not None and locked[0].version > request.version:
-            enqueue(tx, Errand.REFRESH, delivery.id, row.channel)
-        elif request.status.final:
-            deliveries.mark_shown(tx, delivery, shown_version=request.version, retired=True)
+
+def remember_posted(tx: Tx, row: OutboxRow, sent: Sending, message: MessageRef, *, edits_for: timedelta) -> None:
+    """Remember where the card is; if a request moved on meanwhile, the card is refreshed at once."""
+    # What an earlier attempt left may show less than what was composed now.
+    sure = sent.first or (len(sent.items) == 1 and sent.items[0].request.version == 1)
+    stale, repost_at = not sure, tx.now() + edits_for
+    for item, card in _in_order(sent):
+        locked = lock_request(tx, item.request.id)
+        if not _remember_live(tx, row, item, card, message, repost_at=repost_at, sure=sure):
+            continue
+        if locked is not None and locked[0].version > item.request.version:
+            stale = True
+        elif sure and item.request.status.final:
+            deliveries.mark_shown(tx, item.delivery, shown_version=item.request.version, retired=True)
+    if stale or (sent.shared and len(list_members(tx, sent.delivery.id)) > len(sent.items)):
+        enqueue(tx, Errand.REFRESH, sent.delivery.id, row.channel)
     settle(tx, row)
 
 
-def remember_shown(tx: Tx, row: OutboxRow, plan: Showing) -> None:
-    """Remember what the card shows; the first time that its buttons are gone, the trail says so."""
-    locked = lock_request(tx, plan.request.id)
-    final = plan.request.status.final
-    deliveries.mark_shown(tx, plan.delivery, shown_version=plan.request.version, retired=final)
-    if final and plan.delivery.status is not DeliveryStatus.RETIRED:
-        facts = {"channel": row.channel, "delivery": plan.delivery.id, "state": plan.request.state.value}
-        tx.append(Record(kind=Kind.CARD_RETIRED, actor="system", facts=facts), request_id=plan.request.id)
+def remember_shown(tx: Tx, row: OutboxRow, plan: Showing, *, edits_for: timedelta) -> None:
+    """Remember what the card shows; the first time that an item's buttons are gone, the trail says so."""
+    stale = False
+    for item, card in _in_order(plan):
+        request, delivery, final = item.request, item.delivery, item.request.status.final
+        locked = lock_request(tx, request.id)
+        if delivery.message is None:  # it joined the message of another
+            repost_at = (plan.delivery.posted_at or tx.now()) + edits_for
+            _remember_live(tx, row, item, card, plan.message, repost_at=repost_at, sure=True)
+        else:
+            deliveries.mark_shown(tx, delivery, shown_version=request.version, retired=final)
+            if final and delivery.status is not DeliveryStatus.RETIRED:
+                facts = {"channel": row.channel, "delivery": delivery.id, "state": request.state.value}
+                tx.append(Record(kind=Kind.CARD_RETIRED, actor="system", facts=facts), request_id=request.id)
+        stale = stale or (locked is not None and locked[0].version > request.version)
     settle(tx, row)
-    if locked is not None and locked[0].version > plan.request.version:
+    if stale:
         enqueue(tx, Errand.REFRESH, plan.delivery.id, row.channel)
+
+
+def _in_order(plan: Sending | Showing) -> list[tuple[Item, Card]]:
+    """Return the items with their cards, in the order in which requests are locked everywhere."""
+    return sorted(zip(plan.items, cards_of(plan.card), strict=True), key=lambda pair: pair[0].request.id)
+
+
+def _remember_live(
+    tx: Tx, row: OutboxRow, item: Item, card: Card, message: MessageRef, *, repost_at: datetime, sure: bool
+) -> bool:
+    """Remember in which message people see an item. False: this revision of it was superseded meanwhile."""
+    delivery, shown_version = item.delivery, item.request.version if sure else 0
+    if not deliveries.mark_live(tx, delivery, message, repost_at=repost_at, shown_version=shown_version):
+        return False
+    facts = {
+        "channel": row.channel,
+        "delivery": delivery.id,
+        "revision": delivery.revision,
+        "chat": message.chat_id,
+        "message": message.message_id,
+        "app": message.app_id,
+        "tenant": message.tenant,
+        "approvable": bool(card.buttons and card.buttons.approve),
+        "card_hash": _hash(card),
+    }
+    if delivery.carrier_id is not None:
+        facts["carrier"] = delivery.carrier_id  # others are shown in the same message
+    tx.append(Record(kind=Kind.CARD_POSTED, actor="system", facts=facts), request_id=delivery.request_id)
+    return True
 
 
 def postpone(
@@ -107,30 +149,9 @@ def postpone(
     return True
 
 
-def give_up(tx: Tx, row: OutboxRow, why: str) -> str | None:
-    """Give this copy up. If no other can arrive, nobody can answer: the request ends, and its id is returned."""
-    delivery = deliveries.find_delivery(tx, row.delivery_id)
-    locked = lock_request(tx, delivery.request_id) if delivery else None
-    if not settle(tx, row, error=why) or delivery is None or locked is None:
-        return None  # another worker has the row by now, and says what came of it
-    if row.errand is Errand.POST:
-        deliveries.mark_undeliverable(tx, delivery, why)
-    facts = {"channel": row.channel, "delivery": delivery.id, "errand": row.errand.value, "why": why}
-    tx.append(Record(kind=Kind.CARD_FAILED, actor="system", facts=facts), request_id=delivery.request_id)
-    request, now = locked
-    if row.errand is not Errand.POST or API in request.channels:
-        return None
-    copies = deliveries.list_deliveries(tx, request.id)
-    if any(copy.status is not DeliveryStatus.UNDELIVERABLE for copy in copies):
-        return None
-    step = advance(request, NobodyReachable(why=why), now=now)
-    carry_out(tx, request, step)
-    return request.id if step.refusal is None else None
-
-
-def new_handle(tx: Tx) -> str:
-    """Return a handle for a card's buttons."""
-    return tx.ids.new("h").removeprefix("h_")
+def look_again(tx: Tx, row: OutboxRow) -> None:
+    """Do an errand a little later: something else comes first."""
+    reschedule(tx, row, due_at=tx.now() + min(timedelta(seconds=2 ** min(row.attempts, 10) / 2), _SLOWEST), error="")
 
 
 def _hash(card: Card) -> str:

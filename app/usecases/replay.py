@@ -105,7 +105,10 @@ class Replay:
         after = await self._seq_before(org, since)
         while events := (await self._read.trail(org, after=after, most=_TRAIL_PAGE))[0]:
             for event in events:
-                if event.record.kind in {Kind.ALLOWED, Kind.REFUSED} and event.at >= since:
+                record = event.record
+                # A call that was refused because people had just denied it was judged by no rule.
+                judged = record.kind in {Kind.ALLOWED, Kind.REFUSED} and "denied_request" not in record.facts
+                if judged and event.at >= since:
                     yield _of_event(event)
             after = events[-1].seq
 

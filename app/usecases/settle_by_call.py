@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 from app.domain.errors import AssentError
 from app.domain.execution import report
 from app.domain.lifecycle import Refusal
-from app.domain.redact import scrubbed
+from app.domain.redact import scrubbed_for
+from app.domain.request import State
 from app.domain.tool_call import ToolCall, call_digest
+from app.storage.edited_requests import find_edited
 from app.storage.request_lists import find_call, find_call_by_digest
 from app.storage.requests import lock_request
 from app.usecases.carry_out import carry_out
@@ -74,7 +76,7 @@ class SettleByCall:
             if locked is None or locked[0].call.agent != caller.agent:
                 return Settled(request=None, changed=False, note="no request of this agent belongs to this call")
             request, now = locked
-            why = _contradiction(request, call)
+            why = _contradiction(request, call) or _other_arguments(request, call, of_digest)
             if why is not None:
                 note = f"the request {request.id} is of {why}: nothing was recorded"
                 return Settled(request=None, changed=False, note=note)
@@ -89,7 +91,7 @@ class SettleByCall:
                 claim_id=request.execution.claim_id,
                 status=status,
                 result=None,
-                error=scrubbed(error, request.call.arguments, request.sensitive)[:_LONGEST_ERROR] if error else None,
+                error=scrubbed_for(error, request)[:_LONGEST_ERROR] if error else None,
                 by=f"agent:{caller.agent}",
                 now=now,
             )
@@ -128,7 +130,10 @@ def _find(tx: Tx, agent: str, call: FinishedCall, of_digest: str | None) -> str 
         return None
     if call.call_id is not None:
         return find_call(tx, agent, call.session, call_id=call.call_id, claim_id=claim_of(call.session, call.call_id))
-    return find_call_by_digest(tx, agent, call.session, of_digest) if of_digest else None
+    if of_digest is None:
+        return None
+    changed = find_edited(tx, agent, call.session, of_digest, states={State.EXECUTING, State.UNKNOWN})
+    return changed or find_call_by_digest(tx, agent, call.session, of_digest)
 
 
 def _contradiction(request: ConfirmationRequest, call: FinishedCall) -> str | None:
@@ -144,6 +149,13 @@ def _contradiction(request: ConfirmationRequest, call: FinishedCall) -> str | No
     execution, session = request.execution, asked.session or call.session or ""
     joined = execution is not None and execution.claim_id == claim_of(session, call.call_id)
     return None if joined else "another call"
+
+
+def _other_arguments(request: ConfirmationRequest, call: FinishedCall, of_digest: str | None) -> str | None:
+    """Refuse, for a request that people changed and that only its arguments name, a call with those of before."""
+    if call.request_id is not None or of_digest is None or request.proposed is None:
+        return None
+    return None if call_digest(request.call) == of_digest else "other arguments: people changed them"
 
 
 def claim_of(session: str, call_id: str) -> str:

@@ -13,20 +13,24 @@ from app.domain.execution import lapse
 from app.domain.lifecycle import DeadlinePassed, advance, opened
 from app.domain.policy import Allow, Ask, Deny
 from app.domain.quorum import reachable
-from app.domain.request import API, ConfirmationRequest
+from app.domain.request import API, ConfirmationRequest, State
+from app.domain.timetable import timetable
 from app.domain.tool import title_for
 from app.domain.tool_call import ToolCall, attach_key, binding_digest, call_digest
 from app.domain.visible import visible
+from app.storage.edited_requests import find_edited
 from app.storage.memory import find_key, remember_key
 from app.storage.request_lists import count_pending
 from app.storage.requests import find_attached, find_request, lock_request
 from app.usecases.call_records import facts_of, notes_of, ruled, why
 from app.usecases.carry_out import carry_out, open_request
+from app.usecases.cool_down import denied_before
 from app.usecases.electorate import voters_at_first
+from app.usecases.hold_cards import held, hold_cards
 from app.usecases.judge_call import NOTHING_SAID, Said, Submission
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from app.domain.errors import AssentError
     from app.domain.seals import Seals
@@ -159,14 +163,15 @@ class Submit:
             standing = _standing(tx, call, of_submitted, attached_by, key)
             return standing if judged.sub_agent is None else _with_its_people(standing, ruling)
 
-        def unit(tx: Tx) -> Asked | AssentError:
+        def unit(tx: Tx) -> Answered | Asked | AssentError:
             standing = come_back(tx)
             if standing is not None:
                 return standing
+            denied = denied_before(tx, judged, ruling, of_digest=of_digest)
+            if denied is not None:
+                return _turn_away(tx, judged, *denied)
             request = self._build(tx, judged, ruling, of_digest=of_digest)
-            open_request(tx, opened(request), targets=targets)
-            for note in notes_of(judged):
-                tx.append(note, request_id=request.id)
+            _begin(tx, request, judged, targets)
             opener = _opener(judged.evaluation_key, request.id) if judged.evaluation_key is not None else None
             for name in filter(None, (key, opener)):
                 remember_key(tx, call.agent, name, call_digest=of_submitted, request_id=request.id)
@@ -181,6 +186,14 @@ class Submit:
                 raise
             return known
 
+    async def ask_again(self, judged: Judged, ruling: Ask) -> Answered | Asked:
+        """Open a request in the place of the expired one that `judged` names, once; later calls return the same one.
+
+        Raises TooManyError, UnavailableError, IdempotencyMismatchError.
+        """
+        # No caller's key has a line break: nobody else can stand on it.
+        return await self._ask(judged, ruling, f"asked again\n{judged.predecessor_id}")
+
     async def refuse_foreign(self, org: str, request_id: str, *, agent: str, evaluation_key: str) -> None:
         """Refuse an evaluation key a request that it did not open itself. Raises WrongScopeError, NotFoundError."""
 
@@ -193,23 +206,23 @@ class Submit:
         if not await self._store.read(unit, org=org):
             raise WrongScopeError("an evaluation key claims and settles only what it opened itself, within a day")
 
-    async def _open(self, call: ToolCall, unit: Callable[[Tx], Asked | AssentError]) -> Asked:
+    async def _open(self, call: ToolCall, unit: Callable[[Tx], Answered | Asked | AssentError]) -> Answered | Asked:
         """Open the request if the agent may have one more waiting. Raises TooManyError."""
         if not self._quota.has_place(call.org, call.agent):
             # What was settled since the last count is not in it: nobody is refused on an old number.
             pending = await self._store.read(lambda tx: count_pending(tx, call.agent), org=call.org, long=True)
             self._quota.counted(call.org, call.agent, pending)
         with self._quota.place(call.org, call.agent) as keep:
-            asked = await self._store.write(unit, org=call.org)
-            if not asked.attached:
+            found = await self._store.write(unit, org=call.org)
+            if isinstance(found, Asked) and not found.attached:
                 keep()
-        return asked
+        return found
 
     def _build(self, tx: Tx, judged: Judged, ruling: Ask, *, of_digest: str) -> ConfirmationRequest:
         call, tool = judged.call, judged.tool
-        now = tx.now()
+        now, asking = tx.now(), ruling.asking
         request_id, nonce = tx.ids.new("req"), tx.ids.new("n")
-        expires_at = now + ruling.asking.timeout
+        expires_at = now + asking.timeout
         bound = binding_digest(
             call, request_id=request_id, nonce=nonce, policy_version=judged.policy.version, expires_at=expires_at
         )
@@ -220,19 +233,44 @@ class Submit:
             digest=bound,
             nonce=nonce,
             code=self._seals.code(nonce=nonce, digest=bound),
-            title=visible(title_for(tool, call.arguments)),
+            title=visible(title_for(tool, call.arguments, judged.policy.language.value)),
             pinned=tool.pin,
             sensitive=tool.sensitive,
             rule_id=ruling.rule_id,
             policy_version=judged.policy.version,
             why=why(ruling),
-            stages=ruling.asking.stages,
-            channels=ruling.asking.channels,
-            claim_within=ruling.asking.claim_within,
-            lease=ruling.asking.lease,
+            stages=asking.stages,
+            channels=asking.channels,
+            claim_within=asking.claim_within,
+            lease=asking.lease,
             created_at=now,
             expires_at=expires_at,
+            predecessor_id=judged.predecessor_id,
+            risk=asking.risk,
+            fallback=asking.fallback,
+            timers=timetable(now, asking.timeout, remind=asking.remind, escalate=asking.escalate),
         )
+
+
+def _begin(tx: Tx, request: ConfirmationRequest, judged: Judged, targets: Mapping[str, str]) -> None:
+    """Write a request, with its cards: they go out at once, or when people are to be asked about such a call."""
+    posting = hold_cards(tx, request, judged.policy)
+    open_request(tx, opened(request, sub_agent=judged.sub_agent), targets=targets, due_at=posting.at)
+    if posting.held is not None:
+        tx.append(held(posting, request), request_id=request.id)
+    if judged.predecessor_id is not None and judged.asked_again_by is not None:
+        facts = {"successor": request.id, "code": request.code}
+        again = Record(kind=Kind.REOPENED, actor=judged.asked_again_by, facts=facts)
+        tx.append(again, request_id=judged.predecessor_id)
+    for note in notes_of(judged):
+        tx.append(note, request_id=request.id)
+
+
+def _turn_away(tx: Tx, judged: Judged, refusal: Deny, record: Record) -> Answered:
+    """Refuse a call without asking anybody, and say so in the trail."""
+    for each in (record, *notes_of(judged)):
+        tx.append(each)
+    return Answered(allowed=False, rule_id=refusal.rule_id, reason=refusal.reason)
 
 
 def opened_with(tx: Tx, request: ConfirmationRequest, evaluation_key: str) -> bool:
@@ -271,7 +309,7 @@ def _standing(
     by_key = _by_key(tx, call, of_digest, key)
     if by_key is not None:
         return by_key
-    standing_id = find_attached(tx, attached_by) if attached_by else None
+    standing_id = (find_attached(tx, attached_by) or _changed_to(tx, call)) if attached_by else None
     locked = lock_request(tx, standing_id) if standing_id else None
     if locked is None:
         return None
@@ -282,6 +320,13 @@ def _standing(
         carry_out(tx, request, over)
         return None
     return Asked(request=request, attached=True)
+
+
+def _changed_to(tx: Tx, call: ToolCall) -> str | None:
+    """Find the request that people changed to this very call: the agent makes it as it was told to."""
+    if call.session is None:
+        return None
+    return find_edited(tx, call.agent, call.session, call_digest(call), states={State.PENDING, State.APPROVED})
 
 
 def _by_key(tx: Tx, call: ToolCall, of_digest: str, key: str | None) -> Asked | AssentError | None:

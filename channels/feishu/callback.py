@@ -28,7 +28,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.padding import PKCS7
 
 from app.ports import CallbackRejectedError, Challenge, Click, HttpAnswer, Ignored
-from channels.feishu.card import REASON_INPUT
+from channels.feishu.controls import REASON_INPUT, own_fields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -103,6 +103,7 @@ def parse_event(payload: Mapping[str, object], *, audience: Audience) -> Click |
     token = _token(action)
     if token is None:
         return Ignored(why="a control that is not ours")
+    fields = _fields(action)
     return Click(
         token=token,
         app_id=audience.app_id,
@@ -111,7 +112,8 @@ def parse_event(payload: Mapping[str, object], *, audience: Audience) -> Click |
         chat_id=_text(context, "open_chat_id"),
         message_id=_text(context, "open_message_id"),
         event_key=_text(header, "event_id"),
-        reason=_reason(action),
+        reason=fields.get(REASON_INPUT, "").strip() or None,
+        fields=fields,
     )
 
 
@@ -175,15 +177,15 @@ def _token(action: Json) -> str | None:
     return token if ours and isinstance(token, str) else None
 
 
-def _reason(action: Json) -> str | None:
-    form = action.get("form_value")
+def _fields(action: Json) -> dict[str, str]:
+    """Return what was typed into the form whose button was pressed; nothing for a button outside a form."""
+    form, name = action.get("form_value"), action.get("name")
     if not isinstance(form, dict):
-        return None
-    reason = cast("Json", form).get(REASON_INPUT)  # JSON objects have string keys
-    if not isinstance(reason, str):
-        return None
+        return {}
+    values = cast("Json", form)  # JSON objects have string keys
     # JSON can spell half a surrogate pair, which no database takes.
-    return reason.encode("utf-8", "replace").decode().strip() or None
+    typed = {key: text.encode("utf-8", "replace").decode() for key, text in values.items() if isinstance(text, str)}
+    return own_fields(name if isinstance(name, str) else None, typed)
 
 
 def _object(owner: Mapping[str, object], name: str) -> Json:

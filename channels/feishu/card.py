@@ -5,25 +5,29 @@ or make the whole card fail with one unknown user id. Every fact has elements of
 itself off as the next fact. Nothing is cut but the preview lines (the chat list's summary and the header's subtitle),
 whose whole text stands in the body.
 
-The platform allows 200 elements (each thing with a ``tag`` counts) and a request body of 30 KB. Three layouts, from the
-most readable to the leanest, are tried until one fits: two columns a fact; label over value; one block of lines, each
-continued line indented.
+The platform allows 200 elements (each thing with a ``tag`` counts) and a request body of 30 KB. A few layouts, from the
+most readable to the leanest, are tried until one fits: two columns a fact; label over value; blocks of lines, each
+continued line indented. What still does not fit loses forms (of the controls besides Approve and Deny), never a word of
+the call; and what does not fit without them either is refused.
 """
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from app.domain.card import Tone
+from app.domain.form import MOST
+from app.ports import ChannelRefusedError
+from channels.feishu.controls import fillable, form_control, plain_controls, verdict_controls
+from channels.feishu.elements import column, div, plain, rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from app.domain.card import Buttons, Card, Fact
-
-Json = dict[str, object]
-"""One object of card JSON."""
+    from app.domain.card import Card, Control, Fact
+    from channels.feishu.elements import Json
 
 TEXT_BUDGET = 5000
 """UTF-16 units that a card carries whole, whatever they say: five thousand of Chinese are 15 KB of the 25 KB below."""
@@ -35,21 +39,42 @@ MAX_BODY = 29_000
 """Bytes of that JSON as a string inside the request, where every quotation mark is escaped again."""
 
 MAX_ELEMENTS = 200
-REASON_INPUT = "reason"
-MAX_REASON = 500
+MAX_REASON = MOST
 
 _PREVIEW = 80
-_LABEL = 100
 _TEMPLATES = {Tone.WAITING: "orange", Tone.GOOD: "green", Tone.BAD: "red", Tone.NEUTRAL: "grey"}
+_COLOURS = {Tone.WAITING: "orange", Tone.GOOD: "green", Tone.BAD: "red", Tone.NEUTRAL: "grey"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Layout:
+    """How the facts of a card are laid out."""
+
+    large: Callable[[Sequence[Fact]], list[Json]]
+    changes: Callable[[Sequence[Fact]], list[Json]]
+    pinned: Callable[[Sequence[Fact]], list[Json]]
+    rest: Callable[[Sequence[Fact]], list[Json]]
+    ruled: bool = True  # whether lines part the blocks of one request
 
 
 def render_card(card: Card) -> Json:
-    """Render a card in the first layout that the platform takes."""
-    for pinned, rest in ((_rows, _stacks), (_stacks, _stacks), (_stacks, _lines)):
-        rendered = _card(card, pinned, rest)
+    """Render a card in the first layout that the platform takes. Raises ChannelRefusedError if it takes none."""
+    offered = [_forms(each) for each in (card, *card.also)]
+    for layout in _LAYOUTS:
+        rendered = _card(card, layout, offered)
         if _fits(rendered):
             return rendered
-    return _card(card, _lines, _lines)
+    kept: list[list[Control]] = [[] for _ in offered]
+    rendered = _card(card, _LEANEST, kept)
+    if not _fits(rendered):
+        raise ChannelRefusedError("the card is too long for Feishu")
+    for number, forms in enumerate(offered):
+        for control in forms:
+            more = [[*each, control] if at == number else each for at, each in enumerate(kept)]
+            richer = _card(card, _LEANEST, more)
+            if _fits(richer):
+                kept, rendered = more, richer
+    return rendered
 
 
 def render_content(card: Card) -> str:
@@ -75,87 +100,87 @@ def count_elements(node: object) -> int:
 
 
 def _fits(rendered: Json) -> bool:
+    """Say whether the platform takes it. In the JSON text of a value every quotation mark has a backslash before it."""
     content = dump(rendered)
+    length = len(content.encode())
     return (
-        count_elements(rendered) <= MAX_ELEMENTS
-        and len(content.encode()) <= MAX_CONTENT
-        and len(json.dumps(content, ensure_ascii=False).encode()) <= MAX_BODY
+        content.count('"tag":') <= MAX_ELEMENTS
+        and length <= MAX_CONTENT
+        # Escaped once more, no character of it becomes more than two: only a long card must be counted.
+        and (2 * length + 2 <= MAX_BODY or len(json.dumps(content, ensure_ascii=False).encode()) <= MAX_BODY)
     )
 
 
-def _card(
-    card: Card,
-    lay_out_pinned: Callable[[Sequence[Fact]], list[Json]],
-    lay_out_rest: Callable[[Sequence[Fact]], list[Json]],
-) -> Json:
-    """Put the parts in the order in which they are needed: what, the facts, how far, the rest, the claim, controls."""
-    body = [_div(card.title, size="heading-4" if card.highlights else "heading-3")]
-    body += _large(card.highlights)
-    body += [_div(f"⚠️ {warning}", size="normal", colour="red") for warning in card.warnings]
-    if card.outcome:
-        body.append(_div(card.outcome, size="normal"))
-    body += lay_out_pinned(card.facts)
-    if card.progress:
-        body.append(_div(card.progress, size="normal", colour="blue"))
-    if card.arguments:
-        body += [_rule(), *lay_out_rest(card.arguments)]
-    if card.hidden:
-        body.append(_div(card.hidden, size="notation", colour="grey"))
-    if card.agent_says is not None:
-        body += [_rule(), *lay_out_rest([card.agent_says])]
-    if card.withheld:
-        body += [_rule(), _div(card.withheld, size="normal", colour="red")]
-    if card.buttons is not None:
-        body += [_rule(), *(lay_out_pinned([card.until]) if card.until else []), *_controls(card.buttons)]
-    body.append(_div(card.footer, size="notation", colour="grey"))
+def _forms(card: Card) -> list[Control]:
+    """Return the controls whose forms may stand here: what one person fills in, nobody else should have before them."""
+    return [each for each in card.controls if card.own and each.form is not None and fillable(each.form)]
+
+
+def _card(card: Card, layout: _Layout, forms: Sequence[Sequence[Control]]) -> Json:
+    body = [_which(card, 1, of=len(card.also) + 1)] if card.also else []
+    body += _body(card, layout, forms[0], number=0)
+    for number, other in enumerate(card.also, 1):
+        body += [rule(), _which(other, number + 1, of=len(card.also) + 1)]
+        body += _body(other, layout, forms[number], number=number)
+    # While one of several still waits, the header must not say that all is settled.
+    lead = next((each for each in (card, *card.also) if each.tone is Tone.WAITING), card)
     return {
         "schema": "2.0",
         "config": {
             "update_multi": True,  # everybody who sees the message sees its change
             "enable_forward": False,
             "enable_forward_interaction": False,
-            "summary": {"content": _preview(f"{card.headline}: {card.title}")},
+            "summary": {"content": _preview(f"{lead.headline}: {lead.title}")},
         },
         "header": {
-            "template": _TEMPLATES[card.tone],
-            "title": _plain(card.headline),
-            "subtitle": _plain(_preview(card.tool)),
+            "template": _TEMPLATES[lead.tone],
+            "title": plain(lead.headline),
+            "subtitle": plain(_preview(lead.tool)),
         },
         "body": {"vertical_spacing": "8px", "elements": body},
     }
 
 
-def _controls(buttons: Buttons) -> list[Json]:
-    """Approve on its own; Deny inside a form, because only a form submits the reason.
-
-    There is no second question before Approve: in card JSON 2.0 ``confirm`` is documented for submit buttons only.
-    """
-    deny = _button(buttons.deny_label, "danger", buttons.deny) | {"name": "deny", "form_action_type": "submit"}
-    reason: Json = {
-        "tag": "input",
-        "name": REASON_INPUT,
-        "required": True,
-        "input_type": "multiline_text",
-        "max_length": MAX_REASON,
-        "width": "fill",
-        "label": _plain(buttons.reason_label[:_LABEL]),
-        "label_position": "top",
-        "placeholder": _plain(buttons.reason_hint[:_LABEL]),
-    }
-    form: Json = {"tag": "form", "name": "deny_form", "elements": [reason, deny]}
-    if buttons.approve is None:
-        return [form]
-    return [_button(buttons.approve_label, "primary_filled", buttons.approve), form]
+def _which(card: Card, number: int, *, of: int) -> Json:
+    return div(f"{number}/{of} · {card.headline} · {card.tool}", size="normal", colour=_COLOURS[card.tone])
 
 
-def _button(label: str, kind: str, token: str) -> Json:
-    return {
-        "tag": "button",
-        "type": kind,
-        "width": "fill",
-        "text": _plain(label[:_LABEL]),
-        "behaviors": [{"type": "callback", "value": {"v": 1, "t": token}}],
-    }
+def _body(card: Card, layout: _Layout, forms: Sequence[Control], *, number: int) -> list[Json]:
+    """Put the parts in the order in which they are needed: what, the facts, how far, the rest, the claim, controls."""
+    line = [rule()] if layout.ruled else []
+    body = [div(card.title, size="heading-4" if card.highlights or number else "heading-3")]
+    body += layout.large(card.highlights)
+    body += layout.changes(card.changes)
+    body += [div(f"⚠️ {warning}", size="normal", colour="red") for warning in card.warnings]
+    if card.outcome:
+        body.append(div(card.outcome, size="normal"))
+    body += layout.pinned(card.facts)
+    if card.progress:
+        body.append(div(card.progress, size="normal", colour="blue"))
+    if card.arguments:
+        body += [*line, *layout.rest(card.arguments)]
+    if card.hidden:
+        body.append(div(card.hidden, size="notation", colour="grey"))
+    if card.agent_says is not None:
+        body += [*line, *layout.rest([card.agent_says])]
+    if card.dialogue:
+        body += [*line, *layout.rest(card.dialogue)]
+    if card.withheld:
+        body += [*line, div(card.withheld, size="normal", colour="red")]
+    controls = _controls(card, forms, number)
+    if controls or card.until:
+        body += [*line, *(layout.pinned([card.until]) if card.until else []), *controls]
+    body.append(div(card.footer, size="notation", colour="grey"))
+    return body
+
+
+def _controls(card: Card, forms: Sequence[Control], number: int) -> list[Json]:
+    controls = verdict_controls(card.buttons, number) if card.buttons else []
+    controls += plain_controls(card.controls)
+    for control in forms:
+        if control.form is not None:
+            controls += form_control(control, control.form, number)
+    return controls
 
 
 def _large(facts: Sequence[Fact]) -> list[Json]:
@@ -163,9 +188,36 @@ def _large(facts: Sequence[Fact]) -> list[Json]:
     if not facts:
         return []
     columns = [
-        _column(_div(fact.label, size="notation", colour="grey"), _div(fact.value, size="heading-2")) for fact in facts
+        column(div(fact.label, size="notation", colour="grey"), div(fact.value, size="heading-2")) for fact in facts
     ]
-    return [{"tag": "column_set", "flex_mode": "flow", "horizontal_spacing": "12px", "columns": columns}]
+    return [{"tag": "column_set", "flex_mode": "stretch", "horizontal_spacing": "12px", "columns": columns}]
+
+
+def _large_lines(facts: Sequence[Fact]) -> list[Json]:
+    """The same in one block, where several requests share the elements of a card."""
+    if not facts:
+        return []
+    return [div("\n".join(f"{_indent(fact.label)}: {_indent(fact.value)}" for fact in facts), size="heading-3")]
+
+
+def _changed(facts: Sequence[Fact]) -> list[Json]:
+    """What people changed of the call: larger than the facts, in a colour that nothing else has."""
+    return [
+        element
+        for fact in facts
+        for element in (
+            div(f"✏️ {fact.label}", size="normal", colour="violet"),
+            div(fact.value, size="heading-4", colour="violet"),
+        )
+    ]
+
+
+def _changed_lines(facts: Sequence[Fact]) -> list[Json]:
+    """The same in one block."""
+    if not facts:
+        return []
+    lines = [f"✏️ {_indent(fact.label)}: {_indent(fact.value)}" for fact in facts]
+    return [div("\n".join(lines), size="heading-4", colour="violet")]
 
 
 def _rows(facts: Sequence[Fact]) -> list[Json]:
@@ -176,22 +228,12 @@ def _rows(facts: Sequence[Fact]) -> list[Json]:
             "flex_mode": "none",
             "horizontal_spacing": "8px",
             "columns": [
-                _column(_div(fact.label, size="normal", colour="grey")),
-                _column(_div(fact.value, size="normal"), weight=3),
+                column(div(fact.label, size="normal", colour="grey")),
+                column(div(fact.value, size="normal"), weight=3),
             ],
         }
         for fact in facts
     ]
-
-
-def _column(*elements: Json, weight: int = 1) -> Json:
-    return {
-        "tag": "column",
-        "width": "weighted",
-        "weight": weight,
-        "vertical_align": "top",
-        "elements": list(elements),
-    }
 
 
 def _stacks(facts: Sequence[Fact]) -> list[Json]:
@@ -199,7 +241,7 @@ def _stacks(facts: Sequence[Fact]) -> list[Json]:
     return [
         element
         for fact in facts
-        for element in (_div(fact.label, size="notation", colour="grey"), _div(fact.value, size="normal"))
+        for element in (div(fact.label, size="notation", colour="grey"), div(fact.value, size="normal"))
     ]
 
 
@@ -208,28 +250,23 @@ def _lines(facts: Sequence[Fact]) -> list[Json]:
     if not facts:
         return []
     lines = [f"{_indent(fact.label)}: {_indent(fact.value)}" for fact in facts]
-    return [_div("\n".join(lines), size="normal")]
+    return [div("\n".join(lines), size="normal")]
 
 
 def _indent(text: str) -> str:
     return text.replace("\n", "\n  ")
 
 
-def _div(text: str, *, size: str, colour: str | None = None) -> Json:
-    plain = _plain(text) | {"text_size": size}
-    if colour is not None:
-        plain["text_color"] = colour
-    return {"tag": "div", "text": plain}
-
-
-def _plain(text: str) -> Json:
-    return {"tag": "plain_text", "content": text}
-
-
-def _rule() -> Json:
-    return {"tag": "hr"}
-
-
 def _preview(text: str) -> str:
     flat = text.replace("\n", " ")
     return flat if len(flat) <= _PREVIEW else flat[: _PREVIEW - 1] + "…"
+
+
+_LEANEST = _Layout(large=_large_lines, changes=_changed_lines, pinned=_lines, rest=_lines, ruled=False)
+_LAYOUTS = (
+    _Layout(large=_large, changes=_changed, pinned=_rows, rest=_stacks),
+    _Layout(large=_large, changes=_changed, pinned=_stacks, rest=_stacks),
+    _Layout(large=_large, changes=_changed, pinned=_stacks, rest=_lines),
+    _Layout(large=_large, changes=_changed_lines, pinned=_lines, rest=_lines),
+    _LEANEST,
+)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
+from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal, assert_never
 
@@ -21,7 +23,9 @@ from channels.feishu.card import TEXT_BUDGET, render_card, render_content
 from channels.feishu.client import FeishuClient
 from channels.feishu.examine import examine_app
 from channels.feishu.failures import NotPermittedError
+from channels.feishu.groups import list_members
 from channels.feishu.listener import Listener
+from channels.feishu.notice import render_link, render_notice, without_link
 from channels.feishu.settings import is_loopback
 
 if TYPE_CHECKING:
@@ -29,7 +33,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from app.domain.card import Card
-    from app.ports import Click, ClickOutcome, Finding, Inbound, InboundCall, Post
+    from app.domain.form import Form
+    from app.ports import Click, ClickOutcome, Finding, Inbound, InboundCall, Notice, Post
     from channels.feishu.client import Contact
     from channels.feishu.settings import FeishuSettings
 
@@ -88,6 +93,11 @@ class FeishuChannel:
         return TEXT_BUDGET
 
     @property
+    def opens_forms(self) -> bool:
+        """Feishu has no dialogues: a form stands on the card of the one person who wants to fill it in."""
+        return False
+
+    @property
     def deduplicates_for(self) -> timedelta:
         """How long one key posts at most one card."""
         return DEDUPLICATES_FOR
@@ -98,7 +108,10 @@ class FeishuChannel:
         return EDITS_FOR
 
     async def post(self, post: Post) -> MessageRef:
-        """Put a card into a chat; the key is the platform's ``uuid``."""
+        """Put a card into a chat, or into a person's own; the key is the platform's ``uuid``.
+
+        The answer names the chat in which a person talks with our bot: clicks there name it too.
+        """
         sent = await self._client.send_card(post.chat_id, render_content(post.card), post.key)
         return MessageRef(
             app_id=self._settings.app_id,
@@ -114,6 +127,18 @@ class FeishuChannel:
     async def refresh(self, ref: MessageRef, card: Card) -> None:
         """Make the message show `card`."""
         await self._client.replace_card(ref.message_id, render_content(card))
+
+    async def notify(self, ref: MessageRef, notice: Notice, /) -> None:
+        """Say something under the message, as rich text whose words are never parsed; the key is the ``uuid``."""
+        await self._client.reply(ref.message_id, render_notice(notice, self.language), notice.key)
+
+    async def group_members(self, source: str, /) -> tuple[str, ...]:
+        """Return the open_ids of ``group:<id>`` or ``department:<open_department_id>``: direct members only.
+
+        People of child departments are not among them, and neither are those of a department that is itself a member
+        of a group. Raises ChannelRefusedError or ChannelUnavailableError; part of a list is never returned.
+        """
+        return await list_members(self._client, source)
 
     async def look_up(self, *, email: str, account_id: str) -> Account | None:
         """Say which account a person has here and whether they can sign in.
@@ -149,17 +174,22 @@ class FeishuChannel:
 
     def answer(self, click: Click, outcome: ClickOutcome) -> HttpAnswer:  # noqa: ARG002 # the port's shape
         """Answer with a toast, and with the card as it is now. Never an error: that would leave the card clickable."""
-        body: dict[str, object] = {"toast": {"type": _toast(outcome.result), "content": outcome.sentence}}
+        body: dict[str, object] = {"toast": {"type": _toast(outcome.result), "content": without_link(outcome)}}
         if outcome.card is not None:
-            body["card"] = {"type": "raw", "data": render_card(outcome.card)}
+            # A card that does not fit is the outbox's to mourn: the vote is recorded, and the toast says so.
+            with suppress(ChannelRefusedError):
+                body["card"] = {"type": "raw", "data": render_card(outcome.card)}
         return HttpAnswer(body=body)
 
-    async def ask_reason(self, click: Click, card: Card) -> None:  # noqa: ARG002 # the port's shape
-        """Refuse: the reason is on the card itself, in the form that Deny submits."""
-        raise ChannelRefusedError("Feishu asks the reason on the card")
+    async def open_form(self, click: Click, form: Form, /) -> None:  # noqa: ARG002 # the port's shape
+        """Refuse: forms stand on the card itself."""
+        raise ChannelRefusedError("Feishu asks on the card")
 
     async def tell(self, click: Click, outcome: ClickOutcome) -> None:
-        """Do nothing: the toast of `answer` has said it."""
+        """Send a link, if there is one, into the person's own chat; the toast of `answer` has said everything else."""
+        if outcome.link:
+            key = hashlib.sha256(f"{click.app_id}/{click.event_key}".encode()).hexdigest()[:40]
+            await self._client.send_text(click.account_id, render_link(outcome, self.language), f"link-{key}")
 
     async def examine(self) -> list[Finding]:
         """Check credentials, membership and scopes."""

@@ -12,7 +12,7 @@ What the SDK does, and what is done about it here (all measured on 1.7.5):
 * It raises its HTTP client's exceptions and returns codes: `failures` turns both into the errors of `app.ports`.
 """
 
-# The SDK has no type marker and no stubs; what is taken from it is Any from `_Sdk` on.
+# The SDK has no type marker and no stubs; what is taken from it is Any from `Sdk` on.
 # pyright: reportMissingTypeStubs=false
 from __future__ import annotations
 
@@ -40,6 +40,9 @@ CALL_SECONDS = 5.0
 
 WHOLE_SECONDS = 20.0
 """How long one operation may take in all: a token fetch, a call, and both once more, or a trickling answer."""
+
+PERSON_PREFIX = "ou_"
+"""What a person's id looks like; a chat's begins with ``oc_``."""
 
 _THREADS = 4
 _RENEW_BEFORE = 600.0  # half an hour before its end the platform already hands out the next token
@@ -73,8 +76,8 @@ class Endpoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Sdk:
-    """The parts of the SDK in use. It carries no type marker, so its types end here."""
+class Sdk:
+    """The parts of the SDK in use, for `FeishuClient.call`. It carries no type marker, so its types end here."""
 
     lark: Any
     im: Any
@@ -98,7 +101,7 @@ class FeishuClient:
         self._call_seconds = call_seconds
         self._pool = ThreadPoolExecutor(max_workers=_THREADS, thread_name_prefix="feishu")
         self._lock = threading.Lock()
-        self._sdk: _Sdk | None = None
+        self._sdk: Sdk | None = None
         self._token = ""
         self._token_ends = 0.0
 
@@ -106,42 +109,63 @@ class FeishuClient:
         """Import the SDK now, so that the first card need not wait for it."""
         await self._in_thread(self._load)
 
-    async def send_card(self, chat_id: str, content: str, uuid: str) -> SentMessage:
-        """Post a card; a second call with one uuid within an hour posts nothing new."""
+    async def send_card(self, receiver: str, content: str, uuid: str) -> SentMessage:
+        """Post a card to a chat, or to the person whose open_id `receiver` is.
 
-        def call(sdk: _Sdk, option: Any) -> Any:
-            body = sdk.im.CreateMessageRequestBody.builder().receive_id(chat_id).msg_type("interactive")
-            body = body.content(content).uuid(uuid).build()
-            request = sdk.im.CreateMessageRequest.builder().receive_id_type("chat_id").request_body(body).build()
-            return sdk.client.im.v1.message.create(request, option)
-
-        answer = await self._call(call, writes=True)
-        message = answer.data
-        if message is None or not message.message_id:
-            raise ChannelUnavailableError("Feishu's answer names no message", ambiguous=True)
+        A second call with one uuid within an hour posts nothing new. The answer names the chat, also a person's own.
+        """
+        message = await self._send(receiver, "interactive", content, uuid)
         sender = message.sender
         tenant_key = (sender.tenant_key if sender is not None else None) or ""
-        return SentMessage(tenant_key=tenant_key, chat_id=message.chat_id or chat_id, message_id=message.message_id)
+        return SentMessage(tenant_key=tenant_key, chat_id=message.chat_id or receiver, message_id=message.message_id)
+
+    async def send_text(self, receiver: str, content: str, uuid: str) -> None:
+        """Say something, in rich text, to a chat or a person; with `uuid` as in `send_card`."""
+        await self._send(receiver, "post", content, uuid)
+
+    async def _send(self, receiver: str, kind: str, content: str, uuid: str) -> Any:
+        receiver_kind = "open_id" if receiver.startswith(PERSON_PREFIX) else "chat_id"
+
+        def call(sdk: Sdk, option: Any) -> Any:
+            body = sdk.im.CreateMessageRequestBody.builder().receive_id(receiver).msg_type(kind)
+            body = body.content(content).uuid(uuid).build()
+            builder = sdk.im.CreateMessageRequest.builder().receive_id_type(receiver_kind)
+            return sdk.client.im.v1.message.create(builder.request_body(body).build(), option)
+
+        answer = await self.call(call, writes=True)
+        if answer.data is None or not answer.data.message_id:
+            raise ChannelUnavailableError("Feishu's answer names no message", ambiguous=True)
+        return answer.data
+
+    async def reply(self, message_id: str, content: str, uuid: str) -> None:
+        """Say something under a message, in rich text; a second call with one uuid within an hour says nothing new."""
+
+        def call(sdk: Sdk, option: Any) -> Any:
+            body = sdk.im.ReplyMessageRequestBody.builder().msg_type("post").content(content).uuid(uuid).build()
+            request = sdk.im.ReplyMessageRequest.builder().message_id(message_id).request_body(body).build()
+            return sdk.client.im.v1.message.reply(request, option)
+
+        await self.call(call, writes=True)
 
     async def replace_card(self, message_id: str, content: str) -> None:
         """Make a message show another card. Raises EditClosedError when it no longer can."""
 
-        def call(sdk: _Sdk, option: Any) -> Any:
+        def call(sdk: Sdk, option: Any) -> Any:
             body = sdk.im.PatchMessageRequestBody.builder().content(content).build()
             request = sdk.im.PatchMessageRequest.builder().message_id(message_id).request_body(body).build()
             return sdk.client.im.v1.message.patch(request, option)
 
-        await self._call(call, writes=True)
+        await self.call(call, writes=True)
 
     async def find_contact_by_email(self, email: str) -> Contact | None:
         """Find a person by login e-mail, also one who has left. None: unknown, or not visible to the app."""
 
-        def call(sdk: _Sdk, option: Any) -> Any:
+        def call(sdk: Sdk, option: Any) -> Any:
             body = sdk.contact.BatchGetIdUserRequestBody.builder().emails([email]).include_resigned(True).build()
             request = sdk.contact.BatchGetIdUserRequest.builder().user_id_type("open_id").request_body(body).build()
             return sdk.client.contact.v3.user.batch_get_id(request, option)
 
-        answer = await self._call(call)
+        answer = await self.call(call)
         people: list[Any] = (answer.data.user_list if answer.data is not None else None) or []
         for person in people:
             if person.user_id:
@@ -151,11 +175,11 @@ class FeishuClient:
     async def find_contact(self, open_id: str) -> Contact | None:
         """Find a person by open_id. None: the platform knows nobody by it."""
 
-        def call(sdk: _Sdk, option: Any) -> Any:
+        def call(sdk: Sdk, option: Any) -> Any:
             request = sdk.contact.GetUserRequest.builder().user_id(open_id).user_id_type("open_id").build()
             return sdk.client.contact.v3.user.get(request, option)
 
-        answer = await self._call(call, tolerates=UNKNOWN_PERSON)
+        answer = await self.call(call, tolerates=UNKNOWN_PERSON)
         if answer is None or answer.data is None or answer.data.user is None:
             return None
         return Contact(open_id=open_id, active=_is_active(answer.data.user.status))
@@ -163,11 +187,11 @@ class FeishuClient:
     async def is_in_chat(self, chat_id: str) -> bool:
         """Say whether our bot is a member of a chat."""
 
-        def call(sdk: _Sdk, option: Any) -> Any:
+        def call(sdk: Sdk, option: Any) -> Any:
             request = sdk.im.IsInChatChatMembersRequest.builder().chat_id(chat_id).build()
             return sdk.client.im.v1.chat_members.is_in_chat(request, option)
 
-        answer = await self._call(call)
+        answer = await self.call(call)
         return answer.data is not None and answer.data.is_in_chat is True
 
     async def check_credentials(self) -> None:
@@ -198,15 +222,9 @@ class FeishuClient:
         """Return the SDK's protobuf class for the long connection's frames."""
         return (await self._in_thread(self._load)).frame
 
-    async def close(self) -> None:
-        """Take no more calls; those under way end by their own time limit."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
-
-    # --- in a thread --------------------------------------------------------------------------------------------------
-
-    async def _call(
+    async def call(
         self,
-        call: Callable[[_Sdk, Any], Any],
+        call: Callable[[Sdk, Any], Any],
         *,
         writes: bool = False,
         tolerates: frozenset[int] = frozenset(),
@@ -227,6 +245,12 @@ class FeishuClient:
 
         return await self._in_thread(attempt, writes=writes)
 
+    async def close(self) -> None:
+        """Take no more calls; those under way end by their own time limit."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    # --- in a thread --------------------------------------------------------------------------------------------------
+
     async def _in_thread(self, act: Callable[[], _T], *, writes: bool = False) -> _T:
         loop = asyncio.get_running_loop()
         try:
@@ -235,7 +259,7 @@ class FeishuClient:
         except TimeoutError:
             raise ChannelUnavailableError("Feishu took too long", ambiguous=writes) from None
 
-    def _keep_token(self, sdk: _Sdk) -> str:
+    def _keep_token(self, sdk: Sdk) -> str:
         with self._lock:  # one fetch serves all threads that wait for it
             if not self._token or time.monotonic() >= self._token_ends:
                 self._fetch_token(sdk)
@@ -246,7 +270,7 @@ class FeishuClient:
             if self._token == token:  # another thread may have fetched the next one already
                 self._token = ""
 
-    def _fetch_token(self, sdk: _Sdk) -> None:
+    def _fetch_token(self, sdk: Sdk) -> None:
         secret = self._settings.app_secret.get_secret_value()
         path = "/open-apis/auth/v3/tenant_access_token/internal"
         answer = self._post(sdk, path, {"app_id": self._settings.app_id, "app_secret": secret})
@@ -256,7 +280,7 @@ class FeishuClient:
         self._token = token
         self._token_ends = time.monotonic() + max(life - _RENEW_BEFORE, life / 2)
 
-    def _post(self, sdk: _Sdk, path: str, body: dict[str, str]) -> dict[str, Any]:
+    def _post(self, sdk: Sdk, path: str, body: dict[str, str]) -> dict[str, Any]:
         """Make one of the two calls that need no token. Their failure is never ambiguous: nothing was posted."""
         builder = sdk.lark.BaseRequest.builder().http_method(sdk.lark.HttpMethod.POST).uri(path)
         request = builder.headers({"Content-Type": "application/json; charset=utf-8"}).body(body).build()
@@ -272,19 +296,19 @@ class FeishuClient:
         fields: dict[str, Any] = json.loads(answer.raw.content)
         return fields
 
-    def _load(self) -> _Sdk:
+    def _load(self) -> Sdk:
         with self._lock:
             if self._sdk is None:
                 self._sdk = _import_sdk(self._settings, self._call_seconds)
             return self._sdk
 
 
-def _with_token(sdk: _Sdk, token: str, call: Callable[[_Sdk, Any], Any], *, writes: bool) -> Any:
+def _with_token(sdk: Sdk, token: str, call: Callable[[Sdk, Any], Any], *, writes: bool) -> Any:
     option = sdk.lark.RequestOption.builder().tenant_access_token(token).build()
     return sdk.run(lambda: call(sdk, option), writes=writes)
 
 
-def _import_sdk(settings: FeishuSettings, call_seconds: float) -> _Sdk:
+def _import_sdk(settings: FeishuSettings, call_seconds: float) -> Sdk:
     """Import the SDK and build its client; in a thread, for it takes seconds."""
     if is_loopback(settings.domain):
         _keep_loopback_off_proxies()
@@ -305,7 +329,7 @@ def _import_sdk(settings: FeishuSettings, call_seconds: float) -> _Sdk:
     builder = lark.Client.builder().app_id(settings.app_id).app_secret(settings.app_secret.get_secret_value())
     builder = builder.domain(settings.domain).timeout(call_seconds).enable_set_token(enable_set_token=True)
     frames: Any = pbbp2_pb2
-    return _Sdk(
+    return Sdk(
         lark=lark,
         im=im,
         contact=contact,

@@ -6,7 +6,8 @@ import re
 from typing import TYPE_CHECKING, Literal
 
 from app.ports import ChannelRefusedError, ChannelUnavailableError, Finding, Severity
-from channels.feishu.failures import NotPermittedError
+from channels.feishu.failures import NotPermittedError, ScopeMissingError
+from channels.feishu.groups import list_members
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
 
 _NOBODY = "nobody@assent.invalid"
 """An address that cannot exist: asking for it shows whether asking is allowed."""
+
+_LISTS = (
+    ("user groups", "group:assent-doctor", "contact:group:readonly"),
+    ("departments", "department:od-assent-doctor", "contact:department.organize:readonly"),
+)
+"""What has members, one that does not exist, and the scope that its list needs."""
 
 
 def setup_steps(*, name: str, public_url: str, receive: Literal["webhook", "websocket"]) -> list[str]:
@@ -37,8 +44,11 @@ def setup_steps(*, name: str, public_url: str, receive: Literal["webhook", "webs
         f"{scopes}: grant im:message:send_as_bot (send and update the cards).",
         f"{scopes}: grant contact:user.id:readonly (find approvers by e-mail, see who has left).",
         f"{scopes}: grant contact:contact.base:readonly (check approvers whom assent.yaml names by open_id only).",
+        f"{scopes}: grant contact:group:readonly (only if assent.yaml takes approvers from user groups, 用户组).",
+        f"{scopes}: grant contact:department.organize:readonly (only if it takes them from departments, 部门).",
         f"{scopes}: grant im:chat:readonly (optional: `assent doctor` then sees whether the bot is in the chat).",
-        f"{scopes} > Contacts range (通讯录权限范围): include every approver.",
+        f"{scopes} > Contacts range (通讯录权限范围): include every approver, and those departments.",
+        "Version Management > Availability (可用范围): include every approver: nobody else can be messaged.",
     ]
     if receive == "webhook":
         steps += [
@@ -72,6 +82,7 @@ async def examine_app(client: FeishuClient, settings: FeishuSettings) -> list[Fi
             "grant contact:user.id:readonly and publish a new version of the app",
         )
     )
+    findings += [await _examine_list(client, *each) for each in _LISTS]
     if settings.receive == "websocket":
         findings.append(
             await _try(
@@ -96,6 +107,20 @@ async def _examine_chat(client: FeishuClient, chat_id: str) -> Finding:
         return Finding(severity=Severity.OK, what=what)
     mend = "add the app's bot under the chat's Settings > Bots"
     return Finding(severity=Severity.ERROR, what=f"{what}: it is not a member", mend=mend)
+
+
+async def _examine_list(client: FeishuClient, what: str, nobody: str, scope: str) -> Finding:
+    """Ask for a list that does not exist: only a missing scope is worth a word, and only a warning."""
+    try:
+        await list_members(client, nobody)
+    except ScopeMissingError:
+        mend = f"grant {scope} and publish a new version of the app, if assent.yaml takes approvers from {what}"
+        return Finding(severity=Severity.WARNING, what=f"{what} cannot be read", mend=mend)
+    except ChannelUnavailableError as error:
+        return Finding(severity=Severity.WARNING, what=f"{what}: {error.why}", mend="try again")
+    except ChannelRefusedError:
+        pass  # it looked, and there was no such list
+    return Finding(severity=Severity.OK, what=f"reading {what}")
 
 
 async def _try(what: str, check: Callable[[], Awaitable[object]], mend: str) -> Finding:

@@ -23,6 +23,7 @@ _BEING_SENT = 230049
 _CARD_FAULT = 230099
 _SCOPE_MISSING = 99991672
 _NOT_VISIBLE = 41050
+_NO_DEPARTMENT = 40004
 _SUB_CODE = re.compile(r"ErrCode:\s*(\d{1,9})")
 _LOCKED = re.compile(r"card action is lock", re.IGNORECASE)
 _LOG_ID = re.compile(r"[0-9A-Za-z]{1,64}", re.ASCII)
@@ -41,12 +42,25 @@ _MENDS = {
     232009: "the chat was dissolved",
     99992361: "the open_id belongs to another app: open_ids differ from app to app",
     _CARD_FAULT: "the card is invalid",
+    _NO_DEPARTMENT: "there is no such department, or it is outside the app's contact range (Permissions & Scopes)",
     _NOT_VISIBLE: "the person is outside the app's contact range: widen it under Permissions & Scopes",
 }
 
 
 class NotPermittedError(ChannelRefusedError):
     """The app may not look this up: a scope is missing, or the person is outside its contact range."""
+
+
+class ScopeMissingError(NotPermittedError):
+    """A scope is missing, whoever is asked for."""
+
+
+_REFUSALS: dict[int, type[ChannelRefusedError]] = {
+    **dict.fromkeys(_EDIT_CLOSED, EditClosedError),
+    _SCOPE_MISSING: ScopeMissingError,
+    _NOT_VISIBLE: NotPermittedError,
+    _NO_DEPARTMENT: NotPermittedError,
+}
 
 
 def translate(call: Callable[[], Any], *, http: Any, malformed: type[Exception], writes: bool) -> Any:
@@ -92,11 +106,7 @@ def classify(answer: Any, *, writes: bool) -> None:
         raise ChannelUnavailableError(f"{why}, with a token just fetched", retry_after=timedelta(seconds=30))
     if status >= 500:
         raise ChannelUnavailableError(why, ambiguous=writes)
-    if code in _EDIT_CLOSED:
-        raise EditClosedError(why)
-    if code in {_SCOPE_MISSING, _NOT_VISIBLE}:
-        raise NotPermittedError(why)
-    raise ChannelRefusedError(why)
+    raise _REFUSALS.get(code, ChannelRefusedError)(why)
 
 
 def _explain(code: int, answer: Any) -> str:

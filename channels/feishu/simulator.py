@@ -20,9 +20,11 @@ from typing import TYPE_CHECKING, Self
 
 from channels.feishu.simulator_cards import list_controls, list_texts
 from channels.feishu.simulator_clicks import CannotPressError, Clicker
+from channels.feishu.simulator_directory import Department
 from channels.feishu.simulator_http import Fault, SimulatorApp
-from channels.feishu.simulator_platform import App, Person, Platform
+from channels.feishu.simulator_platform import Platform
 from channels.feishu.simulator_server import serve
+from channels.feishu.simulator_state import App, Person
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,7 +34,8 @@ if TYPE_CHECKING:
     from app.ports import Clock
     from channels.feishu.simulator_clicks import Press, Reply
     from channels.feishu.simulator_http import LoggedCall
-    from channels.feishu.simulator_platform import Message
+    from channels.feishu.simulator_posts import Remark
+    from channels.feishu.simulator_state import Message
     from channels.feishu.simulator_wire import Delivery
 
 __all__ = ["CannotPressError", "Fault", "FeishuSimulator"]
@@ -120,6 +123,28 @@ class FeishuSimulator:
             self.platform.bot_chats.add(chat_id)
         return chat_id
 
+    def add_group(self, *members: Person) -> str:
+        """Add a user group and return its id."""
+        group_id = self.platform.new_id("g")
+        self.platform.directory.groups[group_id] = [member.open_id for member in members]
+        return group_id
+
+    def add_department(self, *members: Person, parent: str = "", in_range: bool = True) -> str:
+        """Add a department and return its open_department_id; `in_range` says whether the app may see it."""
+        department_id = self.platform.new_id("od-")
+        people = [member.open_id for member in members]
+        self.platform.directory.departments[department_id] = Department(people=people, parent=parent, in_range=in_range)
+        return department_id
+
+    def own_chat(self, open_id: str) -> str:
+        """Return the chat in which a person talks with our bot. Raises KeyError before the first message."""
+        return self.platform.own_chats[open_id]
+
+    def letters(self, open_id: str) -> list[str]:
+        """Return what one person was told in their own chat, besides cards."""
+        chat_id = self.platform.own_chats.get(open_id, "")
+        return [letter.text for letter in self.platform.letters.get(chat_id, [])]
+
     def settings(self, chat_id: str, *, receive: str = "webhook", language: str = "en") -> Json:
         """Return what a channel of assent.yaml needs to reach this simulator."""
         console = self.platform.app
@@ -147,9 +172,16 @@ class FeishuSimulator:
         """Return the labels of the buttons that can be pressed."""
         return [control.label for control in list_controls(self.message(message_id).card)]
 
+    def remarks(self, message_id: str) -> list[Remark]:
+        """Return what was said under a message, in order."""
+        return self.message(message_id).remarks
+
     def view(self, chat_id: str) -> list[Json]:
-        """Return a chat's messages as JSON: the card now, how often it changed, and each person's last toast."""
-        return [
+        """Return a chat's messages as JSON: the card now, how often it changed, what was said under it, and toasts.
+
+        In a person's own chat also what is no card: `card` is then None, and `text` what they were told.
+        """
+        shown: list[Json] = [
             {
                 "message_id": message.message_id,
                 "author": message.app_id,
@@ -157,26 +189,52 @@ class FeishuSimulator:
                 "card": message.card,
                 "versions": len(message.versions),
                 "buttons": self.labels(message.message_id),
+                "remarks": [
+                    {"text": self._named(remark.text), "created_at": remark.created_at.isoformat()}
+                    for remark in message.remarks
+                ],
                 "toasts": {open_id: toasts[-1] for open_id, toasts in message.toasts.items()},
             }
             for message in self.platform.messages.values()
             if message.chat_id == chat_id and not message.recalled
         ]
+        letters: list[Json] = [
+            {
+                "message_id": letter.message_id,
+                "author": self.platform.app.app_id,
+                "created_at": letter.created_at.isoformat(),
+                "card": None,
+                "text": letter.text,
+            }
+            for letter in self.platform.letters.get(chat_id, [])
+        ]
+        return shown + letters
+
+    def _named(self, text: str) -> str:
+        """Write names where a mention has an id, as the client does."""
+        for person in self.platform.people.values():
+            text = text.replace(f"@{person.open_id}", f"@{person.name}")
+        return text
 
     # --- clicks -------------------------------------------------------------------------------------------------------
 
     async def approve(self, open_id: str, message_id: str) -> Press:
-        """Press the button that stands outside a form."""
+        """Press the large button that stands outside a form."""
         return await self.press(open_id, message_id, "approve")
 
     async def deny(self, open_id: str, message_id: str, reason: str) -> Press:
         """Type a reason and submit the form."""
         return await self.press(open_id, message_id, "deny", form={"reason": reason})
 
+    async def submit(self, open_id: str, message_id: str, button: str, **typed: str) -> Press:
+        """Fill in the form of a named button, by our names of its fields, and submit it."""
+        form = {f"{button}_{name}": text for name, text in typed.items()}
+        return await self.press(open_id, message_id, button, form=form)
+
     async def press(
         self, open_id: str, message_id: str, button: str, *, form: Mapping[str, str] | None = None
     ) -> Press:
-        """Press a button by its label or name. Raises CannotPressError when a person could not."""
+        """Press a button by its label, name or token. Raises CannotPressError when a person could not."""
         message = self.message(message_id)
         control = self.clicker.find_control(message, button)
         return await self.clicker.press(self.platform.people[open_id], message, control, form or {})
@@ -225,7 +283,11 @@ class FeishuSimulator:
         return sum(call.operation == operation for call in self.calls)
 
     def fail_next(self, operation: str, fault: Fault) -> None:
-        """Let the next call fail; operations: token, send, patch, batch_get_id, get_user, is_in_chat, endpoint."""
+        """Let the next call fail.
+
+        Operations: token, send, patch, reply, batch_get_id, get_user, is_in_chat,
+        list_group, list_department, endpoint.
+        """
         self.app.faults.add(operation, fault)
 
     def release(self) -> None:

@@ -34,6 +34,8 @@ _SIZES = _words(
 )
 _LAYOUT = _words("direction padding margin horizontal_spacing horizontal_align vertical_spacing vertical_align")
 _OWN = _words("tag element_id margin")
+_COLOURS = _words("default blue wathet turquoise green yellow orange red carmine violet purple indigo grey")
+_WIDTH = re.compile(r"[1-9][0-9]{1,3}px", re.ASCII)
 _SHAPES: Mapping[str, frozenset[str]] = {
     "div": _OWN | _words("width text icon"),
     "plain_text": _words("tag element_id content text_size text_align text_color lines i18n_content"),
@@ -96,6 +98,11 @@ class Control:
             if behaviour.get("type") == "callback":
                 return behaviour.get("value")
         return None
+
+    @property
+    def token(self) -> object:
+        """Our token in that, if there is one."""
+        return cast("Json", self.value).get("t") if isinstance(self.value, dict) else None
 
 
 def check_card(card: object, *, people: frozenset[str] = frozenset()) -> Json:
@@ -230,6 +237,9 @@ class _Check:
             weight = entry.get("weight", 1)
             if not isinstance(weight, int) or not 1 <= weight <= 5:
                 raise CardFaultError(MALFORMED, path, "weight must be 1 to 5", str(weight))
+            width = str(entry.get("width", "auto"))
+            if width not in {"auto", "weighted"} and _WIDTH.fullmatch(width) is None:
+                raise CardFaultError(MALFORMED, path, "unknown width", width)
             self._elements(entry.get("elements", []), f"{path} -> columns -> elements", depth=depth + 1, form=form)
 
     def _form(self, element: Json, path: str, *, depth: int) -> None:
@@ -245,6 +255,8 @@ class _Check:
             raise CardFaultError(MALFORMED, path, "button text must have 1 to 100 characters", str(len(label)))
         if element.get("type", "default") not in _BUTTONS:
             raise CardFaultError(MALFORMED, path, "unknown button type", str(element["type"]))
+        if element.get("size", "medium") not in {"tiny", "small", "medium", "large"}:
+            raise CardFaultError(MALFORMED, path, "unknown button size", str(element["size"]))
         action = element.get("form_action_type")
         if action is not None and (form is None or action not in {"submit", "reset"}):
             raise CardFaultError(MALFORMED, path, "form_action_type needs a form", str(action))
@@ -271,6 +283,9 @@ class _Check:
         length = element.get("max_length", 1000)
         if isinstance(length, bool) or not isinstance(length, int) or not 1 <= length <= 1000:
             raise CardFaultError(MALFORMED, path, "max_length must be 1 to 1000", str(length))
+        value = element.get("default_value", "")
+        if not isinstance(value, str) or len(value) > length:
+            raise CardFaultError(MALFORMED, path, "default_value must be text of at most max_length", str(value)[:20])
         if element.get("input_type", "text") not in {"text", "multiline_text", "password"}:
             raise CardFaultError(MALFORMED, path, "unknown input_type", str(element["input_type"]))
         if "required" in element and (form is None or not isinstance(element["required"], bool)):
@@ -289,6 +304,8 @@ class _Check:
             raise CardFaultError(MALFORMED, path, "content must be a string", str(content))
         if element.get("text_size", "normal") not in _SIZES:
             raise CardFaultError(MALFORMED, path, "unknown text_size", str(element["text_size"]))
+        if element.get("text_color", "default") not in _COLOURS:
+            raise CardFaultError(MALFORMED, path, "unknown text_color", str(element["text_color"]))
         if element["tag"] == "lark_md":
             self._markup(content, path)
         return content

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
     from channels.feishu.simulator_cards import Control
     from channels.feishu.simulator_http import Connection, SimulatorApp
-    from channels.feishu.simulator_platform import Message, Person, Platform
+    from channels.feishu.simulator_platform import Platform
+    from channels.feishu.simulator_state import Message, Person
 
 Json = dict[str, object]
 
@@ -114,14 +115,21 @@ class Clicker:
         )
 
     def find_control(self, message: Message, name: str) -> Control:
-        """Find a button by its label, its name, or ``approve`` (outside a form) and ``deny`` (submits one)."""
+        """Find a button by its label, its name, what it carries, or ``approve`` (the large one outside any form).
+
+        A label that stands on several buttons names none of them: a person would have to point.
+        """
         controls = list_controls(message.card)
-        for control in controls:
-            submits = control.form is not None and control.button.get("form_action_type") == "submit"
-            role = "deny" if submits else "approve"
-            if name in {control.label, control.button.get("name"), role}:
-                return control
-        raise CannotPressError(f"there is no button {name!r} on the card; there are {[c.label for c in controls]}")
+        if name == "approve":
+            found = [each for each in controls if each.form is None and each.button.get("type") == "primary_filled"]
+            found = found[:1]  # the card's own request stands first
+        else:
+            found = [each for each in controls if each.button.get("name") == name or each.token == name]
+            found = found or [each for each in controls if each.label == name]
+        if len(found) != 1:
+            labels = [each.label for each in controls]
+            raise CannotPressError(f"{len(found)} buttons are {name!r} on the card; there are {labels}")
+        return found[0]
 
     def _check_possible(self, person: Person, message: Message) -> None:
         if person.open_id not in self._platform.chats[message.chat_id]:
@@ -207,7 +215,7 @@ def _fill(form: Json, typed: Mapping[str, str]) -> Json:
     inputs = [e for e in cast("list[Json]", form["elements"]) if e.get("tag") == "input"]
     for element in inputs:
         name = str(element["name"])
-        text = typed.get(name, "")
+        text = typed.get(name, str(element.get("default_value", "")))
         if element.get("required") is True and not text.strip():
             raise CannotPressError(f"{name} must be filled in")
         if len(text) > int(str(element.get("max_length", 1000))):

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qsl, unquote
 
-from channels.feishu.simulator_platform import ApiFaultError
+from channels.feishu.simulator_errors import ApiFaultError
 from channels.feishu.simulator_wire import CONTROL, DATA, Frame, decode_frame, encode_frame
 
 if TYPE_CHECKING:
@@ -145,6 +145,24 @@ class SimulatorApp:
                 re.compile(f"{api}/im/v1/messages/([^/]+)"),
                 "patch",
                 lambda m, _, body: platform.patch(m[1], body),
+            ),
+            (
+                "POST",
+                re.compile(f"{api}/im/v1/messages/([^/]+)/reply"),
+                "reply",
+                lambda m, _, body: platform.reply(m[1], body),
+            ),
+            (
+                "GET",
+                re.compile(f"{api}/contact/v3/group/([^/]+)/member/simplelist"),
+                "list_group",
+                lambda m, query, _: platform.list_group(m[1], query),
+            ),
+            (
+                "GET",
+                re.compile(f"{api}/contact/v3/users/find_by_department"),
+                "list_department",
+                lambda _, query, __: platform.list_department(query),
             ),
             (
                 "POST",

@@ -7,17 +7,21 @@ code that the platform documents for it.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, cast
 
 from channels.feishu.simulator_cards import CardFaultError, check_card
+from channels.feishu.simulator_directory import DEPARTMENT_SCOPE, GROUP_SCOPE, Directory
+from channels.feishu.simulator_errors import ApiFaultError
+from channels.feishu.simulator_posts import Remark, check_post
+from channels.feishu.simulator_state import Message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
     from app.ports import Clock
+    from channels.feishu.simulator_state import App, Person
 
 Json = dict[str, object]
 
@@ -27,76 +31,16 @@ UUID_LIFE = timedelta(hours=1)
 EDIT_LIFE = timedelta(days=14)
 MAX_BODY = 30 * 1024
 ALL_SCOPES = frozenset(
-    {"im:message:send_as_bot", "im:chat:readonly", "contact:user.id:readonly", "contact:contact.base:readonly"}
+    {
+        "im:message:send_as_bot",
+        "im:chat:readonly",
+        "contact:user.id:readonly",
+        "contact:contact.base:readonly",
+        GROUP_SCOPE,
+        DEPARTMENT_SCOPE,
+    }
 )
 _RECEIVER_KINDS = frozenset({"open_id", "user_id", "union_id", "email", "chat_id"})
-
-
-class ApiFaultError(Exception):
-    """The platform's answer is an error."""
-
-    def __init__(self, code: int, msg: str, *, status: int = 400, headers: Mapping[str, str] | None = None) -> None:
-        """Keep what the answer will hold."""
-        super().__init__(msg)
-        self.code = code
-        self.msg = msg
-        self.status = status
-        self.headers = dict(headers or {})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Person:
-    """One user, by the ids that our app sees."""
-
-    open_id: str
-    name: str
-    email: str
-    tenant_key: str
-    frozen: bool = False
-    resigned: bool = False
-    activated: bool = True
-    exited: bool = False
-    unjoined: bool = False
-
-    def status(self) -> Json:
-        """Return the documented status object."""
-        return {
-            "is_frozen": self.frozen,
-            "is_resigned": self.resigned,
-            "is_activated": self.activated,
-            "is_exited": self.exited,
-            "is_unjoin": self.unjoined,
-        }
-
-
-@dataclass(slots=True, kw_only=True)
-class Message:
-    """One card in one chat, with everything it ever showed."""
-
-    message_id: str
-    chat_id: str
-    app_id: str
-    created_at: datetime
-    versions: list[Json]
-    recalled: bool = False
-    clicks_in_flight: int = 0
-    toasts: dict[str, list[Json]] = field(default_factory=dict[str, "list[Json]"])
-
-    @property
-    def card(self) -> Json:
-        """The card as it stands now."""
-        return self.versions[-1]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class App:
-    """Our app as the developer console shows it."""
-
-    app_id: str
-    app_secret: str = field(repr=False)
-    encrypt_key: str = field(repr=False)
-    verification_token: str = field(repr=False)
-    tenant_key: str
 
 
 class Platform:
@@ -109,12 +53,17 @@ class Platform:
         self.people: dict[str, Person] = {}
         self.chats: dict[str, set[str]] = {}
         self.bot_chats: set[str] = set()
+        self.own_chats: dict[str, str] = {}  # a person's talk with our bot, by open_id
+        self.letters: dict[str, list[Remark]] = {}  # what was said in such a chat besides cards
+        self.unavailable: set[str] = set()  # open_ids of those to whom our app is not available
+        self.directory = Directory()
         self.messages: dict[str, Message] = {}
         self.scopes: set[str] = set(ALL_SCOPES)
         self.enforces_rates = False
         self.repeats_uuid_as_error = False  # what a second call with one uuid returns is not documented: either may be
         self._tokens: dict[str, datetime] = {}
         self._sent: dict[tuple[str, str], tuple[datetime, str]] = {}
+        self._said: dict[tuple[str, str], tuple[datetime, Remark]] = {}
         self._touched: dict[str, list[datetime]] = {}
         self._count = 0
 
@@ -168,16 +117,12 @@ class Platform:
             raise ApiFaultError(99992402, "field validation failed: receive_id_type")
         fields = _object(body)
         self._refuse_unknown(fields, {"receive_id", "msg_type", "content", "uuid"})
-        uuid = fields.get("uuid", "")
-        if not isinstance(uuid, str) or len(uuid) > 50:
-            raise ApiFaultError(99992402, "field validation failed: uuid")
-        if query["receive_id_type"] != "chat_id" or fields.get("msg_type") != "interactive":
-            raise ApiFaultError(230001, "only cards to chats are modelled here")
-        chat_id = str(fields.get("receive_id"))
-        if chat_id not in self.chats:
-            raise ApiFaultError(230001, "invalid receive_id")
-        if chat_id not in self.bot_chats:
-            raise ApiFaultError(230002, "Bot/User can NOT be out of the chat.")
+        uuid = self._uuid(fields)
+        if fields.get("msg_type") not in {"interactive", "post"}:
+            raise ApiFaultError(230001, "only cards and rich text are modelled here")
+        chat_id = self._receiver(query["receive_id_type"], str(fields.get("receive_id")))
+        if fields["msg_type"] == "post":
+            return self._say(chat_id, fields.get("content"), uuid)
         now = self.clock.now()
         sent_at, earlier = self._sent.get((chat_id, uuid), (now, "")) if uuid else (now, "")
         if earlier and now - sent_at < UUID_LIFE:
@@ -193,6 +138,99 @@ class Platform:
         if uuid:
             self._sent[chat_id, uuid] = (now, message.message_id)
         return self._describe(message)
+
+    def _say(self, chat_id: str, content: object, uuid: str) -> Json:
+        """Take rich text that stands on its own: only what one person is told."""
+        if chat_id not in self.own_chats.values():
+            raise ApiFaultError(230001, "rich text to many is not modelled here")
+        now = self.clock.now()
+        earlier = self._said.get((chat_id, uuid)) if uuid else None
+        remark = earlier[1] if earlier is not None and now - earlier[0] < UUID_LIFE else None
+        if remark is None:
+            text, mentions = check_post(content, people=frozenset(self.people), links=True)
+            self._count_rate(chat_id)
+            remark = Remark(message_id=self.new_id("om_"), created_at=now, text=text, mentions=mentions)
+            self.letters.setdefault(chat_id, []).append(remark)
+            if uuid:
+                self._said[chat_id, uuid] = (now, remark)
+        return {"message_id": remark.message_id, "chat_id": chat_id, "msg_type": "post"}
+
+    def _receiver(self, kind: str, receiver: str) -> str:
+        """Return the chat that a message goes to; a person's own is opened by the first one."""
+        match kind:
+            case "chat_id" if receiver in self.chats:
+                self._check_reach(receiver)
+                return receiver
+            case "open_id" if receiver in self.people:
+                chat_id = self.own_chats.get(receiver) or self.new_id("oc_")
+                self._check_available(receiver)
+                self.own_chats[receiver] = chat_id
+                self.chats[chat_id] = {receiver}
+                self.bot_chats.add(chat_id)
+                return chat_id
+            case "open_id":
+                raise ApiFaultError(99992351, "not a valid open_id")
+            case "chat_id":
+                raise ApiFaultError(230001, "invalid receive_id")
+            case _:
+                raise ApiFaultError(230001, "only chats and open_ids are modelled here")
+
+    def _check_reach(self, chat_id: str) -> None:
+        if chat_id not in self.bot_chats:
+            raise ApiFaultError(230002, "Bot/User can NOT be out of the chat.")
+        for open_id in [person for person, own in self.own_chats.items() if own == chat_id]:
+            self._check_available(open_id)
+
+    def _check_available(self, open_id: str) -> None:
+        person = self.people[open_id]
+        gone = person.resigned or person.frozen or person.exited or person.tenant_key != self.app.tenant_key
+        if gone or open_id in self.unavailable:
+            raise ApiFaultError(230013, "Bot has NO availability to this user.")
+
+    def reply(self, message_id: str, body: bytes) -> Json:
+        """Say something under a message, at most once an hour for one uuid."""
+        self._need("im:message:send_as_bot")
+        if len(body) > MAX_BODY:
+            raise ApiFaultError(230025, "The length of the message content reaches its limit.")
+        fields = _object(body)
+        self._refuse_unknown(fields, {"content", "msg_type", "reply_in_thread", "uuid"})
+        uuid = self._uuid(fields)
+        message = self.messages.get(message_id)
+        if message is None:
+            raise ApiFaultError(230001, "invalid message_id")
+        if message.recalled:
+            raise ApiFaultError(230011, "The message has been recalled.")
+        self._check_reach(message.chat_id)
+        now = self.clock.now()
+        earlier = self._said.get((message_id, uuid)) if uuid else None
+        if earlier is not None and now - earlier[0] < UUID_LIFE:
+            return self._describe_remark(message, earlier[1])
+        if fields.get("msg_type") != "post":
+            raise ApiFaultError(230001, "only rich text is modelled here")
+        text, mentions = check_post(fields.get("content"), people=frozenset(self.people))
+        self._count_rate(message.chat_id)
+        remark = Remark(message_id=self.new_id("om_"), created_at=now, text=text, mentions=mentions)
+        message.remarks.append(remark)
+        if uuid:
+            self._said[message_id, uuid] = (now, remark)
+        return self._describe_remark(message, remark)
+
+    @staticmethod
+    def _uuid(fields: Json) -> str:
+        uuid = fields.get("uuid", "")
+        if not isinstance(uuid, str) or len(uuid) > 50:
+            raise ApiFaultError(99992402, "field validation failed: uuid")
+        return uuid
+
+    @staticmethod
+    def _describe_remark(message: Message, remark: Remark) -> Json:
+        return {
+            "message_id": remark.message_id,
+            "root_id": message.message_id,
+            "parent_id": message.message_id,
+            "chat_id": message.chat_id,
+            "msg_type": "post",
+        }
 
     def patch(self, message_id: str, body: bytes) -> Json:
         """Replace the card of a message, within its fourteen days and not while somebody's click is in flight."""
@@ -299,6 +337,16 @@ class Platform:
         if chat_id not in self.chats:
             raise ApiFaultError(232006, "Your request specifies a chat_id which is invalid.")
         return {"is_in_chat": chat_id in self.bot_chats}
+
+    def list_group(self, group_id: str, query: Mapping[str, str]) -> Json:
+        """Return a page of a user group's people."""
+        self._need(GROUP_SCOPE)
+        return self.directory.list_group(group_id, query)
+
+    def list_department(self, query: Mapping[str, str]) -> Json:
+        """Return a page of a department's people."""
+        self._need(DEPARTMENT_SCOPE)
+        return self.directory.list_department(query)
 
     def _need(self, scope: str) -> None:
         if scope not in self.scopes:

@@ -22,7 +22,8 @@ from urllib.parse import parse_qsl
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from app.ports import CallbackRejectedError, Challenge, Click, HttpAnswer, Ignored
-from channels.slack.card import APPROVE, DENY, REASON_BLOCK, REASON_INPUT, REASON_MODAL
+from channels.slack.controls import is_menu, is_ours, token_of_option, wants_form
+from channels.slack.forms import FORM_MODAL, PERSON_ID, field_block, field_input
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 _WINDOW_SECONDS: Final = 300
 _FORM_FIELDS_MOST: Final = 20
+_REASON: Final = "reason"  # the one field that the core takes by a name of its own
+_TYPED_MOST: Final = 3_000  # Slack's own bound; ours is in the form, and the core's
 
 
 def read_call(call: InboundCall, *, signing_secret: str, app_id: str, now: datetime) -> Inbound:
@@ -112,6 +115,7 @@ def parse_payload(payload: dict[str, object], *, app_id: str) -> Inbound:
 
 _Id = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 _Sealed = Annotated[str, StringConstraints(min_length=1, max_length=2_000)]
+_Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_]{1,100}$")]
 
 
 class _Shape(BaseModel):
@@ -140,11 +144,17 @@ class _Container(_Shape):
     is_ephemeral: bool = False
 
 
+class _Option(_Shape):
+    value: _Sealed
+
+
 class _Action(_Shape):
     type: str
     action_id: _Id
     action_ts: _Id
+    block_id: Annotated[str, StringConstraints(max_length=255)] = ""
     value: _Sealed | None = None
+    selected_option: _Option | None = None
 
 
 class _Interaction(_Shape):
@@ -166,7 +176,17 @@ class _BlockActions(_Interaction):
 
 
 class _Input(_Shape):
-    value: str | None = None
+    type: Literal["plain_text_input", "users_select"]
+    value: Annotated[str, StringConstraints(max_length=_TYPED_MOST)] | None = None
+    selected_user: _Id | None = None
+
+    def answer(self) -> str:
+        """What was typed or chosen; "" where an optional field was left empty."""
+        if self.type == "plain_text_input":
+            return self.value or "" if self.selected_user is None else _reject("a text box with a person")
+        chosen = self.selected_user or ""
+        fits = self.value is None and (not chosen or PERSON_ID.fullmatch(chosen))
+        return chosen if fits else _reject("a choice that is no person")
 
 
 class _State(_Shape):
@@ -183,10 +203,11 @@ class _View(_Shape):
 
 class _ViewSubmission(_Interaction):
     view: _View
+    trigger_id: Annotated[str, StringConstraints(max_length=500)] = ""
 
 
 class _Place(_Shape):
-    """What `card.deny_modal` sealed into the modal."""
+    """What `forms.modal` put into the modal."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
@@ -194,6 +215,7 @@ class _Place(_Shape):
     token: _Sealed
     chat: _Id
     ts: _Id
+    fields: Annotated[list[_Name], Field(max_length=100)]
 
 
 # --- what it asks -----------------------------------------------------------------------------------------------------
@@ -202,33 +224,47 @@ class _Place(_Shape):
 def _press(payload: _BlockActions, *, app_id: str) -> Inbound:
     _same_app(payload, app_id)
     place, action = payload.container, payload.actions[0]
-    if place.type != "message" or place.is_ephemeral or action.action_id not in {APPROVE, DENY}:
+    if place.type != "message" or place.is_ephemeral or not is_ours(action.action_id):
         return Ignored(why="not one of our buttons on a message")
-    if not place.message_ts or not place.channel_id or payload.channel is None or action.value is None:
-        _reject("the button, its message or its channel is not named")
-    if payload.channel.id != place.channel_id or action.type != "button":
+    if not place.message_ts or not place.channel_id or payload.channel is None:
+        _reject("the button's message or its channel is not named")
+    if payload.channel.id != place.channel_id:
         _reject("the payload contradicts itself")
+    token, asks_form = _pressed(action)
     return Click(
-        token=action.value,
+        token=token,
         app_id=payload.api_app_id,
         tenant=payload.tenant(),
         account_id=payload.user.id,
         chat_id=place.channel_id,
         message_id=place.message_ts,
         event_key=f"{place.message_ts}:{payload.user.id}:{action.action_id}:{action.action_ts}",
-        wants_reason=action.action_id == DENY,
+        wants_form=asks_form,
         reply_to=payload.response_url,
         trigger=payload.trigger_id,
     )
 
 
+def _pressed(action: _Action) -> tuple[str, bool]:
+    """Return the token of what was pressed, and whether a form comes first."""
+    if not is_menu(action.action_id):
+        if action.type != "button" or action.value is None or action.selected_option is not None:
+            _reject("a button that is none, or has no value")
+        return action.value, wants_form(action.action_id)
+    if action.type not in {"overflow", "static_select"} or action.selected_option is None or action.value is not None:
+        _reject("a menu that is none, or in which nothing was chosen")
+    return token_of_option(action.block_id, action.selected_option.value) or _reject("an option that is not ours")
+
+
 def _submission(payload: _ViewSubmission, *, app_id: str) -> Inbound:
     _same_app(payload, app_id)
     view = payload.view
-    if view.callback_id != REASON_MODAL:
+    if view.callback_id != FORM_MODAL:
         return Ignored(why="not our modal")
     place = _Place.model_validate(parse_json(view.private_metadata))
-    answer = view.state.values.get(REASON_BLOCK, {}).get(REASON_INPUT, _Input())
+    fields = _fields(place, view.state)
+    # An answer that was sent back for mending comes again from the same view: what was filled in tells it apart.
+    filled = json.dumps([payload.trigger_id, fields]).encode()
     return Click(
         token=place.token,
         app_id=payload.api_app_id,
@@ -236,10 +272,21 @@ def _submission(payload: _ViewSubmission, *, app_id: str) -> Inbound:
         account_id=payload.user.id,
         chat_id=place.chat,
         message_id=place.ts,
-        event_key=f"{view.id}:{payload.user.id}:{view.hash}",
-        reason=answer.value or None,
+        event_key=f"{view.id}:{payload.user.id}:{view.hash}:{hashlib.sha256(filled).hexdigest()[:16]}",
+        reason=fields.get(_REASON) or None,
+        fields=fields,
         via_modal=True,
     )
+
+
+def _fields(place: _Place, state: _State) -> dict[str, str]:
+    """Return what a form was filled in with, in its own order: every field that it has, and no other."""
+    blocks = {field_block(name): name for name in place.fields}
+    if len(blocks) != len(place.fields) or state.values.keys() != blocks.keys():
+        _reject("the modal's fields are not those of its form")
+    if any(state.values[block].keys() != {field_input(name)} for block, name in blocks.items()):
+        _reject("a field of the modal has not one answer")
+    return {name: state.values[block][field_input(name)].answer() for block, name in blocks.items()}
 
 
 def _event(event: dict[str, object]) -> Inbound:

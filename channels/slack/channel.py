@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Final, cast
 import structlog
 
 from app.ports import (
-    Account,
-    AccountStatus,
     CallbackRejectedError,
     ChannelRefusedError,
     ChannelUnavailableError,
@@ -22,18 +20,22 @@ from app.ports import (
     HttpAnswer,
     MessageRef,
 )
-from channels.slack import callback, card
+from channels.slack import callback, card, forms, people
 from channels.slack.client import SlackClient
 from channels.slack.examine import examine
 from channels.slack.listener import SocketListener
+from channels.slack.manifest import manifest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from datetime import datetime
 
     from app.domain.card import Card, Language
-    from app.ports import Click, ClickOutcome, Finding, Inbound, InboundCall, Post
+    from app.domain.form import Form
+    from app.ports import Account, Click, ClickOutcome, Finding, Inbound, InboundCall, Notice, Post
     from channels.slack.settings import SlackSettings
+
+__all__ = ["ListeningSlackChannel", "SlackChannel", "build", "manifest"]
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -42,7 +44,6 @@ _MODAL_SECONDS: Final = 2.0
 _CLOCKS_APART: Final = timedelta(minutes=5)
 _PAGES_MOST: Final = 10
 _EDITS_FOR: Final = timedelta(days=14)
-_UNKNOWN_PERSON: Final = frozenset({"users_not_found", "user_not_found", "user_not_visible"})
 
 
 class SlackChannel:
@@ -86,6 +87,11 @@ class SlackChannel:
         return card.TEXT_BUDGET
 
     @property
+    def opens_forms(self) -> bool:
+        """Slack opens a modal for whoever clicked."""
+        return True
+
+    @property
     def deduplicates_for(self) -> timedelta:
         """Slack has no documented idempotency key: `find` looks for what an earlier attempt left."""
         return timedelta(0)
@@ -98,18 +104,8 @@ class SlackChannel:
     async def post(self, post: Post) -> MessageRef:
         """Put a card into a conversation. The key travels as message metadata, for `find`."""
         text, blocks = card.render(post.card)
-        message = {
-            "channel": post.chat_id,
-            "text": text,
-            "blocks": blocks,
-            "metadata": {"event_type": card.EVENT_TYPE, "event_payload": {"key": post.key}},
-            "mrkdwn": False,
-            "parse": "none",
-            "link_names": False,
-            "unfurl_links": False,
-            "unfurl_media": False,
-        }
-        answer = await self._client.call("chat.postMessage", message)
+        metadata = {"event_type": card.EVENT_TYPE, "event_payload": {"key": post.key}}
+        answer = await self._say({"channel": post.chat_id, "text": text, "blocks": blocks, "metadata": metadata})
         match answer:
             case {"channel": str(chat_id), "ts": str(ts)}:
                 return self._ref(chat_id, ts, answer.get("message"))
@@ -117,8 +113,20 @@ class SlackChannel:
                 why = "chat.postMessage: Slack's answer names no message"
                 raise ChannelUnavailableError(why, ambiguous=True)
 
+    async def notify(self, ref: MessageRef, notice: Notice) -> None:
+        """Answer in the message's thread. Slack knows no second attempt: what may have been said says it is unclear."""
+        text, blocks = card.thread_note(notice)
+        await self._say({"channel": ref.chat_id, "thread_ts": ref.message_id, "text": text, "blocks": blocks})
+
     async def find(self, chat_id: str, key: str, *, since: datetime) -> MessageRef | None:
         """Look through the conversation's history for our metadata; None too where the history scope is missing."""
+        try:
+            return await self._search(await self._conversation(chat_id), key, since=since)
+        except ChannelRefusedError as refusal:
+            log.warning("history.refused", channel=self._name, why=refusal.why)
+            return None
+
+    async def _search(self, chat_id: str, key: str, *, since: datetime) -> MessageRef | None:
         query: dict[str, object] = {
             "channel": chat_id,
             "oldest": f"{(since - _CLOCKS_APART).timestamp():.6f}",
@@ -126,11 +134,7 @@ class SlackChannel:
             "limit": 200,
         }
         for _ in range(_PAGES_MOST):
-            try:
-                page = await self._client.call("conversations.history", query, verb="GET")
-            except ChannelRefusedError as refusal:
-                log.warning("history.refused", channel=self._name, why=refusal.why)
-                return None
+            page = await self._client.call("conversations.history", query, verb="GET")
             for message in cast("list[object]", page.get("messages") or []):
                 if (ts := self._bears(message, key)) is not None:
                     return self._ref(chat_id, ts, message)
@@ -149,22 +153,14 @@ class SlackChannel:
 
     async def look_up(self, *, email: str, account_id: str) -> Account | None:
         """Ask for a person by id (``users.info``) or e-mail (``users.lookupByEmail``)."""
-        team = await self._own_team()
-        method, query = (
-            ("users.info", {"user": account_id}) if account_id else ("users.lookupByEmail", {"email": email})
-        )
-        try:
-            answer = await self._client.call(method, query, verb="GET")
-        except ChannelRefusedError as refusal:
-            if any(refusal.why.startswith(f"{method}: {code}") for code in _UNKNOWN_PERSON):
-                return None
-            raise
-        match answer.get("user"):
-            case {"id": str(user_id)} as user:
-                return _account(user_id, cast("dict[str, object]", user), team=team)
-            case _:
-                why = f"{method}: Slack's answer names nobody"
-                raise ChannelUnavailableError(why)
+        return await people.look_up(self._client, email=email, account_id=account_id, team=await self._own_team())
+
+    async def group_members(self, source: str) -> tuple[str, ...]:
+        """Return the account ids of the people in a Slack user group (``group:S…``); none where it is disabled.
+
+        Raises ChannelUnavailableError or ChannelRefusedError.
+        """
+        return await people.group_members(self._client, source)
 
     def read(self, call: InboundCall, *, now: datetime) -> Inbound:
         """Verify and read a webhook call."""
@@ -174,17 +170,22 @@ class SlackChannel:
         return callback.read_call(call, signing_secret=secret.get_secret_value(), app_id=self.app_id, now=now)
 
     def answer(self, click: Click, outcome: ClickOutcome) -> HttpAnswer:
-        """Answer a button with nothing (Slack shows nothing of it), a modal with what became of it."""
-        if not click.via_modal or outcome.result is ClickResult.RECORDED:
+        """Answer a button with nothing (Slack shows nothing of it), a modal with what became of it.
+
+        A denial that counts closes its modal at once: the card says the rest.
+        """
+        if not click.via_modal or (outcome.result is ClickResult.RECORDED and click.reason is not None):
             return HttpAnswer()
-        if outcome.result is ClickResult.RETRY:
-            return HttpAnswer(body={"response_action": "errors", "errors": {card.REASON_BLOCK: outcome.sentence}})
-        view = card.outcome_modal(outcome.card.headline if outcome.card else "Assent", outcome.sentence)
+        first = next(iter(click.fields), None)
+        if outcome.result is ClickResult.RETRY and first is not None:
+            errors = {forms.field_block(first): outcome.sentence}
+            return HttpAnswer(body={"response_action": "errors", "errors": errors})
+        view = card.outcome_modal(outcome)
         return HttpAnswer(body={"response_action": "update", "view": view})
 
-    async def ask_reason(self, click: Click, card_now: Card) -> None:
-        """Open the modal for the reason, or fail in time for the click's own answer: both have three seconds."""
-        view = card.deny_modal(card_now, click)
+    async def open_form(self, click: Click, form: Form) -> None:
+        """Open a modal for a form, or fail in time for the click's own answer: both have three seconds."""
+        view = forms.modal(form, click)
         await self._client.call("views.open", {"trigger_id": click.trigger, "view": view}, within=_MODAL_SECONDS)
 
     async def tell(self, click: Click, outcome: ClickOutcome) -> None:
@@ -194,7 +195,7 @@ class SlackChannel:
         if not self._is_own(click.reply_to):
             log.warning("private_answer.refused", channel=self._name, why="response_url is not of Slack's host")
             return
-        await self._client.answer_privately(click.reply_to, card.private_note(outcome.sentence))
+        await self._client.answer_privately(click.reply_to, card.private_note(outcome))
 
     async def examine(self) -> list[Finding]:
         """Check the token, the pins, the scopes and the membership."""
@@ -208,6 +209,24 @@ class SlackChannel:
         await self._client.close()
 
     # ------------------------------------------------------------------------------------------------------------------
+
+    async def _say(self, message: dict[str, object]) -> dict[str, object]:
+        """Post a message of which Slack parses and fetches nothing."""
+        switched_off = {"mrkdwn": False, "parse": "none", "link_names": False}
+        unfurl = {"unfurl_links": False, "unfurl_media": False}
+        return await self._client.call("chat.postMessage", {**message, **switched_off, **unfurl})
+
+    async def _conversation(self, chat_id: str) -> str:
+        """Return the conversation with a person where `chat_id` names one: only posting takes a person's id."""
+        if not forms.PERSON_ID.fullmatch(chat_id):
+            return chat_id
+        answer = await self._client.call("conversations.open", {"users": chat_id}, verb="FORM")
+        match answer.get("channel"):
+            case {"id": str(conversation)}:
+                return conversation
+            case _:
+                why = "conversations.open: Slack's answer names no conversation"
+                raise ChannelUnavailableError(why)
 
     async def _own_team(self) -> str:
         if not self._team:
@@ -266,56 +285,3 @@ class ListeningSlackChannel(SlackChannel):
 def build(name: str, options: SlackSettings) -> SlackChannel:
     """Return the channel that assent.yaml describes: a listening one where it says ``receive: socket``."""
     return (ListeningSlackChannel if options.receive == "socket" else SlackChannel)(name, options)
-
-
-def _account(user_id: str, user: dict[str, object], *, team: str) -> Account:
-    tenant = str(user.get("team_id") or "")
-    if user.get("deleted"):
-        status = AccountStatus.DEACTIVATED
-    elif user.get("is_bot") or user_id == "USLACKBOT":
-        status = AccountStatus.BOT
-    elif _is_guest(user) or tenant != team:
-        status = AccountStatus.GUEST
-    else:
-        status = AccountStatus.ACTIVE
-    return Account(tenant=tenant, account_id=user_id, status=status)
-
-
-def _is_guest(user: dict[str, object]) -> bool:
-    return any(user.get(mark) for mark in ("is_restricted", "is_ultra_restricted", "is_stranger"))
-
-
-def manifest(*, name: str, public_url: str, receive: str) -> dict[str, object]:
-    """Return the Slack app manifest for a channel of assent.yaml (api.slack.com/reference/manifests).
-
-    `public_url` is the gateway's address; it is not needed with ``receive="socket"``. Raises ValueError for webhooks
-    without an https address: Slack takes no other.
-    """
-    if receive == "webhook" and not re.match(r"https://[^/\s]", public_url):
-        raise ValueError(
-            "webhooks need the gateway's public address: add --public-url https://assent.acme.example, "
-            "or take --receive socket, which needs none"
-        )
-    scopes = [
-        "chat:write",
-        "channels:history",  # finds a card after a crash, so that it is not posted twice
-        "groups:history",  # the same in private channels
-        "channels:read",  # lets `assent doctor` see whether the app is a member
-        "groups:read",
-        "users:read",
-        "users:read.email",
-    ]
-    interactivity: dict[str, object] = {"is_enabled": True}
-    if receive == "webhook":
-        interactivity["request_url"] = f"{public_url.rstrip('/')}/v1/channels/{name}/callback"
-    return {
-        "display_information": {"name": "Assent", "description": "Approvals for AI agents"},
-        "features": {"bot_user": {"display_name": "assent", "always_online": True}},
-        "oauth_config": {"scopes": {"bot": scopes}},
-        "settings": {
-            "interactivity": interactivity,
-            "org_deploy_enabled": False,
-            "socket_mode_enabled": receive == "socket",
-            "token_rotation_enabled": False,
-        },
-    }

@@ -14,6 +14,9 @@ _NEEDED: Final = {
     "chat:write": (Severity.ERROR, "cards cannot be posted"),
     "users:read": (Severity.ERROR, "approvers cannot be looked up"),
     "users:read.email": (Severity.WARNING, "approvers cannot be found by e-mail: give their ids in assent.yaml"),
+    "im:write": (Severity.WARNING, "a direct message cannot be looked for: it may be posted twice after a crash"),
+    "im:history": (Severity.WARNING, "a direct message cannot be looked for: it may be posted twice after a crash"),
+    "usergroups:read": (Severity.WARNING, "a group of approvers that is a Slack user group has nobody in it"),
 }
 _HISTORY: Final = {"C": "channels:history", "G": "groups:history", "D": "im:history"}
 

@@ -18,14 +18,17 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Final, Self
 
-from channels.slack.simulator_clicks import CannotPressError, Clicker, Delivery, Links
+from channels.slack.simulator_clicks import Clicker, Delivery, Links
+from channels.slack.simulator_screen import CannotPressError
 from channels.slack.simulator_server import Front, LoopbackServer
-from channels.slack.simulator_state import Fault, Modal, Person, Room, World
+from channels.slack.simulator_state import Fault, Modal, Person, Room, UserGroup, World
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from app.ports import Clock
 
-__all__ = ["CannotPressError", "Delivery", "Fault", "Modal", "Person", "Room", "SlackSimulator"]
+__all__ = ["CannotPressError", "Delivery", "Fault", "Modal", "Person", "Room", "SlackSimulator", "UserGroup"]
 
 _SIGNING_SECRET: Final = "8f742231b10e8888abcd99yyyzzz85a5"  # noqa: S105 - of Slack's documentation
 _BOT_TOKEN: Final = "xoxb-17653672481-19874698323-simulated"  # noqa: S105 - of a stand-in
@@ -113,6 +116,10 @@ class SlackSimulator:
         person = Person(id=user_id, name=name, email=email, team_id=team, deleted=deleted, is_bot=is_bot)
         return self.world.add_person(person)
 
+    def add_group(self, group_id: str, handle: str, *people: str) -> UserGroup:
+        """Make a user group of these people; it may be disabled on what is returned."""
+        return self.world.add_group(UserGroup(id=group_id, handle=handle, people=list(people)))
+
     def fail_next(self, method: str, fault: Fault, *, times: int = 1) -> None:
         """Let the next calls of a Web API method go wrong."""
         self.world.faults[method].extend([fault] * times)
@@ -123,9 +130,20 @@ class SlackSimulator:
         """Press a button of a message, and confirm. Raises CannotPressError when it is not there."""
         return await self._clicker.click(user, channel, ts, action_id)
 
-    async def submit_modal(self, user: str, view_id: str, reason: str) -> Delivery:
-        """Fill and submit a modal. Raises CannotPressError when it is not on that person's screen."""
-        return await self._clicker.submit_modal(user, view_id, reason)
+    async def choose(self, user: str, channel: str, ts: str, action_id: str, value: str) -> Delivery:
+        """Choose an option of a menu by its value. Raises CannotPressError when it is not there."""
+        return await self._clicker.choose(user, channel, ts, action_id, value)
+
+    async def use(self, user: str, channel: str, ts: str, label: str, *, nth: int = 0) -> Delivery:
+        """Press a button, or choose from a menu, by its label (the nth with it). Raises CannotPressError."""
+        return await self._clicker.use(user, channel, ts, label, nth=nth)
+
+    async def submit_modal(self, user: str, view_id: str, answers: str | Mapping[str, str]) -> Delivery:
+        """Fill in and submit a modal: a text for the first text box, or texts and people's ids by the fields' names.
+
+        Raises CannotPressError when it is not on that person's screen, or its form does not let it pass.
+        """
+        return await self._clicker.submit_modal(user, view_id, answers)
 
     def modal_of(self, user: str) -> Modal | None:
         """Return the modal that a person sees."""
@@ -153,6 +171,10 @@ class SlackSimulator:
         """Return the arguments of every call of a Web API method so far."""
         return [call.arguments for call in self.world.calls if call.method == method]
 
+    def direct(self, user: str) -> str:
+        """Return the conversation of the app with a person."""
+        return self.world.direct_room(user).id
+
     def view(self, channel: str) -> list[dict[str, object]]:
         """Return what a channel shows, oldest first, as JSON values: messages, then each person's private notes."""
         room = self.world.rooms[channel]
@@ -164,6 +186,10 @@ class SlackSimulator:
                 "text": message.now.text,
                 "blocks": message.now.blocks,
                 "versions": len(message.versions),
+                "replies": [
+                    {"text": reply.text, "blocks": reply.blocks, "mentions": list(reply.mentions)}
+                    for reply in message.replies
+                ],
             }
             for message in sorted(room.messages.values(), key=lambda message: message.ts)
         ]

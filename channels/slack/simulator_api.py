@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
 from channels.slack.simulator_blocks import BlocksRefusedError, check_blocks, check_view, markup_in, stray_markup
-from channels.slack.simulator_state import Message, Modal, Version
+from channels.slack.simulator_state import Message, Modal, Reply, Version
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _TEXT_MOST: Final = {"chat.postMessage": 40_000, "chat.update": 4_000}
 _METADATA_MOST: Final = 16_000
+_MENTION: Final = re.compile(r"<@([UW][A-Z0-9]+)>")
 
 
 class _Refusal(Exception):  # noqa: N818 - an answer, not an error of this program
@@ -39,6 +40,7 @@ class _Method:
     takes: frozenset[str]
     kind: str = "bot"
     scopes: frozenset[str] = frozenset()  # any one of them
+    direct: str = ""  # the scope for conversations with one person
 
 
 def call_method(world: World, method: str, token: str | None, arguments: dict[str, object]) -> dict[str, object]:
@@ -73,8 +75,11 @@ def message_json(world: World, message: Message, *, with_metadata: bool) -> dict
     return told
 
 
-def checked_version(world: World, method: str, arguments: dict[str, object]) -> Version:
-    """Check a message's text and blocks. Raises what `call_method` turns into an answer."""
+def checked_version(world: World, method: str, arguments: dict[str, object], *, rings: bool = False) -> Version:
+    """Check a message's text and blocks. Raises what `call_method` turns into an answer.
+
+    Where it may ring people up, mentions of people who are here are no stray markup.
+    """
     text = str(arguments.get("text", ""))
     blocks = cast("list[dict[str, object]]", _structure(arguments.get("blocks", [])))
     if not text and not blocks:
@@ -83,10 +88,17 @@ def checked_version(world: World, method: str, arguments: dict[str, object]) -> 
         raise _Refusal("msg_too_long")
     if blocks:
         check_blocks(blocks)
-    stray = [*stray_markup(text), *markup_in(blocks)]
+    told = stray_markup(text)
+    if arguments.get("parse") == "none":  # then an address in the text for notifications is no link
+        told = [found for found in told if not found.startswith("http")]
+    stray = [found for found in (*told, *markup_in(blocks)) if not (rings and _rung(world, found))]
     if stray and world.refuses_markup:
         raise BlocksRefusedError("invalid_blocks", [f"markup that this stand-in does not allow: {m}" for m in stray])
     return Version(text=text, blocks=blocks)
+
+
+def _rung(world: World, text: str) -> list[str]:
+    return [user for user in _MENTION.findall(text) if user in world.people]
 
 
 # --- who may ----------------------------------------------------------------------------------------------------------
@@ -104,7 +116,10 @@ def _token(world: World, token: str | None) -> Token:
 
 
 def _checked(method: _Method, world: World, token: str | None, arguments: dict[str, object]) -> _Method:
-    _authorize(method, _token(world, token))
+    known = _token(world, token)
+    _authorize(method, known)
+    if method.direct and str(arguments.get("channel", "")).startswith("D") and method.direct not in known.scopes:
+        raise _Refusal("missing_scope", needed=method.direct, provided=",".join(sorted(known.scopes)))
     if strange := arguments.keys() - method.takes:
         told = [f"[ERROR] unknown argument: {name}" for name in sorted(strange)]
         raise _Refusal("invalid_arguments", response_metadata={"messages": told})
@@ -149,12 +164,48 @@ def _auth_test(world: World, _: dict[str, object]) -> dict[str, object]:
 
 
 def _post_message(world: World, arguments: dict[str, object]) -> dict[str, object]:
+    person = world.people.get(str(arguments.get("channel", "")))
+    if person is not None and not person.deleted and not person.is_bot:  # posting alone takes a person's id
+        arguments = {**arguments, "channel": world.direct_room(person.id).id}
     room = _room(world, arguments)
+    if "thread_ts" in arguments:
+        return _reply(world, room, arguments)
     version = checked_version(world, "chat.postMessage", arguments)
     metadata = _metadata(arguments.get("metadata"))
     message = Message(ts=world.stamp(), metadata=metadata, versions=[version], posted_at=world.clock.now())
     room.messages[message.ts] = message
     return {"channel": room.id, "ts": message.ts, "message": message_json(world, message, with_metadata=True)}
+
+
+def _reply(world: World, room: Room, arguments: dict[str, object]) -> dict[str, object]:
+    parent = room.messages.get(str(arguments["thread_ts"]))
+    if parent is None:
+        raise _Refusal("thread_not_found")
+    version = checked_version(world, "chat.postMessage", arguments, rings=True)
+    marked = json.dumps([block for block in version.blocks if block.get("type") == "context"])
+    reply = Reply(ts=world.stamp(), text=version.text, blocks=version.blocks, mentions=tuple(_rung(world, marked)))
+    parent.replies.append(reply)
+    told = {"type": "message", "ts": reply.ts, "thread_ts": parent.ts, "text": reply.text, "blocks": reply.blocks}
+    return {"channel": room.id, "ts": reply.ts, "message": told}
+
+
+def _open_conversation(world: World, arguments: dict[str, object]) -> dict[str, object]:
+    person = world.people.get(str(arguments.get("users", "")))
+    if person is None:
+        raise _Refusal("user_not_found")
+    if person.deleted:
+        raise _Refusal("user_disabled")
+    if person.is_bot:
+        raise _Refusal("cannot_dm_bot")
+    return {"channel": {"id": world.direct_room(person.id).id}}
+
+
+def _group_people(world: World, arguments: dict[str, object]) -> dict[str, object]:
+    group = world.groups.get(str(arguments.get("usergroup", "")))
+    if group is None:
+        raise _Refusal("no_such_subteam")
+    with_disabled = str(arguments.get("include_disabled", "")).lower() in {"1", "true"}
+    return {"users": [] if group.disabled and not with_disabled else list(group.people)}
 
 
 def _metadata(value: object) -> dict[str, object] | None:
@@ -203,7 +254,7 @@ def _conversation(world: World, arguments: dict[str, object]) -> dict[str, objec
     if room is None:
         raise _Refusal("channel_not_found")
     told = {"id": room.id, "name": room.name, "is_member": room.has_app, "is_archived": room.archived}
-    return {"channel": {**told, "is_channel": True, "is_im": False}}
+    return {"channel": {**told, "is_channel": room.person is None, "is_im": room.person is not None}}
 
 
 def _user_by_id(world: World, arguments: dict[str, object]) -> dict[str, object]:
@@ -257,6 +308,13 @@ _METHODS: Final = {
         run=_history,
         takes=frozenset({"channel", "oldest", "latest", "limit", "cursor", "inclusive", "include_all_metadata"}),
         scopes=frozenset({"channels:history", "groups:history", "im:history"}),
+        direct="im:history",
+    ),
+    "conversations.open": _Method(run=_open_conversation, takes=frozenset({"users"}), scopes=frozenset({"im:write"})),
+    "usergroups.users.list": _Method(
+        run=_group_people,
+        takes=frozenset({"usergroup", "include_disabled"}),
+        scopes=frozenset({"usergroups:read"}),
     ),
     "conversations.info": _Method(
         run=_conversation,

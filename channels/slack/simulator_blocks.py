@@ -199,9 +199,39 @@ class _Inspector:
                 self.text(element, f"{at}/elements/{index}", most=3000)
 
     def _actions(self, block: object, at: str) -> None:
+        kinds = {"button": self._button, "overflow": self._overflow, "static_select": self._select}
         if (table := self.table(block, at, must={"type", "elements"}, may={"block_id"})) is not None:
             for index, element in enumerate(self.items(table.get("elements"), f"{at}/elements", most=25)):
-                self._button(element, f"{at}/elements/{index}")
+                kinds.get(str(_kind(element)), self._button)(element, f"{at}/elements/{index}")
+
+    def _overflow(self, element: object, at: str) -> None:
+        table = self.table(element, at, must={"type", "options"}, may={"action_id", "confirm"})
+        if table is not None:
+            self._menu(table, at, least=2, most=5)
+
+    def _select(self, element: object, at: str) -> None:
+        may = {"action_id", "confirm", "placeholder", "focus_on_load"}
+        table = self.table(element, at, must={"type", "options"}, may=may)
+        if table is not None:
+            self.text(table.get("placeholder"), f"{at}/placeholder", most=150, plain=True)
+            self.flag(table, "focus_on_load", at)
+            self._menu(table, at, least=1, most=100)
+
+    def _menu(self, table: Mapping[str, object], at: str, *, least: int, most: int) -> None:
+        self.unique(table, "action_id", at, self._action_ids)
+        options = self.items(table["options"], f"{at}/options", most=most) if "options" in table else []
+        if 0 < len(options) < least:
+            self.fault(f"no fewer than {least} items allowed", f"{at}/options")
+        values: set[str] = set()
+        for index, option in enumerate(options):
+            place = f"{at}/options/{index}"
+            if (row := self.table(option, place, must={"text", "value"}, may={"description"})) is not None:
+                self.text(row.get("text"), f"{place}/text", most=75, plain=True)
+                self.text(row.get("description"), f"{place}/description", most=75, plain=True)
+                self.string(row, "value", place, most=75)
+                self.unique(row, "value", place, values)
+        if "confirm" in table:
+            self._confirm(table["confirm"], f"{at}/confirm")
 
     def _button(self, element: object, at: str) -> None:
         may = {"action_id", "value", "url", "style", "confirm", "accessibility_label"}
@@ -241,7 +271,19 @@ class _Inspector:
         self.text(table.get("hint"), f"{at}/hint", most=2000, plain=True)
         self.flag(table, "optional", at)
         self.flag(table, "dispatch_action", at)
-        self._text_input(table.get("element"), f"{at}/element")
+        if _kind(table.get("element")) == "users_select":
+            self._person_input(table.get("element"), f"{at}/element")
+        else:
+            self._text_input(table.get("element"), f"{at}/element")
+
+    def _person_input(self, value: object, at: str) -> None:
+        may = {"action_id", "placeholder", "initial_user", "focus_on_load"}
+        if (table := self.table(value, at, must={"type"}, may=may)) is not None:
+            self.unique(table, "action_id", at, self._action_ids)
+            self.text(table.get("placeholder"), f"{at}/placeholder", most=150, plain=True)
+            self.flag(table, "focus_on_load", at)
+            if not re.fullmatch(r"[UW][A-Z0-9]+", str(table.get("initial_user", "U0"))):
+                self.fault("must be a user id", f"{at}/initial_user")
 
     def _text_input(self, value: object, at: str) -> None:
         may = {"action_id", "placeholder", "initial_value", "multiline", "min_length", "max_length", "focus_on_load"}
@@ -258,6 +300,8 @@ class _Inspector:
             bound = table.get(name, least)
             if not isinstance(bound, int) or not least <= bound <= 3000:
                 self.fault(f"must be between {least} and 3000", f"{at}/{name}")
+            elif name == "max_length":
+                self.string(table, "initial_value", at, most=bound if name in table else 3000)
 
     # --- modals -------------------------------------------------------------------------------------------------------
 

@@ -21,21 +21,19 @@ import aiohttp
 
 from channels.slack.simulator_api import message_json
 from channels.slack.simulator_blocks import BlocksRefusedError, check_view
+from channels.slack.simulator_screen import CannotPressError, filled, find_button, find_control, find_option
 from channels.slack.simulator_state import Modal, ReplyRight, Trigger
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, MutableMapping
+    from collections.abc import Awaitable, Callable, Mapping, MutableMapping
     from typing import Any
 
+    from channels.slack.simulator_screen import Found
     from channels.slack.simulator_server import Front
     from channels.slack.simulator_state import Message, Person, Room, World
 
 _DEADLINE_SECONDS: Final = 3.0
 _TROUBLE: Final = "We had some trouble connecting. Try again?"
-
-
-class CannotPressError(Exception):
-    """There is no such button, modal or person on the screen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,24 +146,29 @@ class Clicker:
 
     async def click(self, user: str, channel: str, ts: str, action_id: str) -> Delivery:
         """Press a button, and confirm where it asks. Raises CannotPressError when it is not on the screen."""
-        person = self._person(user)
-        room = self._world.rooms[channel]
-        message = room.messages.get(ts)
-        if message is None:
-            raise CannotPressError(f"no message {ts} in {channel}")
-        payload = self._press(person, room, message, _button(message, action_id))
-        return await self._deliver(payload)
+        room, message = self._seen(user, channel, ts)
+        return await self._deliver(self._press(self._person(user), room, message, find_button(message, action_id)))
 
-    async def submit_modal(self, user: str, view_id: str, reason: str) -> Delivery:
-        """Fill the modal's text box, submit it, and apply the answer to the screen. Raises CannotPressError."""
+    async def choose(self, user: str, channel: str, ts: str, action_id: str, value: str) -> Delivery:
+        """Choose an option of a menu. Raises CannotPressError when it is not on the screen."""
+        room, message = self._seen(user, channel, ts)
+        return await self._deliver(
+            self._press(self._person(user), room, message, find_option(message, action_id, value))
+        )
+
+    async def use(self, user: str, channel: str, ts: str, label: str, *, nth: int = 0) -> Delivery:
+        """Press a button, or choose an option of a menu, by its label. Raises CannotPressError."""
+        room, message = self._seen(user, channel, ts)
+        found = find_control(message, label, nth=nth)
+        return await self._deliver(self._press(self._person(user), room, message, found))
+
+    async def submit_modal(self, user: str, view_id: str, answers: str | Mapping[str, str]) -> Delivery:
+        """Fill the modal in (`filled`), submit it, apply the answer to the screen. Raises CannotPressError."""
         person = self._person(user)
         modal = self._world.modals.get(view_id)
         if modal is None or not modal.open or modal.user != user:
             raise CannotPressError(f"no modal {view_id} on the screen of {user}")
-        block_id, action_id = _text_box(modal, reason)
-        payload = self._submission(
-            person, modal, {block_id: {action_id: {"type": "plain_text_input", "value": reason}}}
-        )
+        payload = self._submission(person, modal, filled(self._world, modal, answers))
         delivery = await self._deliver(payload)
         if delivery.trouble:
             return delivery
@@ -221,12 +224,13 @@ class Clicker:
 
     # --- payloads, as in Slack's own examples -------------------------------------------------------------------------
 
-    def _press(
-        self, person: Person, room: Room, message: Message, found: tuple[str, dict[str, object]]
-    ) -> dict[str, object]:
+    def _press(self, person: Person, room: Room, message: Message, found: Found) -> dict[str, object]:
         world = self._world
-        block_id, button = found
-        kept = {name: button[name] for name in ("action_id", "text", "value", "style", "confirm") if name in button}
+        block_id, used = found
+        state: dict[str, object] = {}
+        if used["type"] == "static_select":
+            chosen = {"type": "static_select", "selected_option": used["selected_option"]}
+            state = {block_id: {str(used["action_id"]): chosen}}
         return {
             "type": "block_actions",
             **self._who(person),
@@ -234,9 +238,9 @@ class Clicker:
             "trigger_id": self._trigger(person),
             "channel": {"id": room.id, "name": room.name},
             "message": message_json(world, message, with_metadata=True),
-            "state": {"values": {}},
+            "state": {"values": state},
             "response_url": self._reply_address(person, room, message),
-            "actions": [{**kept, "block_id": block_id, "type": "button", "action_ts": world.stamp()}],
+            "actions": [{**used, "block_id": block_id, "action_ts": world.stamp()}],
         }
 
     def _submission(self, person: Person, modal: Modal, values: dict[str, object]) -> dict[str, object]:
@@ -273,6 +277,15 @@ class Clicker:
         until = self._world.clock.now() + timedelta(minutes=30)
         self._world.reply_rights[path] = ReplyRight(room=room.id, ts=message.ts, user=person.id, until=until)
         return f"{self._front.public_url}{path}"
+
+    def _seen(self, user: str, channel: str, ts: str) -> tuple[Room, Message]:
+        """Return a message that this person sees."""
+        self._person(user)
+        room = self._world.rooms[channel]
+        message = room.messages.get(ts)
+        if message is None or room.person not in {None, user}:
+            raise CannotPressError(f"no message {ts} in {channel} for {user}")
+        return room, message
 
     def _person(self, user: str) -> Person:
         person = self._world.people.get(user)
@@ -314,26 +327,6 @@ class Clicker:
             return _TROUBLE
         modal.errors = {name: str(text) for name, text in errors.items()}
         return ""
-
-
-def _button(message: Message, action_id: str) -> tuple[str, dict[str, object]]:
-    for index, block in enumerate(message.now.blocks):
-        if block.get("type") == "actions":
-            for element in cast("list[dict[str, object]]", block["elements"]):
-                if element.get("action_id") == action_id:
-                    return str(block.get("block_id") or f"b{index}"), element
-    raise CannotPressError(f"no button {action_id} on message {message.ts}")
-
-
-def _text_box(modal: Modal, text: str) -> tuple[str, str]:
-    for block in cast("list[dict[str, object]]", modal.view["blocks"]):
-        if block.get("type") == "input":
-            element = cast("dict[str, object]", block["element"])
-            least, most = int(str(element.get("min_length", 0))), int(str(element.get("max_length", 3000)))
-            if not least <= len(text) <= most:
-                raise CannotPressError(f"the text box takes {least} to {most} characters")
-            return str(block["block_id"]), str(element["action_id"])
-    raise CannotPressError("the modal has no text box")
 
 
 def _parse_answer(status: int, raw: bytes) -> tuple[dict[str, object] | None, str]:

@@ -23,6 +23,9 @@ ALL_SCOPES: Final = frozenset(
         "groups:read",
         "users:read",
         "users:read.email",
+        "im:write",
+        "im:history",
+        "usergroups:read",
     }
 )
 
@@ -67,6 +70,26 @@ class Version:
 
 
 @dataclass(slots=True, kw_only=True)
+class UserGroup:
+    """A user group, such as @finance."""
+
+    id: str
+    handle: str
+    people: list[str]
+    disabled: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """An answer in a message's thread, with whom it rings up."""
+
+    ts: str
+    text: str
+    blocks: list[dict[str, object]]
+    mentions: tuple[str, ...]
+
+
+@dataclass(slots=True, kw_only=True)
 class Message:
     """A message, with everything it ever showed."""
 
@@ -75,6 +98,7 @@ class Message:
     versions: list[Version]
     posted_at: datetime
     ours: bool = True  # posted by the app under test
+    replies: list[Reply] = field(default_factory=list[Reply])
 
     @property
     def now(self) -> Version:
@@ -93,10 +117,11 @@ class Note:
 
 @dataclass(slots=True, kw_only=True)
 class Room:
-    """A conversation."""
+    """A conversation; the app's own with one person where `person` is set."""
 
     id: str
     name: str
+    person: str | None = None
     has_app: bool = True
     archived: bool = False
     messages: dict[str, Message] = field(default_factory=dict[str, Message])
@@ -171,6 +196,7 @@ class World:
         }
         self.people: dict[str, Person] = {}
         self.rooms: dict[str, Room] = {}
+        self.groups: dict[str, UserGroup] = {}
         self.modals: dict[str, Modal] = {}
         self.triggers: dict[str, Trigger] = {}
         self.reply_rights: dict[str, ReplyRight] = {}
@@ -207,3 +233,13 @@ class World:
         """Open a conversation."""
         self.rooms[room.id] = room
         return room
+
+    def direct_room(self, user: str) -> Room:
+        """Return the app's conversation with a person, opened if there is none yet."""
+        found = next((room for room in self.rooms.values() if room.person == user), None)
+        return found or self.add_room(Room(id=self.serial("D")[:11], name="directmessage", person=user))
+
+    def add_group(self, group: UserGroup) -> UserGroup:
+        """Make a user group."""
+        self.groups[group.id] = group
+        return group

@@ -6,6 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from app.domain.card import Language
+from app.domain.words import say
 from channels.feishu.simulator import CannotPressError as CannotPressFeishuError
 from channels.slack.simulator import CannotPressError as CannotPressSlackError
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from channels.slack.simulator import SlackSimulator
     from examples.demo.stage import Stage, Visitor
 
+_DENY = {say(language, "deny") for language in Language}
 FEISHU_ERROR = "出错了，请稍后重试 code: 200340"
 
 
@@ -54,18 +57,24 @@ class Hands:
             return Shown(kind="error", text=FEISHU_ERROR)
         return Shown(kind=str((press.toast or {}).get("type", "info")), text=press.sentence)
 
-    async def press_slack(self, visitor: Visitor, ts: str, action_id: str) -> Shown:
-        """Press a button of a message, and confirm."""
+    async def press_slack(
+        self, visitor: Visitor, ts: str, action_id: str, *, room: str = "", option: str = ""
+    ) -> Shown:
+        """Press a button of a message, and confirm; or choose a menu's option. `room` is the channel if not given."""
+        place = room or self._slack.room.id
         try:
-            delivery = await self._slack.click(visitor.slack, self._slack.room.id, ts, action_id)
-        except CannotPressSlackError as why:
+            if option:
+                delivery = await self._slack.choose(visitor.slack, place, ts, action_id, option)
+            else:
+                delivery = await self._slack.click(visitor.slack, place, ts, action_id)
+        except (CannotPressSlackError, KeyError) as why:
             return Shown(kind="warning", text=str(why))
         return Shown(kind="error" if delivery.trouble else "info", text=delivery.trouble)
 
-    async def submit_slack(self, visitor: Visitor, view_id: str, reason: str) -> Shown:
-        """Submit the modal that asks for a reason."""
+    async def submit_slack(self, visitor: Visitor, view_id: str, answers: str | Mapping[str, str]) -> Shown:
+        """Submit a modal: with a reason alone, or with what each of its fields is to say."""
         try:
-            delivery = await self._slack.submit_modal(visitor.slack, view_id, reason)
+            delivery = await self._slack.submit_modal(visitor.slack, view_id, answers)
         except CannotPressSlackError as why:
             return Shown(kind="warning", text=str(why))
         return Shown(kind="error" if delivery.trouble else "info", text=delivery.trouble)
@@ -93,11 +102,11 @@ class Cards:
         return _find([entry for entry in view if entry["kind"] == "message"], request_id)
 
     def live(self, request_id: str) -> list[bool]:
-        """Say of each copy whether it has buttons, Feishu's first; a copy that is not there is left out."""
+        """Say of each copy whether it can be decided, Feishu's first; a copy that is not there is left out."""
         feishu, slack = self.feishu(request_id), self.slack(request_id)
         return [
-            *([bool(feishu["buttons"])] if feishu else []),
-            *([any(b["type"] == "actions" for b in cast("list[dict[str, object]]", slack["blocks"]))] if slack else []),
+            *([bool(_DENY & set(cast("list[str]", feishu["buttons"])))] if feishu else []),
+            *(['"assent_deny"' in json.dumps(slack["blocks"])] if slack else []),
         ]
 
     def everything_ever_shown(self) -> str:

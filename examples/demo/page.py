@@ -116,10 +116,12 @@ class Page:
             case {"act": "feishu", "who": str(who), "message": str(message), "button": str(button), "form": dict()}:
                 form = cast("Mapping[str, str]", act["form"])
                 return await self._hands.press_feishu(self._stage.visitors[who], message, button, form)
-            case {"act": "slack", "who": str(who), "ts": str(ts), "action": str(action)}:
-                return await self._hands.press_slack(self._stage.visitors[who], ts, action)
-            case {"act": "modal", "who": str(who), "view": str(view), "reason": str(reason)}:
-                return await self._hands.submit_slack(self._stage.visitors[who], view, reason)
+            case {"act": "slack", "channel": str(room), "who": str(who), "ts": str(ts), "action": str(action)}:
+                visitor, option = self._stage.visitors[who], str(act.get("value", ""))
+                return await self._hands.press_slack(visitor, ts, action, room=room, option=option)
+            case {"act": "modal", "who": str(who), "view": str(view), "fields": dict()}:
+                fields = cast("Mapping[str, str]", act["fields"])
+                return await self._hands.submit_slack(self._stage.visitors[who], view, fields)
             case {"act": "close", "view": str(view)}:
                 self._hands.close_slack(view)
             case {"act": "ask", "what": str(what)}:

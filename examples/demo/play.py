@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, cast
 
+from app.domain.card import Language
+from app.domain.words import say
 from examples.demo.hands import Cards, Hands
 from examples.demo.orders import PAYMENTS
 from examples.demo.stage import AGENT, CONFIG
+from examples.scripted_model import explain
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Iterable
 
-    from examples.demo.stage import Stage
+    from examples.demo.stage import Stage, Visitor
 
 _PATIENCE_SECONDS = 20.0
+QUESTION = "Why is this more than the order?"
 REASON = "The delivery is short by two tons; ask for a new invoice."
 
 
@@ -39,7 +44,7 @@ class Play:
         """Play it all. Raises NotSoError."""
         _title("A payment of ¥80,000, and everything dies while it waits")
         await self.survives()
-        _title("A second one, denied with a reason")
+        _title("A second one: a question, an answer, and a no with a reason")
         await self.denied()
         _title("A third one, and nobody answers")
         await self.expires()
@@ -97,19 +102,24 @@ class Play:
             self._require_paid_once(request_id)
 
     async def denied(self) -> None:
-        """Deny in Slack, through the modal; the agent is told why."""
+        """Ask and be answered, then deny in Slack, through the modal; the agent is told why."""
         stage, hands, cards = self._stage, self._hands, self._cards
         wang = stage.visitors["wang"]
         async with _step("the agent asks again; both cards are there"):
             stage.ask_agent(PAYMENTS["large"].order("2026-0119"))
             request_id = await self._request(2)
             await _until("both cards are there", lambda: cards.live(request_id) == [True, True])
-        async with _step("Wang presses Deny in Slack; a modal asks why; she says why"):
-            await hands.press_slack(wang, str((cards.slack(request_id) or {})["ts"]), "assent_deny")
-            await _until("the modal is open", lambda: stage.slack.modal_of(wang.slack) is not None)
-            modal = stage.slack.modal_of(wang.slack)
-            shown = await hands.submit_slack(wang, modal.id if modal else "", REASON)
-            _require(shown.kind != "error", f"the reason is taken, not {shown}")
+        slack = str((cards.slack(request_id) or {})["ts"])
+        async with _step("Wang asks a question in Slack; the agent answers, and both cards say so; nothing is decided"):
+            await stage.slack.use(wang.slack, stage.slack.room.id, slack, say(Language.EN, "control.ask"))
+            await self._fill_in(wang, QUESTION)
+            await self._settled_as(request_id, "request.answered")
+            said = explain("2026-0119")
+            await _until("both cards have the answer", lambda: _on_all((cards.feishu, cards.slack), request_id, said))
+            _require(cards.live(request_id) == [True, True], "the cards still wait")
+        async with _step("Wang presses Deny; a modal asks why; she says why"):
+            await hands.press_slack(wang, slack, "assent_deny")
+            await self._fill_in(wang, REASON)
             await self._settled_as(request_id, "request.denied")
         async with _step("the agent is told no, and why; it does not pay"):
             await _until("the agent knows", lambda: any(REASON in line["what"] for line in stage.agent_log()))
@@ -142,8 +152,10 @@ class Play:
         first, second, third = stage.trail.requests()
         async with _step("each of the three has one end, in the right order"):
             self._require_order(first, "request.created", "request.approved", "grant.claimed", "execution.succeeded")
-            self._require_order(second, "request.created", "request.denied")
-            self._require_order(third, "request.created", "request.expired")
+            talk = ("request.asked_back", "request.answered")
+            self._require_order(second, "request.created", *talk, "request.denied")
+            reminded = ("request.reminded", "request.reminded")  # at half of the ten seconds, and at nine of them
+            self._require_order(third, "request.created", *reminded, "request.expired")
             for request_id in (first, second, third):
                 _require(len(stage.trail.of(request_id, "card.posted")) == 2, "each has one card on each platform")
         async with _step("`assent audit verify` finds the chain unbroken"):
@@ -154,6 +166,14 @@ class Play:
             seen = self._cards.everything_ever_shown() + str(stage.trail.events)
             for payment in PAYMENTS.values():
                 _require(payment.account not in seen, "an account number was shown")
+
+    async def _fill_in(self, visitor: Visitor, text: str) -> None:
+        """Submit the modal that opens, with one text."""
+        slack = self._stage.slack
+        await _until("the modal is open", lambda: slack.modal_of(visitor.slack) is not None)
+        modal = slack.modal_of(visitor.slack)
+        shown = await self._hands.submit_slack(visitor, modal.id if modal else "", text)
+        _require(shown.kind != "error", f"what was typed is taken, not {shown}")
 
     # --- what is looked at --------------------------------------------------------------------------------------------
 
@@ -204,6 +224,10 @@ class Play:
         await self._stage.trail.fetch()
         _require(process.returncode == 0, f"the chain is unbroken, not: {said}")
         _require(said.startswith(f"{len(self._stage.trail.events)} events"), f"all events were verified, not: {said}")
+
+
+def _on_all(places: Iterable[Callable[[str], object]], request_id: str, text: str) -> bool:
+    return all(text in json.dumps(card(request_id), ensure_ascii=False) for card in places)
 
 
 def _require(condition: bool, what: str) -> None:

@@ -32,7 +32,7 @@ class Snapshots:
             ],
             "queue": self._queue(),
             "payments": [{"key": key, "label": payment.label} for key, payment in PAYMENTS.items()],
-            "feishu": stage.feishu.view(stage.chat),
+            "feishu": self._feishu(),
             "slack": self._slack(),
             "modals": self._modals(),
             "gateway": _child(stage.gateway) | {"answers": self.gateway_answers and stage.gateway.pid is not None},
@@ -42,10 +42,20 @@ class Snapshots:
             "trail": stage.trail.lines(),
         }
 
+    def _feishu(self) -> list[dict[str, object]]:
+        """Return the chat's messages, and those in each visitor's own talk with the bot, by the visitor's key."""
+        feishu = self._stage.feishu
+        shown = feishu.view(self._stage.chat)
+        for visitor in self._stage.visitors.values():
+            own = feishu.platform.own_chats.get(visitor.feishu)
+            shown += [{**entry, "own": visitor.key} for entry in (feishu.view(own) if own else [])]
+        return sorted(shown, key=lambda entry: str(entry["created_at"]))
+
     def _slack(self) -> list[dict[str, object]]:
-        """Put each private note behind the message that was the newest when the note came."""
-        view = self._stage.slack.view(self._stage.slack.room.id)
-        messages = [entry for entry in view if entry["kind"] == "message"]
+        """Put each private note behind the newest message of then; direct messages name whom alone they are shown."""
+        slack = self._stage.slack
+        view = slack.view(slack.room.id)
+        messages = [{**entry, "channel": slack.room.id} for entry in view if entry["kind"] == "message"]
         notes = [entry for entry in view if entry["kind"] == "note"]
         newest = str(messages[-1]["ts"]) if messages else ""
         self._note_places += [newest] * (len(notes) - len(self._note_places))
@@ -54,7 +64,14 @@ class Snapshots:
         for message in messages:
             shown.append(message)
             shown += [{**note, "id": f"note-{number}"} for place, (number, note) in placed if place == message["ts"]]
-        return shown
+        direct = [room for room in slack.world.rooms.values() if room.person is not None]
+        own = [
+            {**entry, "channel": room.id, "only_for": room.person}
+            for room in direct
+            for entry in slack.view(room.id)
+            if entry["kind"] == "message"
+        ]
+        return [*shown, *own]
 
     def _queue(self) -> str:
         """Say what keeps the agent from the orders that it has not begun."""

@@ -12,11 +12,31 @@ if TYPE_CHECKING:
 Event = dict[str, object]
 
 _PLATFORM = {"pay-feishu": "Feishu", "pay-slack": "Slack"}
-_ENDS = {
+_SENTENCES = {
+    "request.created": "The agent asks to pay; the call is on hold",
+    "request.approved": "{who} approved in {place}",
+    "request.denied": "{who} denied in {place}: “{reason}”",
+    "request.asked_back": "{who} asked: “{text}”",
+    "request.answered": "{who} answered: “{text}”",
+    "card.posted": "Card shown in {place}",
+    "card.retired": "Card in {place} settled: no buttons any more",
+    "card.failed": "Card could not be shown in {place}",
+    "click.refused": "A click in {place} was refused: not an approver",
     "request.expired": "Nobody decided in time: expired, nothing ran",
     "request.cancelled": "The agent withdrew its request",
     "request.undeliverable": "Nobody could be reached: nothing ran",
     "request.voted": "One approval; more are needed",
+    "request.handed_over": "An approver handed the decision over",
+    "request.approver_added": "An approver wants somebody else to agree as well",
+    "request.reminded": "Those who had not decided yet were reminded",
+    "request.escalated": "Nobody had decided: more people were asked",
+    "request.extended": "People got more time",
+    "request.reopened": "What had expired was asked again",
+    "card.held": "The card waits: people are asked a little later",
+    "card.late": "A card is late: other ways are tried",
+    "card.rerouted": "The card was brought to other places",
+    "request.edited": "An approver changed the call",
+    "request.reviewed": "An approver looked at all of it",
     "grant.claimed": "The agent took the approval: good for one run",
     "grant.lapsed": "The approval was not used in time",
     "grant.revoked": "The approval was taken back",
@@ -108,20 +128,6 @@ def told(event: Event, names: Mapping[str, str]) -> str:
     facts = cast("Mapping[str, object]", event["facts"])
     place = _PLATFORM.get(str(facts.get("channel") or facts.get("via") or ""), "")
     who = names.get(str(event["actor"]), str(event["actor"]))
-    match event["kind"]:
-        case "request.created":
-            return "The agent asks to pay; the call is on hold"
-        case "card.posted":
-            return f"Card shown in {place}"
-        case "card.retired":
-            return f"Card in {place} settled: no buttons any more"
-        case "card.failed":
-            return f"Card could not be shown in {place}"
-        case "request.approved":
-            return f"{who} approved in {place}"
-        case "request.denied":
-            return f"{who} denied in {place}: “{facts.get('reason')}”"
-        case "click.refused":
-            return f"A click in {place} was refused: not an approver"
-        case kind:
-            return _ENDS.get(str(kind), str(kind))
+    said = {name: facts.get(name) for name in ("reason", "text")}
+    sentence = _SENTENCES.get(str(event["kind"]), str(event["kind"]))
+    return sentence.format(who="The agent" if who.startswith("agent:") else who, place=place, **said)

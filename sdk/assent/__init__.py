@@ -22,9 +22,20 @@ if TYPE_CHECKING:
         UnexpectedAnswerError,
         UnknownRequestError,
     )
-    from assent.guard import current_grant, guarded
+    from assent.guard import current_changes, current_grant, guarded
     from assent.messages import RefusalCode
-    from assent.models import Allowed, Claimed, Denied, Execution, OutcomeStatus, Pending, Request, State, Verdict
+    from assent.models import (
+        Allowed,
+        Claimed,
+        Denied,
+        Execution,
+        OutcomeStatus,
+        Pending,
+        Question,
+        Request,
+        State,
+        Verdict,
+    )
     from assent.resumption import Failed, LeftAlone, Lost, Ran, Refused, Resumed, resume
     from assent.sync_client import Gateway
 
@@ -43,6 +54,7 @@ __all__ = [  # noqa: RUF022 - grouped as _HOMES is
     "StillPendingError",
     "UnexpectedAnswerError",
     "UnknownRequestError",
+    "current_changes",
     "current_grant",
     "guarded",
     "RefusalCode",
@@ -52,6 +64,7 @@ __all__ = [  # noqa: RUF022 - grouped as _HOMES is
     "Execution",
     "OutcomeStatus",
     "Pending",
+    "Question",
     "Request",
     "State",
     "Verdict",
@@ -69,9 +82,9 @@ _HOMES = {
     "sync_client": "Gateway",
     "errors": "AssentError CallRefusedError ClaimRefusedError GatewayAwayError GatewayError KeyRefusedError "
     "NotApprovedError NotEntitledError NotOpenError StillPendingError UnexpectedAnswerError UnknownRequestError",
-    "guard": "current_grant guarded",
+    "guard": "current_changes current_grant guarded",
     "messages": "RefusalCode",
-    "models": "Allowed Claimed Denied Execution OutcomeStatus Pending Request State Verdict",
+    "models": "Allowed Claimed Denied Execution OutcomeStatus Pending Question Request State Verdict",
     "resumption": "Failed LeftAlone Lost Ran Refused Resumed resume",
 }
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from assent.errors import ClaimRefusedError, GatewayAwayError, StillPendingError, UnexpectedAnswerError
 from assent.models import OutcomeStatus, State, parse_claimed, parse_page, parse_request, parse_verdict
 from assent.pace import Pace
+from assent.questions import Answerer
 from assent.wire import Wire, query
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 
     import httpx2
 
-    from assent.models import Claimed, Json, Request, Verdict
+    from assent.models import Claimed, Json, Question, Request, Verdict
+    from assent.questions import OnQuestion
 
 _PAGE = 100
 
@@ -40,7 +42,8 @@ class AsyncGateway:
     `url` is the gateway's root (`https://assent.acme.example`), `key` the agent's key (`ak_…`), `session` the name
     under which this run of the agent files its calls, so that `resume` finds them. Proxies and certificates named in
     the environment are not used (whoever sets an agent's environment must not be able to stand in for the gateway):
-    pass a `transport` for those.
+    pass a `transport` for those. `on_question` answers what approvers ask back while a call waits (see
+    `assent.questions`); without it nothing happens, and the requester can answer.
     """
 
     def __init__(
@@ -51,12 +54,14 @@ class AsyncGateway:
         session: str | None = None,
         transport: httpx2.AsyncBaseTransport | None = None,
         pace: Pace | None = None,
+        on_question: OnQuestion | None = None,
     ) -> None:
         self.session = session
         self.pace = pace or Pace()
         self.claims_made: set[str] = set()
         """The claim ids of this process, by which `resume` tells its own executions from a dead predecessor's."""
         self._wire = Wire(url, key, transport=transport, pace=self.pace)
+        self._answerer = Answerer(on_question)
 
     async def __aenter__(self) -> Self:
         await self._wire.open()
@@ -116,24 +121,30 @@ class AsyncGateway:
         when the gateway does not answer until the request's deadline and a margin have passed: both mean "not
         approved".
         """
-        last = request.expires_at + timedelta(seconds=self.pace.margin)
-        end = min(until, last) if until else last
-        span = (last - request.created_at).total_seconds()  # for the case that the gateway's clock is not known yet
         started = self.pace.monotonic()
         attempt = 0
         while request.state is State.PENDING:
+            last = request.expires_at + timedelta(seconds=self.pace.margin)  # anew: people may have extended it
+            end = min(until, last) if until else last
+            span = (last - request.created_at).total_seconds()  # for the case that the gateway's clock is not known yet
             left = self._wire.seconds_to(end)
             left = span - (self.pace.monotonic() - started) if left is None else left
             if left <= 0:
                 raise self._out_of_time(request, until, last)
+            if (answered := await self._answerer.answer(request, self.answer, within=left)) is not request:
+                request = answered
+                continue
             hold = max(0.0, min(self.pace.hold, left))
             asked_at = self.pace.monotonic()
+            since = request.version if self._answerer.listens else None
             answer = await self._wire.try_once(
-                "GET", f"/v1/requests/{request.id}" + query(wait=round(hold, 3)), hold=hold
+                "GET", f"/v1/requests/{request.id}" + query(wait=round(hold, 3), since=since), hold=hold
             )
+            moved = False
             if answer.body is not None:
-                request = _same(request, parse_request(answer.body))
-            if answer.body is not None and self.pace.monotonic() - asked_at >= hold / 2:
+                found = _same(request, parse_request(answer.body))
+                moved, request = since is not None and found.version > since, found
+            if moved or (answer.body is not None and self.pace.monotonic() - asked_at >= hold / 2):
                 attempt = 0
             elif request.state is State.PENDING:  # a fault, or an answer that did not hold: never a busy loop
                 attempt += 1
@@ -164,6 +175,14 @@ class AsyncGateway:
         """Say what became of an execution. Repeating it is harmless."""
         body = {"claim_id": claim_id, "status": status.value, "result": result, "error": error}
         return parse_request(await self._wire.ask("POST", f"/v1/requests/{request_id}/outcome", body=body))
+
+    async def answer(self, request: Request, question: Question, text: str) -> Request:
+        """Answer what an approver asked back, for them to read beside the call. The same answer again is harmless.
+
+        Raises `ClaimRefusedError` (its `code` says why) when it was answered otherwise, or the request is settled.
+        """
+        path = f"/v1/requests/{request.id}/questions/{question.id}/answer"
+        return _same(request, parse_request(await self._wire.ask("POST", path, body={"text": text})))
 
     async def cancel(self, request: Request, *, reason: str) -> Request:
         """Withdraw a request. One that is settled already comes back as it stands."""

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 _grant: ContextVar[str | None] = ContextVar("assent_grant", default=None)
+_changes: ContextVar[str | None] = ContextVar("assent_changes", default=None)
 _log = logging.getLogger("assent")
 _LONGEST_RESULT = 64 * 1024
 LAST_REPORT = 5.0  # seconds for the report of a run that was cancelled
@@ -47,10 +48,14 @@ LAST_REPORT = 5.0  # seconds for the report of a run that was cancelled
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permission:
-    """Leave to run a tool once, with these arguments; `claimed` is None when a rule allowed it."""
+    """Leave to run a tool once, with these arguments; `claimed` is None when a rule allowed it.
+
+    `changes` is what the model is to be told where people changed the call before they approved it.
+    """
 
     arguments: Json
     claimed: Claimed | None
+    changes: str | None = None
 
     @property
     def grant_id(self) -> str | None:
@@ -63,14 +68,20 @@ def current_grant() -> str | None:
     return _grant.get()
 
 
+def current_changes() -> str | None:
+    """Inside a guarded function: what people changed of the call, in words for the model; None if it is as it was."""
+    return _changes.get()
+
+
 @contextmanager
-def granted(grant_id: str | None) -> Generator[None]:
+def granted(grant_id: str | None, changes: str | None = None) -> Generator[None]:
     """Make a grant the current one; None when nobody had to be asked."""
-    token = _grant.set(grant_id)
+    tokens = _grant.set(grant_id), _changes.set(changes)
     try:
         yield
     finally:
-        _grant.reset(token)
+        _grant.reset(tokens[0])
+        _changes.reset(tokens[1])
 
 
 _FINAL_CODES = {
@@ -120,7 +131,7 @@ async def take(gateway: AsyncGateway, request: Request) -> Permission:
         raise NotApprovedError(_CLAIM_CODES.get(error.code, RefusalCode.CALL_REFUSED), request=request) from error
     except GatewayError as error:
         raise _refused(error, request.tool, request) from error
-    return Permission(arguments=claimed.arguments, claimed=claimed)
+    return Permission(arguments=claimed.arguments, claimed=claimed, changes=request.changes)
 
 
 async def obtain(
@@ -186,7 +197,7 @@ def _presentable(result: Any) -> Any:
 async def carry_out(gateway: AsyncGateway, permission: Permission, tool: Callable[..., Awaitable[R]]) -> R:
     """Run an asynchronous tool under the permission and report how it went; its exception passes through."""
     try:
-        with granted(permission.grant_id):
+        with granted(permission.grant_id, permission.changes):
             result = await tool(**permission.arguments)
     except Exception as error:
         await settle(gateway, permission, OutcomeStatus.FAILED, error=describe(error))
@@ -204,7 +215,7 @@ def _carry_out_sync(gateway: Gateway, permission: Permission, tool: Callable[...
         gateway.run(partial(settle, gateway.asynchronous, permission, status, **outcome))
 
     try:
-        with granted(permission.grant_id):
+        with granted(permission.grant_id, permission.changes):
             result = tool(**permission.arguments)
     except Exception as error:
         report(OutcomeStatus.FAILED, error=describe(error))

@@ -134,6 +134,15 @@ def allowed(*, rule: str | None, reason: str | None) -> str:
     return by + (f" {_quote(reason)}" if reason and reason.strip() else "")
 
 
+def call_again(arguments: str, *, request_id: str | None, short_code: str | None) -> str:
+    """What a model is told whose runtime runs a call only as it was made; `arguments` are JSON, whole."""
+    return (
+        "Not run yet: this call may run only with other arguments, and this runtime cannot change them by itself."
+        f"{_reference(request_id, short_code)} Call the same tool again with exactly these arguments: {arguments} "
+        "Any other call has to be approved anew."
+    )
+
+
 def approved(*, request_id: str, short_code: str | None, changed: bool = False) -> str:
     """Why a call runs that a person approved; `changed` when the approved arguments replace the ones asked for."""
     note = " The arguments were replaced by the approved ones." if changed else ""

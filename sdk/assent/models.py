@@ -53,6 +53,16 @@ class Execution:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What an approver wants to know before they decide; `answer` is None as long as there is none."""
+
+    id: str
+    text: str
+    asked_at: datetime
+    answer: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """A durable question to people. `arguments` are the stored ones; `message` is the gateway's word to the model."""
 
@@ -73,8 +83,19 @@ class Request:
     settled_reason: str | None
     execution: Execution | None
     message: str
+    questions: tuple[Question, ...] = ()
+    """What approvers asked back, in order."""
     raw: Json
     """The whole answer, for fields that this version does not name (stages, decisions, grant, …)."""
+    proposed: Json | None = None
+    """What the agent asked for, where people changed it; `message` then says what they changed."""
+    edited_by: str | None = None
+    """Who changed it last."""
+
+    @property
+    def changes(self) -> str | None:
+        """The gateway's word to the model about what people changed; None where the call is as it was asked."""
+        return None if self.proposed is None or self.proposed == self.arguments else self.message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +209,10 @@ def parse_request(value: object) -> Request:
         settled_reason=_text_or_none(settled, "reason"),
         execution=None if execution is None else _parse_execution(parse_object(execution, "'execution'")),
         message=_text_or_none(body, "message") or "",
+        questions=_parse_questions(body.get("questions")),
         raw=body,
+        proposed=None if (asked := body.get("proposed")) is None else parse_object(asked, "'proposed'"),
+        edited_by=_text_or_none(body, "edited_by"),
     )
 
 
@@ -198,6 +222,21 @@ def parse_page(body: Json) -> list[Request]:
     if not isinstance(items, list):
         raise UnexpectedAnswerError("the gateway's answer has no list in 'items'")
     return [parse_request(item) for item in cast("list[object]", items)]  # decoded JSON
+
+
+def _parse_questions(value: object) -> tuple[Question, ...]:
+    if value is not None and not isinstance(value, list):
+        raise UnexpectedAnswerError("the gateway's answer has no list in 'questions'")
+    each = [parse_object(item, "'questions'") for item in cast("list[object]", value or [])]  # decoded JSON
+    return tuple(
+        Question(
+            id=_text(body, "id"),
+            text=_text(body, "text"),
+            asked_at=_instant(body, "at"),
+            answer=_text_or_none(body, "answer"),
+        )
+        for body in each
+    )
 
 
 def _parse_execution(body: Json) -> Execution:

@@ -78,7 +78,10 @@ Outcome: TypeAlias = Ran | Failed | Refused | Lost | LeftAlone
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resumed:
-    """One open request of an earlier run and what became of it now."""
+    """One open request of an earlier run and what became of it now.
+
+    `request` is as it was last seen: where people changed the call, with the arguments that ran, and `changes`.
+    """
 
     request: Request
     outcome: Outcome
@@ -93,34 +96,36 @@ async def resume(
     `GatewayError` when the open requests cannot even be listed.
     """
     requests = await gateway.list_open(session=session)
-    outcomes: dict[str, Outcome] = {}
+    resumed: dict[str, Resumed] = {}
     turn = anyio.Lock()
 
     async def carry_on(request: Request) -> None:
-        outcomes[request.id] = await _carry_on(gateway, request, tools.get(request.tool), turn)
+        resumed[request.id] = await _carry_on(gateway, request, tools.get(request.tool), turn)
 
     async with anyio.create_task_group() as group:
         for request in requests:
             group.start_soon(carry_on, request)
-    return [Resumed(request=request, outcome=outcomes[request.id]) for request in requests]
+    return [resumed[request.id] for request in requests]
 
 
 async def _carry_on(
     gateway: AsyncGateway, request: Request, tool: Callable[..., Any] | None, turn: anyio.Lock
-) -> Outcome:
+) -> Resumed:
     if request.state is State.EXECUTING:
-        return await _report_lost(gateway, request)
+        return Resumed(request=request, outcome=await _report_lost(gateway, request))
     if request.state not in {State.PENDING, State.APPROVED}:
-        return LeftAlone(why=f"the request is {request.state}")
+        return Resumed(request=request, outcome=LeftAlone(why=f"the request is {request.state}"))
     if tool is None:
-        return LeftAlone(why=f"no function was given for the tool {request.tool}")
+        why = f"no function was given for the tool {request.tool}"
+        return Resumed(request=request, outcome=LeftAlone(why=why))
     try:
         request = await decided(gateway, request)
         async with turn:  # claim only when the tool can start: a grant lapses soon
             permission = await take(gateway, request)
-            return await _run(gateway, permission, _awaitable(tool))
+            return Resumed(request=request, outcome=await _run(gateway, permission, _awaitable(tool)))
     except NotApprovedError as refused:
-        return Refused(code=refused.code, message=str(refused))
+        outcome = Refused(code=refused.code, message=str(refused))
+        return Resumed(request=refused.request or request, outcome=outcome)
 
 
 async def _run(gateway: AsyncGateway, permission: Permission, tool: Callable[..., Awaitable[Any]]) -> Ran | Failed:

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     import httpx2
     from anyio.from_thread import BlockingPortal
 
-    from assent.models import Claimed, Json, OutcomeStatus, Request, Verdict
+    from assent.models import Claimed, Json, OutcomeStatus, Question, Request, Verdict
     from assent.pace import Pace
+    from assent.questions import OnQuestion
     from assent.resumption import Resumed
 
 T = TypeVar("T")
@@ -43,8 +44,11 @@ class Gateway:
         session: str | None = None,
         transport: httpx2.AsyncBaseTransport | None = None,
         pace: Pace | None = None,
+        on_question: OnQuestion | None = None,
     ) -> None:
-        self.asynchronous = AsyncGateway(url, key, session=session, transport=transport, pace=pace)
+        self.asynchronous = AsyncGateway(
+            url, key, session=session, transport=transport, pace=pace, on_question=on_question
+        )
         self._portal: BlockingPortal | None = None
         self._stack = ExitStack()
 
@@ -119,6 +123,10 @@ class Gateway:
     ) -> Request:
         """See `AsyncGateway.report`."""
         return self.run(partial(self.asynchronous.report, request_id, claim_id, status, result=result, error=error))
+
+    def answer(self, request: Request, question: Question, text: str) -> Request:
+        """See `AsyncGateway.answer`."""
+        return self.run(partial(self.asynchronous.answer, request, question, text))
 
     def cancel(self, request: Request, *, reason: str) -> Request:
         """See `AsyncGateway.cancel`."""

@@ -189,6 +189,7 @@ async def _links(g: Gateway) -> list[tuple[str, dict[str, Any]]]:
                 .replace("{event}", "PreToolUse")
                 .replace("{key_id}", g.rows("SELECT id FROM api_keys WHERE scope = 'auditor'")[0]["id"])
                 .replace("{version}", g.container.book.current("acme").policy.version)
+                .replace("{question_id}", "que_1")
             )
             links.append((filled, bodies.get(last, bodies["decisions"] | {"token": press.token})))
     assert {path.rsplit("/", 1)[-1] for path, _ in links} > {*bodies} - {"{event}"}

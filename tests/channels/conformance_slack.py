@@ -9,11 +9,13 @@ import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from aiohttp import web
 
-from app.domain.card import Buttons, Card, Fact, Language, Tone
+from app.domain.action import LETTERS, Action
+from app.domain.card import Buttons, Card, Control, Fact, Language, Tone
+from app.domain.form import Field, FieldKind, Form
 from app.ports import AccountStatus, CallbackRejectedError, HttpAnswer, InboundCall, MessageRef
 from channels.slack.channel import SlackChannel
 from channels.slack.settings import SlackSettings
@@ -54,6 +56,51 @@ CARD = Card(
 SETTLED = replace(
     CARD, tone=Tone.GOOD, headline="Approved", outcome="Approved by alice at 10:02 UTC", buttons=None, deadline=None
 )
+REASON = Form(
+    title="Deny",
+    submit="Deny",
+    cancel="Go back",
+    note="Pay 80000 CNY to Acme Ltd",
+    fields=(Field(name="reason", label="Why not?", hint="The agent sees the reason."),),
+)
+HAND_OVER = Form(
+    title="Hand over",
+    submit="Hand over",
+    cancel="Go back",
+    note="This person then decides in your place.",
+    fields=(
+        Field(name="person", label="Who?", kind=FieldKind.PERSON),
+        Field(name="note", label="A word about it", kind=FieldKind.LINE, required=False),
+    ),
+)
+LABELS = {
+    Action.REVIEW: "See all of it",
+    Action.EDIT: "Approve with changes",
+    Action.ASK: "Ask a question",
+    Action.HAND_OVER: "Hand over",
+    Action.ADD: "Add an approver",
+    Action.REMIND: "Remind",
+    Action.EXTEND: "More time",
+    Action.ANSWER: "Answer",
+    Action.REOPEN: "Ask again",
+}
+ASKING = {Action.EDIT, Action.ASK, Action.HAND_OVER, Action.ADD, Action.ANSWER}
+HEAD = "a1.0123abcd.4jq8w6c1tz5n0v3b7k2m9x6d1f8g0h4p"
+
+
+def token(action: Action, head: str = HEAD) -> str:
+    """Make a token of the gateway's own shape."""
+    return f"{head}.{LETTERS[action]}.{'0f' * 20}"
+
+
+def controls(*actions: Action, head: str = HEAD) -> tuple[Control, ...]:
+    """Make the controls of a card."""
+    return tuple(
+        Control(action=a, label=LABELS[a], token=token(a, head), form=HAND_OVER if a in ASKING else None)
+        for a in actions
+    )
+
+
 _FAULTS = {
     "rate_limited": Fault.RATE_LIMITED,
     "server_error": Fault.SERVER_ERROR,
@@ -108,10 +155,14 @@ class SlackStage:
         return await self.simulator.click(user, ref.chat_id, ref.message_id, "assent_approve")
 
     async def click_deny(self, ref: MessageRef, reason: str, *, user: str = ALICE) -> Delivery:
-        """Press Deny, and give the reason in the modal that the gateway then opens (`Channel.ask_reason`)."""
+        """Press Deny, and give the reason in the modal that the gateway then opens (`Channel.open_form`)."""
         pressed = await self.simulator.click(user, ref.chat_id, ref.message_id, "assent_deny")
         modal = self.simulator.modal_of(user)
         return pressed if modal is None else await self.simulator.submit_modal(user, modal.id, reason)
+
+    def replies(self, ref: MessageRef) -> list[dict[str, object]]:
+        """Return what was said in the card's thread, and whom it rang up."""
+        return cast("list[dict[str, object]]", self._message(ref)["replies"])
 
     def visible_text(self, ref: MessageRef) -> str:
         """Return all text on the card as it now stands."""

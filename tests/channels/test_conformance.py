@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from app.domain.card import Buttons, Card, Fact, Language, Tone
+from app.domain.form import Field, Form
 from app.ports import (
     AccountStatus,
     CallbackRejectedError,
@@ -23,10 +24,11 @@ from app.ports import (
     Ignored,
     InboundCall,
     MessageRef,
+    Notice,
     Post,
 )
-from channels.feishu.simulator_clicks import CannotPressError as CannotPressOnFeishuError
-from channels.slack.simulator_clicks import CannotPressError as CannotPressOnSlackError
+from channels.feishu.simulator import CannotPressError as CannotPressOnFeishuError
+from channels.slack.simulator import CannotPressError as CannotPressOnSlackError
 from tests.channels.conformance_feishu import feishu_stage
 from tests.channels.conformance_slack import slack_stage
 
@@ -37,6 +39,13 @@ CANNOT_PRESS = (CannotPressOnFeishuError, CannotPressOnSlackError)
 STAGES = {"feishu": feishu_stage, "slack": slack_stage}
 APPROVE, DENY = "a1.k1.handle.y.mac", "a1.k1.handle.n.mac"
 HOSTILE = "<!channel> <at id=all></at> *bold* [Approve](https://evil.example) `code` <@U061F7AUR> &lt; :tada: {{x}}"
+REASON = Form(
+    title="Deny",
+    submit="Deny",
+    cancel="Cancel",
+    note="Pay 80000 CNY to Acme Ltd",
+    fields=(Field(name="reason", label="Reason", hint="Why not?"),),
+)
 
 
 def waiting_card(*, approve: str | None = APPROVE, withheld: str | None = None, value: str = "Acme Ltd") -> Card:
@@ -100,8 +109,8 @@ class Gateway:
                 return inbound.answer
             case Ignored():
                 return HttpAnswer()
-            case Click() if inbound.wants_reason:
-                await self.stage.channel.ask_reason(inbound, waiting_card())
+            case Click() if inbound.wants_form:
+                await self.stage.channel.open_form(inbound, REASON)
                 return HttpAnswer()
             case Click():
                 self.clicks.append(inbound)
@@ -141,6 +150,28 @@ async def test_every_text_of_the_card_is_shown(stage: Any) -> None:
     shown = [card.headline, card.title, card.tool, card.footer, card.progress or ""]
     shown += [part for fact in (*card.facts, *card.arguments) for part in (fact.label, fact.value)]
     assert [part for part in shown if part not in text] == []
+
+
+async def test_what_people_added_and_what_shares_the_message_is_shown(stage: Any) -> None:
+    changes = (Fact(label="Changed by Ann: amount", value="90000 → 80000"),)
+    dialogue = (Fact(label="Ann asks", value="Whose invoice is it?"), Fact(label="Rex answers", value="Acme's, of May"))
+    other = replace(
+        waiting_card(value="Beta Ltd"), title="Pay 7 CNY to Beta Ltd", changes=changes, footer="Q2W3-8RTY · req_02"
+    )
+    card = replace(waiting_card(), changes=changes, dialogue=dialogue, also=(other,))
+    text = stage.visible_text(await post(stage, card))
+    shown = [card.footer, other.title, other.footer, "Beta Ltd"]
+    shown += [part for fact in (*changes, *dialogue) for part in (fact.label, fact.value)]
+    assert [part for part in shown if part not in text] == []
+    assert text.count("90000 → 80000") == 2
+
+
+async def test_a_notice_leaves_the_card_as_it_is(stage: Any) -> None:
+    ref = await post(stage)
+    before = stage.visible_text(ref)
+    await stage.channel.notify(ref, Notice(text=HOSTILE, mentions=(stage.account_id,), key="note-1"))
+    assert stage.visible_text(ref) == before
+    assert stage.has_buttons(ref)
 
 
 async def test_a_refreshed_card_loses_its_buttons(stage: Any) -> None:

@@ -34,7 +34,7 @@ from channels.feishu.examine import setup_steps
 from channels.feishu.settings import FeishuSettings
 from channels.feishu.simulator import Fault, FeishuSimulator
 from tests.channels.conformance_feishu import FeishuStage, StageClock, feishu_stage
-from tests.channels.feishu_cards import APPROVE, a_card
+from tests.channels.feishu_cards import APPROVE, a_card, a_form
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
@@ -281,35 +281,48 @@ async def test_a_channel_of_long_connections_takes_no_webhook(stage: FeishuStage
         listening.read(genuine, now=stage.clock.now())
 
 
-async def test_the_reason_is_never_asked_in_a_second_step(stage: FeishuStage) -> None:
+async def test_no_form_is_ever_opened(stage: FeishuStage) -> None:
     click = Click(
         token="t", app_id="a", tenant="t", account_id="ou_1", chat_id="oc_1", message_id="om_1", event_key="e"
     )
+    assert not stage.channel.opens_forms
     with pytest.raises(ChannelRefusedError):
-        await stage.channel.ask_reason(click, a_card())
+        await stage.channel.open_form(click, a_form())
     await stage.channel.tell(replace(click), ClickOutcome(result=ClickResult.RECORDED, sentence="x"))
 
 
 async def test_doctor_finds_nothing_wrong_with_a_whole_set_up(stage: FeishuStage) -> None:
     findings = await stage.channel.examine()
-    assert [finding.severity for finding in findings] == [Severity.OK] * 3
+    assert [finding.severity for finding in findings] == [Severity.OK] * 5
 
 
 async def test_doctor_names_what_is_missing_and_the_mend(stage: FeishuStage) -> None:
     platform = stage.simulator.platform
     platform.scopes.discard("im:chat:readonly")
     platform.scopes.discard("contact:user.id:readonly")
-    credentials, chat, people = await stage.channel.examine()
+    credentials, chat, people, *lists = await stage.channel.examine()
     assert credentials.severity is Severity.OK
+    assert {each.severity for each in lists} == {Severity.OK}
     assert (chat.severity, "im:chat:readonly" in chat.mend) == (Severity.WARNING, True)
     assert (people.severity, "contact:user.id:readonly" in people.mend) == (Severity.ERROR, True)
     platform.scopes.add("im:chat:readonly")
     platform.bot_chats.clear()
-    _, chat, _ = await stage.channel.examine()
+    _, chat, *_ = await stage.channel.examine()
     assert (chat.severity, "Bots" in chat.mend) == (Severity.ERROR, True)
     del platform.chats[stage.channel.chat_id]
-    _, chat, _ = await stage.channel.examine()
+    _, chat, *_ = await stage.channel.examine()
     assert (chat.severity, "assent.yaml" in chat.mend) == (Severity.ERROR, True)
+
+
+async def test_doctor_warns_of_lists_that_it_may_not_read(stage: FeishuStage) -> None:
+    stage.simulator.platform.scopes -= {"contact:group:readonly", "contact:department.organize:readonly"}
+    *_, groups, departments = await stage.channel.examine()
+    assert (groups.severity, "contact:group:readonly" in groups.mend) == (Severity.WARNING, True)
+    wanted = "contact:department.organize:readonly"
+    assert (departments.severity, wanted in departments.mend) == (Severity.WARNING, True)
+    stage.simulator.fail_next("list_group", Fault.SERVER_ERROR)
+    *_, groups, _ = await stage.channel.examine()
+    assert groups.severity is Severity.WARNING
 
 
 async def test_doctor_stops_at_wrong_credentials(stage: FeishuStage) -> None:

@@ -62,6 +62,12 @@ class Api:
         )
         return answer.json()
 
+    async def reply(self, message_id: str, content: Any = None, **fields: Any) -> Json:
+        text = {"zh_cn": {"content": [[{"tag": "text", "text": "x"}]]}}
+        body = {"msg_type": "post", "content": json.dumps(text) if content is None else content} | fields
+        path = f"/open-apis/im/v1/messages/{message_id}/reply"
+        return await self.post_raw(path, body, authorization=f"Bearer {self.token}")
+
     async def get(self, path: str) -> Json:
         return (await self.http.get(path, headers={"authorization": f"Bearer {self.token}"})).json()
 
@@ -140,6 +146,129 @@ async def test_a_message_that_the_platform_refuses_is_refused(api: Api, change: 
 
 async def test_a_bot_outside_the_chat_cannot_post(api: Api) -> None:
     assert (await api.send(receive_id=api.feishu.add_chat(bot=False)))["code"] == 230002
+
+
+@pytest.mark.parametrize(
+    ("receiver", "query", "code"),
+    [
+        ("ou_nobody", "open_id", 99992351),
+        ("ou_nobody", "chat_id", 230001),
+        ("oc_nowhere", "open_id", 99992351),
+        ("w@example.com", "email", 230001),
+    ],
+)
+async def test_a_receiver_must_be_of_the_kind_that_is_named(api: Api, receiver: str, query: str, code: int) -> None:
+    answer = await api.send(receive_id=receiver, query=f"receive_id_type={query}")
+    assert answer["code"] == code
+    assert api.feishu.platform.messages == {}
+
+
+async def test_a_person_has_one_talk_with_the_bot(api: Api) -> None:
+    wang = next(iter(api.feishu.platform.people))
+    chats = [(await api.send(receive_id=wang, query="receive_id_type=open_id"))["data"]["chat_id"] for _ in range(2)]
+    assert chats == [api.feishu.own_chat(wang)] * 2
+    api.feishu.platform.unavailable.add(wang)
+    for query, receiver in (("open_id", wang), ("chat_id", chats[0])):
+        answer = await api.send(receive_id=receiver, query=f"receive_id_type={query}")
+        assert answer["code"] == 230013
+
+
+def post_of(*nodes: Json, language: str = "zh_cn", **more: Any) -> str:
+    return json.dumps({language: {"content": [list(nodes)]} | more})
+
+
+TEXT = {"tag": "text", "text": "x"}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"zh_cn": {}},
+        "no json",
+        "[]",
+        "{}",
+        post_of(TEXT, language="fr_fr"),
+        post_of(TEXT, colour="red"),
+        post_of(),
+        post_of({"tag": "text", "text": " "}),
+        post_of({"tag": "text", "text": 7}),
+        post_of(TEXT | {"un_escape": True}),
+        post_of({"tag": "md", "text": "**x**"}),
+        post_of({"tag": "a", "text": "x", "href": "https://evil.example"}),
+        post_of({"tag": "at", "user_id": "ou_nobody"}, TEXT),
+        json.dumps({"zh_cn": {"content": [TEXT]}}),
+    ],
+)
+async def test_rich_text_that_the_platform_refuses_is_refused(api: Api, content: Any) -> None:
+    message_id = (await api.send())["data"]["message_id"]
+    assert (await api.reply(message_id, content))["code"] == 230001
+    assert api.feishu.remarks(message_id) == []
+
+
+async def test_rich_text_on_its_own_is_for_one_person(api: Api) -> None:
+    wang = next(iter(api.feishu.platform.people))
+    link = {"tag": "a", "text": "x", "href": "https://assent.example"}
+
+    async def say(*nodes: Json, **more: Any) -> int:
+        to = {"receive_id": wang, "query": "receive_id_type=open_id"} | more
+        return (await api.send(msg_type="post", content=post_of(*nodes), **to))["code"]
+
+    assert await say(TEXT, receive_id=next(iter(api.feishu.platform.chats)), query="receive_id_type=chat_id") == 230001
+    assert await say(link | {"href": "javascript:alert(1)"}) == 230001
+    assert await say({"tag": "md", "text": "x"}) == 230001
+    assert api.feishu.letters(wang) == []
+    assert await say(TEXT, link, uuid="once") == await say(TEXT, link, uuid="once") == 0
+    assert api.feishu.letters(wang) == ["xx (https://assent.example)"]
+
+
+async def test_a_mention_of_all_is_what_it_is(api: Api) -> None:
+    message_id = (await api.send())["data"]["message_id"]
+    await api.reply(message_id, post_of({"tag": "at", "user_id": "all"}, TEXT))
+    assert api.feishu.remarks(message_id)[0].mentions == ("all",)
+
+
+async def test_a_reply_obeys_the_rules_of_messages(api: Api, clock: StageClock) -> None:
+    message_id = (await api.send())["data"]["message_id"]
+    assert (await api.reply("om_unknown"))["code"] == 230001
+    assert (await api.reply(message_id, uuid="u" * 51))["code"] == 99992402
+    assert (await api.reply(message_id, more=1))["code"] == 99992402
+    assert (await api.reply(message_id, msg_type="text"))["code"] == 230001
+    assert (await api.reply(message_id, post_of({"tag": "text", "text": "x" * 31_000})))["code"] == 230025
+    first = await api.reply(message_id, uuid="once")
+    clock.advance(timedelta(minutes=59))
+    assert (await api.reply(message_id, uuid="once"))["data"] == first["data"]
+    clock.advance(timedelta(minutes=1))
+    assert (await api.reply(message_id, uuid="once"))["data"] != first["data"]
+    assert len(api.feishu.remarks(message_id)) == 2
+    api.feishu.platform.bot_chats.clear()
+    assert (await api.reply(message_id))["code"] == 230002
+    api.feishu.message(message_id).recalled = True
+    assert (await api.reply(message_id))["code"] == 230011
+    api.feishu.platform.scopes.clear()
+    assert (await api.reply(message_id))["code"] == 99991672
+
+
+async def test_lists_are_paged_as_the_platform_pages_them(api: Api) -> None:
+    people = [api.feishu.add_person(f"P{n}") for n in range(3)]
+    group, department = api.feishu.add_group(*people), api.feishu.add_department(*people)
+    of_group = f"/open-apis/contact/v3/group/{group}/member/simplelist?member_type=user&member_id_type=open_id"
+    of_department = f"/open-apis/contact/v3/users/find_by_department?department_id={department}"
+    first = (await api.get(f"{of_group}&page_size=2"))["data"]
+    assert (len(first["memberlist"]), first["has_more"]) == (2, True)
+    rest = (await api.get(f"{of_group}&page_size=2&page_token={first['page_token']}"))["data"]
+    assert ([each["member_id"] for each in rest["memberlist"]], rest["has_more"]) == ([people[2].open_id], False)
+    assert "page_token" not in rest
+    for path, most in ((of_group, 100), (of_department, 50)):
+        assert (await api.get(f"{path}&page_size={most}"))["code"] == 0
+        assert (await api.get(f"{path}&page_size={most + 1}"))["code"] == 40011
+        assert (await api.get(f"{path}&page_token=bogus"))["code"] == 40012
+        assert (await api.get(f"{path}&fetch_child=true"))["code"] == 40001
+    assert (await api.get(of_group.replace("open_id", "union_id")))["code"] == 40001
+    assert (await api.get(f"{of_department}&user_id_type=user_id"))["code"] == 40001
+    assert (await api.get(f"{of_department}&department_id_type=department_id"))["code"] == 40001
+    assert (await api.get(of_department.replace("od-", "od-x")))["code"] == 40004
+    api.feishu.platform.scopes.clear()
+    assert {(await api.get(path))["code"] for path in (of_group, of_department)} == {99991672}
 
 
 async def test_one_uuid_posts_one_message_an_hour(api: Api, clock: StageClock) -> None:

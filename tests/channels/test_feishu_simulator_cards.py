@@ -10,7 +10,7 @@ import pytest
 from channels.feishu.card import render_card
 from channels.feishu.simulator_cards import CardFaultError, check_card
 from channels.feishu.simulator_wire import Frame, decode_frame, encode_frame
-from tests.channels.feishu_cards import a_card
+from tests.channels.feishu_cards import a_card, chat_controls, own_controls
 
 Json = dict[str, Any]
 
@@ -84,6 +84,23 @@ BAD_CARDS: dict[str, tuple[Any, int]] = {
         card(form(an_input(placeholder={"tag": "plain_text", "content": "x" * 101}), submit())),
         200621,
     ),
+    "default value that is no text": (card(form(an_input(default_value=7), submit())), 200621),
+    "default value longer than the input": (card(form(an_input(default_value="xyz", max_length=2), submit())), 200621),
+    "unknown button size": (card(button(size="huge")), 200621),
+    "unknown text colour": (
+        card({"tag": "div", "text": {"tag": "plain_text", "content": "x", "text_color": "pink"}}),
+        200621,
+    ),
+    "unknown column width": (
+        card({"tag": "column_set", "columns": [{"tag": "column", "width": "wide", "elements": []}]}),
+        200621,
+    ),
+    "two forms of one name": (card(form(submit("a")), form(submit("b"))), 200621),
+    "one input's name in two forms": (
+        card(form(an_input(), submit("a")), form(an_input(), submit("b"), name="g")),
+        200621,
+    ),
+    "a picker": (card(form({"tag": "select_person", "name": "p"}, submit())), 200861),
     "element id with a digit first": (card(div("x") | {"element_id": "1a"}), 200621),
     "element id too long": (card(div("x") | {"element_id": "a" * 21}), 200621),
     "element id twice": (card(div("x") | {"element_id": "a"}, div("y") | {"element_id": "a"}), 200621),
@@ -118,6 +135,9 @@ def test_a_card_that_the_platform_refuses_is_refused_with_its_code(name: str) ->
         card(button(behaviors=[{"type": "callback", "value": {"v": 1}}])),
         render_card(a_card()),
         render_card(a_card(buttons=None)),
+        render_card(a_card(controls=chat_controls())),
+        render_card(a_card(own=True, controls=own_controls())),
+        render_card(a_card(also=(a_card(), a_card(buttons=None)))),
     ],
 )
 def test_a_card_that_the_platform_takes_is_taken(good: Json) -> None:

@@ -12,7 +12,7 @@ import pytest
 from app.ports import ChannelUnavailableError, HttpAnswer, MessageRef, Post, Severity
 from channels.feishu.simulator import CannotPressError, Fault
 from tests.channels.conformance_feishu import FeishuStage, feishu_stage
-from tests.channels.feishu_cards import a_card
+from tests.channels.feishu_cards import a_card, chat_controls, some_buttons
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -64,6 +64,23 @@ async def test_a_person_cannot_press_what_they_do_not_see(stage: FeishuStage) ->
     with pytest.raises(CannotPressError):
         await feishu.approve(stage.account_id, message_id)
     assert stage.calls == []
+
+
+async def test_a_label_on_several_buttons_names_none_of_them(stage: FeishuStage) -> None:
+    feishu, message_id = stage.simulator, await put(stage, also=(a_card(buttons=some_buttons(approve="yes-1")),))
+    stage.receive = answering(HttpAnswer())
+    with pytest.raises(CannotPressError, match="2 buttons"):
+        await feishu.press(stage.account_id, message_id, "同意")
+    await feishu.press(stage.account_id, message_id, "yes-1")
+    assert b'"yes-1"' in feishu.last_delivery.payload
+    await feishu.approve(stage.account_id, message_id)
+    assert b'"yes-1"' not in feishu.last_delivery.payload
+
+
+async def test_a_small_button_is_never_taken_for_approve(stage: FeishuStage) -> None:
+    message_id = await put(stage, buttons=some_buttons(approve=None), controls=chat_controls())
+    with pytest.raises(CannotPressError):
+        await stage.simulator.approve(stage.account_id, message_id)
 
 
 async def test_buttons_die_after_fourteen_days(stage: FeishuStage) -> None:

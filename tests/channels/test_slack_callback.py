@@ -6,6 +6,7 @@ import ast
 import hashlib
 import hmac
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,7 +53,7 @@ PRESS: dict[str, object] = {
         }
     ],
 }
-PLACE = {"v": 1, "token": "sealed-deny", "chat": "CBR2V3XEX", "ts": "1700000000.123459"}
+PLACE = {"v": 1, "token": "sealed-deny", "chat": "CBR2V3XEX", "ts": "1700000000.123459", "fields": ["reason"]}
 SUBMISSION: dict[str, object] = {
     "type": "view_submission",
     "team": {"id": "T9TK3CUKW", "domain": "example-corp"},
@@ -62,9 +63,15 @@ SUBMISSION: dict[str, object] = {
     "view": {
         "id": "V06DENY0001",
         "type": "modal",
-        "callback_id": "assent_deny_modal",
+        "callback_id": "assent_form_modal",
         "private_metadata": json.dumps(PLACE),
-        "state": {"values": {"assent_reason": {"assent_reason_text": {"value": "Wrong payee <@U061F7AUR> 请先确认"}}}},
+        "state": {
+            "values": {
+                "assent_field_reason": {
+                    "assent_answer_reason": {"type": "plain_text_input", "value": "Wrong payee <@U061F7AUR> 请先确认"}
+                }
+            }
+        },
         "hash": "1700000020.aBcDeFgH",
     },
     "response_urls": [],
@@ -219,6 +226,21 @@ def changed(payload: dict[str, object], change: Callable[[dict[str, object]], No
     return copy
 
 
+def chosen_payload(**changes: object) -> dict[str, object]:
+    action: dict[str, object] = {
+        "type": "overflow",
+        "action_id": "assent_menu",
+        "block_id": "assent_decision:a1.0123abcd.handle",
+        "selected_option": {"value": "h.00"},
+        "action_ts": "1700000012.345678",
+    }
+    return {**PRESS, "actions": [{**action, **changes}]}
+
+
+def answered(values: object) -> dict[str, object]:
+    return changed(SUBMISSION, lambda p: p["view"].update(state={"values": values}))  # type: ignore[attr-defined]
+
+
 CROOKED: dict[str, dict[str, object]] = {
     "another app": {**PRESS, "api_app_id": "A0THER"},
     "no app": {k: v for k, v in PRESS.items() if k != "api_app_id"},
@@ -230,6 +252,21 @@ CROOKED: dict[str, dict[str, object]] = {
     "two actions": changed(PRESS, lambda p: p.update(actions=[*p["actions"], *p["actions"]])),  # type: ignore[misc]
     "an action without a value": changed(PRESS, lambda p: p["actions"][0].pop("value")),  # type: ignore[index]
     "an action of another type": changed(PRESS, lambda p: p["actions"][0].update(type="overflow")),  # type: ignore[index]
+    "a button that brings a choice": changed(
+        PRESS,
+        lambda p: p["actions"][0].update(selected_option={"value": "h.00"}),  # type: ignore[index]
+    ),
+    "a menu that brings a value": chosen_payload(value="sealed-approve"),
+    "a menu that is a button": chosen_payload(type="button"),
+    "a menu of another kind": chosen_payload(type="multi_static_select"),
+    "a menu without a choice": chosen_payload(selected_option=None),
+    "a menu in a block that is not ours": chosen_payload(block_id="assent_decision"),
+    "a menu with half a token in its block": chosen_payload(block_id="assent_decision:a1.0123abcd"),
+    "a menu with more than a token in its block": chosen_payload(block_id="assent_decision:a1.0123abcd.x.y"),
+    "an option with a whole token": chosen_payload(selected_option={"value": "a1.k.h.y.00"}),
+    "an option without a letter": chosen_payload(selected_option={"value": "00ff"}),
+    "an option with something behind it": chosen_payload(selected_option={"value": "h.00.form.x"}),
+    "an option with a line break behind it": chosen_payload(selected_option={"value": "h.00\n"}),
     "two different channels": {**PRESS, "channel": {"id": "C0THER"}},
     "no channel": {**PRESS, "channel": None},
     "no message": changed(PRESS, lambda p: p["container"].pop("message_ts")),  # type: ignore[attr-defined]
@@ -238,6 +275,47 @@ CROOKED: dict[str, dict[str, object]] = {
     "a modal with more than our place": changed(
         SUBMISSION,
         lambda p: p["view"].update(private_metadata=json.dumps({**PLACE, "user": "U0EVIL"})),  # type: ignore[attr-defined]
+    ),
+    "a modal without its field": answered({}),
+    "a modal with a field more": answered(
+        {
+            **SUBMISSION["view"]["state"]["values"],  # type: ignore[index]
+            "assent_field_person": {"assent_answer_person": {"type": "users_select", "selected_user": "U0EVIL"}},
+        }
+    ),
+    "a modal with another field's answer": answered(
+        {"assent_field_reason": {"assent_answer_note": {"type": "plain_text_input", "value": "x"}}}
+    ),
+    "a modal with two answers": answered(
+        {
+            "assent_field_reason": {
+                "assent_answer_reason": {"type": "plain_text_input", "value": "x"},
+                "assent_answer_note": {"type": "plain_text_input", "value": "x"},
+            }
+        }
+    ),
+    "a modal with an answer of another kind": answered(
+        {"assent_field_reason": {"assent_answer_reason": {"type": "datepicker", "selected_date": "2026-03-01"}}}
+    ),
+    "a modal with a text that names a person": answered(
+        {"assent_field_reason": {"assent_answer_reason": {"type": "plain_text_input", "selected_user": "U0EVIL"}}}
+    ),
+    "a modal with a person who is none": answered(
+        {"assent_field_reason": {"assent_answer_reason": {"type": "users_select", "selected_user": "<!here>"}}}
+    ),
+    "a modal with a person who is a text": answered(
+        {"assent_field_reason": {"assent_answer_reason": {"type": "users_select", "value": "U0B0B00001"}}}
+    ),
+    "a modal with a vast text": answered(
+        {"assent_field_reason": {"assent_answer_reason": {"type": "plain_text_input", "value": "x" * 3001}}}
+    ),
+    "a modal whose field has a strange name": changed(
+        SUBMISSION,
+        lambda p: p["view"].update(private_metadata=json.dumps({**PLACE, "fields": ["<!here>"]})),  # type: ignore[attr-defined]
+    ),
+    "a modal that names a field twice": changed(
+        SUBMISSION,
+        lambda p: p["view"].update(private_metadata=json.dumps({**PLACE, "fields": ["reason", "reason"]})),  # type: ignore[attr-defined]
     ),
     "a modal with a name twice in its place": changed(
         SUBMISSION,
@@ -295,7 +373,7 @@ def test_a_press_of_deny_wants_the_reason() -> None:
     payload = changed(PRESS, lambda p: p["actions"][0].update(action_id="assent_deny", value="sealed-deny"))  # type: ignore[index]
     click = read(call(form(payload)))
     assert isinstance(click, Click)
-    assert (click.wants_reason, click.token, bool(click.trigger)) == (True, "sealed-deny", True)
+    assert (click.wants_form, click.token, bool(click.trigger)) == (True, "sealed-deny", True)
 
 
 def test_the_workspace_is_the_persons_own_in_a_shared_channel() -> None:
@@ -320,17 +398,94 @@ def test_the_workspace_is_found_in_installations_for_a_whole_organisation(
 
 
 def test_a_submitted_modal_brings_the_reason_and_the_place_it_was_opened_from() -> None:
-    assert read(call(form(SUBMISSION))) == Click(
+    reason = "Wrong payee <@U061F7AUR> 请先确认"
+    click = read(call(form(SUBMISSION)))
+    assert isinstance(click, Click)
+    assert click.event_key.startswith("V06DENY0001:U061F7AUR:1700000020.aBcDeFgH:")
+    assert replace(click, event_key="") == Click(
         token="sealed-deny",
         app_id="A0APPR0VAL",
         tenant="T9TK3CUKW",
         account_id="U061F7AUR",
         chat_id="CBR2V3XEX",
         message_id="1700000000.123459",
-        event_key="V06DENY0001:U061F7AUR:1700000020.aBcDeFgH",
-        reason="Wrong payee <@U061F7AUR> 请先确认",
+        event_key="",
+        reason=reason,
+        fields={"reason": reason},
         via_modal=True,
     )
+
+
+def submitted(*names: str, **values: dict[str, object]) -> dict[str, object]:
+    state = {"values": {f"assent_field_{name}": {f"assent_answer_{name}": value} for name, value in values.items()}}
+    place = json.dumps({**PLACE, "fields": names})
+    return changed(SUBMISSION, lambda p: p["view"].update(private_metadata=place, state=state))  # type: ignore[attr-defined]
+
+
+PERSON: dict[str, object] = {"type": "users_select", "selected_user": "U0B0B00001"}
+NOTE: dict[str, object] = {"type": "plain_text_input", "value": "on leave <!here>"}
+
+
+def test_a_form_brings_its_fields_in_its_own_order() -> None:
+    click = read(call(form(submitted("person", "note", note=NOTE, person=PERSON))))
+    assert isinstance(click, Click)
+    assert list(click.fields.items()) == [("person", "U0B0B00001"), ("note", "on leave <!here>")]
+    assert click.reason is None
+
+
+def test_fields_that_were_left_empty_are_empty() -> None:
+    person = {"type": "users_select", "selected_user": None}
+    note = {"type": "plain_text_input", "value": None}
+    click = read(call(form(submitted("person", "note", "reason", person=person, note=note, reason=note))))
+    assert isinstance(click, Click)
+    assert (dict(click.fields), click.reason) == ({"person": "", "note": "", "reason": ""}, None)
+
+
+def test_an_answer_that_was_mended_is_another_click_and_a_redelivery_the_same() -> None:
+    first, again = (read(call(form(submitted("note", note=NOTE)), at=NOW + timedelta(seconds=s))) for s in (0, 60))
+    mended = read(call(form(submitted("note", note={**NOTE, "value": "back on Monday"}))))
+    pressed_again = read(call(form({**submitted("note", note=NOTE), "trigger_id": "12321423424.333649436676.0b1d"})))
+    keys = [click.event_key for click in (first, again, mended, pressed_again) if isinstance(click, Click)]
+    assert keys[0] == keys[1]
+    assert len(set(keys)) == 3
+
+
+HEAD, MAC = "a1.0123abcd.4jq8w6c1tz5n0v3b7k2m", "0f" * 20
+
+
+def chosen(value: str, *, block: str = f"assent_decision:{HEAD}", kind: str = "overflow", **more: object) -> object:
+    option = {"text": {"type": "plain_text", "text": "Hand over", "emoji": False}, "value": value}
+    action = {"type": kind, "action_id": "assent_menu", "block_id": block, "selected_option": option, **more}
+    return {**PRESS, "actions": [{"action_ts": "1700000012.345678", **action}]}
+
+
+@pytest.mark.parametrize("kind", ["overflow", "static_select"])
+@pytest.mark.parametrize(("value", "asks"), [(f"h.{MAC}.form", True), (f"r.{MAC}", False)])
+@pytest.mark.parametrize("mark", ["", "_3"])
+def test_a_choice_from_a_menu_names_the_whole_token(kind: str, value: str, asks: bool, mark: str) -> None:
+    block = f"assent_decision{mark}:{HEAD}"
+    click = read(call(form(chosen(value, kind=kind, block=block, action_id=f"assent_menu{mark}"))))
+    assert isinstance(click, Click)
+    assert (click.token, click.wants_form) == (f"{HEAD}.{value.removesuffix('.form')}", asks)
+    assert click.message_id == "1700000000.123459"
+
+
+@pytest.mark.parametrize(
+    ("action_id", "asks"),
+    [
+        ("assent_approve_2", False),
+        ("assent_deny_12", True),
+        ("assent_use_review", False),
+        ("assent_use_remind_4", False),
+        ("assent_form_hand_over", True),
+        ("assent_form_hand_over_3", True),
+    ],
+)
+def test_every_button_of_ours_says_whether_a_form_comes_first(action_id: str, asks: bool) -> None:
+    click = read(call(form(changed(PRESS, lambda p: p["actions"][0].update(action_id=action_id)))))  # type: ignore[index]
+    assert isinstance(click, Click)
+    assert (click.token, click.wants_form) == ("sealed-approve", asks)
+    assert action_id in click.event_key
 
 
 def test_the_address_is_confirmed_once_it_is_proven() -> None:
@@ -348,6 +503,12 @@ IGNORED: dict[str, InboundCall] = {
     "an event": call(b'{"type":"event_callback","event":{}}', kind=("content-type", "application/json")),
     "somebody else's button": call(
         form(changed(PRESS, lambda p: p["actions"][0].update(action_id="poll_vote")))  # type: ignore[index]
+    ),
+    "a button with more behind our name": call(
+        form(changed(PRESS, lambda p: p["actions"][0].update(action_id="assent_approve_now")))  # type: ignore[index]
+    ),
+    "a modal of ours from before": call(
+        form(changed(SUBMISSION, lambda p: p["view"].update(callback_id="assent_deny_modal")))  # type: ignore[attr-defined]
     ),
     "a button on a copy": call(
         form(changed(PRESS, lambda p: p["container"].update(type="message_attachment")))  # type: ignore[attr-defined]

@@ -14,12 +14,13 @@ from app.ports import (
     ChannelUnavailableError,
     EditClosedError,
     MessageRef,
+    Notice,
     Post,
 )
 from channels.slack.channel import SlackChannel, build
 from channels.slack.settings import SlackSettings
 from channels.slack.simulator import Fault
-from tests.channels.conformance_slack import CARD, SETTLED, SlackStage, slack_stage
+from tests.channels.conformance_slack import ALICE, CARD, SETTLED, SlackStage, slack_stage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -189,7 +190,7 @@ def test_the_channel_says_what_it_is() -> None:
     channel = build("pay-slack", SlackSettings.model_validate({**settings, "language": "zh"}))
     assert (channel.name, channel.kind, channel.language, channel.chat_id) == ("pay-slack", "slack", "zh", "C0PAY")
     assert (channel.app_id, channel.deduplicates_for, channel.edits_for) == ("", timedelta(0), timedelta(days=14))
-    assert channel.text_budget == 9_000
+    assert (channel.text_budget, channel.opens_forms) == (9_000, True)
 
 
 # --- finding ----------------------------------------------------------------------------------------------------------
@@ -232,3 +233,104 @@ async def test_without_the_history_scope_nothing_can_be_looked_for(stage: SlackS
     token = stage.simulator.world.tokens[str(stage.simulator.configuration()["bot_token"])]
     token.scopes = frozenset({"chat:write"})
     assert await stage.channel.find(stage.channel.chat_id, "key-1", since=stage.clock.now()) is None
+
+
+# --- notices ----------------------------------------------------------------------------------------------------------
+
+REMINDER = Notice(text="Still waiting: Pay <!channel> & co", mentions=(ALICE,), key="note-1")
+
+
+async def test_a_notice_stands_in_the_cards_thread_and_rings_its_people_up(stage: SlackStage) -> None:
+    ref = await stage.channel.post(post_of(stage))
+    await stage.channel.notify(ref, REMINDER)
+    [reply] = stage.replies(ref)
+    assert reply["text"] == f"<@{ALICE}> Still waiting: Pay &lt;!channel&gt; &amp; co"
+    assert reply["mentions"] == [ALICE]
+    assert stage.messages() == 1
+    assert stage.has_buttons(ref)
+    sent = stage.simulator.calls("chat.postMessage")[-1]
+    assert (sent["thread_ts"], sent["parse"], sent["link_names"]) == (ref.message_id, "none", False)
+    assert (sent["mrkdwn"], sent["unfurl_links"], sent["unfurl_media"]) == (False, False, False)
+
+
+async def test_a_notice_rings_nobody_up_whom_it_does_not_name(stage: SlackStage) -> None:
+    ref = await stage.channel.post(post_of(stage))
+    hostile = f"<@{ALICE}> <!everyone> @here"
+    await stage.channel.notify(ref, Notice(text=hostile, mentions=("!here", "channel"), key="note-1"))
+    [reply] = stage.replies(ref)
+    assert reply["mentions"] == []
+    assert reply["text"] == f"&lt;@{ALICE}&gt; &lt;!everyone&gt; @here"
+
+
+@pytest.mark.parametrize(
+    ("fault", "ambiguous", "left"),
+    [
+        (Fault.RATE_LIMITED, False, 0),
+        (Fault.SERVER_ERROR, True, 0),
+        (Fault.RESET_AFTER_RECEIVE, True, 1),
+        (Fault.FATAL_AFTER_STORE, True, 1),
+    ],
+)
+async def test_a_notice_that_fails_says_whether_it_may_have_been_said(
+    stage: SlackStage, fault: Fault, ambiguous: bool, left: int
+) -> None:
+    ref = await stage.channel.post(post_of(stage))
+    stage.simulator.fail_next("chat.postMessage", fault)
+    with pytest.raises(ChannelUnavailableError) as failure:
+        await stage.channel.notify(ref, REMINDER)
+    assert failure.value.ambiguous is ambiguous
+    assert len(stage.replies(ref)) == left
+
+
+async def test_a_notice_under_a_card_that_is_gone_is_refused(stage: SlackStage) -> None:
+    ref = await stage.channel.post(post_of(stage))
+    with pytest.raises(ChannelRefusedError, match="thread_not_found"):
+        await stage.channel.notify(replace(ref, message_id="1.000001"), REMINDER)
+
+
+# --- direct messages --------------------------------------------------------------------------------------------------
+
+
+async def test_a_card_for_one_person_stands_in_their_own_conversation(stage: SlackStage) -> None:
+    ref = await stage.channel.post(replace(post_of(stage), chat_id=ALICE))
+    assert ref.chat_id.startswith("D")
+    assert ref.chat_id == stage.simulator.direct(ALICE)
+    assert stage.messages() == 0
+    assert "Pay 80000 CNY" in stage.visible_text(ref)
+    await stage.channel.refresh(ref, SETTLED)
+    await stage.channel.notify(ref, REMINDER)
+    assert "Approved by alice" in stage.visible_text(ref)
+    assert len(stage.replies(ref)) == 1
+
+
+async def test_a_lost_card_for_one_person_is_found_in_their_own_conversation(stage: SlackStage) -> None:
+    began = stage.clock.now()
+    stage.fail_next_post("reset_after_receive")
+    with pytest.raises(ChannelUnavailableError):
+        await stage.channel.post(replace(post_of(stage, "lost"), chat_id=ALICE))
+    found = await stage.channel.find(ALICE, "lost", since=began)
+    assert found is not None
+    assert found.chat_id == stage.simulator.direct(ALICE)
+    assert await stage.channel.find(ALICE, "never sent", since=began) is None
+    assert await stage.channel.find(stage.channel.chat_id, "lost", since=began) is None
+
+
+@pytest.mark.parametrize("scope", ["im:write", "im:history"])
+async def test_without_the_scopes_for_direct_messages_nothing_can_be_looked_for(stage: SlackStage, scope: str) -> None:
+    await stage.channel.post(replace(post_of(stage), chat_id=ALICE))
+    token = stage.simulator.world.tokens[str(stage.simulator.configuration()["bot_token"])]
+    token.scopes = token.scopes - {scope}
+    assert await stage.channel.find(ALICE, "key-1", since=stage.clock.now()) is None
+
+
+async def test_a_slack_that_does_not_answer_is_no_proof_that_nothing_is_there(stage: SlackStage) -> None:
+    stage.simulator.fail_next("conversations.open", Fault.SERVER_ERROR)
+    with pytest.raises(ChannelUnavailableError):
+        await stage.channel.find(ALICE, "key-1", since=stage.clock.now())
+
+
+@pytest.mark.parametrize("nobody", ["U0NOBODY", "U0G0NE0001", "U0B0T00001"])
+async def test_a_card_for_nobody_is_refused(stage: SlackStage, nobody: str) -> None:
+    with pytest.raises(ChannelRefusedError, match="channel_not_found"):
+        await stage.channel.post(replace(post_of(stage), chat_id=nobody))
+    assert await stage.channel.find(nobody, "key-1", since=stage.clock.now()) is None

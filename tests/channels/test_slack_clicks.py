@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from app.domain.action import Action
 from app.ports import (
     ChannelRefusedError,
     ChannelUnavailableError,
@@ -22,11 +23,24 @@ from app.ports import (
 )
 from channels.slack.channel import SlackChannel
 from channels.slack.settings import SlackSettings
-from channels.slack.simulator import Fault
-from tests.channels.conformance_slack import ALICE, CARD, SETTLED, SlackStage, slack_stage
+from channels.slack.simulator import CannotPressError, Fault
+from tests.channels.conformance_slack import (
+    ALICE,
+    CARD,
+    HAND_OVER,
+    REASON,
+    SETTLED,
+    SlackStage,
+    controls,
+    slack_stage,
+    token,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+
+MANY = (Action.HAND_OVER, Action.ADD, Action.REMIND, Action.EXTEND)
 
 
 @pytest.fixture
@@ -44,22 +58,26 @@ def outcome(result: ClickResult, sentence: str = "You have voted already.") -> C
 
 
 class Gateway:
-    """Takes clicks as the gateway would: asks for the reason where it is wanted, else answers with one outcome."""
+    """Takes clicks as the gateway would: opens a form where one is wanted, else answers with one outcome."""
 
-    def __init__(self, stage: SlackStage, result: ClickResult = ClickResult.RECORDED) -> None:
+    def __init__(
+        self, stage: SlackStage, result: ClickResult = ClickResult.RECORDED, sentence: str = "You have voted already."
+    ) -> None:
         self.stage = stage
         self.result = result
+        self.sentence = sentence
         self.clicks: list[Click] = []
+        self.form = REASON
         stage.receive = self.receive
 
     async def receive(self, call: InboundCall) -> HttpAnswer:
         inbound = self.stage.channel.read(call, now=self.stage.clock.now())
         assert isinstance(inbound, Click)
         self.clicks.append(inbound)
-        if inbound.wants_reason:
-            await self.stage.channel.ask_reason(inbound, CARD)
+        if inbound.wants_form:
+            await self.stage.channel.open_form(inbound, self.form)
             return HttpAnswer()
-        return self.stage.channel.answer(inbound, outcome(self.result))
+        return self.stage.channel.answer(inbound, outcome(self.result, self.sentence))
 
 
 # --- clicks -----------------------------------------------------------------------------------------------------------
@@ -81,7 +99,7 @@ async def test_a_denial_brings_its_reason_and_closes_the_modal(stage: SlackStage
     shown = await stage.click_deny(ref, "Wrong payee <@U061F7AUR>")
     assert (shown.status, shown.trouble) == (200, "")
     pressed, denied = gateway.clicks
-    assert pressed.wants_reason
+    assert pressed.wants_form
     assert (denied.token, denied.reason, denied.via_modal) == ("sealed-deny", "Wrong payee <@U061F7AUR>", True)
     assert (denied.chat_id, denied.message_id) == (ref.chat_id, ref.message_id)
     assert stage.simulator.modal_of(ALICE) is None
@@ -103,10 +121,95 @@ async def test_a_denial_that_must_be_repeated_keeps_what_was_written(stage: Slac
     await stage.click_deny(ref, "no")
     modal = stage.simulator.modal_of(ALICE)
     assert modal is not None
-    assert modal.errors == {"assent_reason": "You have voted already."}
+    assert modal.errors == {"assent_field_reason": "You have voted already."}
     gateway.result = ClickResult.RECORDED
     assert (await stage.simulator.submit_modal(ALICE, modal.id, "no")).trouble == ""
     assert stage.simulator.modal_of(ALICE) is None
+
+
+async def test_a_choice_from_the_menu_opens_its_form_and_brings_what_was_filled_in(stage: SlackStage) -> None:
+    gateway = Gateway(stage, sentence="bob decides in your place now.")
+    gateway.form = HAND_OVER
+    stage.simulator.add_person("U0B0B00001", name="bob", email="bob@example.com")
+    card = replace(CARD, controls=controls(Action.ASK, Action.HAND_OVER, Action.REMIND))
+    ref = await stage.channel.post(replace(post_of(stage), card=card))
+    await stage.simulator.use(ALICE, ref.chat_id, ref.message_id, "Hand over")
+    modal = stage.simulator.modal_of(ALICE)
+    assert modal is not None
+    with pytest.raises(CannotPressError):
+        await stage.simulator.submit_modal(ALICE, modal.id, {"note": "no person"})
+    shown = await stage.simulator.submit_modal(ALICE, modal.id, {"Who?": "U0B0B00001", "note": "on leave"})
+    pressed, handed = gateway.clicks
+    assert shown.trouble == ""
+    assert (pressed.token, pressed.wants_form) == (token(Action.HAND_OVER), True)
+    assert (handed.token, handed.via_modal, handed.wants_form) == (token(Action.HAND_OVER), True, False)
+    assert dict(handed.fields) == {"person": "U0B0B00001", "note": "on leave"}
+    assert (handed.chat_id, handed.message_id, handed.account_id) == (ref.chat_id, ref.message_id, ALICE)
+    assert "bob decides in your place now." in str(modal.view)
+
+
+async def test_a_choice_that_needs_no_form_comes_at_once(stage: SlackStage) -> None:
+    gateway = Gateway(stage)
+    card = replace(CARD, controls=controls(Action.REVIEW, Action.EDIT, Action.ASK, *MANY))
+    ref = await stage.channel.post(replace(post_of(stage), card=card))
+    await stage.simulator.use(ALICE, ref.chat_id, ref.message_id, "More time")
+    await stage.simulator.use(ALICE, ref.chat_id, ref.message_id, "See all of it")
+    assert [(click.token, click.wants_form) for click in gateway.clicks] == [
+        (token(Action.EXTEND), False),
+        (token(Action.REVIEW), False),
+    ]
+    assert stage.simulator.modal_of(ALICE) is None
+
+
+async def test_a_form_that_must_be_mended_keeps_what_was_written_and_says_why_at_its_first_field(
+    stage: SlackStage,
+) -> None:
+    gateway = Gateway(stage, ClickResult.RETRY)
+    gateway.form = HAND_OVER
+    card = replace(CARD, controls=controls(Action.HAND_OVER))
+    ref = await stage.channel.post(replace(post_of(stage), card=card))
+    await stage.simulator.use(ALICE, ref.chat_id, ref.message_id, "Hand over")
+    modal = stage.simulator.modal_of(ALICE)
+    assert modal is not None
+    await stage.simulator.submit_modal(ALICE, modal.id, {"person": ALICE})
+    assert modal.errors == {"assent_field_person": "You have voted already."}
+    await stage.simulator.submit_modal(ALICE, modal.id, {"person": ALICE})
+    _, first, second = gateway.clicks
+    assert first.event_key != second.event_key
+
+
+async def test_each_request_of_a_shared_message_has_controls_of_its_own(stage: SlackStage) -> None:
+    gateway = Gateway(stage)
+    other = replace(
+        CARD,
+        buttons=replace(CARD.buttons, approve="other-approve", deny="other-deny") if CARD.buttons else None,
+        controls=controls(Action.REMIND, Action.EXTEND, head="a1.0123abcd.other"),
+    )
+    card = replace(CARD, controls=controls(Action.REMIND, Action.EXTEND), also=(other,))
+    ref = await stage.channel.post(replace(post_of(stage), card=card))
+    for nth in (0, 1):
+        await stage.simulator.use(ALICE, ref.chat_id, ref.message_id, "Approve", nth=nth)
+        await stage.simulator.use(ALICE, ref.chat_id, ref.message_id, "More time", nth=nth)
+    assert [click.token for click in gateway.clicks] == [
+        "sealed-approve",
+        token(Action.EXTEND),
+        "other-approve",
+        token(Action.EXTEND, "a1.0123abcd.other"),
+    ]
+    assert {click.message_id for click in gateway.clicks} == {ref.message_id}
+
+
+async def test_a_card_of_ones_own_is_pressed_in_ones_own_conversation(stage: SlackStage) -> None:
+    gateway = Gateway(stage)
+    gateway.form = HAND_OVER
+    stage.simulator.add_person("U0B0B00001", name="bob", email="bob@example.com")
+    card = replace(CARD, buttons=None, own=True, controls=controls(Action.ANSWER, Action.REMIND))
+    ref = await stage.channel.post(replace(post_of(stage), card=card, chat_id=ALICE))
+    await stage.simulator.use(ALICE, ref.chat_id, ref.message_id, "Answer")
+    assert stage.simulator.modal_of(ALICE) is not None
+    with pytest.raises(CannotPressError):
+        await stage.simulator.use("U0B0B00001", ref.chat_id, ref.message_id, "Answer")
+    assert [(click.chat_id, click.wants_form) for click in gateway.clicks] == [(ref.chat_id, True)]
 
 
 async def test_a_modal_that_comes_too_late_is_refused(stage: SlackStage) -> None:
@@ -115,7 +218,7 @@ async def test_a_modal_that_comes_too_late_is_refused(stage: SlackStage) -> None
     await stage.click_approve(ref)
     stage.clock.advance(timedelta(seconds=4))
     with pytest.raises(ChannelRefusedError, match="expired_trigger_id"):
-        await stage.channel.ask_reason(gateway.clicks[0], CARD)
+        await stage.channel.open_form(gateway.clicks[0], REASON)
 
 
 async def test_a_modal_that_slack_does_not_open_is_given_up_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,7 +227,7 @@ async def test_a_modal_that_slack_does_not_open_is_given_up_in_time(monkeypatch:
         click = await pressed(stage)
         stage.simulator.fail_next("views.open", Fault.HANG)
         with pytest.raises(ChannelUnavailableError):
-            await stage.channel.ask_reason(click, CARD)
+            await stage.channel.open_form(click, REASON)
 
 
 async def test_a_replayed_delivery_is_the_same_click_and_a_stale_one_is_none(stage: SlackStage) -> None:

@@ -23,7 +23,7 @@ from channels.slack.client import SlackClient
 from channels.slack.listener import SocketListener
 from channels.slack.settings import SlackSettings
 from channels.slack.simulator import Fault, SlackSimulator
-from tests.channels.conformance_slack import ALICE, CARD, SETTLED, StageClock
+from tests.channels.conformance_slack import ALICE, CARD, REASON, SETTLED, StageClock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -52,8 +52,8 @@ class Line:
             raise RuntimeError("the database is away")
         if not isinstance(inbound, Click):
             return HttpAnswer()
-        if inbound.wants_reason:
-            await self.channel.ask_reason(inbound, CARD)
+        if inbound.wants_form:
+            await self.channel.open_form(inbound, REASON)
             return HttpAnswer()
         return self.channel.answer(inbound, ClickOutcome(result=self.result, sentence="Too late.", card=SETTLED))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -19,6 +19,7 @@ from app.ports import (
 from channels.slack.channel import build, manifest
 from channels.slack.settings import SlackSettings
 from channels.slack.simulator import Fault
+from channels.slack.simulator_state import ALL_SCOPES
 from tests.channels.conformance_slack import ALICE, SlackStage, slack_stage
 
 if TYPE_CHECKING:
@@ -73,6 +74,44 @@ async def test_nobody_is_none_and_a_failure_is_an_error(stage: SlackStage) -> No
         await stage.channel.look_up(email="", account_id=ALICE)
 
 
+# --- user groups ------------------------------------------------------------------------------------------------------
+
+
+async def test_a_user_group_is_its_people(stage: SlackStage) -> None:
+    stage.simulator.add_group("S0FIN", "finance", ALICE, "U0B0B00001")
+    assert await stage.channel.group_members("group:S0FIN") == (ALICE, "U0B0B00001")
+    [asked] = stage.simulator.calls("usergroups.users.list")
+    assert asked == {"usergroup": "S0FIN", "include_disabled": "0"}
+
+
+async def test_a_disabled_user_group_has_nobody(stage: SlackStage) -> None:
+    stage.simulator.add_group("S0FIN", "finance", ALICE).disabled = True
+    assert await stage.channel.group_members("group:S0FIN") == ()
+
+
+async def test_a_group_that_cannot_be_read_is_an_error_and_never_a_group_of_nobody(stage: SlackStage) -> None:
+    stage.simulator.add_group("S0FIN", "finance", ALICE)
+    with pytest.raises(ChannelRefusedError, match="no_such_subteam"):
+        await stage.channel.group_members("group:S0THER")
+    for source in ("S0FIN", "", "group:finance", "department:S0FIN", "group:S0FIN&include_disabled=1", "group:S0FIN\n"):
+        with pytest.raises(ChannelRefusedError, match="S…"):
+            await stage.channel.group_members(source)
+    for fault in (Fault.SERVER_ERROR, Fault.RATE_LIMITED, Fault.PLAIN_TEXT, Fault.BROKEN_JSON):
+        stage.simulator.fail_next("usergroups.users.list", fault)
+        with pytest.raises(ChannelUnavailableError):
+            await stage.channel.group_members("group:S0FIN")
+    stage.simulator.world.groups["S0FIN"].people.append("<!everyone>")
+    with pytest.raises(ChannelUnavailableError, match="names no people"):
+        await stage.channel.group_members("group:S0FIN")
+
+
+async def test_without_its_scope_a_group_is_refused_with_the_mend(stage: SlackStage) -> None:
+    token = stage.simulator.world.tokens[str(stage.simulator.configuration()["bot_token"])]
+    token.scopes = token.scopes - {"usergroups:read"}
+    with pytest.raises(ChannelRefusedError, match="add the scope usergroups:read"):
+        await stage.channel.group_members("group:S0FIN")
+
+
 # --- doctor and setting up --------------------------------------------------------------------------------------------
 
 
@@ -89,11 +128,14 @@ async def test_every_complaint_comes_with_its_mend(stage: SlackStage) -> None:
     findings = await channel.examine()
     await channel.close()
     bad = [finding for finding in findings if finding.severity is not Severity.OK]
-    assert len(bad) == 5
+    assert len(bad) == 8
     assert all(finding.mend for finding in bad)
     told = " ".join(f"{finding.what} {finding.mend}" for finding in bad)
     for word in ("team_id: T9TK3CUKW", "app_id: A0APPR0VAL", "users:read.email", "channels:history", "/invite"):
         assert word in told
+    for word in ("im:write", "im:history", "usergroups:read"):
+        [lost] = [finding for finding in bad if f"without the scope {word} " in finding.what]
+        assert lost.severity is Severity.WARNING
 
 
 async def test_what_slack_does_not_let_the_doctor_see_is_said(stage: SlackStage) -> None:
@@ -140,6 +182,11 @@ def test_the_manifest_asks_for_the_callback_or_the_connection() -> None:
     }
     assert "request_url" not in str(socket)
     assert "'socket_mode_enabled': True" in str(socket)
+
+
+def test_the_manifest_asks_for_every_scope_that_is_used() -> None:
+    asked = cast("dict[str, dict[str, list[str]]]", manifest(name="p", public_url="", receive="socket")["oauth_config"])
+    assert set(asked["scopes"]["bot"]) == ALL_SCOPES
 
 
 @pytest.mark.parametrize("address", ["", "http://assent.example", "assent.example", "https://"])

@@ -6,6 +6,7 @@ import asyncio
 import json
 from datetime import timedelta
 from typing import TYPE_CHECKING, cast
+from urllib.parse import parse_qs
 
 import aiohttp
 import pytest
@@ -35,6 +36,13 @@ def section(value: str = "x", **more: object) -> Json:
     return {"type": "section", "text": text(value), **more}
 
 
+def menu(count: int, *, kind: str = "overflow", option: Json | None = None, **more: object) -> Json:
+    options: list[Json] = [{"text": text(str(number)), "value": str(number)} for number in range(count)]
+    if option is not None:
+        options[-1] = option
+    return {"type": "actions", "elements": [{"type": kind, "options": options, **more}]}
+
+
 CONFIRM: Json = {"title": text("t"), "text": text("x"), "confirm": text("y"), "deny": text("n")}
 
 BAD_BLOCKS: dict[str, tuple[object, str]] = {
@@ -60,7 +68,25 @@ BAD_BLOCKS: dict[str, tuple[object, str]] = {
     "a header without text": ([{"type": "header"}], "missing required field: text"),
     "too many context elements": ([{"type": "context", "elements": [text("x")] * 11}], "no more than 10"),
     "too many buttons": ([{"type": "actions", "elements": [button(action_id=str(i)) for i in range(26)]}], "than 25"),
-    "a select": ([{"type": "actions", "elements": [{"type": "static_select", "text": text("x")}]}], "unsupported type"),
+    "a date picker": (
+        [{"type": "actions", "elements": [{"type": "datepicker", "text": text("x")}]}],
+        "unsupported type",
+    ),
+    "a menu of one": ([menu(1)], "no fewer than 2"),
+    "a menu of six": ([menu(6)], "no more than 5"),
+    "a menu of nothing": ([menu(0)], "list of one item"),
+    "a menu without options": ([{"type": "actions", "elements": [{"type": "overflow"}]}], "field: options"),
+    "a menu with a label": ([menu(2, text=text("x"))], "unknown field: text"),
+    "a menu with a placeholder": ([menu(2, placeholder=text("x"))], "unknown field: placeholder"),
+    "a long option": ([menu(2, option={"text": text("x" * 76), "value": "v"})], "less than 76"),
+    "a long option value": ([menu(2, option={"text": text("x"), "value": "v" * 76})], "less than 76"),
+    "an option without a value": ([menu(2, option={"text": text("x")})], "field: value"),
+    "an option in markup": ([menu(2, option={"text": text("x", "mrkdwn"), "value": "v"})], "plain_text object"),
+    "two options of one value": ([menu(2, option={"text": text("x"), "value": "0"})], "already exists"),
+    "a select of a hundred and one": ([menu(101, kind="static_select")], "no more than 100"),
+    "a select of nothing": ([menu(0, kind="static_select")], "list of one item"),
+    "a long placeholder": ([menu(1, kind="static_select", placeholder=text("x" * 151))], "less than 151"),
+    "two menus of one name": ([menu(2, action_id="a"), menu(2, action_id="a")], "already exists"),
     "a long label": ([{"type": "actions", "elements": [{"type": "button", "text": text("x" * 76)}]}], "less than 76"),
     "a long value": ([{"type": "actions", "elements": [button(value="x" * 2001)]}], "less than 2001"),
     "an unknown style": ([{"type": "actions", "elements": [button(style="green")]}], "primary, danger"),
@@ -90,7 +116,8 @@ def test_blocks_that_slack_would_refuse_are_refused(blocks: object, why: str) ->
     assert why in str(refusal.value)
 
 
-INPUT: Json = {"type": "input", "label": text("Why?"), "element": {"type": "plain_text_input", "action_id": "a"}}
+ELEMENT: Json = {"type": "plain_text_input", "action_id": "a"}
+INPUT: Json = {"type": "input", "label": text("Why?"), "element": ELEMENT}
 VIEW: Json = {"type": "modal", "title": text("t"), "submit": text("s"), "blocks": [INPUT]}
 
 BAD_VIEWS: dict[str, tuple[object, str]] = {
@@ -105,6 +132,18 @@ BAD_VIEWS: dict[str, tuple[object, str]] = {
     "an endless text box": (
         {**VIEW, "blocks": [{**INPUT, "element": {"type": "plain_text_input", "max_length": 3001}}]},
         "between 1 and 3000",
+    ),
+    "a long beginning": (
+        {**VIEW, "blocks": [{**INPUT, "element": {**ELEMENT, "initial_value": "x" * 11, "max_length": 10}}]},
+        "less than 11",
+    ),
+    "a person by name": (
+        {**VIEW, "blocks": [{**INPUT, "element": {"type": "users_select", "initial_user": "bob"}}]},
+        "must be a user id",
+    ),
+    "a choice of people with a text": (
+        {**VIEW, "blocks": [{**INPUT, "element": {"type": "users_select", "initial_value": "x"}}]},
+        "unknown field: initial_value",
     ),
     "a date picker": ({**VIEW, "blocks": [{**INPUT, "element": {"type": "datepicker"}}]}, "unsupported type"),
 }
@@ -178,6 +217,26 @@ REFUSED: dict[str, tuple[str, str | None, Json, str]] = {
     ),
     "an edit of nothing": ("chat.update", "bot", {**HELLO, "ts": "1.000001"}, "message_not_found"),
     "a long edit": ("chat.update", "bot", {**HELLO, "ts": "{ts}", "text": "x" * 4001}, "msg_too_long"),
+    "an answer under nothing": ("chat.postMessage", "bot", {**HELLO, "thread_ts": "1.000001"}, "thread_not_found"),
+    "a mention of nobody in a thread": (
+        "chat.postMessage",
+        "bot",
+        {**HELLO, "thread_ts": "{ts}", "text": "<@U0NOBODY>"},
+        "invalid_blocks",
+    ),
+    "a mention of all in a thread": (
+        "chat.postMessage",
+        "bot",
+        {**HELLO, "thread_ts": "{ts}", "text": f"<@{ALICE}> <!channel>"},
+        "invalid_blocks",
+    ),
+    "a mention above a thread": ("chat.postMessage", "bot", {**HELLO, "text": f"<@{ALICE}>"}, "invalid_blocks"),
+    "an address": ("chat.postMessage", "bot", {**HELLO, "text": "https://x.example"}, "invalid_blocks"),
+    "an edit in a person's name": ("chat.update", "bot", {**HELLO, "channel": ALICE, "ts": "1.1"}, "channel_not_found"),
+    "a history in a person's name": ("conversations.history", "bot", {"channel": ALICE}, "channel_not_found"),
+    "a conversation with nobody": ("conversations.open", "bot", {"users": "U0NOBODY"}, "user_not_found"),
+    "a conversation with two": ("conversations.open", "bot", {"users": f"{ALICE},U2"}, "user_not_found"),
+    "an unknown user group": ("usergroups.users.list", "bot", {"usergroup": "S0THER"}, "no_such_subteam"),
     "an unknown person": ("users.info", "bot", {"user": "U0NOBODY"}, "user_not_found"),
     "an unknown address": ("users.lookupByEmail", "bot", {"email": "x@example.com"}, "users_not_found"),
     "an empty address": ("users.lookupByEmail", "bot", {"email": ""}, "users_not_found"),
@@ -189,8 +248,9 @@ REFUSED: dict[str, tuple[str, str | None, Json, str]] = {
 async def test_calls_that_slack_would_refuse_are_refused(
     slack: SlackSimulator, method: str, token: str | None, arguments: Json, code: str
 ) -> None:
-    if arguments.get("ts") == "{ts}":
-        arguments = {**arguments, "ts": (await ask(slack, "chat.postMessage", **HELLO))["ts"]}
+    if "{ts}" in arguments.values():
+        ts = (await ask(slack, "chat.postMessage", **HELLO))["ts"]
+        arguments = {name: ts if value == "{ts}" else value for name, value in arguments.items()}
     before = len(slack.view("CBR2V3XEX"))
     answer = await ask(slack, method, token=token, **arguments)
     assert (answer["status"], answer["ok"], answer["error"]) == (200, False, code)
@@ -365,6 +425,84 @@ async def test_a_text_box_keeps_its_bounds(slack: SlackSimulator) -> None:
             await slack.submit_modal(ALICE, modal.id, reason)
     with pytest.raises(CannotPressError):
         await slack.submit_modal("U0B0B00001", modal.id, "x")
+
+
+async def test_a_choice_that_is_not_on_the_screen_cannot_be_made() -> None:
+    async with slack_stage() as stage:
+        post = await ask(stage.simulator, "chat.postMessage", **HELLO, blocks=[menu(2, action_id="m")])
+        ts = str(post["ts"])
+        for label, nth in (("2", 0), ("1", 1)):
+            with pytest.raises(CannotPressError):
+                await stage.simulator.use(ALICE, "CBR2V3XEX", ts, label, nth=nth)
+        for menu_id, value in (("m", "2"), ("n", "1")):
+            with pytest.raises(CannotPressError):
+                await stage.simulator.choose(ALICE, "CBR2V3XEX", ts, menu_id, value)
+        with pytest.raises(CannotPressError):
+            await stage.simulator.click(ALICE, "CBR2V3XEX", ts, "m")
+        assert stage.calls == []
+
+
+@pytest.mark.parametrize("kind", ["overflow", "static_select"])
+async def test_a_choice_comes_in_slacks_own_form(slack: SlackSimulator, kind: str) -> None:
+    block = {**menu(2, kind=kind, action_id="m"), "block_id": "b"}
+    post = await ask(slack, "chat.postMessage", **HELLO, blocks=[block])
+    slack.callback_url = f"{slack.public_url}/elsewhere"
+    ts = str(post["ts"])
+    for sent in (
+        await slack.use(ALICE, "CBR2V3XEX", ts, "1"),
+        await slack.choose(ALICE, "CBR2V3XEX", ts, "m", "1"),
+    ):
+        is_slacks_own(sent.body, kind)
+
+
+def is_slacks_own(body: bytes, kind: str) -> None:
+    payload = json.loads(parse_qs(body.decode())["payload"][0])
+    [action] = payload["actions"]
+    chosen = {"text": text("1"), "value": "1"}
+    assert {**action, "action_ts": ""} == {
+        "type": kind,
+        "action_id": "m",
+        "block_id": "b",
+        "selected_option": chosen,
+        "action_ts": "",
+    }
+    state = {"b": {"m": {"type": kind, "selected_option": chosen}}} if kind == "static_select" else {}
+    assert payload["state"] == {"values": state}
+
+
+async def test_a_form_takes_what_slacks_own_form_would_take(slack: SlackSimulator) -> None:
+    person = {"type": "users_select", "action_id": "p"}
+    blocks = [
+        {**INPUT, "block_id": "who", "label": text("Who?"), "element": person},
+        {**INPUT, "block_id": "note", "optional": True},
+        {**INPUT, "block_id": "sum", "element": {**ELEMENT, "action_id": "s", "initial_value": "80"}},
+    ]
+    trigger = await press_deny(slack)
+    await ask(slack, "views.open", trigger_id=trigger, view={**VIEW, "blocks": blocks})
+    modal = slack.modal_of(ALICE)
+    assert modal is not None
+    for answers in ({}, {"who": "U0NOBODY"}, {"who": ALICE, "sum": ""}, {"who": ALICE, "colour": "red"}):
+        with pytest.raises(CannotPressError):
+            await slack.submit_modal(ALICE, modal.id, answers)
+    sent = await slack.submit_modal(ALICE, modal.id, {"Who?": ALICE})
+    payload = json.loads(parse_qs(sent.body.decode())["payload"][0])
+    assert payload["view"]["state"]["values"] == {
+        "who": {"p": {"type": "users_select", "selected_user": ALICE}},
+        "note": {"a": {"type": "plain_text_input", "value": None}},
+        "sum": {"s": {"type": "plain_text_input", "value": "80"}},
+    }
+
+
+async def test_each_person_has_one_conversation_with_the_app(slack: SlackSimulator) -> None:
+    opened = await ask(slack, "conversations.open", users=ALICE)
+    posted = await ask(slack, "chat.postMessage", **{**HELLO, "channel": ALICE})
+    room = cast("Json", opened["channel"])["id"]
+    assert room == posted["channel"] == slack.direct(ALICE)
+    assert [entry["text"] for entry in slack.view(str(room))] == ["hello"]
+    bot = slack.world.tokens[str(slack.configuration()["bot_token"])]
+    bot.scopes = bot.scopes - {"im:history"}
+    assert (await ask(slack, "conversations.history", channel=room))["error"] == "missing_scope"
+    assert (await ask(slack, "conversations.history", channel="CBR2V3XEX"))["ok"] is True
 
 
 async def test_what_a_channel_shows_is_json(slack: SlackSimulator) -> None:

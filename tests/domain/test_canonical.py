@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 import pytest
+import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -175,4 +176,9 @@ _plain_value = st.recursive(
 
 @given(st.dictionaries(_plain_name, _plain_value))
 def test_the_fast_form_of_our_own_values_is_the_canonical_one(value: dict[str, object]) -> None:
-    assert plain_canonical(value) == canonical(value)
+    assert plain_canonical(value) == rfc8785.dumps(check_value(value))
+
+
+@given(values)
+def test_whichever_encoder_writes_it_the_form_is_that_of_rfc_8785(value: Any) -> None:
+    assert canonical(value) == rfc8785.dumps(check_value(value))

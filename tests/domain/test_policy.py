@@ -50,7 +50,7 @@ def test_the_trace_tells_each_rule_that_was_looked_at_with_the_values_it_looked_
         Rule(id="big", tools=PAY, when=compile_condition("args.amount > 100"), then=Then.DENY),
         Rule(id="rest", tools=PAY, then=Then.ALLOW, reason="It is small.", record=False),
     )
-    ruling = judge(policy(*rules), call(amount=7), now=NOON)
+    ruling = judge(policy(*rules), call(amount=7), now=NOON, explaining=True)
     assert isinstance(ruling, Allow)
     assert (ruling.rule_id, ruling.reason, ruling.policy_version, ruling.record) == (
         "rest",
@@ -69,7 +69,7 @@ def test_the_trace_tells_each_rule_that_was_looked_at_with_the_values_it_looked_
 def test_a_sensitive_value_never_stands_in_the_trace(reads: str) -> None:
     rule = Rule(id="odd", tools=PAY, when=compile_condition(f'{reads} == "x"'), then=Then.ALLOW)
     secret = {"account": {"number": "6222"}, "owner": {"phone": "6222"}}
-    ruling = judge(policy(rule), call(**secret), now=NOON)
+    ruling = judge(policy(rule), call(**secret), now=NOON, explaining=True)
     assert "6222" not in repr(ruling)
     assert "•••" in repr(ruling)
 

@@ -500,6 +500,7 @@ def test_the_examples_cover_every_state() -> None:
     assert {request.state for request in EVERY_STATE} == set(State)
 
 
+@requirement("S-55")
 @pytest.mark.parametrize("request_", EVERY_STATE, ids=lambda request: request.state.value)
 @pytest.mark.parametrize("language", Language)
 def test_every_state_has_its_words(request_: ConfirmationRequest, language: Language) -> None:
@@ -529,6 +530,7 @@ def test_who_may_not_decide_is_told_that_the_request_still_waits(key: str) -> No
     assert CATALOGUE[Language.EN][f"click.{key}"].endswith(" The request still waits.")
 
 
+@requirement("S-55")
 @pytest.mark.parametrize("state", [State.DENIED, State.EXPIRED, State.CANCELLED, State.UNDELIVERABLE])
 def test_a_no_tells_the_model_not_to_try_around_it(state: State) -> None:
     [request] = [each for each in EVERY_STATE if each.state is state]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.decision import Verdict
+from app.domain.action import Action
 from app.domain.seals import BadTokenError, Place, SealedClick, Seals, WeakSecretError, parse_token
 from tests.requirements import requirement
 
@@ -19,8 +19,8 @@ PLACE = Place(org="acme", request_id="req_1", digest="d" * 64, revision=1, chann
 HANDLE = "abcdef0123456789"
 
 
-def sealed(verdict: Verdict = Verdict.APPROVE, *, seals: Seals = SEALS, place: Place = PLACE) -> SealedClick:
-    return parse_token(seals.token(verdict, HANDLE, place))
+def sealed(action: Action = Action.APPROVE, *, seals: Seals = SEALS, place: Place = PLACE) -> SealedClick:
+    return parse_token(seals.token(action, HANDLE, place))
 
 
 @pytest.mark.parametrize("secrets", [[], [""], ["x" * 31], [" " * 40], [NEW, "short"]])
@@ -29,10 +29,10 @@ def test_weak_secrets_are_refused(secrets: list[str]) -> None:
         Seals(secrets)
 
 
-@pytest.mark.parametrize("verdict", Verdict)
-def test_a_token_opens_its_own_card(verdict: Verdict) -> None:
-    click = sealed(verdict)
-    assert (click.verdict, click.handle) == (verdict, HANDLE)
+@pytest.mark.parametrize("action", Action)
+def test_a_token_opens_its_own_card(action: Action) -> None:
+    click = sealed(action)
+    assert (click.action, click.handle) == (action, HANDLE)
     SEALS.verify(click, PLACE)
 
 
@@ -57,7 +57,13 @@ def test_a_token_opens_nothing_else(other: dict[str, Any]) -> None:
 @requirement("S-21")
 @pytest.mark.parametrize(
     "other",
-    [{"verdict": Verdict.DENY}, {"handle": "abcdef0123456780"}, {"mac": "0" * 40}, {"mac": ""}, {"key_id": "0" * 8}],
+    [
+        *({"action": action} for action in Action if action is not Action.APPROVE),
+        {"handle": "abcdef0123456780"},
+        {"mac": "0" * 40},
+        {"mac": ""},
+        {"key_id": "0" * 8},
+    ],
 )
 def test_no_part_of_a_token_can_be_exchanged(other: dict[str, Any]) -> None:
     with pytest.raises(BadTokenError):
@@ -74,7 +80,7 @@ def test_what_is_no_token_is_refused_before_anything_is_looked_up(text: str) -> 
 @requirement("S-21")
 @given(st.integers(0, 10_000), st.characters(codec="utf-8"))
 def test_one_changed_character_is_enough(at: int, char: str) -> None:
-    token = SEALS.token(Verdict.APPROVE, HANDLE, PLACE)
+    token = SEALS.token(Action.APPROVE, HANDLE, PLACE)
     at %= len(token)
     changed = token[:at] + char + token[at + 1 :]
     if changed == token:
@@ -85,7 +91,7 @@ def test_one_changed_character_is_enough(at: int, char: str) -> None:
 
 @requirement("S-21")
 def test_a_token_is_short_ascii_and_says_nothing_of_the_call() -> None:
-    token = SEALS.token(Verdict.APPROVE, "h" * 32, PLACE)
+    token = SEALS.token(Action.APPROVE, "h" * 32, PLACE)
     assert len(token) <= 200
     assert token.isascii()
     assert not any(part in token for part in ("acme", "req_1", PLACE.digest[:8], "slack", "C1"))

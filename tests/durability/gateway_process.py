@@ -41,6 +41,7 @@ START_SECONDS = 30.0
 _POLICY = """
 org: acme
 default: deny
+attention: {{cool_down: 0s}}
 people:
 {people}
 groups:

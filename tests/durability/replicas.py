@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from app.clock import SystemClock
+from app.domain.action import Action
 from app.domain.card import Language
 from app.domain.decision import Verdict
 from app.domain.errors import AlreadySettledError, AssentError, NotApprovedError
@@ -18,6 +19,7 @@ from app.storage.accounts import put_account
 from app.storage.deliveries import list_deliveries, mark_live
 from app.storage.requests import find_request
 from app.usecases.cancel import Cancel
+from app.usecases.channel_book import ChannelBook
 from app.usecases.claim import Caller, Claim, Report
 from app.usecases.compose import place_of
 from app.usecases.decide import DecideByApi
@@ -67,7 +69,7 @@ class Replica:
         self.cancel = Cancel(store=store)
         self.claim = Claim(store=store, book=book)
         self.report = Report(store=store)
-        self.sweep = Sweep(store=store)
+        self.sweep = Sweep(store=store, book=book, channels=ChannelBook())
         self.receive = Receive(store=store, book=book, seals=self.seals)
 
     async def open(self, request_id: str, **changes: Any) -> ConfirmationRequest:
@@ -122,7 +124,9 @@ class Replica:
             request = find_request(tx, request_id)
             assert request is not None
             assert delivery.message is not None
-            return self.seals.token(verdict, delivery.handle, place_of(request, delivery)), delivery.message
+            return self.seals.token(
+                Action(verdict.value), delivery.handle, place_of(request, delivery)
+            ), delivery.message
 
         token, message = await self.store.read(button, org=ORG)
         click = Click(

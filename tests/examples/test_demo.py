@@ -223,12 +223,12 @@ async def test_another_site_can_press_nothing_and_strange_acts_are_refused(
 async def test_approve_pressed_in_the_page_lets_the_agent_pay_and_settles_both_cards(stage: Stage) -> None:
     async with serve_page(stage) as url, open_page(url) as page:
         feishu, slack = page.locator("#feishu"), page.locator("#slack")
-        await expect(feishu.get_by_role("button", name="批准")).to_be_visible(timeout=20_000)
-        await slack.get_by_role("button", name="Approve").click()
+        await expect(feishu.get_by_role("button", name="批准", exact=True)).to_be_visible(timeout=20_000)
+        await slack.get_by_role("button", name="Approve", exact=True).click()
         dialog = page.get_by_role("dialog", name="Approve this?")
         await expect(dialog).to_contain_text("It runs once, exactly as shown.")
         assert stage.ledger.entries() == []
-        await dialog.get_by_role("button", name="Approve").click()
+        await dialog.get_by_role("button", name="Approve", exact=True).click()
 
         await expect(page.locator("#ledger .paid")).to_contain_text("80,000 CNY", timeout=20_000)
         await expect(feishu.get_by_role("button")).to_have_count(0, timeout=20_000)
@@ -248,11 +248,11 @@ async def test_a_reason_typed_in_feishu_survives_the_pages_updates_and_reaches_t
         box = page.locator("#feishu textarea")
         await box.fill("金额不对")
         await page.locator(".person", has_text="Mallory").click()
-        await page.locator("#feishu").get_by_role("button", name="批准").click()
+        await page.locator("#feishu").get_by_role("button", name="批准", exact=True).click()
         await expect(page.locator("#trail")).to_contain_text("refused", timeout=20_000)
         await page.locator(".person", has_text="Wang Fang").click()
         await expect(box).to_have_value("金额不对")
-        await page.locator("#feishu").get_by_role("button", name="拒绝").click()
+        await page.locator("#feishu").get_by_role("button", name="拒绝", exact=True).click()
 
         await expect(page.locator("#log")).to_contain_text("金额不对", timeout=20_000)
         await expect(page.locator("#hint")).to_contain_text("Denied")
@@ -264,7 +264,7 @@ async def test_a_reason_typed_in_feishu_survives_the_pages_updates_and_reaches_t
 @pytest.mark.timeout(120)
 async def test_an_order_behind_a_waiting_one_is_seen_at_once_and_carried_out_afterwards(stage: Stage) -> None:
     async with serve_page(stage) as url, open_page(url) as page:
-        approve = page.locator("#feishu").get_by_role("button", name="批准")
+        approve = page.locator("#feishu").get_by_role("button", name="批准", exact=True)
         await expect(approve).to_be_visible(timeout=20_000)
         await expect(page.locator("#queue")).to_be_empty()
         await page.locator("#ask-small").click()
@@ -286,7 +286,9 @@ async def test_a_page_that_is_still_open_when_the_demo_ends_says_so(stage: Stage
     async with AsyncExitStack() as served:
         url = await served.enter_async_context(serve_page(stage))
         async with open_page(url) as page:
-            await expect(page.locator("#slack").get_by_role("button", name="Approve")).to_be_visible(timeout=20_000)
+            await expect(page.locator("#slack").get_by_role("button", name="Approve", exact=True)).to_be_visible(
+                timeout=20_000
+            )
             await served.aclose()
 
             await expect(page.locator("#hint")).to_have_text("The demo has ended.")

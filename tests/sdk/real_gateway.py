@@ -18,6 +18,7 @@ BOUND = 20.0
 POLICY = """
 org: acme
 default: allow
+attention: {cool_down: 0s}
 people:
   wang@acme.example: {name: Wang}
 groups:
@@ -118,8 +119,8 @@ class RealGateway:
             time.sleep(0.02)  # as above
         raise TimeoutError("no request came")
 
-    def decide(self, request: dict[str, Any], verdict: str, *, reason: str | None = None) -> None:
-        body = {"verdict": verdict, "digest": request["digest"], "reason": reason}
+    def decide(self, request: dict[str, Any], verdict: str, *, reason: str | None = None, **more: Any) -> None:
+        body = {"verdict": verdict, "digest": request["digest"], "reason": reason, **more}
         headers = {"Authorization": f"Bearer {self._approver}"}
         answer = httpx2.post(
             f"{self.url}/v1/requests/{request['id']}/decisions", json=body, headers=headers, trust_env=False

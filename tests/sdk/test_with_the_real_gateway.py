@@ -87,16 +87,16 @@ async def test_a_restarted_agent_carries_on_and_runs_nothing_twice(real: RealGat
     async def pay(amount: int) -> str:
         return f"paid {amount}"
 
-    for amount in (1, 2):
+    for amount in (3, 4):
         verdict = await client.check("pay", {"amount": amount})
         assert isinstance(verdict, Pending)
         real.decide(await asyncio.to_thread(real.pending), "approve")
-        if amount == 1:
+        if amount == 3:
             await client.claim(await client.wait(verdict.request))
     async with AsyncGateway(real.url, real.key, session=client.session, pace=quick_pace()) as after:
         lost, ran = [past.outcome for past in await resume(after, {"pay": pay})]
     assert lost == Lost()
-    assert ran == Ran(result="paid 2")
+    assert ran == Ran(result="paid 4")
 
 
 @pytest.mark.claude

@@ -11,12 +11,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from app.domain.audit import Kind, Record
+from app.domain.consultation import HandOver, Question
 from app.domain.decision import Decision, Evidence, Verdict
 from app.domain.errors import UnavailableError
 from app.domain.execution import claim, lapse, report, revoke
 from app.domain.lifecycle import Refusal, Vote, VoteWithdrawn, advance
 from app.domain.quorum import Electorate, Stage, electorate
-from app.domain.request import ExecutionStatus, State
+from app.domain.request import ExecutionStatus, Risk, State
+from app.domain.step import Step
+from app.domain.timetable import Act, Timer
 from app.domain.tool_call import ToolCall
 from app.storage.request_lists import list_requests
 from app.storage.requests import find_request
@@ -63,6 +67,43 @@ STAGES = st.builds(
     denials=st.integers(1, 2),
     allow_requester=st.booleans(),
     allow_owner=st.booleans(),
+    allow_editor=st.booleans(),
+    open_to=st.lists(TEXT, max_size=2).map(tuple),
+    added_by=MAYBE,
+)
+INSTANTS = SPANS.map(lambda span: START + span)
+NAMES = st.lists(TEXT, max_size=3).map(tuple)
+TIMERS = st.builds(Timer, at=INSTANTS, act=st.sampled_from(Act), to=NAMES, channels=NAMES)
+HANDOVERS = st.builds(HandOver, by=TEXT, to=TEXT, at=INSTANTS, note=MAYBE)
+QUESTIONS = st.builds(
+    Question,
+    id=TEXT,
+    by=TEXT,
+    text=TEXT,
+    at=INSTANTS,
+    answer=MAYBE,
+    answered_by=MAYBE,
+    answered_at=st.none() | INSTANTS,
+)
+
+
+def _some(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
+    return st.lists(strategy, max_size=3).map(tuple)
+
+
+ASIDES = st.fixed_dictionaries(
+    {
+        "timers": _some(TIMERS),
+        "reminded_at": st.none() | INSTANTS,
+        "extensions": st.integers(0, 3),
+        "handovers": _some(HANDOVERS),
+        "questions": _some(QUESTIONS),
+        "proposed": st.none() | st.dictionaries(TEXT, JSON, max_size=3),
+        "edited_by": MAYBE,
+        "only_lowered": st.booleans(),
+        "risk": st.sampled_from(Risk),
+        "fallback": NAMES,
+    }
 )
 
 
@@ -84,6 +125,7 @@ def requests(draw: st.DrawFn) -> ConfirmationRequest:
         claim_within=draw(SPANS),
         lease=draw(SPANS),
         expires_at=START + draw(SPANS),
+        **draw(ASIDES),
     )
 
 
@@ -139,6 +181,36 @@ async def test_every_stage_of_a_life_is_read_back_as_it_was(
         made = await store.write(stepping(request.id, step), org=ORG, about=request.id)
         assert made.refusal is None
         assert await stands(store, request) == made.request
+
+
+CHANGES: dict[str, Any] = {
+    "arguments": {"payee": "Globex", "amount": 70000},
+    "digest": "f" * 64,
+    "expires_at": START + timedelta(hours=2),
+    "stages": (Stage(of=("finance", "legal"), need=2, added_by="ann@acme.example"),),
+    "timers": (Timer(at=START, act=Act.ESCALATE, to=("legal",), channels=("pay",)),),
+    "reminded_at": START,
+    "handovers": (HandOver(by="ann@acme.example", to="bob@acme.example", at=START),),
+    "questions": (Question(id="q_1", by="ann@acme.example", text="Why?", at=START),),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+async def test_whatever_people_change_while_it_waits_is_read_back(store: Store, name: str) -> None:
+    """Each alone: a change that is not recognised as one would be lost in silence."""
+    request = await given_request(store)
+
+    def changed(before: ConfirmationRequest, _: Any) -> Step:
+        after = replace(before, version=before.version + 1)
+        if name == "arguments":  # never without a digest of their own
+            after = replace(after, call=replace(after.call, arguments=CHANGES[name]), digest="e" * 64)
+        else:
+            after = replace(after, **{name: CHANGES[name]})
+        return Step(request=after, record=Record(kind=Kind.EDITED, actor="ann@acme.example", facts={}))
+
+    made = await store.write(stepping(request.id, changed), org=ORG, about=request.id)
+    assert made.request != request
+    assert await stands(store, request) == made.request
 
 
 async def test_a_lapsed_grant_is_read_back(store: Store, clock: ManualClock) -> None:

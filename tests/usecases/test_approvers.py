@@ -71,6 +71,23 @@ async def test_a_vote_can_be_taken_back_until_the_end_and_then_counts_no_longer(
     assert (late.status_code, late.json()["code"]) == (409, "already_settled")
 
 
+@requirement("S-23")
+async def test_a_vote_can_be_taken_back_from_the_card_it_was_given_on(either_gateway: Gateway) -> None:
+    g = either_gateway
+    request = await g.ask("pay_two")
+    assert [control.action for control in g.card(request).card.controls if control.action == "withdraw"] == []
+    await g.press(request, "U_ALICE")
+    press = g.platform.use(g.card(request), "U_ALICE", "withdraw")
+    for click, result in ((g.platform.use(g.card(request), "U_BOB", "withdraw"), "already"), (press, "recorded")):
+        assert ((await g.send(click)).body or {})["result"] == result
+    after = await g.read(request)
+    assert (after["state"], after["decisions"]) == ("pending", [])
+    assert ((await g.send(press)).body or {})["result"] == "already"
+    [taken] = [each for each in facts(g, "request.voted") if each["verdict"] == "withdraw"]
+    assert (taken["withdrew"], taken["channel"], taken["account"]) == ("approve", "chat", "U_ALICE")
+    assert not any(control.action == "withdraw" for control in g.card(request).card.controls)
+
+
 async def test_only_a_vote_of_ones_own_on_this_very_request_can_be_taken_back(gateway: Gateway) -> None:
     request = await gateway.ask("pay_two")
     await gateway.decide(request, who=ALICE)

@@ -61,6 +61,32 @@ async def test_a_click_of_somebody_who_may_not_changes_nothing_and_burns_nothing
     assert (await g.read(request))["state"] == "approved"
 
 
+@requirement("S-28", "S-06")
+@pytest.mark.parametrize(
+    "account",
+    [
+        "U_ALIC",
+        "U_ALICE2",
+        "u_alice",
+        "U_ALICE ",
+        " U_ALICE",
+        "U_АLICE",  # a Cyrillic letter
+        "\uff35_ALICE",  # a full-width U
+        "U_ALICE\u200b",
+        "alice@acme.example",
+        "Alice",
+        "%",
+        "",
+    ],
+)
+async def test_nothing_but_the_very_id_of_an_account_stands_for_a_person(gateway: Gateway, account: str) -> None:
+    request = await gateway.ask()
+    heard = await gateway.press(request, account)
+    assert heard["result"] == "refused"
+    assert gateway.rows("SELECT * FROM decisions") == []
+    assert (await gateway.press(request, "U_ALICE"))["result"] == "recorded"
+
+
 @requirement("S-06")
 async def test_an_account_that_nobody_could_confirm_for_an_hour_counts_no_longer(gateway: Gateway) -> None:
     request = await gateway.ask("long")
@@ -170,7 +196,7 @@ def test_only_one_function_turns_a_vote_into_a_decision() -> None:
     assert importers("app.storage.decisions", "put_decision") == {"app/usecases/carry_out.py"}
     assert importers("app.storage.requests", "save_request") == {"app/usecases/carry_out.py"}
     assert importers("app.storage.executions", "save_grant") == {"app/usecases/carry_out.py"}
-    assert importers("app.usecases.decide", "decide") == {"app/usecases/receive.py"}
+    assert importers("app.usecases.decide", "decide") == {"app/usecases/edit.py", "app/usecases/receive.py"}
     writers = {
         str(path.relative_to(ROOT))
         for path in (ROOT / "app").rglob("*.py")

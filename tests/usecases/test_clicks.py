@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.domain.decision import Verdict
+from app.domain.action import Action
 from app.domain.seals import BadTokenError, Place, Seals, parse_token
 from app.ports import Ignored
 from app.storage.memory import CLICK_RETENTION
@@ -62,7 +62,7 @@ async def test_a_button_of_a_request_that_is_over_settles_none_that_still_waits(
         await g.quiet()
     else:
         assert (await g.press(over, "U_ALICE", end))["result"] == "recorded"
-    later = await g.ask(session="s-3")
+    later = await g.ask(arguments={**PAY, "amount": 3}, session="s-3")
     before = _rows_of(g, over, waiting, later)
     for click in (old, replace(old, event_key="again")):
         assert ((await g.send(click)).body or {})["result"] == "already"
@@ -204,7 +204,7 @@ async def test_a_retired_key_refuses_the_old_buttons_and_a_rotation_keeps_them(
 def test_a_seal_covers_every_part_of_its_place(field: str, left: str, right: str) -> None:
     seals = Seals([SECRET])
     place = Place(org=left, request_id=right, digest="d", revision=1, channel=left, chat_id=right)
-    sealed = parse_token(seals.token(Verdict.APPROVE, "h1", place))
+    sealed = parse_token(seals.token(Action.APPROVE, "h1", place))
     seals.verify(sealed, place)
     other = replace(place, **{field: 2 if field == "revision" else f"{getattr(place, field)}x"})
     with pytest.raises(BadTokenError):

@@ -38,7 +38,9 @@ SECRETS = [
     "npm_" + "a1B2" * 9,
     "hf_" + "aBcD" * 8,
 ]
-CHANNEL = cast("Channel", SimpleNamespace(language=Language.EN, text_budget=9_000))  # a card needs no more of it
+CHANNEL = cast(
+    "Channel", SimpleNamespace(language=Language.EN, text_budget=9_000, opens_forms=True)
+)  # a card needs no more of it
 SEALS = Seals(["x" * 40])
 DELIVERY = Delivery(
     id="dlv_1",

@@ -80,15 +80,15 @@ async def test_a_withdrawn_request_cannot_be_approved_any_more(either_gateway: G
     assert again.status_code == 200
 
 
-async def test_a_request_whose_only_card_is_refused_ends_undeliverable(either_gateway: Gateway) -> None:
+async def test_a_request_of_which_every_card_is_refused_ends_undeliverable(either_gateway: Gateway) -> None:
     g = either_gateway
-    g.platform.faults.append(ChannelRefusedError("no such chat"))
+    g.platform.faults.extend(ChannelRefusedError("no such chat") for _ in range(5))  # the chat, and four people
     request = await g.ask()
     seen = await g.read(request)
     assert (seen["state"], seen["settled"]["by"], seen["settled"]["reason"]) == (
         "undeliverable",
         "system",
-        "no such chat",
+        "chat: no such chat",
     )
 
 
@@ -106,7 +106,7 @@ async def test_an_unreachable_platform_is_tried_again_and_given_up_in_the_end(ga
     await gateway.advance(timedelta(seconds=5))
     assert len(gateway.platform.of(request["id"])) == 1
 
-    gateway.platform.faults.extend(ChannelUnavailableError("away") for _ in range(20))
+    gateway.platform.faults.extend(ChannelUnavailableError("away") for _ in range(200))
     second = await gateway.ask("long", {"n": 2})
     await gateway.advance(16 * MINUTE)  # long enough, but hardly tried: the gateway itself may have been down
     assert (await gateway.read(second))["state"] == "pending"
@@ -208,7 +208,7 @@ async def test_a_channel_that_is_no_longer_configured_makes_its_cards_undelivera
     gateway.clock.advance(timedelta(minutes=6))  # pyright: ignore[reportAttributeAccessIssue] - a manual clock
     await gateway.container._orphans()
     seen = await gateway.read(request)
-    assert (seen["state"], seen["settled"]["reason"]) == ("undeliverable", "the channel is no longer configured")
+    assert (seen["state"], seen["settled"]["reason"]) == ("undeliverable", "chat: the channel is no longer configured")
 
 
 async def test_two_stages_need_two_pairs_of_eyes_in_any_order(either_gateway: Gateway) -> None:

@@ -11,7 +11,9 @@ export function feishuMessage(message, visitor) {
     el("div", { class: "fs-body" },
       el("div", { class: "fs-author" }, "Assent", el("span", { class: "fs-bot" }, "机器人"),
         el("time", {}, at.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" }))),
-      feishuCard(message, visitor)));
+      message.own && el("div", { class: "fs-own" }, "单聊 · 只有您看得到"),
+      message.card ? feishuCard(message, visitor) : el("div", { class: "fs-remark" }, message.text ?? ""),
+      (message.remarks ?? []).map((remark) => el("div", { class: "fs-remark" }, remark.text))));
 }
 
 function feishuCard(message, visitor) {
@@ -32,8 +34,8 @@ function draw(element, press, form) {
   switch (element.tag) {
     case "div": return text(element.text);
     case "hr": return el("hr", { class: "fs-rule" });
-    case "column_set": return el("div", { class: "fs-columns" }, element.columns.map((column) => {
-      const node = el("div", { class: `fs-column weight-${column.weight ?? 1}` });
+    case "column_set": return el("div", { class: `fs-columns ${element.flex_mode ?? "none"}` }, element.columns.map((column) => {
+      const node = el("div", { class: `fs-column weight-${column.weight ?? 1} ${column.width ?? "auto"}` });
       node.append(...column.elements.map((inner) => draw(inner, press, form)));
       return node;
     }));
@@ -54,15 +56,19 @@ function input(element) {
     required: element.required, rows: 1,
   };
   const box = el(element.input_type === "multiline_text" ? "textarea" : "input", attributes);
+  box.value = element.default_value ?? "";
   return el("label", { class: "fs-input" },
     element.label && el("span", {}, element.label.content, element.required && el("i", {}, " *")), box);
 }
 
+// What a button carries is its own; labels may stand on several.
+const carried = (element) => element.behaviors?.[0]?.value?.t ?? element.text.content;
+
 function button(element, press, form) {
-  const label = element.text.content;
-  if (form !== null) return el("button", { class: `fs-button ${element.type}`, type: "submit" }, label);
-  const node = el("button", { class: `fs-button ${element.type}`, type: "button" }, label);
-  node.addEventListener("click", () => press(node, label, {}));
+  const look = { class: `fs-button ${element.type} ${element.size ?? ""}`, value: carried(element) };
+  if (form !== null) return el("button", { ...look, type: "submit" }, element.text.content);
+  const node = el("button", { ...look, type: "button" }, element.text.content);
+  node.addEventListener("click", () => press(node, node.value, {}));
   return node;
 }
 
@@ -71,7 +77,8 @@ function drawForm(element, press) {
   node.append(...element.elements.map((inner) => draw(inner, press, element)));
   node.addEventListener("submit", (event) => {
     event.preventDefault();
-    press(node.querySelector("button"), event.submitter?.textContent ?? "", Object.fromEntries(new FormData(node)));
+    const pressed = event.submitter ?? node.querySelector("button");
+    press(pressed, pressed.value, Object.fromEntries(new FormData(node)));
   });
   return node;
 }

@@ -26,11 +26,12 @@ function setEnded(ended) {
 function draw() {
   const me = picture.visitors.find((each) => each.key === who);
   keep($("who"), picture.visitors.map((each) => ({ ...each, chosen: each.key === who })), personButton);
-  drawChat($("feishu"), picture.feishu.map((message) => ({ key: message.message_id, created_at: message.created_at, card: message.card })),
+  drawChat($("feishu"), picture.feishu.filter((message) => !message.own || message.own === who).map((message) =>
+    ({ key: message.message_id, created_at: message.created_at, card: message.card, remarks: message.remarks, text: message.text, own: message.own })),
     (message) => feishuMessage(message, visitor));
-  drawChat($("slack"), picture.slack.filter((entry) => entry.kind === "message" || entry.only_for === me.slack)
+  drawChat($("slack"), picture.slack.filter((entry) => entry.only_for === undefined || entry.only_for === me.slack)
     .map((entry) => ({ key: entry.ts ?? entry.id, ...entry })), (entry) => slackEntry(entry, visitor));
-  slackModal(picture.modals[who], visitor);
+  slackModal(picture.modals[who], visitor, picture.visitors);
   keep($("machines"), ["gateway", "agent"].map((key) => ({ key, ...picture[key] })), machine);
   keep($("asks"), picture.payments, payment);
   if ($("queue").textContent !== picture.queue) $("queue").textContent = picture.queue;
@@ -84,7 +85,7 @@ function payment(item) {
 
 const SPEAKERS = {
   started: "", user: "User", assistant: "Model", calls: "Calls", tool: "Answer", resumes: "Resumes", waits: "Waits",
-  killed: "", error: "Error", holds: "Holds",
+  asked: "Asked", killed: "", error: "Error", holds: "Holds",
 };
 
 function logLine(line) {

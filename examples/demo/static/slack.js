@@ -8,14 +8,18 @@ const OVERLAY = () => document.getElementById("slack-overlay");
 export function slackEntry(entry, visitor) {
   const note = entry.kind === "note";
   const at = note ? null : new Date(Number(entry.ts) * 1000);
+  const own = !note && entry.only_for !== undefined;
   return el("article", { class: note ? "sl-message sl-note" : "sl-message", "data-ts": entry.ts },
     el("div", { class: "sl-avatar", "aria-hidden": "true" }, "A"),
     el("div", { class: "sl-body" },
       note && el("div", { class: "sl-only" }, "👁 Only visible to you"),
+      own && el("div", { class: "sl-only" }, "💬 Direct message to you"),
       el("div", { class: "sl-author" }, el("b", {}, "Assent"), el("span", { class: "sl-app" }, "APP"),
         at && el("time", {}, clock(at)), entry.versions > 1 && el("span", { class: "sl-edited" }, "(edited)")),
       (entry.blocks.length ? entry.blocks : [{ type: "section", text: { type: "mrkdwn", text: entry.text } }])
-        .map((block) => draw(block, entry, visitor))));
+        .map((block) => draw(block, entry, visitor)),
+      (entry.replies ?? []).map((reply) => el("div", { class: "sl-reply" },
+        reply.blocks.map((block) => draw(block, entry, visitor))))));
 }
 
 function draw(block, entry, visitor) {
@@ -26,7 +30,8 @@ function draw(block, entry, visitor) {
       block.text && el("p", {}, words(block.text)),
       block.fields && el("div", { class: "sl-fields" }, block.fields.map(field)));
     case "context": return el("div", { class: "sl-context" }, block.elements.map((each) => el("span", {}, words(each))));
-    case "actions": return el("div", { class: "sl-actions" }, block.elements.map((each) => button(each, entry, visitor)));
+    case "actions": return el("div", { class: "sl-actions" },
+      block.elements.map((each) => (each.type === "button" ? button(each, entry, visitor) : menu(each, entry, visitor))));
     default: return el("div", { class: "unknown" }, `[${block.type}]`);
   }
 }
@@ -43,6 +48,7 @@ function words(text) {
       const at = new Date(Number(seconds) * 1000);
       return format.replace("{date_short_pretty}", "today at").replace("{time}", clock(at));
     })
+    .replace(/<@([A-Z0-9]+)>/g, "@$1")
     .replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
 }
 
@@ -54,10 +60,25 @@ function button(element, entry, visitor) {
   const node = el("button", { class: `sl-button ${element.style ?? ""}`, type: "button" }, words(element.text));
   const press = async () => {
     const shown = await once(node, () =>
-      act({ act: "slack", who: visitor(), ts: entry.ts, action: element.action_id }));
+      act({ act: "slack", who: visitor(), channel: entry.channel, ts: entry.ts, action: element.action_id, value: "" }));
     toast(PLACE(), shown);
   };
   node.addEventListener("click", () => (element.confirm ? confirm(element.confirm, press) : press()));
+  return node;
+}
+
+// An overflow menu or a select: the browser's own list, which says nothing is chosen again after each choice.
+function menu(element, entry, visitor) {
+  const first = element.placeholder ? words(element.placeholder) : "⋯";
+  const node = el("select", { class: `sl-button ${element.type}`, "aria-label": first },
+    el("option", { value: "" }, first),
+    element.options.map((option) => el("option", { value: option.value }, words(option.text))));
+  node.addEventListener("change", async () => {
+    const { value } = node;
+    node.value = "";
+    toast(PLACE(), await once(node, () =>
+      act({ act: "slack", who: visitor(), channel: entry.channel, ts: entry.ts, action: element.action_id, value })));
+  });
   return node;
 }
 
@@ -73,7 +94,7 @@ function confirm(dialog, press) {
 
 // The modal that the gateway opened for this visitor, or none.
 let shownModal = "";
-export function slackModal(modal, visitor) {
+export function slackModal(modal, visitor, people) {
   const content = modal ? JSON.stringify([modal.id, modal.view, modal.errors]) : "";
   if (content === shownModal) return;
   const before = shownModal;
@@ -84,29 +105,40 @@ export function slackModal(modal, visitor) {
   const form = el("form", { class: "sl-dialog sl-modal", role: "dialog", "aria-label": words(view.title) },
     el("header", {}, el("h3", {}, words(view.title)),
       el("button", { class: "sl-x", type: "button", "aria-label": "Close", onclick: close }, "×")),
-    view.blocks.map((block) => (block.type === "input" ? input(block, modal.errors[block.block_id]) : draw(block, {}, visitor))),
+    view.blocks.map((block) => (block.type === "input" ? input(block, modal.errors[block.block_id], people) : draw(block, {}, visitor))),
     el("footer", {},
       el("button", { class: "sl-button", type: "button", onclick: close }, view.close ? words(view.close) : "Close"),
       view.submit && el("button", { class: "sl-button primary", type: "submit" }, words(view.submit))));
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
-    const reason = String(new FormData(form).values().next().value ?? "");
-    toast(PLACE(), await once(event.submitter, () => act({ act: "modal", who: visitor(), view: modal.id, reason })));
+    const fields = Object.fromEntries(new FormData(form));
+    toast(PLACE(), await once(event.submitter, () => act({ act: "modal", who: visitor(), view: modal.id, fields })));
   });
   show(form);
 }
 
-function input(block, fault) {
-  const box = el("textarea", {
-    name: block.element.action_id, maxlength: block.element.max_length, minlength: block.element.min_length,
-    required: true, rows: 3,
-  });
-  return el("label", { class: "sl-input" }, el("b", {}, words(block.label)), box,
+function input(block, fault, people) {
+  return el("label", { class: "sl-input" },
+    el("b", {}, words(block.label), block.optional && el("i", {}, " (optional)")), box(block, people),
     fault && el("span", { class: "sl-fault" }, fault), block.hint && el("small", {}, words(block.hint)));
+}
+
+function box(block, people) {
+  const { element } = block;
+  const shared = { name: block.block_id, required: !block.optional };
+  if (element.type === "users_select") {
+    return el("select", { ...shared, class: "sl-people" }, el("option", { value: "" }, "Select a person"),
+      people.map((each) => el("option", { value: each.slack, selected: each.slack === element.initial_user }, each.name)));
+  }
+  const node = el(element.multiline ? "textarea" : "input", {
+    ...shared, maxlength: element.max_length, minlength: element.min_length, rows: element.multiline && 3,
+  });
+  node.value = element.initial_value ?? "";
+  return node;
 }
 
 function show(dialog) {
   OVERLAY().replaceChildren(dialog);
   OVERLAY().hidden = false;
-  dialog.querySelector("textarea, .primary")?.focus();
+  dialog.querySelector("textarea, input, select, .primary")?.focus();
 }

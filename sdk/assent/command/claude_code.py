@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 _LONGEST_WORDS = 4_000  # of the gateway
-_LONGEST_REASON = 9_000  # Claude Code cuts strings at 10,000
+LONGEST_REASON = 9_000  # Claude Code cuts strings at 10,000
 
 
 class Event:
@@ -80,6 +80,11 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON")
 
 
+def plain(arguments: dict[str, Any]) -> str:
+    """Arguments as a model reads them: JSON on one line."""
+    return json.dumps(arguments, ensure_ascii=False, allow_nan=False)
+
+
 def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
     """Whether two argument objects are the same JSON (True is not 1)."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
@@ -89,7 +94,7 @@ def render_allow(reason: str, *, replaced: dict[str, Any] | None = None, context
     """The tool may run; `replaced` are the arguments to run it with, `context` what the model is told besides."""
     more: dict[str, Any] = {} if replaced is None else {"updatedInput": replaced}
     if context:
-        more["additionalContext"] = "\n".join(context)[:_LONGEST_REASON]
+        more["additionalContext"] = "\n".join(context)[:LONGEST_REASON]
     return _render("allow", reason, more)
 
 
@@ -102,7 +107,7 @@ def _render(decision: str, reason: str, more: dict[str, Any]) -> bytes:
     answer = {
         "hookEventName": "PreToolUse",
         "permissionDecision": decision,
-        "permissionDecisionReason": reason[:_LONGEST_REASON],
+        "permissionDecisionReason": reason[:LONGEST_REASON],
         **more,
     }
     return json.dumps({"hookSpecificOutput": answer}, allow_nan=False).encode() + b"\n"

@@ -15,7 +15,7 @@ from assent.command.exchange import exchange, pause, persist, quote
 from assent.command.faults import AwayError, HookError, RefusedError
 from assent.command.identity import load_identity
 from assent.command.shapes import as_object, text
-from assent.messages import RefusalCode, allowed, approved, code_of_fault, refusal, still_waiting
+from assent.messages import RefusalCode, allowed, approved, call_again, code_of_fault, refusal, still_waiting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ class Judge:
         self._event = event
         self._watch = watch
         self._patience = options.patience
+        self._fixed_input = options.fixed_input
         self._identity = load_identity(options.config)
         self._request: dict[str, Any] = {}
         self._context: list[str] = []  # what the gateway's hooks tell the model besides
@@ -104,6 +105,8 @@ class Judge:
         if given is not None and arguments is None:
             return self._deny(RefusalCode.GATEWAY_AWAY, reason="an answer whose arguments are no object")
         changed = arguments is not None and not claude_code.same(arguments, self._event.arguments)
+        if changed and self._fixed_input:
+            return self._again(arguments)
         reason = allowed(rule=text(answer, "rule"), reason=text(answer, "reason"))
         return claude_code.render_allow(reason, replaced=arguments if changed else None, context=self._context)
 
@@ -150,6 +153,9 @@ class Judge:
             if self._watch.remaining() <= 0:
                 return self._last_word()
         if self._request["state"] == "approved":
+            stored = as_object(self._request.get("arguments"))
+            if self._fixed_input and not claude_code.same(stored or {}, self._event.arguments):
+                return self._again(stored)
             return self._claim()
         code = _FINAL.get(self._request["state"])
         if code is None:
@@ -176,8 +182,20 @@ class Judge:
             self._give_back()
             return self._deny(RefusalCode.DIGEST_MISMATCH)
         changed = not claude_code.same(arguments, self._event.arguments)
+        if self._request.get("proposed") is not None and text(self._request, "message"):
+            self._context.append(str(self._request["message"]))  # what people changed of the call
         reason = approved(request_id=self._request["id"], short_code=text(self._request, "code"), changed=changed)
         return claude_code.render_allow(reason, replaced=arguments if changed else None, context=self._context)
+
+    def _again(self, arguments: dict[str, Any] | None) -> bytes:
+        """Deny, and say which arguments to call with; they are claimed, if at all, by that call."""
+        words = call_again(
+            claude_code.plain(arguments or {}),
+            request_id=text(self._request, "id"),
+            short_code=text(self._request, "code"),
+        )
+        fits = arguments is not None and len(words) <= claude_code.LONGEST_REASON
+        return claude_code.render_deny(words) if fits else self._deny(RefusalCode.DIGEST_MISMATCH)
 
     def _give_back(self) -> None:
         claim_id, self._claim_id = self._claim_id, None

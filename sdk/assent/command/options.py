@@ -5,11 +5,12 @@ from __future__ import annotations
 from assent.command.faults import HookError
 
 USAGE = (
-    "assent-hook claude-code [--deadline SECONDS] [--config FILE|env] [--patience SECONDS] [--print-settings] "
+    "assent-hook claude-code [--deadline SECONDS] [--config FILE|env] [--patience SECONDS] [--fixed-input] "
+    "[--print-settings] "
     "| assent-hook doctor [SETTINGS]"
 )
 HELP = """\
-assent-hook claude-code [--deadline SECONDS] [--config FILE|env] [--patience SECONDS]
+assent-hook claude-code [--deadline SECONDS] [--config FILE|env] [--patience SECONDS] [--fixed-input]
     the hook: an event of Claude Code on stdin, the answer on stdout; exit code 2 blocks the tool
 assent-hook claude-code --print-settings
     print what belongs into Claude Code's settings.json
@@ -19,7 +20,10 @@ assent-hook doctor [SETTINGS]
 --deadline  answer by then (seconds; less than the hook's timeout in the settings)
 --config    where url and key are: a JSON file (~/.config/assent/agent.json if left out), or "env" for ASSENT_URL and
             ASSENT_KEY
---patience  for how many seconds a gateway that is away is tried again"""
+--patience  for how many seconds a gateway that is away is tried again
+--fixed-input
+            for hosts that run a call only as it was made (they ignore `updatedInput`): where people or hooks changed
+            the arguments, the call is denied, and the model is told which ones to call with"""
 DEADLINE = 570.0  # Claude Code's own default is 600
 PATIENCE = 30.0
 LONGEST = 2_147_483.0  # hosts keep their timers in 32 bits of milliseconds; beyond, they fire at once
@@ -33,12 +37,15 @@ class Options:
         self.patience = PATIENCE
         self.config: str | None = None
         self.print_settings = False
+        self.fixed_input = False
         self.words: list[str] = []
         rest = iter(arguments)
         for word in rest:
             name, equals, value = word.partition("=")
             if word == "--print-settings":
                 self.print_settings = True
+            elif word == "--fixed-input":
+                self.fixed_input = True
             elif name in {"--deadline", "--patience", "--config"}:
                 self._set(name, value if equals else next(rest, ""))
             elif word.startswith("-"):

@@ -172,7 +172,7 @@ class ApprovalGate(ApprovalGateHook):
         if permission.claimed is None:  # nobody had to be asked; the gateway's own hooks may have rewritten the call
             return allow() if permission.arguments == arguments else modify(permission.arguments)
         permit = GatewayPermit(approvals=self._approvals, claimed=permission.claimed)
-        approved = HookResult(modified_args=permission.arguments, permit=permit)
+        approved = HookResult(modified_args=permission.arguments, permit=permit, context=permission.changes)
         return approved.with_side_effects(request_id=permit.request_id, grant_id=permit.grant_id)
 
     def _reason(self, ctx: HookContext) -> str | None:

@@ -1,0 +1,139 @@
+"""What people and agents do about a waiting request besides deciding: hand over, add, ask, answer, remind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from app.api.bodies import answer, read_model
+from app.api.operations import takes
+from app.api.plain_route import PlainRoute
+from app.api.schemas import Email, NothingBody, RequestView
+from app.api.verdicts import access_to, view_shown
+from app.domain.action import Action
+from app.domain.form import MOST
+from app.storage.api_keys import AGENTS, Scope
+from app.usecases.consult import Wish
+
+if TYPE_CHECKING:
+    from app.api.surface import Surface
+    from app.storage.api_keys import ApiKey
+
+_Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+_Note = Annotated[str, Field(max_length=MOST, pattern=r"^[^\x00]*$")]
+_Text = Annotated[
+    str, Field(max_length=MOST, pattern=r"^[^\x00]*[^\s\x00][^\x00]*$", description="plain text, not empty")
+]
+
+
+class _Wire(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class HandOverBody(_Wire):
+    """Let another person decide in one's place. The person who hands over is the one whose key it is."""
+
+    to: Email = Field(description="a person of the file whom the rule lets take the place")
+    digest: _Digest
+    note: _Note | None = None
+
+
+class ApproverBody(_Wire):
+    """Let another person have to agree as well."""
+
+    person: Email
+    digest: _Digest
+    note: _Note | None = None
+
+
+class QuestionBody(_Wire):
+    """Ask the agent and the requester something before deciding."""
+
+    text: _Text
+    digest: _Digest
+
+
+class AnswerBody(_Wire):
+    """Answer a question: the agent with its key, or the requester with theirs."""
+
+    text: _Text
+
+
+BODIES = (HandOverBody, ApproverBody, QuestionBody, AnswerBody, NothingBody)
+"""The models of bodies, for OpenAPI."""
+
+
+def consulting_router(c: Surface) -> APIRouter:
+    """Build the routes under /v1/requests/{request_id}."""
+    router = APIRouter(tags=["requests"], route_class=PlainRoute)
+
+    async def consult(key: ApiKey, request_id: str, wish: Wish, digest: str | None = None) -> Response:
+        found = await c.consult(
+            org=key.org, request_id=request_id, wish=wish, by=_who(key), agent=key.agent, digest=digest
+        )
+        return answer(view_shown(c, key, found))
+
+    @router.post("/v1/requests/{request_id}/handover", **takes(HandOverBody, RequestView))
+    async def hand_over(request_id: str, request: Request) -> Response:
+        """Hand one's own place over: that person decides, and one's own vote is taken back."""
+        key = await c.access(request, Scope.APPROVER)
+        body = await read_model(request, HandOverBody)
+        wish = Wish(action=Action.HAND_OVER, whom=body.to, text=(body.note or "").strip())
+        return await consult(key, request_id, wish, body.digest)
+
+    @router.post("/v1/requests/{request_id}/approvers", **takes(ApproverBody, RequestView))
+    async def add(request_id: str, request: Request) -> Response:
+        """Add a person who must approve as well, in the step that is asked now."""
+        key = await c.access(request, Scope.APPROVER)
+        body = await read_model(request, ApproverBody)
+        wish = Wish(action=Action.ADD, whom=body.person, text=(body.note or "").strip())
+        return await consult(key, request_id, wish, body.digest)
+
+    @router.post("/v1/requests/{request_id}/questions", **takes(QuestionBody, RequestView))
+    async def ask(request_id: str, request: Request) -> Response:
+        """Ask the agent and the requester; the answer stands on the cards and in the request."""
+        key = await c.access(request, Scope.APPROVER)
+        body = await read_model(request, QuestionBody)
+        return await consult(key, request_id, Wish(action=Action.ASK, text=body.text.strip()), body.digest)
+
+    @router.post("/v1/requests/{request_id}/questions/{question_id}/answer", **takes(AnswerBody, RequestView))
+    async def answer_question(request_id: str, question_id: str, request: Request) -> Response:
+        """Answer a question, as the request's agent or its requester. The same answer again is harmless."""
+        key = await access_to(c, request, request_id, *AGENTS, Scope.APPROVER)
+        body = await read_model(request, AnswerBody)
+        wish = Wish(action=Action.ANSWER, text=body.text.strip(), question_id=question_id)
+        return await consult(key, request_id, wish)
+
+    @router.post("/v1/requests/{request_id}/remind", **takes(NothingBody, RequestView))
+    async def remind(request_id: str, request: Request) -> Response:
+        """Remind those who have not decided yet; five minutes at least lie between two reminders."""
+        key = await access_to(c, request, request_id, *AGENTS, Scope.APPROVER, Scope.ADMIN)
+        await read_model(request, NothingBody)
+        return await consult(key, request_id, Wish(action=Action.REMIND))
+
+    @router.post("/v1/requests/{request_id}/extend", **takes(NothingBody, RequestView))
+    async def extend(request_id: str, request: Request) -> Response:
+        """Give people as much time again as they had at first, three times at most."""
+        key = await c.access(request, Scope.APPROVER, Scope.ADMIN)
+        await read_model(request, NothingBody)
+        found = await c.extend.extend(org=key.org, request_id=request_id, by=_who(key), person=key.person)
+        return answer(view_shown(c, key, found))
+
+    @router.post("/v1/requests/{request_id}/reopen", **takes(NothingBody, RequestView))
+    async def reopen(request_id: str, request: Request) -> Response:
+        """Ask again what expired: answers the new request, which names the old one as its predecessor."""
+        key = await c.access(request, Scope.APPROVER)
+        await read_model(request, NothingBody)
+        found = await c.reopen.reopen(org=key.org, request_id=request_id, person=str(key.person))
+        return answer(view_shown(c, key, found))
+
+    return router
+
+
+def _who(key: ApiKey) -> str:
+    """Name whoever's key it is, as the trail does."""
+    if key.scope in AGENTS:
+        return f"agent:{key.agent}"
+    return str(key.person) if key.scope is Scope.APPROVER else f"key:{key.id}"

@@ -1,0 +1,29 @@
+"""What is said about reminders, escalation, more time, asking again and unreachable people, in each language."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+EN: Mapping[str, str] = {
+    "notice.time_left": "⏰ {left} left to decide: {title}",
+    "click.reopened": "Asked again: the new request has the code {code}. Its card is on its way.",
+    "click.reopened_before": "This was asked again already: look for the code {code}.",
+    "click.not_expired": "Only what nobody decided in time can be asked again.",
+    "click.now_denied": "It was not asked again. By today's rules it is refused: {reason}",
+    "click.now_allowed": "It was not asked again: by today's rules it needs no approval. The agent may simply call it "
+    "again.",
+    "click.not_asked_again": "It was not asked again: {reason}",
+}
+
+ZH: Mapping[str, str] = {
+    "notice.time_left": "⏰ 还剩 {left}，请决定：{title}",
+    "click.reopened": "已重新发起：新请求的核对码为 {code}，卡片即将送达。",
+    "click.reopened_before": "此前已重新发起，请查找核对码 {code}。",
+    "click.not_expired": "只有逾期无人决定的请求才能重新发起。",
+    "click.now_denied": "未重新发起。按现行规则已被拒绝：{reason}",
+    "click.now_allowed": "未重新发起：按现行规则无需审批，智能体可直接再次调用。",
+    "click.not_asked_again": "未重新发起：{reason}",
+}

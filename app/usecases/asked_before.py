@@ -1,0 +1,42 @@
+"""A call that was asked before, put together again so that hooks and rules can judge it anew."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.domain.audit import Kind
+from app.storage.audit_chain import list_of_request
+from app.usecases.judge_call import Submission
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from app.domain.canonical import JsonValue
+    from app.domain.tool_call import ToolCall
+    from app.storage.transaction import Tx
+
+
+def sub_agent_of(tx: Tx, request_id: str) -> str | None:
+    """Return the sub-agent through which a request was asked: its rules and hooks bind the call as well."""
+    began = next((event.record for event in list_of_request(tx, request_id) if event.record.kind is Kind.CREATED), None)
+    sub_agent = began.facts.get("sub_agent") if began else None
+    return str(sub_agent) if sub_agent else None
+
+
+def asked_again(call: ToolCall, arguments: Mapping[str, JsonValue], *, sub_agent: str | None) -> Submission:
+    """Return a call of the same agent, session and people with these arguments, as the agent would have submitted it.
+
+    What came with the call and is kept nowhere (its folder, the bag of its turn) is not there.
+    """
+    return Submission(
+        org=call.org,
+        agent=call.agent,
+        owner=call.owner,
+        tool=call.tool,
+        arguments=dict(arguments),
+        session=call.session,
+        call_id=call.call_id,
+        requester=call.requester,
+        claim=call.claim,
+        sub_agent=sub_agent,
+    )

@@ -1,0 +1,143 @@
+"""Approve with changes through the API: whole arguments, from an approver's own key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from app.domain.canonical import canonical
+from app.domain.decision import Evidence, Verdict
+from app.domain.errors import (
+    AssentError,
+    ConflictError,
+    DigestMismatchError,
+    InvalidError,
+    NotEligibleError,
+    NotFoundError,
+    UnavailableError,
+)
+from app.domain.quorum import Tally
+from app.domain.request import API
+from app.domain.step import Refusal
+from app.domain.unmasking import unmasked
+from app.storage.requests import lock_request
+from app.usecases.decide import Decided, name_of, raise_refusal
+from app.usecases.edit import ATTEMPTS, Edition, EditMade, EditRefused, approve_as_it_is, may_edit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from app.domain.canonical import JsonValue
+    from app.domain.request import ConfirmationRequest
+    from app.policies.policy_book import PolicyBook
+    from app.storage.store import Store
+    from app.storage.transaction import Tx
+    from app.usecases.edit import Edit, JudgedEdition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Begun:
+    """A request that may be changed by whoever wants to, and what it is to be."""
+
+    request: ConfirmationRequest
+    edition: Edition
+
+
+class EditByApi:
+    """An approver changes and approves with a personal key: identity from the credential, never from the body."""
+
+    def __init__(self, *, edit: Edit, store: Store, book: PolicyBook) -> None:
+        """Take what it works on."""
+        self._edit = edit
+        self._store = store
+        self._book = book
+
+    async def __call__(
+        self,
+        *,
+        org: str,
+        request_id: str,
+        person: str,
+        digest: str,
+        arguments: Mapping[str, JsonValue],
+        reason: str | None = None,
+    ) -> ConfirmationRequest:
+        """Change exactly what `digest` names to these arguments, whole, and approve that as far as `person` may.
+
+        A sensitive value may be sent as it was shown, masked: it then stays. Nothing changed is a plain approval. The
+        same change again is answered like the first time. Raises NotFoundError, DigestMismatchError, NotEligibleError,
+        AlreadySettledError, InvalidError for arguments that the tool does not take, and ConflictError for a change
+        that rules, hooks or the want of approvers forbid.
+        """
+        wanted = Edition(by=person, evidence=Evidence(channel=API), arguments=arguments, reason=reason)
+        for _ in range(ATTEMPTS):
+            begun = await self._store.write(lambda tx: self._begin(tx, request_id, digest, wanted), org=org)
+            if isinstance(begun, _Begun):
+                request, edition = begun.request, begun.edition
+                made = await self._write(request, await self._edit.judged(request, edition))
+            else:
+                made = begun
+            if made is not None:
+                return self._told(org, person, made)
+        raise UnavailableError("the rules changed again and again: try again shortly")
+
+    def _begin(
+        self, tx: Tx, request_id: str, digest: str, wanted: Edition
+    ) -> _Begun | EditMade | EditRefused | AssentError:
+        locked = lock_request(tx, request_id)
+        if locked is None:
+            return NotFoundError()
+        request, now = locked
+        try:
+            whole = unmasked(wanted.arguments, request.call.arguments, request.sensitive)
+        except InvalidError as error:
+            return error
+        same = canonical(whole) == canonical(dict(request.call.arguments))
+        if digest != request.digest:
+            again = same and request.edited_by == wanted.by  # the answer to the first time was lost
+            return EditMade(request=request, decided=None, own=None) if again else _mismatch()
+        policy = self._book.current(tx.org).policy
+        refused = may_edit(tx, request, now, policy, person=wanted.by, evidence=wanted.evidence)
+        if refused is not None:
+            return refused
+        edition = replace(wanted, arguments=whole)
+        if same:
+            return approve_as_it_is(tx, request, now, policy, edition)
+        return _Begun(request=request, edition=edition)
+
+    async def _write(self, request: ConfirmationRequest, wanted: JudgedEdition) -> EditMade | EditRefused | None:
+        def unit(tx: Tx) -> EditMade | EditRefused | AssentError | None:
+            locked: tuple[ConfirmationRequest, datetime] | None = lock_request(tx, request.id)
+            if locked is None:
+                return NotFoundError()
+            if locked[0].digest != request.digest:
+                return _mismatch()
+            return self._edit.write(tx, *locked, wanted)
+
+        return await self._store.write(unit, org=request.call.org, about=request.id)
+
+    def _told(self, org: str, person: str, made: EditMade | EditRefused) -> ConfirmationRequest:
+        """Return the request as it stands, or raise why nothing was changed."""
+        policy = self._book.current(org).policy
+        match made:
+            case EditMade(changed=False, decided=Decided() as decided):
+                raise_refusal(decided, policy, person, Verdict.APPROVE)
+                return decided.request
+            case EditMade(request=request):
+                return request
+            case EditRefused(builds_on=str(earlier)):
+                why = f"{name_of(policy, earlier)} has changed this before: undo or replace that as well"
+                raise ConflictError(f"nothing was changed: {why}, or decide on it as it stands")
+            case EditRefused(refusal=Refusal.UNSUITABLE):
+                raise ConflictError("nothing was changed: nobody else could approve it then")
+            case EditRefused(refusal=Refusal.NOT_ELIGIBLE):
+                raise NotEligibleError
+            case EditRefused(request=request, refusal=refusal):
+                nothing = Tally(have=(), stage=0, met=False)
+                raise_refusal(Decided(request=request, tally=nothing, refusal=refusal), policy, person, None)
+                return request
+
+
+def _mismatch() -> DigestMismatchError:
+    return DigestMismatchError("the digest is not that of this request: read it again before you change it")

@@ -1,0 +1,107 @@
+"""What becomes of a request whose arguments people change: the call judged anew, and whom it then needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from app.domain.canonical import canonical
+from app.domain.editing import changed_names, only_lowered
+from app.domain.masking import masked
+from app.domain.policy import Ask
+from app.domain.timetable import timetable
+from app.domain.tool import title_for
+from app.domain.tool_call import binding_digest
+from app.domain.visible import visible
+from app.usecases.call_records import why
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from app.domain.quorum import Stage
+    from app.domain.request import ConfirmationRequest
+    from app.domain.seals import Seals
+    from app.usecases.judge_call import Judged
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditedRequest:
+    """A request as it would stand with other arguments, and what the trail is told of them."""
+
+    request: ConfirmationRequest
+    facts: dict[str, object]
+
+
+def as_edited(
+    request: ConfirmationRequest, judged: Judged, *, by: str, seals: Seals, now: datetime, reason: str | None = None
+) -> EditedRequest:
+    """Return the request with the arguments of `judged`, a digest and code of its own, and the people whom it needs.
+
+    Those are whom the rules ask for the changed call; where they would ask nobody, those who were asked so far. Whoever
+    was added stays.
+    """
+    call = replace(request.call, arguments=dict(judged.call.arguments))
+    proposed = request.call.arguments if request.proposed is None else request.proposed
+    asked = _asked(request, judged, now)
+    # Its own even where it says again what it said before: what was shown of it then must not open it now.
+    nonce = f"{request.nonce}.{request.version + 1}"
+    digest = binding_digest(
+        call,
+        request_id=request.id,
+        nonce=nonce,
+        policy_version=judged.policy.version,
+        expires_at=request.expires_at,
+    )
+    after = replace(
+        asked,
+        call=call,
+        digest=digest,
+        code=seals.code(nonce=nonce, digest=digest),
+        title=visible(title_for(judged.tool, call.arguments, judged.policy.language.value)),
+        policy_version=judged.policy.version,
+        proposed=proposed,
+        edited_by=by,
+        only_lowered=only_lowered(proposed, call.arguments, judged.tool.money),
+    )
+    hidden = sorted({*request.sensitive, *judged.tool.sensitive})
+    facts: dict[str, object] = {
+        "changed": [visible(name) for name in changed_names(request.call.arguments, call.arguments)],
+        "arguments": canonical(masked(call.arguments, hidden)).decode(),
+        "hidden": hidden,
+        "only_lowered": after.only_lowered,
+        "reason": reason,
+    }
+    return EditedRequest(request=after, facts=facts)
+
+
+def _asked(request: ConfirmationRequest, judged: Judged, now: datetime) -> ConfirmationRequest:
+    """Return the request with the people whom the changed call needs, and all that is said about asking them."""
+    own = tuple(stage for stage in request.stages if stage.added_by is None)
+    added = tuple(replace(stage, joined=True) for stage in request.stages if stage.added_by is not None)
+    ruling = judged.ruling
+    if not isinstance(ruling, Ask):
+        return replace(request, stages=(*own, *added))
+    asking = ruling.asking
+    same = ruling.rule_id == request.rule_id and judged.policy.version == request.policy_version
+    widened = same and _are_wider(own, asking.stages)  # by the ladder, which the very same rule has
+    new = tuple(name for name in asking.channels if name not in request.channels)
+    left = request.expires_at - now
+    timers = timetable(now, left, remind=asking.remind, escalate=asking.escalate)
+    return replace(
+        request,
+        stages=(*(own if widened else asking.stages), *added),
+        channels=(*request.channels, *new),
+        timers=request.timers if widened else timers,
+        risk=asking.risk,
+        rule_id=ruling.rule_id,
+        why=why(ruling),
+    )
+
+
+def _are_wider(stages: Sequence[Stage], than: Sequence[Stage]) -> bool:
+    """Say whether stages are the same as others but for people who were brought in."""
+    return len(stages) == len(than) and all(
+        replace(stage, of=other.of) == other and set(other.of) <= set(stage.of)
+        for stage, other in zip(stages, than, strict=True)
+    )

@@ -1,0 +1,322 @@
+"""What people do on Feishu, from the agent's call to the last copy: the gateway, the real SDK, the strict stand-in."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from channels.feishu.simulator import CannotPressError, FeishuSimulator
+from channels.feishu.simulator_cards import list_controls
+from channels.feishu.simulator_server import serve
+from tests.channels.test_card_corpus import nodes
+from tests.fixtures.gateway import ManualClock, open_gateway
+from tests.fixtures.patience import eventually
+from tests.requirements import requirement
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from channels.feishu.simulator_clicks import Press
+    from tests.fixtures.gateway import Gateway
+    from tests.fixtures.memory_platform import MemoryPlatform
+
+PEOPLE = ("alice", "bob", "dave", "rita", "olga")
+ALICE, BOB, DAVE, RITA = (f"{who}@acme.example" for who in ("alice", "bob", "dave", "rita"))
+PAY = {"payee": "Acme Ltd", "currency": "CNY"}
+MINUTE = timedelta(minutes=1)
+
+
+@dataclass(slots=True, kw_only=True)
+class Stage:
+    """One org that asks on Feishu only."""
+
+    gateway: Gateway
+    feishu: FeishuSimulator
+    chat: str
+    ids: dict[str, str]
+
+    async def ask(self, tool: str = "pay", *, amount: int = 80000, **more: Any) -> dict[str, Any]:
+        """Submit a call and wait for the chat's card."""
+        return await self.gateway.ask(tool, {**PAY, "amount": amount}, **more)
+
+    def message(self, request: dict[str, Any], who: str = "") -> str:
+        """Return the newest card of a request in the chat, or in a person's own."""
+        chat = self.feishu.own_chat(self.ids[who]) if who else self.chat
+        found = [
+            message.message_id
+            for message in self.feishu.platform.messages.values()
+            if message.chat_id == chat and any(request["id"] in text for text in self.feishu.texts(message.message_id))
+        ]
+        return found[-1]
+
+    async def press(self, request: dict[str, Any], who: str, button: str, *, on: str = "", **typed: str) -> Press:
+        """Press a button of the chat's card, or of somebody's own, and let the cards follow."""
+        message = self.message(request, on)
+        form = {f"{button}_{name}": text for name, text in typed.items()}
+        press = await self.feishu.press(self.ids[who], message, button, form=form)
+        await self.gateway.quiet()
+        return press
+
+    async def more(self, request: dict[str, Any], who: str) -> None:
+        """Press "More…" and wait for the card of one's own."""
+        await self.press(request, who, "More…")
+        assert self.message(request, who)
+
+    async def state(self, request: dict[str, Any]) -> str:
+        return str((await self.gateway.read(request))["state"])
+
+    def texts(self, request: dict[str, Any], who: str = "") -> str:
+        return "\n".join(self.feishu.texts(self.message(request, who)))
+
+    def fields(self, request: dict[str, Any], who: str) -> dict[str, str]:
+        """Return what can be filled in on somebody's own card, and what stands in it."""
+        card = self.feishu.message(self.message(request, who)).card
+        return {
+            str(node["name"]): str(node.get("default_value", "")) for node in nodes(card) if node.get("tag") == "input"
+        }
+
+    def labels(self) -> list[str]:
+        """Return everything that can still be pressed, on every card there is."""
+        return [label for message in self.feishu.platform.messages for label in self.feishu.labels(message)]
+
+    def remarks(self, request: dict[str, Any], who: str = "") -> list[tuple[str, ...]]:
+        """Return whom each remark under a card rings."""
+        return [remark.mentions for remark in self.feishu.remarks(self.message(request, who))]
+
+
+def policy(channel: dict[str, object]) -> dict[str, object]:
+    asks: dict[str, object] = {"then": "ask", "timeout": "30m", "channels": ["pay-feishu", "api"], "remind": []}
+    finance = [{"of": ["finance"]}]
+    tool = {"title": "Pay {payee} {amount}", "pin": ["payee", "amount"], "money": ["amount"]}
+    return {
+        "org": "acme",
+        "default": "deny",
+        "people": {f"{who}@acme.example": {"name": who.title()} for who in PEOPLE},
+        "groups": {"finance": [ALICE, BOB], "legal": [DAVE]},
+        "channels": {"pay-feishu": channel},
+        "tools": dict.fromkeys(("pay", "staged", "laddered"), tool),
+        "rules": [
+            {"id": "pay", "tools": ["pay"], **asks, "stages": finance},
+            {"id": "staged", "tools": ["staged"], **asks, "stages": [*finance, {"of": ["legal"]}]},
+            {"id": "laddered", "tools": ["laddered"], **asks, "stages": finance,
+             "remind": [0.5], "escalate": [{"after": "20m", "to": ["legal"]}]},
+        ],
+    }  # fmt: skip
+
+
+@pytest.fixture
+async def stage(sqlite_url: str, tmp_path: Path, platform: MemoryPlatform) -> AsyncIterator[Stage]:
+    clock = ManualClock()
+    async with AsyncExitStack() as stack:
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        for name in ("NO_PROXY", "no_proxy"):  # a Feishu channel on loopback writes them for its SDK
+            patch.setenv(name, "")
+        feishu = await stack.enter_async_context(FeishuSimulator(clock=clock))
+        people = {who: feishu.add_person(who.title(), email=f"{who}@acme.example") for who in PEOPLE}
+        chat = feishu.add_chat(*people.values())
+        settings, environ = feishu.settings(chat), dict[str, str]()
+        for secret in ("app_secret", "encrypt_key", "verification_token"):
+            environ[secret.upper()] = str(settings[secret])
+            settings[secret] = f"${{{secret.upper()}}}"
+        folder = tmp_path / "feishu-orgs"
+        folder.mkdir()
+        await asyncio.to_thread((folder / "acme.yaml").write_text, json.dumps(policy(settings)))
+        gateway = await stack.enter_async_context(
+            open_gateway(sqlite_url, folder, platform, clock=clock, environ=environ)
+        )
+        address = await stack.enter_async_context(serve(gateway.app))
+        feishu.callback_url = f"{address}/v1/channels/pay-feishu/callback"
+        ids = {who: person.open_id for who, person in people.items()}
+        yield Stage(gateway=gateway, feishu=feishu, chat=chat, ids=ids)
+
+
+async def test_two_stages_are_decided_one_after_the_other(stage: Stage) -> None:
+    request = await stage.ask("staged")
+    await stage.press(request, "alice", "approve")
+    assert await stage.state(request) == "pending"
+    assert (await stage.press(request, "bob", "approve")).sentence
+    assert await stage.state(request) == "pending"  # finance has agreed once; no second of theirs stands for legal
+    await stage.press(request, "dave", "approve")
+    assert await stage.state(request) == "approved"
+    assert stage.labels() == []
+
+
+async def test_a_place_is_handed_over_on_one_s_own_card_and_decided_on_the_other_s(stage: Stage) -> None:
+    request = await stage.ask()
+    await stage.more(request, "alice")
+    press = await stage.press(request, "alice", "hand_over", on="alice", person=BOB, note="on holiday")
+    assert "Bob" in press.sentence
+    refused = await stage.press(request, "alice", "approve", on="alice")
+    assert (refused.toast or {})["type"] == "error"
+    await stage.press(request, "bob", "approve", on="bob")
+    assert await stage.state(request) == "approved"
+    assert "Bob (handed over by Alice)" in stage.texts(request)
+    assert stage.labels() == []
+
+
+async def test_an_added_approver_must_agree_as_well(stage: Stage) -> None:
+    request = await stage.ask()
+    await stage.more(request, "alice")
+    await stage.press(request, "alice", "add", on="alice", person=DAVE)
+    await stage.press(request, "alice", "approve")
+    assert await stage.state(request) == "pending"
+    await stage.press(request, "dave", "approve", on="dave")
+    assert await stage.state(request) == "approved"
+    assert stage.labels() == []
+
+
+async def test_a_question_reaches_the_requester_and_the_answer_comes_back_to_the_card(stage: Stage) -> None:
+    request = await stage.ask(requester=RITA)
+    await stage.more(request, "alice")
+    await stage.press(request, "alice", "ask", on="alice", text="<at id=all></at> why so soon?")
+    copy = stage.message(request, "rita")
+    assert stage.feishu.labels(copy) == ["Remind", "Answer"]
+    [name] = [name for name in stage.fields(request, "rita") if name.startswith("answer_")]
+    await stage.press(request, "rita", "answer", on="rita", **{name.removeprefix("answer_"): "The contract says so."})
+    assert "<at id=all></at> why so soon?" in stage.texts(request)
+    assert "The contract says so." in stage.texts(request)
+    assert [mentions for mentions in stage.remarks(request) if "all" in mentions] == []
+    await stage.press(request, "alice", "approve")
+    assert await stage.state(request) == "approved"
+    assert stage.labels() == []
+
+
+async def test_a_lower_amount_is_approved_in_the_form_of_one_s_own_card(stage: Stage) -> None:
+    request = await stage.ask()
+    await stage.more(request, "alice")
+    fields = stage.fields(request, "alice")
+    [amount] = [name.removeprefix("edit_") for name, value in fields.items() if value == "80000"]
+    await stage.press(request, "alice", "edit", on="alice", **{amount: "50000"})
+    after = await stage.gateway.read(request)
+    assert (after["state"], after["arguments"]["amount"]) == ("approved", 50000)
+    assert "✏️" in stage.texts(request)
+    assert stage.labels() == []
+
+
+async def test_nobody_answers_and_others_are_brought_in(stage: Stage) -> None:
+    request = await stage.ask("laddered")
+    await stage.gateway.advance(15 * MINUTE)
+    assert stage.remarks(request) == [tuple(sorted((stage.ids["alice"], stage.ids["bob"])))]
+    await stage.gateway.advance(5 * MINUTE)
+    await stage.press(request, "dave", "approve", on="dave")
+    assert await stage.state(request) == "approved"
+    assert stage.labels() == []
+
+
+async def test_what_expired_is_asked_again_with_one_tap(stage: Stage) -> None:
+    request = await stage.ask()
+    await stage.gateway.advance(30 * MINUTE)
+    await stage.gateway.container.confirm_accounts()
+    assert stage.labels() == ["Ask again"]
+    before = len(stage.feishu.platform.messages)
+    await stage.press(request, "alice", "Ask again")
+    await eventually(lambda: len(stage.feishu.platform.messages) == before + 1)
+    newest = list(stage.feishu.platform.messages)[-1]
+    await stage.feishu.approve(stage.ids["alice"], newest)
+    await stage.gateway.quiet()
+    assert not {"Approve", "Deny"} & set(stage.labels())
+
+
+@requirement("S-06")
+@pytest.mark.parametrize("button", ["approve", "More…"])
+async def test_an_outsider_is_refused_in_a_sentence_and_the_card_goes_on(stage: Stage, button: str) -> None:
+    request = await stage.ask()
+    stranger = stage.feishu.add_person("Stranger")
+    stage.feishu.platform.chats[stage.chat].add(stranger.open_id)
+    for who in (stage.ids["dave"], stranger.open_id):
+        press = await stage.feishu.press(who, stage.message(request), button)
+        assert (press.toast or {})["type"] == "error"
+    await stage.gateway.quiet()
+    assert stage.feishu.platform.own_chats == {}
+    assert await stage.state(request) == "pending"
+    await stage.press(request, "alice", "approve")
+    assert await stage.state(request) == "approved"
+
+
+async def test_a_late_click_hears_who_decided(stage: Stage) -> None:
+    request = await stage.ask()
+    message = stage.message(request)
+    control = stage.feishu.clicker.find_control(stage.feishu.message(message), "approve")
+    await stage.press(request, "alice", "approve")
+    bob = stage.feishu.platform.people[stage.ids["bob"]]
+    late = await stage.feishu.clicker.press(bob, stage.feishu.message(message), control, {})
+    assert "Alice" in late.sentence
+    assert (late.toast or {})["type"] == "info"
+    with pytest.raises(CannotPressError):
+        await stage.press(request, "bob", "approve")
+
+
+async def test_when_the_chat_is_closed_to_the_bot_people_are_written_to_themselves(stage: Stage) -> None:
+    stage.feishu.platform.bot_chats.clear()
+    request = await stage.ask()
+    await stage.press(request, "alice", "approve", on="alice")
+    assert await stage.state(request) == "approved"
+    assert stage.labels() == []
+
+
+async def test_when_nobody_can_be_reached_at_all_the_agent_hears_it_at_once(stage: Stage) -> None:
+    stage.gateway.rewrite('["pay-feishu", "api"]', '["pay-feishu"]')
+    await stage.gateway.reload()
+    stage.feishu.platform.bot_chats.clear()
+    stage.feishu.platform.unavailable.update(stage.ids.values())
+    request = await stage.ask()
+    assert await stage.state(request) == "undeliverable"
+    assert stage.feishu.platform.messages == {}
+
+
+# --- what the file may also say ---------------------------------------------------------------------------------------
+
+
+async def says(stage: Stage, old: str, new: str) -> None:
+    """Change the org's file and take it into use."""
+    stage.gateway.rewrite(old, new)
+    await stage.gateway.reload()
+
+
+async def test_like_requests_share_a_message_and_each_is_decided_for_itself(stage: Stage) -> None:
+    await says(stage, '"default": "deny"', '"default": "deny", "attention": {"group": "10m"}')
+    first = await stage.ask(session="s-1")
+    stage.gateway.clock.advance(timedelta(seconds=1))  # pyright: ignore[reportAttributeAccessIssue] - a manual clock
+    second = await stage.ask(session="s-1", amount=300)
+    shared = stage.message(second)
+    assert stage.message(first) == shared
+    assert stage.feishu.labels(shared).count("Approve") == 2
+    approves = [each for each in list_controls(stage.feishu.message(shared).card) if each.label == "Approve"]
+    await stage.feishu.press(stage.ids["alice"], shared, str(approves[1].token))
+    await stage.gateway.quiet()
+    assert [await stage.state(each) for each in (first, second)] == ["pending", "approved"]
+    await stage.feishu.deny(stage.ids["bob"], shared, "twice the same")
+    await stage.gateway.quiet()
+    assert [await stage.state(each) for each in (first, second)] == ["denied", "approved"]
+    assert stage.labels() == []
+
+
+@requirement("S-07")
+@pytest.mark.parametrize("kind", ["group", "department"])
+async def test_whoever_is_in_the_list_that_feishu_keeps_decides_and_nobody_else(stage: Stage, kind: str) -> None:
+    alice = stage.feishu.platform.people[stage.ids["alice"]]
+    listed = stage.feishu.add_group(alice) if kind == "group" else stage.feishu.add_department(alice)
+    group = json.dumps({"channel": "pay-feishu", kind: listed})
+    await says(stage, json.dumps({"finance": [ALICE, BOB]})[1:-1], f'"finance": {group}')
+    request = await stage.ask()
+    assert ((await stage.press(request, "bob", "approve")).toast or {})["type"] == "error"
+    await stage.press(request, "alice", "approve")
+    assert await stage.state(request) == "approved"
+
+
+async def test_the_way_to_the_whole_request_is_sent_to_the_one_who_asked_for_it(stage: Stage) -> None:
+    await says(stage, '"org": "acme"', '"org": "acme", "url": "http://127.0.0.1:8080"')
+    request = await stage.ask()
+    press = await stage.press(request, "alice", "See all of it")
+    await eventually(lambda: stage.feishu.letters(stage.ids["alice"]))
+    [letter] = stage.feishu.letters(stage.ids["alice"])
+    words, link = letter.split("\n")
+    assert (press.sentence, link.startswith("http://127.0.0.1:8080/")) == (words, True)
+    assert link not in json.dumps(stage.feishu.view(stage.chat))

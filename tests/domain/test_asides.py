@@ -1,0 +1,338 @@
+"""Hand-overs, added people and questions, row by row: who may, what it changes, and what it never does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from app.domain.asides import (
+    MOST,
+    ApproverAdded,
+    HandedOver,
+    QuestionAnswered,
+    QuestionAsked,
+    Reminded,
+    may_answer,
+    with_added,
+)
+from app.domain.audit import Kind
+from app.domain.consultation import HandOver, Question
+from app.domain.decision import Verdict
+from app.domain.effect import AskRequester, IssueGrant, Notify, PostMore
+from app.domain.lifecycle import advance
+from app.domain.quorum import Electorate, Stage, electorate
+from app.domain.request import Status
+from app.domain.step import Refusal
+from tests.domain.samples import OWNER, REQUESTER, START, a_decision, a_request, vote
+from tests.requirements import requirement
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from app.domain.request import ConfirmationRequest
+    from app.domain.step import Step
+
+ANN, BOB, CHO, DAN = (f"{name}@acme.example" for name in ("ann", "bob", "cho", "dan"))
+NOW = START + timedelta(minutes=7)
+TEAM = frozenset({ANN, BOB, CHO})
+TWO = (Stage(of=("finance",), need=2),)
+
+
+def hand_over(
+    request: ConfirmationRequest,
+    by: str,
+    to: str,
+    *,
+    before: Sequence[frozenset[str]] = (TEAM,),
+    after: Sequence[frozenset[str]] | None = None,
+    allowed: Sequence[frozenset[str]] = (TEAM,),
+    **more: Any,
+) -> Step:
+    """Hand over; who may vote afterwards follows from it unless it is said."""
+    later = [people - {by} | ({to} if by in people else frozenset()) for people in before] if after is None else after
+    event = HandedOver(
+        by=by,
+        to=to,
+        note="n",
+        allowed=tuple(allowed),
+        voters=electorate(request.stages, before, request.barred, **more),
+        after=electorate(request.stages, later, request.barred, **more),
+        facts={"channel": "chat"},
+    )
+    return advance(request, event, now=NOW)
+
+
+def add(
+    request: ConfirmationRequest, by: str, person: str, *, members: Sequence[frozenset[str]] = (TEAM,), **more: Any
+) -> Step:
+    """Add a person, who is entitled to the place that is made for them unless they are barred."""
+    voters = electorate(request.stages, members, request.barred)
+    stages = with_added(request, person, by=by, voters=voters)
+    at = next(index for index, stage in enumerate(stages) if stage not in request.stages)
+    then = [*members[:at], frozenset({person}), *members[at:]]
+    after = electorate(stages, then, request.barred, **more)
+    event = ApproverAdded(by=by, person=person, note=None, voters=voters, stages=stages, after=after, facts={})
+    return advance(request, event, now=NOW)
+
+
+def team(request: ConfirmationRequest, **more: Any) -> Electorate:
+    return electorate(request.stages, (TEAM,), request.barred, **more)
+
+
+# --- hand over --------------------------------------------------------------------------------------------------------
+
+
+def test_a_hand_over_is_one_event_of_one_version_and_brings_the_other_a_card() -> None:
+    step = hand_over(a_request(), ANN, BOB)
+    assert (step.refusal, step.request.version) == (None, 2)
+    assert step.request.handovers == (HandOver(by=ANN, to=BOB, at=NOW, note="n"),)
+    assert PostMore(people=(BOB,)) in step.effects
+    assert step.record is not None
+    assert (step.record.kind, step.record.actor) == (Kind.HANDED_OVER, ANN)
+    assert step.record.facts == {"channel": "chat", "to": BOB, "note": "n"}
+
+
+@requirement("S-09", "S-23")
+@pytest.mark.parametrize(
+    ("to", "more"),
+    [
+        (ANN, {}),
+        (DAN, {}),  # the file does not let him
+        (REQUESTER, {"allowed": (TEAM | {REQUESTER},)}),
+        (OWNER, {"allowed": (TEAM | {OWNER},)}),
+        (BOB, {"over_limit": [BOB]}),
+    ],
+)
+def test_a_place_goes_only_to_whom_the_file_lets_take_it_and_who_could_approve(to: str, more: dict[str, Any]) -> None:
+    step = hand_over(a_request(), ANN, to, **more)
+    assert (step.refusal, step.request.version, step.record) == (Refusal.UNSUITABLE, 1, None)
+
+
+@requirement("S-23")
+def test_whoever_holds_places_in_two_stages_hands_over_only_to_one_who_may_take_both() -> None:
+    request = a_request(stages=(Stage(of=("finance",), need=1), Stage(of=("legal",), need=1)))
+    before = (frozenset({ANN, BOB}), frozenset({ANN, DAN}))
+    one = hand_over(request, ANN, CHO, before=before, allowed=(frozenset({CHO}), frozenset[str]()))
+    both = hand_over(request, ANN, CHO, before=before, allowed=(frozenset({CHO}), frozenset({CHO})))
+    assert (one.refusal, both.refusal) == (Refusal.UNSUITABLE, None)
+
+
+@requirement("S-23")
+def test_nobody_is_handed_a_place_that_leaves_the_request_without_enough_people() -> None:
+    pair = frozenset({ANN, BOB})
+    step = hand_over(a_request(stages=TWO), ANN, BOB, before=(pair,), allowed=(pair,))
+    assert step.refusal is Refusal.UNSUITABLE
+
+
+@requirement("S-06", "S-09")
+@pytest.mark.parametrize(("by", "why"), [(DAN, Refusal.NOT_ELIGIBLE), (REQUESTER, Refusal.BARRED)])
+def test_whoever_has_no_place_has_none_to_hand_over(by: str, why: Refusal) -> None:
+    step = hand_over(a_request(), by, BOB, after=(TEAM,))
+    assert (step.refusal, step.request) == (why, a_request())
+
+
+def test_a_delegate_hands_over_no_place_of_whom_they_act_for() -> None:
+    acting = {(DAN, ANN): frozenset({0})}
+    step = hand_over(a_request(), DAN, BOB, after=(TEAM,), acting=acting)
+    assert step.refusal is Refusal.NOT_ELIGIBLE
+
+
+@requirement("S-23")
+def test_the_givers_vote_is_taken_back_also_the_one_that_a_delegate_cast_for_them() -> None:
+    request = a_request(
+        stages=TWO,
+        decisions=(
+            a_decision(ANN),
+            replace(a_decision(DAN), on_behalf_of=ANN),
+            a_decision(CHO, Verdict.DENY),
+        ),
+    )
+    assert [each.person for each in hand_over(request, ANN, BOB).request.decisions] == [CHO]
+
+
+@requirement("S-23")
+def test_a_hand_over_never_completes_a_quorum_whoever_got_the_place_says_so_once_more() -> None:
+    stages = (Stage(of=("finance",), need=1), Stage(of=("legal",), need=1, open_to=(CHO,)))
+    request = a_request(stages=stages, decisions=(a_decision(BOB), a_decision(CHO)))
+    before, after = (frozenset({BOB, CHO}), frozenset({ANN})), (frozenset({BOB, CHO}), frozenset({CHO}))
+    step = hand_over(request, ANN, CHO, before=before, after=after, allowed=(TEAM, frozenset({CHO})))
+    assert (step.request.status, step.refusal) == (Status.PENDING, None)
+    assert [each.person for each in step.request.decisions] == [BOB]
+    done = advance(step.request, vote(step.request, CHO, members=after), now=NOW)
+    assert done.request.status is Status.APPROVED
+
+
+@requirement("S-23")
+def test_a_hand_over_completes_no_quorum_with_the_approval_of_a_delegate_of_whoever_got_the_place_either() -> None:
+    stages = (Stage(of=("finance",), need=1, open_to=(CHO,)), Stage(of=("legal",), need=1))
+    request = a_request(stages=stages, decisions=(a_decision(BOB), replace(a_decision(DAN), on_behalf_of=CHO)))
+    before, after = (frozenset({ANN}), frozenset({BOB, CHO})), (frozenset({CHO}), frozenset({BOB, CHO}))
+    event = HandedOver(
+        by=ANN,
+        to=CHO,
+        note=None,
+        allowed=(frozenset({ANN, CHO}), TEAM),
+        voters=electorate(stages, before, request.barred, acting={(DAN, CHO): frozenset({1})}),
+        after=electorate(stages, after, request.barred, acting={(DAN, CHO): frozenset({0, 1})}),
+        facts={},
+    )
+    step = advance(request, event, now=NOW)
+    assert step.refusal is None
+    assert [each.person for each in step.request.decisions] == [BOB]
+
+
+@requirement("S-24")
+def test_a_hand_over_wipes_no_denial_of_whoever_gets_the_place() -> None:
+    request = a_request(stages=(Stage(of=("finance",), need=1, denials=2),), decisions=(a_decision(BOB, Verdict.DENY),))
+    assert hand_over(request, ANN, BOB).request.decisions == request.decisions
+
+
+def test_ten_hand_overs_are_enough_and_the_same_again_is_none() -> None:
+    over = HandOver(by=BOB, to=CHO, at=START)
+    assert hand_over(a_request(handovers=(over,) * MOST), ANN, CHO).refusal is Refusal.TOO_OFTEN
+    again = hand_over(a_request(handovers=(over,)), BOB, CHO, before=(TEAM - {BOB},), after=(TEAM - {BOB},))
+    assert again.refusal is Refusal.REPEATED
+
+
+# --- add --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_person_is_added_to_the_step_that_is_asked_now() -> None:
+    stages = (Stage(of=("finance",), need=1), Stage(of=("legal",), need=1))
+    request = a_request(stages=stages)
+    first = add(request, ANN, DAN, members=(TEAM, frozenset({BOB})))
+    assert [(stage.of, stage.joined) for stage in first.request.stages] == [
+        (("finance",), False),
+        ((DAN,), True),
+        (("legal",), False),
+    ]
+    voted = replace(request, decisions=(a_decision(ANN),))
+    second = add(voted, ANN, DAN, members=(TEAM, frozenset({BOB})))
+    assert [stage.of for stage in second.request.stages] == [("finance",), ("legal",), (DAN,)]
+    assert second.record is not None
+    assert (second.record.kind, second.record.facts["person"]) == (Kind.APPROVER_ADDED, DAN)
+    assert PostMore(people=(DAN,)) in second.effects
+
+
+@requirement("S-09")
+@pytest.mark.parametrize(
+    ("person", "members", "more"),
+    [
+        (REQUESTER, (TEAM,), {}),
+        (OWNER, (TEAM,), {}),
+        (DAN, (TEAM,), {"over_limit": [DAN]}),
+        (BOB, (frozenset({ANN, BOB}),), {}),  # then needed twice: one of two, and by name
+    ],
+)
+def test_nobody_is_added_who_could_not_decide_or_whose_place_nobody_else_could_fill(
+    person: str, members: tuple[frozenset[str], ...], more: dict[str, Any]
+) -> None:
+    stages = TWO if person == BOB else a_request().stages
+    step = add(a_request(stages=stages), ANN, person, members=members, **more)
+    assert (step.refusal, step.request.version) == (Refusal.UNSUITABLE, 1)
+
+
+def test_nobody_over_their_limit_is_added_also_where_too_few_could_approve_before() -> None:
+    step = add(a_request(stages=TWO), ANN, DAN, members=(frozenset({ANN}),), over_limit=[DAN])
+    assert step.refusal is Refusal.UNSUITABLE
+
+
+def test_a_person_is_added_once_and_ten_at_most() -> None:
+    request = add(a_request(), ANN, DAN).request
+    assert add(request, BOB, DAN, members=(TEAM, frozenset({DAN}))).refusal is Refusal.REPEATED
+    many = tuple(Stage(of=(f"{n}@acme.example",), need=1, joined=True, added_by=ANN) for n in range(MOST))
+    full = a_request(stages=(*a_request().stages, *many))
+    members = (TEAM, *(frozenset(stage.of) for stage in many))
+    assert add(full, ANN, DAN, members=members).refusal is Refusal.TOO_OFTEN
+
+
+@requirement("S-24")
+def test_as_many_denials_as_before_end_a_step_to_which_a_person_was_added_and_theirs_alone_does() -> None:
+    request = a_request(stages=(Stage(of=("finance",), need=1, denials=2),), decisions=(a_decision(BOB, Verdict.DENY),))
+    added = add(request, ANN, DAN).request
+    members = (TEAM, frozenset({DAN}))
+    again = advance(added, vote(added, BOB, Verdict.DENY, members=members), now=NOW)
+    assert (again.refusal, again.request.status) == (Refusal.REPEATED, Status.PENDING)
+    assert advance(added, vote(added, DAN, Verdict.DENY, members=members), now=NOW).request.status is Status.DENIED
+
+
+@requirement("S-06", "S-09")
+@pytest.mark.parametrize(("by", "why"), [(DAN, Refusal.NOT_ELIGIBLE), (REQUESTER, Refusal.BARRED)])
+def test_whoever_may_not_decide_adds_nobody_and_asks_nothing(by: str, why: Refusal) -> None:
+    request = a_request()
+    asked = QuestionAsked(id="que_1", by=by, text="?", voters=team(request), facts={})
+    assert add(request, by, CHO).refusal is why
+    assert advance(request, asked, now=NOW).refusal is why
+
+
+# --- ask, answer, remind ----------------------------------------------------------------------------------------------
+
+
+def test_a_question_is_asked_of_the_requester_and_answered_once() -> None:
+    request = a_request()
+    asked = advance(request, QuestionAsked(id="que_1", by=ANN, text="Why?", voters=team(request), facts={}), now=NOW)
+    assert AskRequester() in asked.effects
+    assert asked.request.questions == (Question(id="que_1", by=ANN, text="Why?", at=NOW),)
+    answer = QuestionAnswered(question_id=None, by=REQUESTER, text="because")
+    done = advance(asked.request, answer, now=NOW)
+    assert (done.request.version, done.request.open_question) == (3, None)
+    assert Notify(note="answer:que_1") in done.effects
+    again = replace(answer, question_id="que_1")
+    assert advance(done.request, again, now=NOW).refusal is Refusal.REPEATED
+    assert advance(done.request, replace(again, text="other"), now=NOW).refusal is Refusal.NO_QUESTION
+    assert advance(done.request, answer, now=NOW).refusal is Refusal.NO_QUESTION
+
+
+@requirement("S-48")
+@pytest.mark.parametrize(
+    ("who", "may"),
+    [
+        (REQUESTER, True),
+        (REQUESTER.upper(), True),
+        ("agent:payer", True),
+        ("agent:other", False),
+        (ANN, False),
+        ("key:ak_1", False),
+        ("", False),
+    ],
+)
+def test_only_the_requester_and_the_agent_answer(who: str, *, may: bool) -> None:
+    request = a_request(questions=(Question(id="que_1", by=ANN, text="Why?", at=START),))
+    assert may_answer(request, who) is may
+    step = advance(request, QuestionAnswered(question_id=None, by=who, text="because"), now=NOW)
+    assert step.refusal is (None if may else Refusal.NOT_ELIGIBLE)
+
+
+def test_ten_questions_are_enough() -> None:
+    questions = tuple(Question(id=f"que_{n}", by=ANN, text="?", at=START) for n in range(MOST))
+    request = a_request(questions=questions)
+    asked = QuestionAsked(id="que_x", by=ANN, text="?", voters=team(request), facts={})
+    assert advance(request, asked, now=NOW).refusal is Refusal.TOO_OFTEN
+
+
+@pytest.mark.parametrize(
+    ("reminded_at", "after", "refusal"),
+    [
+        (None, timedelta(minutes=4, seconds=59), Refusal.TOO_SOON),
+        (None, timedelta(minutes=5), None),
+        (START + timedelta(minutes=9), timedelta(minutes=13), Refusal.TOO_SOON),
+        (START + timedelta(minutes=9), timedelta(minutes=14), None),
+    ],
+)
+def test_people_are_reminded_at_most_every_five_minutes(
+    reminded_at: Any, after: timedelta, refusal: Refusal | None
+) -> None:
+    step = advance(a_request(reminded_at=reminded_at), Reminded(by=ANN), now=START + after)
+    assert step.refusal is refusal
+    assert (Notify(note="reminder") in step.effects) is (refusal is None)
+
+
+def test_no_aside_ever_grants_anything() -> None:
+    request = a_request()
+    asked = QuestionAsked(id="q", by=ANN, text="?", voters=team(request), facts={})
+    for step in (hand_over(request, ANN, BOB), add(request, ANN, DAN), advance(request, asked, now=NOW)):
+        assert step.request.status is Status.PENDING
+        assert not any(isinstance(effect, IssueGrant) for effect in step.effects)
