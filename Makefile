@@ -75,7 +75,7 @@ fix: $(INSTALLED)  ## let ruff mend what it can
 
 .PHONY: crash
 crash: $(INSTALLED)  ## kill the gateway at every write, and again
-	@$(BIN)/pytest $(LONG) tests/durability
+	@$(BIN)/pytest $(LONG) tests/durability tests/sdk/test_executor_crashes.py
 
 .PHONY: fuzz
 fuzz: $(INSTALLED)  ## throw generated requests at the API, from its own OpenAPI

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from app.cli_hooks import HERE, Config, Org, check_calls, hooks_app, read_only
+from app.cli_pause import pause
 from app.cli_policy import policy_app
+from app.cli_reconcile import reconcile
 from app.cli_requests import requests_app
 from app.clock import SystemClock
 from app.domain.errors import NotFoundError
@@ -48,7 +50,9 @@ for group, name in (
 ):
     app.add_typer(group, name=name)
 app.command("check")(check_calls)
+requests_app.command("reconcile")(reconcile)
 app.command("read-only")(read_only)
+app.command("pause")(pause)
 
 Scopes = Literal["agent", "evaluation", "approver", "auditor", "admin"]
 """The values of `app.storage.api_keys.Scope`, which would bring the database library along."""

@@ -323,7 +323,11 @@ def _typed(text: str, before: object, path: str) -> object:
 def _edits(request: Shown) -> list[str]:
     """Say what people changed of what the agent asked for."""
     proposed: Shown | None = request["proposed"]
-    return [] if proposed is None or request["edited_by"] is None else _differences(proposed, request["arguments"])
+    if proposed is None or request["edited_by"] is None:
+        return []
+    told = _differences(proposed, request["arguments"])
+    alike = [name for name in request["changed"] if proposed.get(name) == request["arguments"].get(name)]
+    return [*told, *(f"{_clean(name)}: hidden, and not what it was" for name in alike)]
 
 
 def _differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:

@@ -49,6 +49,7 @@ from app.usecases.lineage import Lineage
 from app.usecases.quota import Quota
 from app.usecases.read import Read
 from app.usecases.receive import ClickTaker, Receive
+from app.usecases.reconcile import Reconcile
 from app.usecases.reopen import Reopen
 from app.usecases.review import Review
 from app.usecases.run_hooks import ABOVE, RunHooks
@@ -184,6 +185,7 @@ class Container:
             reopen=self.reopen,
             claim=self.claim,
             report=self.report,
+            reconcile=Reconcile(store=store),
             run_hooks=self.run_hooks,
             settle_by_call=SettleByCall(store=store, book=book),
             switches=self.switches,

@@ -16,6 +16,7 @@ from app.api.consulting import consulting_router
 from app.api.health import health_router
 from app.api.hooks import hooks_router
 from app.api.problems import install
+from app.api.reconciling import reconciling_router
 from app.api.requests import requests_router
 from app.api.review import review_router
 from app.api.switches import switches_router
@@ -37,10 +38,12 @@ _BODIES = (
     schemas.Decision,
     schemas.ClaimBody,
     schemas.OutcomeBody,
+    schemas.ReconcileBody,
     schemas.CancelBody,
     *consulting.BODIES,
     schemas.NewKeyBody,
     schemas.ReadOnlyBody,
+    schemas.PauseBody,
     schemas.ProblemView,
 )
 
@@ -64,6 +67,7 @@ def create_app(container: Container) -> FastAPI:
     install(app)
     routers = (
         requests_router(container.surface),
+        reconciling_router(container.surface),
         review_router(container.surface),
         consulting_router(container.surface),
         hooks_router(container.surface),

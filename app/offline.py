@@ -26,6 +26,7 @@ from app.settings import Settings
 from app.storage.api_keys import AGENTS, Scope
 from app.storage.dialect import dialect_for
 from app.storage.store import Store
+from app.storage.switches import READ_ONLY
 from app.usecases.keys import Keys
 from app.usecases.read import Read
 from app.usecases.switch import Switches
@@ -85,7 +86,7 @@ SENTENCES = {
     Kind.HOOK_NOTED: "a hook noted at {moment} of {actor}: {hooks}",
     Kind.SESSION_DETACHED: "{actor} began the session {session}, which inherits nothing of {parent_agent}",
     Kind.EVALUATION_BYPASSED: "{actor} was allowed {tool} without people, in an evaluation run: {reason}",
-    Kind.SWITCH_SET: "{actor} set {switch} to {state} for {agent}: {reason}",
+    Kind.SWITCH_SET: "{actor} set {switch} to {state} for {agent}{of_tool}: {reason}",
 }
 """What each kind of event means, for people; the names are facts of the event."""
 
@@ -102,6 +103,7 @@ def render_event(event: AuditEvent) -> str:
     facts = _Facts({name: _listed(value) for name, value in event.record.facts.items() if value is not None})
     facts["actor"] = event.record.actor
     facts["decided_by"] = f"the hook {facts['hook']}" if facts.get("hook") else f"the rule {facts['rule']}"
+    facts["of_tool"] = f", the tool {facts['tool']}" if "tool" in facts else ""
     told = SENTENCES[event.record.kind].format_map(facts)
     line = told if told.isprintable() else told.encode("unicode_escape").decode()
     return f"{event.at:%Y-%m-%d %H:%M:%S} UTC  {line}" + (f"  [{event.request_id}]" if event.request_id else "")
@@ -247,7 +249,8 @@ async def tell_read_only(
         if on is not None:
             standing = [await switches.set_read_only(at.org, on=on, agent=agent, reason=reason, by="cli")]
         else:
-            standing = [each for each in await switches.list(at.org) if agent in {None, each.agent}]
+            listed = [each for each in await switches.list(at.org) if each.name == READ_ONLY]
+            standing = [each for each in listed if agent in {None, each.agent}]
     for switch in standing:
         typer.echo(_told(switch))
     if not standing:

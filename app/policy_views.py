@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from app.domain.request import Risk
 from app.usecases.explain import trace_lines
 
 if TYPE_CHECKING:
+    from app.domain.rule import Asking
     from app.policies.case_file import Case
     from app.policies.policy_file import LoadedPolicy
     from app.usecases.explain import Explanation
@@ -29,7 +31,20 @@ def explained_lines(explanation: Explanation) -> list[str]:
             who = ", ".join(people) or "nobody who may"
             lines.append(f"  {stage.need} of {', '.join(stage.of)}: {who}")
         lines.append(f"  on {', '.join(explanation.asking.channels)}, for {explanation.asking.timeout}")
+        lines += [f"  {line}" for line in _later(explanation.asking)]
     return lines
+
+
+def _later(asking: Asking) -> list[str]:
+    """Tell what happens while nobody answers, and where nobody is reached; and the risk, if it is not normal."""
+    told = [f"risk: {asking.risk}"] if asking.risk is not Risk.NORMAL else []
+    for rung in asking.escalate:
+        also = [", ".join(rung.to)] if rung.to else []
+        also += [f"on {', '.join(rung.channels)}"] if rung.channels else []
+        told.append(f"after {rung.within(asking.timeout)}: also {' '.join(also)}")
+    if asking.fallback:
+        told.append(f"where these cannot be reached: on {', '.join(asking.fallback)}")
+    return told
 
 
 def view_explanation(explanation: Explanation) -> dict[str, Any]:
@@ -53,6 +68,17 @@ def view_explanation(explanation: Explanation) -> dict[str, Any]:
             ],
             "channels": list(asking.channels),
             "timeout_seconds": int(asking.timeout.total_seconds()),
+            "risk": asking.risk.value,
+            "remind": list(asking.remind),
+            "escalate": [
+                {
+                    "after_seconds": int(rung.within(asking.timeout).total_seconds()),
+                    "to": list(rung.to),
+                    "channels": list(rung.channels),
+                }
+                for rung in asking.escalate
+            ],
+            "fallback": list(asking.fallback),
         },
     }
 

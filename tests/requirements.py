@@ -95,6 +95,11 @@ LEDGER: dict[str, Promise] = {
     "S-46": _must("The long connection checks exactly as strictly as the webhook."),
     "S-47": _must("Forwarded or copied cards decide nothing."),
     "S-48": _must("Bots, workers and keys without a verified person behind them cannot vote."),
+    "S-49": _must(
+        "A pause of a tool, an agent, an org or all stops calls and approvals on every replica within a second; an "
+        "agent cannot lift it.",
+        "AV 14.1",
+    ),
     "S-51": _must("Errors tell a caller nothing about secrets, signatures, SQL or stacks."),
     "S-52": _must("Ids are unguessable and tell no time; unknown and foreign ids look the same.", "ASVS 11.5.1"),
     "S-53": _must("Sweepers touch only what is pending and due; looking at a list writes nothing."),

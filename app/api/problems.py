@@ -30,6 +30,7 @@ STATUS: dict[type[AssentError], int] = {
     errors.AlreadyClaimedError: 409,
     errors.GrantLapsedError: 409,
     errors.ReadOnlyError: 409,
+    errors.PausedError: 409,
     errors.DigestMismatchError: 409,
     errors.AlreadyAnsweredError: 409,
     errors.TooOftenError: 409,

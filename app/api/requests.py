@@ -113,7 +113,8 @@ def requests_router(c: Surface) -> APIRouter:  # noqa: C901 - a router is a list
     async def claim(request_id: str, request: Request) -> Response:
         """Spend the approval, once; the answer has the stored arguments and the tool's idempotency key.
 
-        While read-only is on, what writes is refused (409 `read_only`), and the approval is not spent.
+        While read-only is on, what writes is refused (409 `read_only`), and while it is paused, everything is (409
+        `paused`); the approval is not spent.
         """
         key = await access_to(c, request, request_id, *AGENTS)
         body = await read_model(request, schemas.ClaimBody)

@@ -89,11 +89,29 @@ class OutcomeBody(_Wire):
     error: Prose | None = None
 
 
+class ReconcileBody(_Wire):
+    """What really became of a call whose outcome is unknown."""
+
+    status: Literal["succeeded", "failed"]
+    result: Any = None
+    error: Prose | None = None
+    note: Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\x00]*$", description="on what evidence")]
+
+
 class ReadOnlyBody(_Wire):
     """Switch an org, or one of its agents, to read-only or back."""
 
     on: bool
     agent: Id | None = Field(default=None, description="only this agent; the whole org if left out")
+    reason: _Reason | None = None
+
+
+class PauseBody(_Wire):
+    """Pause an org, one of its agents, a tool, or a tool of one agent; or lift exactly that pause."""
+
+    on: bool
+    agent: Id | None = Field(default=None, description="only this agent and those below it; `*` stands for anything")
+    tool: Id | None = Field(default=None, description="only this tool, under all of its names; `*` as above")
     reason: _Reason | None = None
 
 
@@ -193,6 +211,7 @@ class RequestView(BaseModel):
     arguments: dict[str, Any]
     proposed: dict[str, Any] | None
     edited_by: str | None
+    changed: list[str] = Field(description="the arguments that people changed, also where both are masked alike")
     digest: str
     call_digest: str
     code: str
@@ -278,10 +297,11 @@ class MomentView(BaseModel):
 
 
 class SwitchView(BaseModel):
-    """A switch as it stands. `agent` null: the whole org. `warning`: neither a key nor the file names the agent."""
+    """A switch as it stands. `agent`, `tool` null: all of them. `warning`: nothing names the agent, or the tool."""
 
     name: str
     agent: str | None
+    tool: str | None = None
     on: bool
     reason: str | None
     set_by: str

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from app.usecases.follow import Feed
     from app.usecases.keys import Keys
     from app.usecases.read import Read
+    from app.usecases.reconcile import Reconcile
     from app.usecases.reopen import Reopen
     from app.usecases.review import Review
     from app.usecases.run_hooks import RunHooks
@@ -48,6 +49,7 @@ class Surface:
     reopen: Reopen
     claim: Claim
     report: Report
+    reconcile: Reconcile
     run_hooks: RunHooks
     settle_by_call: SettleByCall
     switches: Switches

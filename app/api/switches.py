@@ -1,4 +1,4 @@
-"""The administrator's switches: an org or one agent to read-only and back, at once. An agent's key opens none of it."""
+"""The administrator's switches: read-only, and pauses. In force at once, and an agent's key opens none of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from app.api.bodies import answer, read_model
 from app.api.operations import asks, takes
 from app.api.plain_route import PlainRoute
 from app.domain.errors import AssentError
+from app.domain.rule import NamePattern
 from app.storage.api_keys import Scope
+from assent.hooks.tool_names import CANONICAL, canonical_name
 
 if TYPE_CHECKING:
     from app.api.surface import Surface
@@ -37,31 +39,64 @@ def switches_router(c: Surface) -> APIRouter:
         switch = await c.switches.set_read_only(
             key.org, on=body.on, agent=body.agent, reason=body.reason, by=f"key:{key.id}"
         )
-        warning = await _warning(c, key.org, switch)
-        return answer(_view(switch) | ({"warning": warning} if warning else {}))
+        return answer(await _answered(c, key.org, switch))
+
+    @router.put("/v1/switches/pause", **takes(schemas.PauseBody, schemas.SwitchView))
+    async def pause(request: Request) -> Response:
+        """Stop the org, an agent, a tool or a tool of an agent, or lift that pause; other pauses stand.
+
+        From the answer on no approval of it is handed out anywhere, and within a second no replica lets a call of it
+        pass. What runs already goes on, what waits for people goes on waiting, and no approval is lost by it.
+        """
+        key = await c.access(request, Scope.ADMIN)
+        body = await read_model(request, schemas.PauseBody)
+        switch = await c.switches.set_pause(
+            key.org, on=body.on, agent=body.agent, tool=body.tool, reason=body.reason, by=f"key:{key.id}"
+        )
+        return answer(await _answered(c, key.org, switch))
 
     return router
 
 
-async def _warning(c: Surface, org: str, switch: Switch) -> str | None:
-    """Say that nobody is known by the agent's name: the switch is set all the same, for nothing may delay it."""
-    if not switch.agent:
-        return None
+async def _answered(c: Surface, org: str, switch: Switch) -> dict[str, object]:
+    """Show a switch, with a warning where nothing is known by its names: it is set, for nothing may delay it."""
     try:
-        named = {*c.run_hooks.named_agents(org), *(str(key.agent) for key in await c.keys.list(org) if key.agent)}
+        told = [await _strange_agent(c, org, switch.agent), _strange_tool(c, org, switch.tool)]
     except AssentError:
+        return _view(switch)
+    warning = "; ".join(filter(None, told))
+    return _view(switch) | ({"warning": warning} if warning else {})
+
+
+async def _strange_agent(c: Surface, org: str, agent: str) -> str | None:
+    if not agent:
         return None
-    if switch.agent in named:
+    named = {*c.run_hooks.named_agents(org), *(str(key.agent) for key in await c.keys.list(org) if key.agent)}
+    if any(map(NamePattern(agent).matches, named)):
         return None
-    near = get_close_matches(switch.agent, named, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    return f"no key and no file names the agent {switch.agent!r}, so this may bind nobody{hint}"
+    return f"no key and no file names the agent {agent!r}, so this may bind nobody{_hint(agent, named)}"
+
+
+def _strange_tool(c: Surface, org: str, tool: str) -> str | None:
+    if not tool or NamePattern(tool).is_glob:
+        return None
+    policy = c.run_hooks.policy(org)
+    named = {*policy.tools, *(pattern.text for rule in policy.rules for pattern in rule.tools if not pattern.is_glob)}
+    if canonical_name(tool) in {*map(canonical_name, named), *CANONICAL}:
+        return None
+    return f"the file does not name the tool {tool!r}{_hint(tool, named)}"
+
+
+def _hint(name: str, named: set[str]) -> str:
+    near = get_close_matches(name, named, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def _view(switch: Switch) -> dict[str, object]:
     return {
         "name": switch.name,
         "agent": switch.agent or None,
+        "tool": switch.tool or None,
         "on": switch.is_on,
         "reason": switch.reason,
         "set_by": switch.set_by,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from app.domain.editing import changed_names
 from app.domain.present import masked, message_for_model
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def view_request(request: ConfirmationRequest, tally: Tally, *, whole: bool) -> 
         "arguments": shown(call.arguments),
         "proposed": None if request.proposed is None else shown(request.proposed),
         "edited_by": request.edited_by,
+        "changed": [] if request.proposed is None else changed_names(request.proposed, call.arguments),
         "digest": request.digest,
         "call_digest": request.call_digest,
         "code": request.code,

@@ -232,6 +232,8 @@ def _ask(request: ConfirmationRequest, event: QuestionAsked, now: datetime) -> S
     refusal = _entitled(event.by, event.voters)
     if refusal is not None:
         return Step(request=request, refusal=refusal)
+    if any((each.by, each.text, each.answer) == (event.by, event.text, None) for each in request.questions):
+        return Step(request=request, refusal=Refusal.REPEATED)
     if len(request.questions) >= MOST:
         return Step(request=request, refusal=Refusal.TOO_OFTEN)
     question = Question(id=event.id, by=event.by, text=event.text, at=now)

@@ -12,6 +12,7 @@
     │   ├── AlreadyClaimedError       the grant is spent
     │   ├── GrantLapsedError          the grant's own short life is over
     │   ├── ReadOnlyError             what would write may not run now
+    │   ├── PausedError               people have stopped it; nothing of it runs now
     │   ├── DigestMismatchError       what is presented is not what was approved
     │   ├── AlreadyAnsweredError      the question has its answer
     │   ├── TooOftenError             this was done for one request as often as it can be
@@ -116,6 +117,12 @@ class ReadOnlyError(ConflictError):
     """Read-only is switched on: what writes may not run now."""
 
     code = "read_only"
+
+
+class PausedError(ConflictError):
+    """People have paused this: nothing of it may run until they lift it."""
+
+    code = "paused"
 
 
 class DigestMismatchError(ConflictError):

@@ -122,6 +122,28 @@ def report(
     return _executed(request, settled, kind, by)
 
 
+def reconcile(
+    request: ConfirmationRequest,
+    *,
+    status: ExecutionStatus,
+    result: str | None,
+    error: str | None,
+    note: str,
+    by: str,
+    now: datetime,
+) -> Step:
+    """Settle an unknown outcome by evidence, which `note` names. The same again changes nothing; another is refused."""
+    execution = request.execution
+    if execution is None:
+        return Step(request=request, refusal=Refusal.NOT_STARTED)
+    if (execution.status, execution.result, execution.error) == (status, result, error):
+        return Step(request=request, refusal=Refusal.REPEATED)
+    if execution.status is not ExecutionStatus.UNKNOWN or status not in _CERTAIN:
+        return Step(request=request, refusal=Refusal.OUTCOME_CONFLICT)
+    settled = replace(execution, status=status, settled_at=now, result=result, error=error)
+    return _executed(request, settled, Kind.RECONCILED, by, note=note)
+
+
 def lose(request: ConfirmationRequest, *, now: datetime) -> Step:
     """Say that nobody knows what became of an execution whose lease ran out."""
     execution = request.execution
@@ -133,8 +155,11 @@ def lose(request: ConfirmationRequest, *, now: datetime) -> Step:
     return _executed(request, unknown, Kind.UNKNOWN, SYSTEM)
 
 
-def _executed(request: ConfirmationRequest, execution: Execution, kind: Kind, by: str) -> Step:
+def _executed(
+    request: ConfirmationRequest, execution: Execution, kind: Kind, by: str, *, note: str | None = None
+) -> Step:
     facts = {
+        **({} if note is None else {"note": note}),
         "grant": request.grant.id if request.grant else None,
         "execution": execution.id,
         "status": execution.status.value,  # not its result or error: a tool's text may hold anything, for ever
@@ -146,6 +171,7 @@ def _executed(request: ConfirmationRequest, execution: Execution, kind: Kind, by
     )
 
 
+_CERTAIN = {ExecutionStatus.SUCCEEDED, ExecutionStatus.FAILED}
 _OUTCOME_KIND = {
     ExecutionStatus.SUCCEEDED: Kind.SUCCEEDED,
     ExecutionStatus.FAILED: Kind.FAILED,

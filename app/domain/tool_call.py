@@ -71,11 +71,12 @@ def _bare(call: ToolCall) -> dict[str, JsonValue]:
 
 
 def attach_key(call: ToolCall, of_digest: str) -> str | None:
-    """Name the same call of the same session, so that a repetition stands on the request that is open.
+    """Name the same call of the same session and for the same person, so that a repetition stands on the open request.
 
-    None: no session.
+    For another person it is another call: whoever it is asked for may not approve it. None: no session.
     """
     if call.session is None:
         return None
-    named = f"{len(call.agent)}:{call.agent}{len(call.session)}:{call.session}{of_digest}"
+    parts = (call.agent, call.session, call.requester or "")
+    named = "".join(f"{len(part)}:{part}" for part in parts) + of_digest
     return hashlib.sha256(named.encode()).hexdigest()

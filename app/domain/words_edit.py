@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 EN: Mapping[str, str] = {
+    "click.edit_withheld": "This card cannot show the whole call, so it cannot be approved here, changed or not.",
     "form.edit": "Change what needs changing. The changed call is checked again and needs its own approvals; earlier "
     "ones no longer count. If you do more than lower an amount, somebody else must approve it.",
     "form.edit_whole": "A whole number, without separators",
@@ -32,6 +33,7 @@ EN: Mapping[str, str] = {
 }
 
 ZH: Mapping[str, str] = {
+    "click.edit_withheld": "此卡片无法完整显示这次调用，因此无论是否修改，都不能在此批准。",
     "form.edit": "请修改需要更改的内容。修改后的调用会重新检查并重新审批，之前的批准不再有效。"
     "除调低金额外的任何修改，都须由他人批准。",
     "form.edit_whole": "整数，不带分隔符",

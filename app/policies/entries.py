@@ -20,6 +20,9 @@ M = TypeVar("M", bound=BaseModel)
 
 _APART = frozenset({"timeout", "claim_within", "lease", "remind", "escalate", "risk", "reason", "name", "writes"})
 
+_NO_KEYS = frozenset({"[key]", "[text]", "[languages]"})
+"""What a place names that is no key of the file: see `file_models.py`."""
+
 
 def section(marked: MarkedYaml, key: str) -> dict[str, JsonValue]:
     """Return a top-level mapping; {} if it is left out, and noted if it is something else."""
@@ -82,13 +85,16 @@ def _is_apart(error: ErrorDetails) -> bool:
 
 
 def _explain(error: ErrorDetails, path: Path, model: type[BaseModel]) -> tuple[Path, str, str | None]:
-    loc = tuple(step for step in error["loc"] if step != "[key]")
+    loc = tuple(step for step in error["loc"] if step not in _NO_KEYS)
     match error["type"]:
         case "missing":
             return (*path, *loc[:-1]), f'"{loc[-1]}" is missing', None
         case "extra_forbidden":
             valid = list(key_names(model)) if len(loc) == 1 else []
             return (*path, *loc), f'unknown key "{loc[-1]}"', near(str(loc[-1]), valid) if valid else None
+        case "too_long":
+            said = error["msg"].replace("List should", "should").replace(" after validation", "")
+            return (*path, *loc), said, None
         case _:
             said = error["msg"].removeprefix("Value error, ").replace("Input should", "should")
             return (*path, *loc), said, None

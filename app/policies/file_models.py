@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
 from app.domain.request import Risk
 
@@ -131,6 +131,13 @@ FieldPath = Annotated[str, Field(pattern=r"^[^\s.]+(\.[^\s.]+)*$", max_length=20
 Title = Annotated[str, Field(min_length=1, max_length=300)]
 Label = Annotated[str, Field(pattern=r"^\S([^\n]{0,38}\S)?$")]
 Answer = Literal["allow", "deny", "ask"]
+_ByLanguage = Discriminator(lambda value: "[languages]" if isinstance(value, dict) else "[text]")
+Titles = Annotated[
+    Annotated[Title, Tag("[text]")] | Annotated[dict[Literal["en", "zh"], Title], Tag("[languages]")], _ByLanguage
+]
+Labels = Annotated[
+    Annotated[Label, Tag("[text]")] | Annotated[dict[Literal["en", "zh"], Label], Tag("[languages]")], _ByLanguage
+]
 
 
 class _Entry(BaseModel):
@@ -204,12 +211,12 @@ class RuleEntry(LadderEntry):
 class ToolEntry(_Entry):
     """One tool. Texts for people are one for all languages, or ``{en: …, zh: …}``."""
 
-    title: Title | dict[Literal["en", "zh"], Title] | None = None
+    title: Titles | None = None
     pin: list[FieldPath] = []
     sensitive: list[FieldPath] = []
     money: list[FieldPath] = []
     payee: list[FieldPath] = []
-    labels: dict[FieldPath, Label | dict[Literal["en", "zh"], Label]] = {}
+    labels: dict[FieldPath, Labels] = {}
     arguments: dict[str, Any] | None = Field(default=None, alias="schema")
     writes: bool | None = None
     requires_confirmation: bool = False

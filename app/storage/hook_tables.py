@@ -12,12 +12,13 @@ switches = Table(
     Column("org", Text, nullable=False),
     Column("name", Text, nullable=False),
     Column("agent", Text, nullable=False, server_default=""),  # "" stands for the whole org
+    Column("tool", Text, nullable=False, server_default=""),  # "" stands for every tool
     Column("is_on", Integer, nullable=False),  # 0 | 1; a switch that was never touched has no row
     Column("reason", Text),
     Column("set_by", Text, nullable=False),
     Column("set_at", BigInteger, nullable=False),
     CheckConstraint("is_on IN (0, 1)", name="is_on"),
-    PrimaryKeyConstraint("org", "name", "agent"),
+    PrimaryKeyConstraint("org", "name", "agent", "tool"),
 )
 
 counters = Table(

@@ -23,7 +23,7 @@ from app.domain.request import (
 )
 from app.domain.timetable import Act, Timer
 from app.domain.tool_call import ToolCall
-from app.storage.dialect import from_us, to_us
+from app.storage.dialect import MICROSECOND, from_us, to_us
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,6 +42,11 @@ def asides_columns(request: ConfirmationRequest) -> dict[str, object]:
         "digest": request.digest,
         "code": request.code,
         "title": request.title,
+        "claim_within": request.claim_within // MICROSECOND,
+        "lease": request.lease // MICROSECOND,
+        "fallback": json_text(list(request.fallback)),
+        "pinned": json_text(list(request.pinned)),
+        "sensitive": json_text(list(request.sensitive)),
         "rule_id": request.rule_id,
         "policy_version": request.policy_version,
         "why": request.why,

@@ -5,11 +5,13 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import bindparam, exists, insert, select, update
 
 from app.storage.decisions import drop_decision
-from app.storage.dialect import MICROSECOND, to_us
-from app.storage.request_rows import asides_columns, json_text, request_from_rows
+from app.storage.dialect import to_us
+from app.storage.hook_tables import switches
+from app.storage.request_rows import asides_columns, request_from_rows
+from app.storage.switches import PAUSE
 from app.storage.tables import decisions, executions, grants, requests
 from app.storage.transaction import Row, Statement, Tx
 
@@ -53,16 +55,21 @@ _AGGREGATE = (
     .outerjoin(executions, executions.c.request_id == requests.c.id)
     .outerjoin(decisions, decisions.c.request_id == requests.c.id)
 )
+_HELD = _AGGREGATE.add_columns(
+    # Read behind the lock, in the same statement: a claim needs no further one to know that nothing is paused.
+    exists()
+    .where(switches.c.org == requests.c.org, switches.c.name == PAUSE, switches.c.is_on == 1)
+    .correlate(requests)
+    .label("any_pause")
+)
 _LOCK = Statement(
     select(requests.c.id)
     .where(requests.c.id == bindparam("request_id"), requests.c.org == bindparam("for_org"))
     .with_for_update()
 )
-_GET = Statement(
-    _AGGREGATE.where(requests.c.id == bindparam("request_id"), requests.c.org == bindparam("for_org")).order_by(
-        decisions.c.decided_at, decisions.c.id
-    )
-)
+_ONE = (requests.c.id == bindparam("request_id"), requests.c.org == bindparam("for_org"))
+_GET = Statement(_AGGREGATE.where(*_ONE).order_by(decisions.c.decided_at, decisions.c.id))
+_GET_HELD = Statement(_HELD.where(*_ONE).order_by(decisions.c.decided_at, decisions.c.id))
 
 
 @cache
@@ -70,7 +77,7 @@ def _many(size: int) -> tuple[Statement, Statement]:
     """The lock and the read of `size` requests; sizes are powers of two, so that there are few statements."""
     named = requests.c.id.in_([bindparam(f"id_{index}") for index in range(size)])
     lock = select(requests.c.id).where(named).order_by(requests.c.id).with_for_update()
-    return Statement(lock), Statement(_AGGREGATE.where(named).order_by(decisions.c.decided_at, decisions.c.id))
+    return Statement(lock), Statement(_HELD.where(named).order_by(decisions.c.decided_at, decisions.c.id))
 
 
 _ATTACHED = Statement(
@@ -95,6 +102,11 @@ _ASIDES = (
     "digest",
     "code",
     "title",
+    "pinned",
+    "sensitive",
+    "claim_within",
+    "lease",
+    "fallback",
     "rule_id",
     "policy_version",
     "why",
@@ -141,12 +153,7 @@ def insert_request(tx: Tx, request: ConfirmationRequest, *, attach_key: str | No
         claim=request.call.claim,
         call_digest=request.call_digest,
         nonce=request.nonce,
-        pinned=json_text(list(request.pinned)),
-        sensitive=json_text(list(request.sensitive)),
-        claim_within=request.claim_within // MICROSECOND,
-        lease=request.lease // MICROSECOND,
         created_at=to_us(request.created_at),
-        fallback=json_text(list(request.fallback)),
         **asides_columns(request),
         settled_at=None,
         settled_by=None,
@@ -169,13 +176,23 @@ def lock_request(tx: Tx, request_id: str) -> tuple[ConfirmationRequest, datetime
 
     (A deadline compared in the statement that waits for the lock lets an approval through after the deadline.)
     """
-    taken = tx.take_locked(request_id)
-    if taken is None:
-        if tx.locks_rows:
-            tx.write(_LOCK, request_id=request_id, for_org=tx.org)
-        taken = tx.all_now(_GET, request_id=request_id, for_org=tx.org)
-    rows, now = taken
+    rows, now = _locked_rows(tx, request_id)
     return (request_from_rows(rows), now) if rows else None
+
+
+def lock_to_claim(tx: Tx, request_id: str) -> tuple[ConfirmationRequest, datetime, bool] | None:
+    """Lock a request as `lock_request` does, and say whether any pause is on in its org: read with it, not before."""
+    rows, now = _locked_rows(tx, request_id)
+    return (request_from_rows(rows), now, bool(rows[0]["any_pause"])) if rows else None
+
+
+def _locked_rows(tx: Tx, request_id: str) -> tuple[list[Row], datetime]:
+    taken = tx.take_locked(request_id)
+    if taken is not None:
+        return taken
+    if tx.locks_rows:
+        tx.write(_LOCK, request_id=request_id, for_org=tx.org)
+    return tx.all_now(_GET_HELD, request_id=request_id, for_org=tx.org)
 
 
 def lock_many(tx: Tx, ids: Sequence[str]) -> tuple[dict[str, list[Row]], datetime]:

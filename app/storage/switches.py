@@ -1,4 +1,4 @@
-"""Switches that people flip while everything runs: on or off for an org or for one agent, by whom, when and why."""
+"""Switches that people flip while everything runs: on or off for an org, an agent or a tool, by whom, when and why."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from sqlalchemy import bindparam, delete, insert, select
 
 from app.storage.dialect import from_us, to_us
 from app.storage.hook_tables import switches
+from app.storage.tables import audit_heads
 from app.storage.transaction import Statement, Tx
 
 if TYPE_CHECKING:
@@ -16,14 +17,17 @@ if TYPE_CHECKING:
 
 READ_ONLY = "read-only"
 """While it is on, only tools that are declared to write nothing run."""
+PAUSE = "pause"
+"""While it is on, nothing of what it names runs, and no approval of it is handed out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Switch:
-    """One switch as it stands. `agent` "" stands for the whole org."""
+    """One switch as it stands. `agent` "" stands for the whole org, `tool` "" for every tool."""
 
     name: str
     agent: str
+    tool: str = ""
     is_on: bool
     reason: str | None
     set_by: str
@@ -31,16 +35,20 @@ class Switch:
 
 
 _LIST = Statement(
-    select(switches).where(switches.c.org == bindparam("for_org")).order_by(switches.c.name, switches.c.agent)
+    select(switches)
+    .where(switches.c.org == bindparam("for_org"))
+    .order_by(switches.c.name, switches.c.agent, switches.c.tool)
 )
 _DROP = Statement(
     delete(switches).where(
         switches.c.org == bindparam("for_org"),
         switches.c.name == bindparam("of_name"),
         switches.c.agent == bindparam("of_agent"),
+        switches.c.tool == bindparam("of_tool"),
     )
 )
 _PUT = Statement(insert(switches))
+_ORGS = Statement(select(audit_heads.c.org).order_by(audit_heads.c.org))
 
 
 def list_switches(tx: Tx) -> list[Switch]:
@@ -49,6 +57,7 @@ def list_switches(tx: Tx) -> list[Switch]:
         Switch(
             name=row["name"],
             agent=row["agent"],
+            tool=row["tool"],
             is_on=bool(row["is_on"]),
             reason=row["reason"],
             set_by=row["set_by"],
@@ -58,9 +67,24 @@ def list_switches(tx: Tx) -> list[Switch]:
     ]
 
 
-def put_switch(tx: Tx, name: str, *, agent: str, is_on: bool, reason: str | None, by: str) -> Switch:
+def list_orgs(tx: Tx) -> list[str]:
+    """Return every org that this gateway has ever served; in the scope of all orgs."""
+    return [row["org"] for row in tx.all(_ORGS)]
+
+
+def put_switch(tx: Tx, name: str, *, agent: str, tool: str = "", is_on: bool, reason: str | None, by: str) -> Switch:
     """Flip a switch now and return it."""
     now = tx.now()
-    tx.write(_DROP, for_org=tx.org, of_name=name, of_agent=agent)
-    tx.write(_PUT, org=tx.org, name=name, agent=agent, is_on=int(is_on), reason=reason, set_by=by, set_at=to_us(now))
-    return Switch(name=name, agent=agent, is_on=is_on, reason=reason, set_by=by, set_at=now)
+    tx.write(_DROP, for_org=tx.org, of_name=name, of_agent=agent, of_tool=tool)
+    tx.write(
+        _PUT,
+        org=tx.org,
+        name=name,
+        agent=agent,
+        tool=tool,
+        is_on=int(is_on),
+        reason=reason,
+        set_by=by,
+        set_at=to_us(now),
+    )
+    return Switch(name=name, agent=agent, tool=tool, is_on=is_on, reason=reason, set_by=by, set_at=now)

@@ -21,9 +21,10 @@ from app.domain.lifecycle import Refusal
 from app.domain.quorum import count, counted
 from app.domain.redact import scrubbed_for
 from app.domain.request import GrantStatus
-from app.storage.requests import lock_request
+from app.storage.requests import lock_request, lock_to_claim
 from app.usecases.carry_out import carry_out
 from app.usecases.electorate import voters_of, without_account
+from app.usecases.stop_paused import claim_refused, pause_of
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -54,15 +55,16 @@ class Claim:
         """Consume the grant and start the execution; the same `claim_id` again gets the same answer.
 
         Those who approved must still be entitled, by the configuration of this instant; else the grant is taken back.
+        While people have paused the tool, the agent or the org, nothing is handed out, and the grant is not spent.
         Raises NotFoundError (also for another agent's request), NotApprovedError, AlreadyClaimedError,
-        GrantLapsedError, DigestMismatchError.
+        GrantLapsedError, DigestMismatchError, PausedError.
         """
 
         def unit(tx: Tx) -> ConfirmationRequest | AssentError:
-            locked = lock_request(tx, request_id)
+            locked = lock_to_claim(tx, request_id)
             if locked is None or locked[0].call.agent != caller.agent:
                 return NotFoundError()
-            request, now = locked
+            request, now, any_pause = locked
             if digest != request.digest:
                 return DigestMismatchError()
             lost = self._lost(tx, request, now)
@@ -73,6 +75,10 @@ class Claim:
             step = execution.claim(
                 request, execution_id=tx.ids.new("exe"), claim_id=claim_id, agent=caller.agent, now=now
             )
+            if any_pause and step.refusal in {None, Refusal.REPEATED}:  # it would be handed out, perhaps once more
+                pause = pause_of(tx, self._book, request)
+                if pause is not None:
+                    return pause if isinstance(pause, AssentError) else claim_refused(tx, request, pause)
             after = carry_out(tx, request, step)
             return _refusal(step.refusal, after) or after
 

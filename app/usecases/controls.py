@@ -87,7 +87,7 @@ def _actions(request: ConfirmationRequest, delivery: Delivery, channel: Channel,
     if delivery.audience is Audience.REQUESTER:
         if request.open_question is not None:
             yield Action.ANSWER
-        yield Action.REMIND
+        yield from (Action.REMIND, Action.EXTEND)
         return
     if policy.url is not None:
         yield Action.REVIEW

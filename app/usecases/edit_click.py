@@ -88,8 +88,9 @@ class EditByClick:
         tool = policy.tools.get(request.call.tool)
         shown = without_secrets(request.call.arguments)
         form = edit_form(request, tool, channel.language, shown=shown)
-        if form is None:
-            return Received(outcome=refusal(channel, "edit_none", ClickResult.REFUSED))
+        if form is None or _is_withheld(known):
+            key = "edit_none" if form is None else "edit_withheld"
+            return Received(outcome=known.refuse(tx, key))
         if click.wants_form:
             return known.pressed.asking(form)
         try:
@@ -164,3 +165,9 @@ def _refused(known: Recognised, refused: EditRefused) -> Received:
             return Received(outcome=refusal(channel, "barred", ClickResult.REFUSED))
         case _:
             return Received(outcome=refusal(channel, "not_eligible", ClickResult.REFUSED))
+
+
+def _is_withheld(known: Recognised) -> bool:
+    """Whether this card has no Approve: what nobody can see whole there, nobody approves there, changed or not."""
+    buttons = known.pressed.itself().buttons
+    return buttons is not None and buttons.approve is None

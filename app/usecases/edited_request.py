@@ -59,12 +59,15 @@ def as_edited(
         digest=digest,
         code=seals.code(nonce=nonce, digest=digest),
         title=visible(title_for(judged.tool, call.arguments, judged.policy.language.value)),
+        # What must be seen, and what must not, by the file that judged it; nothing of what held so far is given up.
+        pinned=tuple(dict.fromkeys((*request.pinned, *judged.tool.pin))),
+        sensitive=tuple(dict.fromkeys((*request.sensitive, *judged.tool.sensitive))),
         policy_version=judged.policy.version,
         proposed=proposed,
         edited_by=by,
         only_lowered=only_lowered(proposed, call.arguments, judged.tool.money),
     )
-    hidden = sorted({*request.sensitive, *judged.tool.sensitive})
+    hidden = sorted(after.sensitive)
     facts: dict[str, object] = {
         "changed": [visible(name) for name in changed_names(request.call.arguments, call.arguments)],
         "arguments": canonical(masked(call.arguments, hidden)).decode(),
@@ -94,6 +97,9 @@ def _asked(request: ConfirmationRequest, judged: Judged, now: datetime) -> Confi
         channels=(*request.channels, *new),
         timers=request.timers if widened else timers,
         risk=asking.risk,
+        fallback=asking.fallback,
+        claim_within=asking.claim_within,
+        lease=asking.lease,
         rule_id=ruling.rule_id,
         why=why(ruling),
     )

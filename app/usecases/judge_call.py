@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from app.domain.canonical import JsonValue
     from app.domain.tool import Tool
     from app.ports import Clock
+    from app.storage.switches import Switch
     from app.usecases.hook_records import Scrub
     from app.usecases.run_hooks import Ran
     from assent.hooks.verdicts import Routing
@@ -135,6 +136,10 @@ class JudgeCall:
             claim=submission.claim or "",
         )
         return _Judging(submission, submitted, ran).judge(self._clock.now())
+
+    async def find_pause(self, submission: Submission) -> Switch | None:
+        """Return the pause that stops a call before anything judges it. Raises InvalidError, UnavailableError."""
+        return await self._hooks.find_pause(_run(submission), submission.tool)
 
 
 class _Judging:

@@ -185,20 +185,30 @@ class Lineage:
 
     def _standing(self, tx: Tx, agent: str, session: str, now: datetime) -> _Known | AssentError:
         """Read who is above a session. A detached one inherits nothing, as long as the file still says so."""
-        line = _walk(tx, (agent, session))
-        if len(line) > _DEEPEST:  # whoever is above what was read would be left out
-            return _too_deep()
-        names: list[str] = []
-        for each in line:
-            if each.parent is None or (each.detached and not self._inherits(tx.org, each.agent)):
-                break
-            names.append(each.parent[0])
-        agents = tuple(name for name in dict.fromkeys(names) if name != agent)
-        return _Known(at=now, above=Above(agents=agents, parent=line[0].parent if line else None))
+        above = above_now(tx, self._book, agent, session)
+        return above if isinstance(above, AssentError) else _Known(at=now, above=above)
 
     def _inherits(self, org: str, agent: str) -> bool:
-        settings = self._book.current(org).agents.get(agent)
-        return settings is None or settings.inherit
+        return _inherits(self._book, org, agent)
+
+
+def above_now(tx: Tx, book: PolicyBook, agent: str, session: str) -> Above | AssentError:
+    """Read who is above a session, in the caller's own transaction; refused if the line is too deep."""
+    line = _walk(tx, (agent, session))
+    if len(line) > _DEEPEST:  # whoever is above what was read would be left out
+        return _too_deep()
+    names: list[str] = []
+    for each in line:
+        if each.parent is None or (each.detached and not _inherits(book, tx.org, each.agent)):
+            break
+        names.append(each.parent[0])
+    agents = tuple(name for name in dict.fromkeys(names) if name != agent)
+    return Above(agents=agents, parent=line[0].parent if line else None)
+
+
+def _inherits(book: PolicyBook, org: str, agent: str) -> bool:
+    settings = book.current(org).agents.get(agent)
+    return settings is None or settings.inherit
 
 
 def _find_parent(tx: Tx, descent: Descent, session: str) -> tuple[str, str] | AssentError:

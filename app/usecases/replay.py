@@ -106,8 +106,9 @@ class Replay:
         while events := (await self._read.trail(org, after=after, most=_TRAIL_PAGE))[0]:
             for event in events:
                 record = event.record
-                # A call that was refused because people had just denied it was judged by no rule.
-                judged = record.kind in {Kind.ALLOWED, Kind.REFUSED} and "denied_request" not in record.facts
+                # A call that was refused because people had just denied it, or had paused it, was judged by no rule.
+                unjudged = {"denied_request", "paused"} & set(record.facts)
+                judged = record.kind in {Kind.ALLOWED, Kind.REFUSED} and not unjudged
                 if judged and event.at >= since:
                     yield _of_event(event)
             after = events[-1].seq

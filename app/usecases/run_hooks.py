@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from app.policies.policy_file import LoadedPolicy
     from app.ports import Clock
     from app.storage.store import Store
+    from app.storage.switches import Switch
     from app.storage.transaction import Tx
     from app.usecases.hook_book import HookBook
     from app.usecases.hook_records import Scrub
@@ -135,15 +136,8 @@ class RunHooks:
 
     async def run(self, run: AgentRun, moment: Moment, **subject: Any) -> Ran:
         """Run a moment's chain and leave it to the caller to tell the trail."""
-        descent = Descent(
-            org=run.org,
-            agent=run.agent,
-            session=run.session,
-            parent_session=run.parent_session,
-            parent_agent=run.parent_agent,
-        )
         loaded, registry = self._hooks.current(run.org)
-        line = await self._lineage.above(descent)
+        line = await self._lineage.above(_descent(run))
         above = _besides(run.agent, line.agents, run.sub_agent)
         tool = str(subject.get("called_as", "")) if moment in TOOL_MOMENTS else ""
         chain = chain_of(registry, moment, tool, (run.agent, *above))
@@ -178,6 +172,15 @@ class RunHooks:
         if dropped:
             outcome = as_fault(outcome, chain, moment, dropped)
         return Ran(outcome=outcome, loaded=loaded, above=above, metadata=left, tags=tags)
+
+    async def find_pause(self, run: AgentRun, tool: str) -> Switch | None:
+        """Return the pause that stops a call of `tool` for the agent, or for one that binds it; None if none does.
+
+        Raises InvalidError for an impossible parent session, UnavailableError.
+        """
+        line = await self._lineage.above(_descent(run))
+        await self._switches.refresh(run.org)
+        return self._switches.pause(run.org, (run.agent, *_besides(run.agent, line.agents, run.sub_agent)), tool)
 
     async def refuse_read_only(self, request: ConfirmationRequest) -> None:
         """Refuse to hand out an approval of a call that must not run while read-only is on. Raises ReadOnlyError."""
@@ -216,6 +219,16 @@ class RunHooks:
             return await run_chain(chain, ctx, self._observer)
         finally:
             ABOVE.reset(token)
+
+
+def _descent(run: AgentRun) -> Descent:
+    return Descent(
+        org=run.org,
+        agent=run.agent,
+        session=run.session,
+        parent_session=run.parent_session,
+        parent_agent=run.parent_agent,
+    )
 
 
 def _besides(agent: str, above: Sequence[str], sub_agent: str | None) -> tuple[str, ...]:

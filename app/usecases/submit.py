@@ -28,6 +28,8 @@ from app.usecases.cool_down import denied_before
 from app.usecases.electorate import voters_at_first
 from app.usecases.hold_cards import held, hold_cards
 from app.usecases.judge_call import NOTHING_SAID, Said, Submission
+from app.usecases.pauses import PAUSED, told
+from app.usecases.stop_paused import call_refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -81,6 +83,10 @@ class Submit:
         Raises UnknownToolError, BadArgumentsError, InvalidError, IdempotencyMismatchError, TooManyError,
         UnavailableError: each of them means that the tool must not run.
         """
+        pause = await self._judge.find_pause(submission)
+        if pause is not None:  # before any hook runs or counts, and whatever stands for the call already
+            await self._store.write(lambda tx: tx.append(call_refused(submission, pause)), org=submission.org)
+            return Answered(allowed=False, rule_id=PAUSED, reason=told(pause))
         judged = await self._judge(submission)
         key = submission.idempotency_key
         match judged.ruling:

@@ -1,11 +1,12 @@
-"""Flip a switch of an org or of one agent while everything runs, and know at every call how it stands."""
+"""Flip a switch of an org, of one agent or of one tool while everything runs, and know at every call how it stands."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from app.domain.audit import Kind, Record
-from app.storage.switches import READ_ONLY, Switch, list_switches, put_switch
+from app.storage.switches import PAUSE, READ_ONLY, Switch, list_switches, put_switch
+from app.usecases.pauses import first_binding, pauses_of
 from assent.ready.read_only import Switch as GuardSwitch
 
 if TYPE_CHECKING:
@@ -27,16 +28,39 @@ class Switches:
         """Take what it works on."""
         self._store = store
         self._clock = clock
-        self._known: dict[str, tuple[datetime, dict[str, Switch]]] = {}
+        self._known: dict[str, tuple[datetime, dict[str, Switch], tuple[Switch, ...]]] = {}
 
     async def set_read_only(
         self, org: str, *, on: bool, agent: str | None = None, reason: str | None = None, by: str
     ) -> Switch:
         """Switch an org (or only one of its agents) to read-only, or back. `by` stands in the trail and in denials."""
+        return await self._set(org, READ_ONLY, on=on, agent=agent or "", tool="", reason=reason, by=by)
+
+    async def set_pause(
+        self,
+        org: str,
+        *,
+        on: bool,
+        agent: str | None = None,
+        tool: str | None = None,
+        reason: str | None = None,
+        by: str,
+    ) -> Switch:
+        """Pause an org, or only an agent, a tool, or a tool of an agent; or lift exactly that pause again.
+
+        From the commit on no approval is handed out (`Claim` reads it in its own transaction), and within half a
+        second every other replica refuses the calls. What runs already goes on.
+        """
+        return await self._set(org, PAUSE, on=on, agent=agent or "", tool=tool or "", reason=reason, by=by)
+
+    async def _set(
+        self, org: str, name: str, *, on: bool, agent: str, tool: str, reason: str | None, by: str
+    ) -> Switch:
+        facts = {"switch": name, "state": "on" if on else "off", "agent": agent or "every agent"}
+        facts |= {"tool": tool} if tool else {}
 
         def unit(tx: Tx) -> Switch:
-            switch = put_switch(tx, READ_ONLY, agent=agent or "", is_on=on, reason=reason, by=by)
-            facts = {"switch": READ_ONLY, "state": "on" if on else "off", "agent": agent or "every agent"}
+            switch = put_switch(tx, name, agent=agent, tool=tool, is_on=on, reason=reason, by=by)
             tx.append(Record(kind=Kind.SWITCH_SET, actor=by, facts={**facts, "reason": reason}))
             return switch
 
@@ -54,17 +78,21 @@ class Switches:
         now = self._clock.now()
         if known is not None and 0 <= (now - known[0]).total_seconds() < _TRUSTED_SECONDS:
             return
-        standing = {
-            switch.agent: switch for switch in await self.list(org) if switch.name == READ_ONLY and switch.is_on
-        }
-        self._known[org] = (now, standing)
+        listed = await self.list(org)
+        standing = {switch.agent: switch for switch in listed if switch.name == READ_ONLY and switch.is_on}
+        self._known[org] = (now, standing, pauses_of(listed))
 
     def read_only(self, org: str, agents: Iterable[str]) -> Switch | None:
         """Return the switch that keeps any of these agents read-only, as last refreshed: the org's before their own."""
-        _, standing = self._known.get(org, (None, None))
+        _, standing, _ = self._known.get(org, (None, None, ()))
         if not standing:
             return None
         return next((standing[agent] for agent in ("", *agents) if agent in standing), None)
+
+    def pause(self, org: str, agents: Iterable[str], tool: str) -> Switch | None:
+        """Return the pause that stops a tool for any of these agents, as last refreshed."""
+        _, _, pauses = self._known.get(org, (None, None, ()))
+        return first_binding(pauses, agents, tool) if pauses else None
 
 
 def as_guard_sees(switch: Switch | None) -> GuardSwitch:

@@ -43,7 +43,7 @@ _SENTENCES = {
     "execution.succeeded": "The payment ran, once, and succeeded",
     "execution.failed": "The payment ran, once, and failed",
     "execution.unknown": "Whether the payment ran is not known",
-    "execution.reconciled": "A person found out whether the payment ran",
+    "execution.reconciled": "It was found out whether the payment ran",
     "call.allowed": "A small payment: a rule allowed it",
     "call.refused": "A rule or a hook refused the call",
     "evaluation.bypassed": "An evaluation run: nobody was asked",

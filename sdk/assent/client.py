@@ -176,6 +176,21 @@ class AsyncGateway:
         body = {"claim_id": claim_id, "status": status.value, "result": result, "error": error}
         return parse_request(await self._wire.ask("POST", f"/v1/requests/{request_id}/outcome", body=body))
 
+    async def reconcile(
+        self, request: Request, status: OutcomeStatus, *, note: str, result: Any = None, error: str | None = None
+    ) -> Request:
+        """Settle an unknown outcome as succeeded or failed; `note` says on what evidence. Repeating it is harmless.
+
+        Raises `ClaimRefusedError` when the outcome is not unknown (any more).
+        """
+        body = {"status": status.value, "result": result, "error": error, "note": note}
+        answer = await self._wire.ask("POST", f"/v1/requests/{request.id}/reconcile", body=body)
+        return _same(request, parse_request(answer))
+
+    def seconds_to(self, instant: datetime) -> float | None:
+        """How long until the gateway's clock shows `instant`; None as long as it has never told its time."""
+        return self._wire.seconds_to(instant)
+
     async def answer(self, request: Request, question: Question, text: str) -> Request:
         """Answer what an approver asked back, for them to read beside the call. The same answer again is harmless.
 

@@ -123,7 +123,7 @@ class CallRefusedError(GatewayError):
 
 
 class ClaimRefusedError(GatewayError):
-    """The approval cannot be used: `code` is not_approved, already_claimed, grant_lapsed or digest_mismatch."""
+    """The approval cannot be used: `code` is not_approved, already_claimed, grant_lapsed, digest_mismatch or paused."""
 
     code = "claim_refused"
 

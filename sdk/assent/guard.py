@@ -99,6 +99,7 @@ _CLAIM_CODES = {
     "grant_lapsed": RefusalCode.LAPSED,
     "digest_mismatch": RefusalCode.DIGEST_MISMATCH,
     "already_claimed": RefusalCode.ALREADY_CLAIMED,
+    "paused": RefusalCode.PAUSED,
 }
 
 
@@ -128,7 +129,9 @@ async def take(gateway: AsyncGateway, request: Request) -> Permission:
     try:
         claimed = await gateway.claim(request)
     except ClaimRefusedError as error:
-        raise NotApprovedError(_CLAIM_CODES.get(error.code, RefusalCode.CALL_REFUSED), request=request) from error
+        code = _CLAIM_CODES.get(error.code, RefusalCode.CALL_REFUSED)
+        reason = error.detail if code is RefusalCode.PAUSED else None
+        raise NotApprovedError(code, reason=reason, request=request) from error
     except GatewayError as error:
         raise _refused(error, request.tool, request) from error
     return Permission(arguments=claimed.arguments, claimed=claimed, changes=request.changes)

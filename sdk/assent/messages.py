@@ -29,6 +29,7 @@ class RefusalCode(StrEnum):
     LAPSED = "lapsed"
     ALREADY_CLAIMED = "already_claimed"
     DIGEST_MISMATCH = "digest_mismatch"
+    PAUSED = "paused"
     GATEWAY_AWAY = "gateway_away"
     KEY_REFUSED = "key_refused"
     CALL_REFUSED = "call_refused"
@@ -51,6 +52,7 @@ _DECIDED = {
     RefusalCode.LAPSED: "Not run: the approval was not used in time and has lapsed.",
     RefusalCode.ALREADY_CLAIMED: "Not run: the approval of this call was used already, and it is good for one run.",
     RefusalCode.DIGEST_MISMATCH: "Not run: what was approved is not what this call would do.",
+    RefusalCode.PAUSED: "Not run: people have paused this, and only people can lift the pause.",
     RefusalCode.GATEWAY_AWAY: "Not approved: the approval gateway could not be reached, and no answer means no.",
     RefusalCode.KEY_REFUSED: "Not approved: the gateway refused this agent's key; its operator has to set a valid one.",
     RefusalCode.CALL_REFUSED: "Not approved: the approval gateway could not judge this call.",

@@ -15,6 +15,8 @@ from typing import Any, TypeAlias, cast
 from assent.errors import UnexpectedAnswerError
 
 Json: TypeAlias = dict[str, Any]
+EXECUTORS = "exec."
+"""How the claim ids of executors begin."""
 
 
 class State(StrEnum):

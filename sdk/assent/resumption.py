@@ -9,7 +9,7 @@
 | pending | it is waited for, then as below |
 | approved, not claimed | it is claimed and its tool runs with the stored arguments |
 | executing, claimed by an earlier process | it is reported unknown, and never run again |
-| executing, claimed by this process | it is left alone: it is running |
+| executing, claimed by this process or an executor | it is left alone: it is running |
 | unknown | it is left alone: a person or the tool's own records settle it |
 
 Give every agent its own session: of two live processes that share one, each would take the other's executions for a
@@ -28,7 +28,7 @@ import anyio.to_thread
 
 from assent.errors import GatewayError, NotApprovedError
 from assent.guard import bare, carry_out, decided, describe, take
-from assent.models import OutcomeStatus, State
+from assent.models import EXECUTORS, OutcomeStatus, State
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -139,6 +139,8 @@ async def _report_lost(gateway: AsyncGateway, request: Request) -> Outcome:
     execution = request.execution
     if execution is None or execution.claim_id in gateway.claims_made:
         return LeftAlone(why="the request is executing in this process")
+    if execution.claim_id.startswith(EXECUTORS):
+        return LeftAlone(why="an executor runs it, and settles it")
     try:
         await gateway.report(
             request.id,

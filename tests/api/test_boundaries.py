@@ -31,6 +31,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "cancel": {},
     "claim": {"digest": DIGEST, "claim_id": "c"},
     "outcome": {"claim_id": "c", "status": "succeeded"},
+    "reconcile": {"status": "succeeded", "note": "n"},
 }
 OPERATIONS = [
     ("GET", "/v1/requests/{id}", "agent:shop"),
@@ -42,6 +43,8 @@ OPERATIONS = [
     ("POST", "/v1/requests/{id}/cancel", "agent:shop"),
     ("POST", "/v1/requests/{id}/claim", "agent:shop"),
     ("POST", "/v1/requests/{id}/outcome", "agent:shop"),
+    ("POST", "/v1/requests/{id}/reconcile", "admin"),
+    ("POST", "/v1/requests/{id}/reconcile", "agent:shop"),
     ("DELETE", "/v1/keys/{id}", "admin"),
     ("GET", "/v1/policies/{id}", "auditor"),
 ]
@@ -176,6 +179,7 @@ async def _links(g: Gateway) -> list[tuple[str, dict[str, Any]]]:
         "claim": {"digest": approved["digest"], "claim_id": "c"},
         "outcome": {"claim_id": "claim-1", "status": "succeeded"},
         "cancel": {},
+        "reconcile": {"status": "succeeded", "note": "n"},
         "callback": asdict(press),
         "keys": {"scope": "auditor", "label": "of a bot"},
     }

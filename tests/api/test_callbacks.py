@@ -43,7 +43,7 @@ def _value(headers: Headers, name: str) -> str:
 
 
 async def _post(stage: Stage, channel: str, headers: Headers, body: bytes) -> httpx2.Response:
-    async with httpx2.AsyncClient() as http:
+    async with httpx2.AsyncClient(timeout=30) as http:  # a hundred at once, on whatever machine
         return await http.post(f"{stage.url}/v1/channels/{channel}/callback", content=body, headers=list(headers))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 ALICE, BOB, CAROL, DAVE = (f"{name}@acme.example" for name in ("alice", "bob", "carol", "dave"))
 RITA, OLGA, GINA = "rita@acme.example", "olga@acme.example", "gina@globex.example"
+DOORS = ("request.reminded", "request.extended", "request.answered")
 VERBS = {
     "handover": {"to": BOB},
     "approvers": {"person": DAVE},
@@ -225,3 +227,34 @@ async def test_time_is_given_and_what_expired_is_asked_again_as_a_new_request(ga
     again = (await do(gateway, request, "reopen", who=ALICE)).json()
     assert (again["predecessor"], again["state"]) == (request["id"], "pending")
     assert again["id"] != request["id"]
+
+
+@requirement("S-17")
+async def test_the_trail_says_through_which_door_and_account_time_was_given_and_people_were_reminded(
+    gateway: Gateway,
+) -> None:
+    g = gateway
+    request = await g.ask("pay_two", {"n": 1})
+    await g.advance(timedelta(minutes=6))
+    for action in ("remind", "extend"):
+        await g.send(g.platform.use(g.card(request), "U_ALICE", action))
+    asked = (await do(g, request, "questions")).json()["questions"][0]
+    await answer(g, request, "It is so.", who="agent:shop", question=asked["id"])
+    await do(g, request, "extend")
+    rows = g.rows(f"SELECT kind, facts FROM audit_events WHERE request_id = '{request['id']}' ORDER BY seq")
+    facts = [(row["kind"], json.loads(row["facts"])) for row in rows]
+    doors = [(kind, each["channel"], each.get("account")) for kind, each in facts if kind in DOORS]
+    assert doors == [
+        ("request.reminded", "chat", "U_ALICE"),
+        ("request.extended", "chat", "U_ALICE"),
+        ("request.answered", "api", None),
+        ("request.extended", "api", None),
+    ]
+
+
+@requirement("S-17")
+@pytest.mark.parametrize("verb", ["extend", "reopen"])
+async def test_whoever_may_not_give_time_or_ask_again_stands_in_the_trail(gateway: Gateway, verb: str) -> None:
+    request = await by_api(gateway)
+    assert refused(await do(gateway, request, verb, who=DAVE)) == (403, "not_eligible")
+    assert gateway.trail(request)[-1] == ("click.refused", DAVE)

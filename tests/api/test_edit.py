@@ -65,6 +65,17 @@ async def test_arguments_are_whole_and_defaults_fill_what_is_left_out(g: Gateway
     assert after["proposed"] == {**TRANSFER, "memo": "hello", "account": "•••8603"}
 
 
+async def test_a_change_is_named_also_where_what_was_and_what_is_are_masked_alike(g: Gateway) -> None:
+    request = await g.ask("transfer", TRANSFER)
+    assert request["changed"] == []
+    alike = "X" + TRANSFER["account"][1:]
+    await edit(g, request, account=alike)
+    after = await g.read(request, who=BOB)
+    assert after["arguments"]["account"] == after["proposed"]["account"]
+    assert after["changed"] == ["account"]
+    assert alike not in str(after)
+
+
 async def test_what_everybody_reads_tells_whose_the_change_is(g: Gateway) -> None:
     request = await g.ask("transfer", TRANSFER)
     assert (request["proposed"], request["edited_by"]) == (None, None)

@@ -93,6 +93,7 @@ async def test_openapi_names_every_route_its_bodies_and_its_problems(gateway: Ga
         ("POST", "/v1/requests/{request_id}/decisions"),
         ("POST", "/v1/requests/{request_id}/review-link"),
         ("POST", "/v1/requests/{request_id}/cancel"),
+        ("POST", "/v1/requests/{request_id}/reconcile"),
         ("POST", "/v1/requests/{request_id}/handover"),
         ("POST", "/v1/requests/{request_id}/approvers"),
         ("POST", "/v1/requests/{request_id}/questions"),
@@ -112,6 +113,7 @@ async def test_openapi_names_every_route_its_bodies_and_its_problems(gateway: Ga
         ("DELETE", "/v1/keys/{key_id}"),
         ("GET", "/v1/switches"),
         ("PUT", "/v1/switches/read-only"),
+        ("PUT", "/v1/switches/pause"),
         ("GET", "/healthz"),
         ("GET", "/readyz"),
         ("GET", "/metrics"),
@@ -366,7 +368,7 @@ async def test_a_caller_is_rejected_before_the_body_is_parsed(
     monkeypatch.setattr(bodies, "parse_json", spy)
     body = b'{"tool": "pay", "arguments": {}}'
     paths = ["/v1/requests", "/v1/hooks/PreToolUse", "/v1/keys"]
-    paths += [f"/v1/requests/x/{act}" for act in ("decisions", "cancel", "claim", "outcome")]
+    paths += [f"/v1/requests/x/{act}" for act in ("decisions", "cancel", "claim", "outcome", "reconcile")]
     for path in paths:
         assert (await gateway.http.post(path, content=body)).status_code == 401, path
     wrong = await gateway.key("auditor")

@@ -177,7 +177,7 @@ async def test_a_question_reaches_the_requester_and_the_answer_comes_back_to_the
     await stage.more(request, "alice")
     await stage.press(request, "alice", "ask", on="alice", text="<at id=all></at> why so soon?")
     copy = stage.message(request, "rita")
-    assert stage.feishu.labels(copy) == ["Remind", "Answer"]
+    assert stage.feishu.labels(copy) == ["Remind", "More time", "Answer"]
     [name] = [name for name in stage.fields(request, "rita") if name.startswith("answer_")]
     await stage.press(request, "rita", "answer", on="rita", **{name.removeprefix("answer_"): "The contract says so."})
     assert "<at id=all></at> why so soon?" in stage.texts(request)

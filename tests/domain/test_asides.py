@@ -307,10 +307,20 @@ def test_only_the_requester_and_the_agent_answer(who: str, *, may: bool) -> None
 
 
 def test_ten_questions_are_enough() -> None:
-    questions = tuple(Question(id=f"que_{n}", by=ANN, text="?", at=START) for n in range(MOST))
+    questions = tuple(Question(id=f"que_{n}", by=ANN, text=f"{n}?", at=START) for n in range(MOST))
     request = a_request(questions=questions)
     asked = QuestionAsked(id="que_x", by=ANN, text="?", voters=team(request), facts={})
     assert advance(request, asked, now=NOW).refusal is Refusal.TOO_OFTEN
+
+
+def test_the_same_question_of_the_same_person_is_open_once() -> None:
+    open_one = Question(id="que_1", by=ANN, text="Why?", at=START)
+    request = a_request(questions=(open_one,))
+    again = QuestionAsked(id="que_2", by=ANN, text="Why?", voters=team(request), facts={})
+    assert advance(request, again, now=NOW).refusal is Refusal.REPEATED
+    assert advance(request, replace(again, text="How?"), now=NOW).refusal is None
+    answered = replace(open_one, answer="so", answered_by=REQUESTER, answered_at=START)
+    assert advance(replace(request, questions=(answered,)), again, now=NOW).refusal is None
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 Fault: TypeAlias = str
 """A status, a refusal's code, or a name of `_ANSWERS` or `strike`; `lost` carries the call out and loses its answer."""
 
-_REFUSALS = {"already_claimed", "grant_lapsed", "not_approved", "digest_mismatch"}
+_REFUSALS = {"already_claimed", "grant_lapsed", "not_approved", "digest_mismatch", "paused"}
 _PROBLEMS = {
     "wrong_scope": (403, "this needs a key of scope agent; yours is auditor"),
     "bad_arguments": (422, "amount: must be of type integer"),

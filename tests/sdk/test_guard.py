@@ -148,6 +148,7 @@ async def test_a_fault_at_any_step_never_runs_the_tool(gateway: StubGateway, kin
         ("already_claimed", RefusalCode.ALREADY_CLAIMED),
         ("grant_lapsed", RefusalCode.LAPSED),
         ("digest_mismatch", RefusalCode.DIGEST_MISMATCH),
+        ("paused", RefusalCode.PAUSED),
         ("not_approved", RefusalCode.CALL_REFUSED),
     ],
 )

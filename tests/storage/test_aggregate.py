@@ -202,8 +202,18 @@ async def test_whatever_people_change_while_it_waits_is_read_back(store: Store, 
 
     def changed(before: ConfirmationRequest, _: Any) -> Step:
         after = replace(before, version=before.version + 1)
-        if name == "arguments":  # never without a digest of their own
-            after = replace(after, call=replace(after.call, arguments=CHANGES[name]), digest="e" * 64)
+        if name == "arguments":  # never without a digest of their own; what else an edit takes over goes with it
+            after = replace(
+                after,
+                call=replace(after.call, arguments=CHANGES[name]),
+                digest="e" * 64,
+                claim_within=timedelta(minutes=3),
+                lease=timedelta(minutes=4),
+                fallback=("pay-slack",),
+                pinned=("payee",),
+                sensitive=("payee.account",),
+                risk=Risk.HIGH,
+            )
         else:
             after = replace(after, **{name: CHANGES[name]})
         return Step(request=after, record=Record(kind=Kind.EDITED, actor="ann@acme.example", facts={}))

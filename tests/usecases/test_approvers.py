@@ -367,3 +367,17 @@ async def test_whoever_may_not_approve_so_much_does_not_make_a_call_approvable(
     stages = (Stage(of=("legal",), need=2),)
     call = a_call(tool="pay", arguments={"amount": 2, "currency": "CNY"})
     assert reachable(stages, voters_at_first(call, stages, policy)) is left
+
+
+@requirement("S-09")
+async def test_a_repetition_for_another_person_is_another_request_and_bars_that_person(either_gateway: Gateway) -> None:
+    """Else whoever it is really for could approve what was asked for nobody."""
+    g = either_gateway
+    nobodys = await g.ask("by_api", {"n": 1}, session="s-1")
+    bobs = await g.ask("by_api", {"n": 1}, session="s-1", requester=BOB)
+    assert bobs["id"] != nobodys["id"]
+    assert (await g.decide(bobs, who=BOB)).json()["code"] == "not_eligible"
+    again = await g.call(
+        "POST", "/v1/requests", {"tool": "by_api", "arguments": {"n": 1}, "session": "s-1", "requester": BOB}
+    )
+    assert (again.json()["attached"], again.json()["request"]["id"]) == (True, bobs["id"])

@@ -61,7 +61,10 @@ async def test_a_question_reaches_the_requester_who_answers_on_a_card_of_their_o
     asked = await press(g, g.card(request), "U_ALICE", "ask", text="Which invoice? \u202e<b>")
     assert asked == ("recorded", "Sent. The answer will stand on this card.")
     copy = own(g, request, "U_RITA")
-    assert (copy.card.buttons, [each.action.value for each in copy.card.controls]) == (None, ["answer", "remind"])
+    assert (copy.card.buttons, [each.action.value for each in copy.card.controls]) == (
+        None,
+        ["answer", "remind", "extend"],
+    )
     form = control(copy, "answer")
     assert form is not None
     assert form.form is not None
@@ -174,7 +177,7 @@ async def test_a_reminder_mentions_who_has_not_decided_and_comes_at_most_every_f
     assert (await press(gateway, card, "U_ALICE", "remind"))[0] == "recorded"
     mentioned = {mention for _, notice in gateway.platform.notices for mention in notice.mentions}
     assert mentioned == {"U_BOB", "U_CAROL", "U_RITA"}
-    assert (await press(gateway, card, "U_ALICE", "remind"))[1].startswith("They were reminded")
+    assert (await press(gateway, card, "U_ALICE", "remind"))[1].startswith("They were asked, or reminded,")
     assert kinds(gateway, request).count("request.reminded") == 1
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from app.domain.card import Card
     from app.domain.request import ConfirmationRequest
     from app.ports import Channel
+    from tests.fixtures.gateway import Gateway
 
 SEALS = Seals(["x" * 40])
 SUN = "sun@acme.example"
@@ -63,6 +64,21 @@ def test_what_cannot_be_seen_whole_cannot_be_approved_with_changes_either() -> N
         assert shown(request).withheld is not None
         assert Action.EDIT not in actions(shown(request))
         assert Action.ASK in actions(shown(request))
+
+
+@requirement("S-13")
+async def test_a_card_that_no_longer_shows_all_of_it_takes_no_changes_from_an_older_look_at_it(
+    gateway: Gateway,
+) -> None:
+    """The control of before is still on somebody's screen, and its form is filled in as it was."""
+    request = await gateway.ask()
+    control = next(each for each in gateway.card(request).card.controls if each.action is Action.EDIT)
+    assert control.form is not None
+    as_it_was = {field.name: field.value for field in control.form.fields}
+    old = gateway.platform.use(gateway.card(request), "U_ALICE", "edit", **as_it_was)
+    gateway.platform.text_budget = 40
+    assert ((await gateway.send(old)).body or {})["result"] == "refused"
+    assert (await gateway.read(request))["state"] == "pending"
 
 
 @pytest.mark.parametrize(("audience", "asks"), [(Audience.REQUESTER, True), (Audience.APPROVERS, False)])

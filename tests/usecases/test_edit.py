@@ -333,6 +333,22 @@ async def test_what_was_sensitive_is_told_nowhere(g: Gateway) -> None:
     assert str(TRANSFER["account"]) not in said
 
 
+@requirement("S-13", "S-37")
+async def test_what_the_file_of_now_pins_and_hides_is_pinned_and_hidden_in_a_changed_call(either: Gateway) -> None:
+    g = either
+    request = await transfer(g, memo="salary of Bob")
+    pins, hides = "[payee, amount, currency, urgent, items.price]", "[account, items.iban]"
+    g.rewrite(f"pin: {pins},\n    sensitive: {hides}", "pin: [payee, amount],\n    sensitive: [items.iban, memo]")
+    await g.reload()
+    await edit(g, request, amount=90000)
+    await g.quiet()
+    after = await g.read(request, who=BOB)
+    assert (after["arguments"]["memo"], after["arguments"]["account"]) == ("•••", "•••8603")
+    card = g.card(request).card
+    assert "salary of Bob" not in str(card)
+    assert {"urgent", "currency"} <= {fact.label for fact in (*card.facts, *card.highlights)}
+
+
 @requirement("S-37")
 async def test_what_was_sensitive_before_it_was_changed_is_hidden_in_every_word_about_it_too(g: Gateway) -> None:
     old, new = str(TRANSFER["account"]), "FR7630006000011234567890189"
@@ -568,3 +584,13 @@ async def test_changes_approvals_and_denials_at_the_same_time_come_one_after_the
     if after["state"] == "approved":
         claimed = (await g.claim(after)).json()
         assert claimed["arguments"] == after["arguments"]
+
+
+async def test_another_rule_says_how_long_what_it_asks_about_may_be_used(g: Gateway) -> None:
+    """A change that leads under a stricter rule must not keep the wider window of the first one."""
+    request = await g.ask("transfer", TRANSFER)
+    g.rewrite("- {id: usual,", "- {id: usual, claim_within: 5m, lease: 2m, fallback: [chat-two],")
+    await g.reload()
+    await edit(g, request, payee="Beta Ltd")
+    [row] = g.rows(f"SELECT claim_within, lease, fallback FROM requests WHERE id = '{request['id']}'")
+    assert (row["claim_within"], row["lease"], row["fallback"]) == (300_000_000, 120_000_000, '["chat-two"]')

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
+from contextlib import closing
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from app.ports import ChannelRefusedError, ChannelUnavailableError
+from app.storage import reach
 from app.storage.due import list_timers_due
 from app.storage.reach import list_late
 from app.storage.transaction import EVERY_ORG
@@ -78,7 +81,7 @@ async def test_a_channel_that_refuses_everything_gives_way_to_the_next_and_the_o
 
 @requirement("F-33")
 async def test_when_no_way_is_left_the_request_ends_at_once_and_names_each_cause(
-    gateway: Gateway, capsys: pytest.CaptureFixture[str]
+    gateway: Gateway, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     await with_fallback(gateway)
     gateway.platform.broken |= {
@@ -94,7 +97,7 @@ async def test_when_no_way_is_left_the_request_ends_at_once_and_names_each_cause
         "chat-two: not_in_channel",
         "chat-two: missing_scope",
     }
-    assert "request.undeliverable" in capsys.readouterr().out
+    assert "request.undeliverable" in capsys.readouterr().out + caplog.text
     assert gateway.trail(request)[-1] == ("request.undeliverable", "system")
 
 
@@ -107,13 +110,13 @@ async def test_the_persons_own_copies_of_the_other_channel_are_the_last_way(gate
 
 
 async def test_people_with_keys_may_still_decide_what_no_card_can_reach(
-    gateway: Gateway, capsys: pytest.CaptureFixture[str]
+    gateway: Gateway, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     await with_fallback(gateway, channels="chat, api")
     gateway.platform.broken |= {name: ChannelRefusedError("token_revoked") for name in ("chat", "chat-two")}
     request = await gateway.ask()
     assert (await gateway.read(request))["state"] == "pending"
-    assert "request.unreached" in capsys.readouterr().out
+    assert "request.unreached" in capsys.readouterr().out + caplog.text
     assert (await gateway.decide(request)).status_code == 200
 
 
@@ -174,6 +177,15 @@ async def test_after_an_outage_of_the_gateway_what_waited_goes_out_as_planned_an
         await gateway.quiet()
         assert told(gateway, "card.late") == []
         assert [message.ref.chat_id for message in platform.messages] == ["C1"] * 30
+
+
+async def test_what_is_late_is_found_without_reading_every_delivery(gateway: Gateway) -> None:
+    given = {"at": 1, "soonest": 1, "awake": 1, "most": 9}
+    statement, parameters = reach._LATE.bound(gateway.container.store.dialect, given)
+    with closing(sqlite3.connect(gateway.url.removeprefix("sqlite:///"))) as connection:
+        plan = connection.execute(f"EXPLAIN QUERY PLAN {statement}", parameters).fetchall()
+    assert "USING INDEX ix_outbox_due" in str(plan)
+    assert all(step != "SCAN deliveries" for *_, step in plan), plan
 
 
 async def test_what_is_late_is_looked_at_once(gateway: Gateway) -> None:

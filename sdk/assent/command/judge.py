@@ -43,6 +43,7 @@ _CLAIM = {
     "already_claimed": RefusalCode.ALREADY_CLAIMED,
     "grant_lapsed": RefusalCode.LAPSED,
     "digest_mismatch": RefusalCode.DIGEST_MISMATCH,
+    "paused": RefusalCode.PAUSED,
 }
 
 

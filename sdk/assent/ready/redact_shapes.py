@@ -126,8 +126,9 @@ def _is_value(match: re.Match[str]) -> bool:
 
 _PRIVATE_KEY = (
     r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
-    r"(?:(?:\s|\\[rn]){1,8}+[A-Za-z-]{1,40}: [^\r\n\\]{0,200}){0,8}+"
-    r"(?P<body>(?:[A-Za-z0-9+/=\s\\]|-(?!----))*+)"
+    r"(?:(?:\s|\\[rn]){1,8}[A-Za-z-]{1,40}: [^\r\n\\]{0,200}){0,8}"
+    # What follows may be missing, so nothing here is ever given back; and a possessive choice is misread before 3.11.5.
+    r"(?P<body>[A-Za-z0-9+/=\s\\]*(?:-(?!----)[A-Za-z0-9+/=\s\\]*)*)"
     r"(?:-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----)?"
 )
 _KEY_MATERIAL = re.compile(r"[A-Za-z0-9+/=]{24}")

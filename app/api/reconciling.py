@@ -1,0 +1,43 @@
+"""Where an outcome that nobody knows is settled: by the executing agent's key, or an administrator's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fastapi import APIRouter, Request, Response
+
+from app.api import schemas
+from app.api.bodies import answer, read_model
+from app.api.operations import takes
+from app.api.plain_route import PlainRoute
+from app.api.verdicts import access_to, view_shown
+from app.domain.canonical import canonical
+from app.domain.request import ExecutionStatus
+from app.storage.api_keys import AGENTS, Scope
+
+if TYPE_CHECKING:
+    from app.api.surface import Surface
+
+
+def reconciling_router(c: Surface) -> APIRouter:
+    """Build the route."""
+    router = APIRouter(tags=["requests"], route_class=PlainRoute)
+
+    @router.post("/v1/requests/{request_id}/reconcile", **takes(schemas.ReconcileBody, schemas.RequestView))
+    async def reconcile(request_id: str, request: Request) -> Response:
+        """Settle an unknown outcome as succeeded or failed, with a note on the evidence. Nothing runs because of it."""
+        key = await access_to(c, request, request_id, *AGENTS, Scope.ADMIN)
+        body = await read_model(request, schemas.ReconcileBody)
+        found = await c.reconcile(
+            org=key.org,
+            request_id=request_id,
+            agent=key.agent,
+            by=f"agent:{key.agent}" if key.agent else f"key:{key.id}",
+            status=ExecutionStatus(body.status),
+            result=canonical(body.result).decode() if body.result is not None else None,
+            error=body.error,
+            note=body.note,
+        )
+        return answer(view_shown(c, key, found))
+
+    return router

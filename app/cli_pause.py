@@ -1,0 +1,138 @@
+"""The kill switch on the command line: it needs the database and the secret, and neither a running gateway nor a chat.
+
+A configuration with faults does not keep it from working: the orgs are those that the gateway has ever served as well.
+"""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from app.cli_hooks import HERE, Config, Org
+
+# Everything else is imported where it runs: see `app.cli`.
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+    from pathlib import Path
+
+    from app.storage.store import Store
+    from app.storage.switches import Switch
+
+_STILL = "still paused:"
+
+
+def pause(  # noqa: PLR0917 - options of a command
+    what: Annotated[Literal["list"] | None, typer.Argument(help="say what is paused, and change nothing")] = None,
+    agent: Annotated[str | None, typer.Option(help="only this agent and those below it; * stands for anything")] = None,
+    tool: Annotated[str | None, typer.Option(help="only this tool, under all of its names; * as above")] = None,
+    reason: Annotated[str | None, typer.Option(help="agents are told it")] = None,
+    config: Config = HERE,
+    org: Org = None,
+    *,
+    every_org: Annotated[bool, typer.Option("--all", help="in every org of this gateway")] = False,
+    lift: Annotated[bool, typer.Option("--lift", help="lift exactly this pause again")] = False,
+) -> None:
+    """Stop an org, an agent or a tool: no call passes, no approval is handed out; everywhere within a second.
+
+    What runs already goes on; what waits for people goes on waiting; approvals stand until they lapse.
+    """
+    from app.offline import run_command
+
+    if every_org and org is not None:
+        typer.echo("say either --org or --all", err=True)
+        raise typer.Exit(code=2)
+    on = None if what == "list" else not lift
+    run_command(_flip(config, org, every_org=every_org, on=on, agent=agent, tool=tool, reason=reason))
+
+
+async def _flip(
+    config: Path,
+    org: str | None,
+    *,
+    every_org: bool,
+    on: bool | None,
+    agent: str | None,
+    tool: str | None,
+    reason: str | None,
+) -> None:
+    from app.clock import SystemClock
+    from app.usecases.pauses import pauses_of
+    from app.usecases.switch import Switches
+
+    async with _store() as store:
+        switches = Switches(store=store, clock=SystemClock())
+        orgs = await _orgs(store, config, org, every_org=every_org or (on is None and org is None))
+        for each in orgs:
+            if on is not None:
+                switch = await switches.set_pause(each, on=on, agent=agent, tool=tool, reason=reason, by="cli")
+                typer.echo(f"{each}: {_told(switch)}")
+        left = [(each, switch) for each in orgs for switch in pauses_of(await switches.list(each))]
+    if on is None:
+        typer.echo("\n".join(f"{each}: {_told(switch)}" for each, switch in left) or "nothing is paused")
+    elif not on:
+        for each, switch in left:
+            typer.echo(f"{_STILL} {each}: {_told(switch)}")
+
+
+@asynccontextmanager
+async def _store() -> AsyncGenerator[Store]:
+    """Open the database alone."""
+    from app.clock import SystemClock
+    from app.identifiers import RandomIds
+    from app.offline import check_schema, database_or_exit, read_settings
+    from app.storage.dialect import dialect_for
+    from app.storage.store import Store
+
+    url = read_settings().database_url
+    check_schema(url, migrate_first=False)
+    with database_or_exit(url):
+        store = Store(dialect_for(url, SystemClock()), RandomIds())
+        store.start()
+        try:
+            yield store
+        finally:
+            await store.stop()
+
+
+async def _orgs(store: Store, config: Path, org: str | None, *, every_org: bool) -> list[str]:
+    """Return whom it is about: those of the file, if it can be read, and those that the database knows."""
+    from app.storage.switches import list_orgs
+    from app.storage.transaction import EVERY_ORG
+
+    written = _written(config)
+    known = sorted({*written, *await store.read(list_orgs, org=EVERY_ORG)})
+    if org is not None:
+        if org not in known:
+            typer.echo(f"warning: no file and no trail names the org {org!r}; known: {', '.join(known)}", err=True)
+        return [org]
+    if every_org:
+        return known
+    own = written or known
+    if len(own) != 1:
+        typer.echo(f"say which org with --org, or --all: {', '.join(own)}", err=True)
+        raise typer.Exit(code=2)
+    return own
+
+
+def _written(config: Path) -> list[str]:
+    import os
+
+    from app.policies.faults import PolicyFaultsError
+    from app.policies.policy_book import PolicyBook
+    from channels.registry import SETTINGS
+
+    try:
+        return sorted(PolicyBook(config, environ=os.environ, channel_types=SETTINGS).orgs())
+    except (PolicyFaultsError, OSError):
+        typer.echo("warning: the configuration cannot be read; the orgs are those that the database knows", err=True)
+        return []
+
+
+def _told(switch: Switch) -> str:
+    from app.usecases.pauses import scope_of
+
+    state = "paused" if switch.is_on else "not paused"
+    why = f": {switch.reason}" if switch.reason else ""
+    return f"{scope_of(switch)} is {state} since {switch.set_at:%Y-%m-%d %H:%M:%S} UTC, by {switch.set_by}{why}"

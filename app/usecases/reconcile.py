@@ -1,0 +1,75 @@
+"""Settle an outcome that nobody knows, by evidence: the tool's own records, or what a person found out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.domain import execution
+from app.domain.errors import NotFoundError, NotStartedError, OutcomeConflictError
+from app.domain.lifecycle import Refusal
+from app.domain.redact import scrubbed_for
+from app.domain.request import State
+from app.storage.requests import lock_request
+from app.usecases.carry_out import carry_out
+
+if TYPE_CHECKING:
+    from app.domain.errors import AssentError
+    from app.domain.request import ConfirmationRequest, ExecutionStatus
+    from app.storage.store import Store
+    from app.storage.transaction import Tx
+
+
+class Reconcile:
+    """The use case."""
+
+    def __init__(self, *, store: Store) -> None:
+        """Take what it works on."""
+        self._store = store
+
+    async def __call__(
+        self,
+        *,
+        org: str,
+        request_id: str,
+        agent: str | None,
+        by: str,
+        status: ExecutionStatus,
+        result: str | None,
+        error: str | None,
+        note: str,
+    ) -> ConfirmationRequest:
+        """Settle an unknown outcome for good; nothing runs because of it. `agent` (None for people) must have asked.
+
+        The trail keeps `note`, the evidence. The same again is answered like the first time. Raises NotFoundError,
+        NotStartedError, OutcomeConflictError (it is settled, or may still be running).
+        """
+
+        def unit(tx: Tx) -> ConfirmationRequest | AssentError:
+            locked = lock_request(tx, request_id)
+            if locked is None or (agent is not None and locked[0].call.agent != agent):
+                return NotFoundError()
+            request, now = locked
+            step = execution.reconcile(
+                request,
+                status=status,
+                result=result,
+                error=scrubbed_for(error, request) if error else error,
+                note=scrubbed_for(note, request),
+                by=by,
+                now=now,
+            )
+            after = carry_out(tx, request, step)
+            return _refusal(step.refusal, after) or after
+
+        return await self._store.write(unit, org=org, about=request_id)
+
+
+def _refusal(refusal: Refusal | None, request: ConfirmationRequest) -> AssentError | None:
+    if refusal in {None, Refusal.REPEATED}:
+        return None
+    if refusal is Refusal.NOT_STARTED:
+        return NotStartedError(state=request.state.value)
+    if request.state is State.EXECUTING and request.execution is not None:
+        until = f"{request.execution.lease_until:%Y-%m-%d %H:%M:%S}"
+        return OutcomeConflictError(f"it may still be running, until {until} UTC", state=request.state.value)
+    return OutcomeConflictError(state=request.state.value)

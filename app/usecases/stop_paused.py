@@ -1,0 +1,51 @@
+"""Stop what people have paused: the calls before they are judged, and approvals where they would be handed out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.domain.audit import Kind, Record
+from app.domain.errors import AssentError, PausedError
+from app.storage.switches import list_switches
+from app.usecases.lineage import above_now
+from app.usecases.pauses import PAUSED, first_binding, pauses_of, scope_of, told
+
+if TYPE_CHECKING:
+    from app.domain.request import ConfirmationRequest
+    from app.policies.policy_book import PolicyBook
+    from app.storage.switches import Switch
+    from app.storage.transaction import Tx
+    from app.usecases.judge_call import Submission
+
+
+def pause_of(tx: Tx, book: PolicyBook, request: ConfirmationRequest) -> Switch | AssentError | None:
+    """Read, in the claim's own transaction, which pause binds a request: by its tool, its agent, or one above that."""
+    call = request.call
+    above = above_now(tx, book, call.agent, call.session) if call.session is not None else None
+    if isinstance(above, AssentError):
+        return above
+    agents = (call.agent, *(above.agents if above else ()))
+    return first_binding(pauses_of(list_switches(tx)), agents, call.tool)
+
+
+def claim_refused(tx: Tx, request: ConfirmationRequest, pause: Switch) -> PausedError:
+    """Say in the trail that an approval was not handed out, and return the refusal; the approval stays as it is."""
+    call = request.call
+    facts = _facts(pause) | {"tool": call.tool, "session": call.session, "call_id": call.call_id}
+    tx.append(Record(kind=Kind.REFUSED, actor=f"agent:{call.agent}", facts=facts), request_id=request.id)
+    return PausedError(f"{told(pause)} The approval stands until it lapses.", state=request.state.value)
+
+
+def call_refused(submission: Submission, pause: Switch) -> Record:
+    """Tell the trail of a call that was refused before anything judged it; its arguments were not looked at."""
+    facts = _facts(pause) | {
+        "tool": submission.tool,
+        "session": submission.session,
+        "call_id": submission.call_id,
+        "requester": submission.requester,
+    }
+    return Record(kind=Kind.REFUSED, actor=f"agent:{submission.agent}", facts=facts)
+
+
+def _facts(pause: Switch) -> dict[str, object]:
+    return {"rule": PAUSED, "paused": scope_of(pause), "reason": told(pause), "by": pause.set_by}
