@@ -183,6 +183,12 @@ def mark_live(tx: Tx, delivery: Delivery, message: MessageRef, *, repost_at: dat
     return touched == 1
 
 
+def is_as_planned(tx: Tx, delivery: Delivery) -> bool:
+    """Say whether nobody else has shown anything in this place since it was read."""
+    now = find_delivery(tx, delivery.id)
+    return now is not None and now.shown_version == delivery.shown_version
+
+
 def mark_shown(tx: Tx, delivery: Delivery, *, shown_version: int, retired: bool) -> None:
     """Remember which version of the request the card shows, and whether its buttons are gone for good."""
     status = DeliveryStatus.RETIRED if retired else DeliveryStatus.LIVE

@@ -95,7 +95,10 @@ def remember_shown(tx: Tx, row: OutboxRow, plan: Showing, *, edits_for: timedelt
             repost_at = (plan.delivery.posted_at or tx.now()) + edits_for
             _remember_live(tx, row, item, card, plan.message, repost_at=repost_at, sure=True)
         else:
-            deliveries.mark_shown(tx, delivery, shown_version=request.version, retired=final)
+            # Two changes of one message may land in either order; then nobody knows what it shows: it is shown anew.
+            sure = deliveries.is_as_planned(tx, delivery)
+            stale = stale or not sure
+            deliveries.mark_shown(tx, delivery, shown_version=request.version if sure else 0, retired=final)
             if final and delivery.status is not DeliveryStatus.RETIRED:
                 facts = {"channel": row.channel, "delivery": delivery.id, "state": request.state.value}
                 tx.append(Record(kind=Kind.CARD_RETIRED, actor="system", facts=facts), request_id=request.id)
