@@ -36,14 +36,17 @@ def controls_for(
     request: ConfirmationRequest, delivery: Delivery, channel: Channel, policy: Policy, *, seals: Seals, place: Place
 ) -> tuple[Control, ...]:
     """Return the controls of one card. Where the platform opens no forms, a chat's card leads to a private one."""
+    actions = _actions(request, delivery, channel, policy)
+    forms = ((action, form_for(action, request, policy, channel.language)) for action in actions)
     return tuple(
         Control(
             action=action,
             label=say(channel.language, f"control.{action.value}"),
             token=seals.token(action, delivery.handle, place),
-            form=form_for(action, request, policy, channel.language),
+            form=form,
         )
-        for action in _actions(request, delivery, channel, policy)
+        for action, form in forms
+        if action not in FORMS or form is not None  # there may be nothing to change
     )
 
 
@@ -98,6 +101,4 @@ def _actions(request: ConfirmationRequest, delivery: Delivery, channel: Channel,
         return
     if delivery.person is not None and request.open_question is not None and may_answer(request, delivery.person):
         yield Action.ANSWER  # who asked for it and may, by its rule, decide it too
-    if _edit_form(request, policy, channel.language) is not None:
-        yield Action.EDIT
-    yield from (Action.ASK, Action.HAND_OVER, Action.ADD, Action.REMIND, Action.EXTEND)
+    yield from (Action.EDIT, Action.ASK, Action.HAND_OVER, Action.ADD, Action.REMIND, Action.EXTEND)

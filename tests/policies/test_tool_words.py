@@ -11,9 +11,9 @@ from app.domain.card import Language
 from app.domain.seals import Seals
 from app.policies.faults import PolicyFaultsError
 from app.policies.policy_file import LoadedPolicy, load_policy
-from app.storage.deliveries import Delivery, DeliveryStatus
 from app.usecases.compose import compose
 from tests.domain.samples import a_call, a_request
+from tests.usecases.test_compose import DELIVERY
 
 if TYPE_CHECKING:
     from app.domain.card import Card
@@ -30,18 +30,6 @@ tools:
     payee: [payee]
     labels: {payee: {en: Payee, zh: 收款方}, amount: Amount / 金额, note: {zh: 备注}}
 """
-DELIVERY = Delivery(
-    id="dlv_1",
-    request_id="req_1",
-    channel="chat",
-    chat_id="C1",
-    revision=1,
-    handle="h1",
-    status=DeliveryStatus.QUEUED,
-    message=None,
-    first_tried_at=None,
-    shown_version=0,
-)
 
 
 def load(text: str = FILE) -> LoadedPolicy:

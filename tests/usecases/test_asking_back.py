@@ -2,54 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.fixtures.consulting import ALICE, RITA, control, facts, kinds, own, press
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
-    from app.domain.card import Control
     from tests.fixtures.gateway import Gateway
-    from tests.fixtures.memory_platform import MemoryPlatform, Message
-
-ALICE, BOB, CAROL, DAVE = (f"{name}@acme.example" for name in ("alice", "bob", "carol", "dave"))
-RITA, OLGA = "rita@acme.example", "olga@acme.example"
-PAY_TWO = "- {id: pay-two, tools: [pay_two], then: ask, stages: [{of: [finance], need: 2}]"
+    from tests.fixtures.memory_platform import MemoryPlatform
 
 
 @pytest.fixture(autouse=True)
 def direct_chats(platform: MemoryPlatform) -> None:
     """Let messages to people live in chats with ids of their own, as on the real platforms."""
     platform.names_direct_chats = True
-
-
-async def press(gateway: Gateway, message: Message, account: str, action: str, **fields: str) -> tuple[str, str]:
-    """Use a control of a card; return what the person hears."""
-    click = gateway.platform.use(message, account, action, **fields)
-    channel = "chat-two" if message.ref.chat_id == "C2" else "chat"
-    said = (await gateway.send(click, channel=channel)).body or {}
-    return str(said["result"]), str(said["sentence"])
-
-
-def own(gateway: Gateway, request: dict[str, Any], account: str) -> Message:
-    """Return a person's own copy of a request's card."""
-    return next(m for m in gateway.platform.of(request["id"]) if m.ref.chat_id == f"D_{account}")
-
-
-def control(message: Message, action: str) -> Control | None:
-    return next((each for each in message.card.controls if each.action == action), None)
-
-
-def facts(gateway: Gateway, kind: str) -> list[dict[str, Any]]:
-    rows = gateway.rows(f"SELECT facts FROM audit_events WHERE kind = '{kind}' ORDER BY seq")
-    return [json.loads(row["facts"]) for row in rows]
-
-
-def kinds(gateway: Gateway, request: dict[str, Any]) -> list[str]:
-    return [kind for kind, _ in gateway.trail(request) if kind.startswith(("request.", "click."))]
 
 
 # --- ask and answer ---------------------------------------------------------------------------------------------------
