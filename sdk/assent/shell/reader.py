@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 LONGEST = 262_144
 """Characters: agents write whole files in here-documents."""
-_TIME = 0.5  # seconds of this thread's own work: a loaded machine does not turn what is readable into a question
+_TIME = 5.0  # seconds of this thread's own work: so many that no collector's pause turns a text into a question
 _KEPT = 64  # readings: several guards judge the same text
 
 
