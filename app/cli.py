@@ -13,11 +13,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from app.cli_break_glass import break_glass_app
+from app.cli_decide import approve, deny
+from app.cli_factors import factors_app
+from app.cli_grants import grants_app
 from app.cli_hooks import HERE, Config, Org, check_calls, hooks_app, read_only
 from app.cli_pause import pause
+from app.cli_payees import payees_app
 from app.cli_policy import policy_app
 from app.cli_reconcile import reconcile
 from app.cli_requests import requests_app
+from app.cli_restore import restored
 from app.clock import SystemClock
 from app.domain.errors import NotFoundError
 
@@ -45,16 +51,23 @@ for group, name in (
     (slack_app, "slack"),
     (feishu_app, "feishu"),
     (hooks_app, "hooks"),
+    (grants_app, "grants"),
+    (break_glass_app, "break-glass"),
+    (payees_app, "payees"),
     (policy_app, "policy"),
     (requests_app, "requests"),
+    (factors_app, "factors"),
 ):
     app.add_typer(group, name=name)
 app.command("check")(check_calls)
+requests_app.command("approve")(approve)
+requests_app.command("deny")(deny)
 requests_app.command("reconcile")(reconcile)
 app.command("read-only")(read_only)
 app.command("pause")(pause)
+app.command("restored")(restored)
 
-Scopes = Literal["agent", "evaluation", "approver", "auditor", "admin"]
+Scopes = Literal["agent", "evaluation", "approver", "executor", "auditor", "admin"]
 """The values of `app.storage.api_keys.Scope`, which would bring the database library along."""
 
 
@@ -84,13 +97,14 @@ def serve(
 ) -> None:
     """Run the gateway."""
     from app.offline import check_schema, read_settings, refuse_faults
-    from app.serve import StartRefusedError, hold_database, open_address, run_server
+    from app.serve import StartRefusedError, hold_database, open_address, refuse_restored, run_server
 
     settings = read_settings()
     refuse_faults(config)
     try:
         with hold_database(settings.database_url):
             check_schema(settings.database_url, migrate_first=migrate_first)
+            asyncio.run(refuse_restored(settings))
             address = open_address(host or settings.host, settings.port if port is None else port)
             run_server(settings, config, dict(os.environ), address=address)
     except StartRefusedError as refusal:
@@ -130,6 +144,7 @@ def doctor(config: Config = HERE) -> None:
 def check(config: Config = HERE) -> None:
     """Say every fault of the configuration, with its file and line."""
     from app.offline import counted, refuse_faults
+    from app.payment_views import policy_lines
     from app.policies.policy_book import PolicyBook
     from channels.registry import SETTINGS
 
@@ -142,6 +157,8 @@ def check(config: Config = HERE) -> None:
             f"{counted(len(policy.tools), 'tool')}, {counted(len(policy.directory.people), 'person', 'people')}, "
             f"{counted(len(policy.channels), 'channel')}; everything else: {policy.default}"
         )
+        for line in policy_lines(policy):
+            typer.echo(f"  {line}")
 
 
 @keys_app.command("create")
@@ -222,13 +239,17 @@ def keys_revoke(key_id: str, config: Config = HERE, org: Org = None) -> None:
 
 @audit_app.command("verify")
 def audit_verify(config: Config = HERE, org: Org = None) -> None:
-    """Walk the whole chain and print its head; exit 1 with the first fault, 2 if there is nothing to verify."""
+    """Walk the whole chain, print its head and the declared restores; exit 1 with the first fault, 2 if it is empty."""
+    from app.domain.visible import visible
     from app.offline import beside_gateway, counted, run_command
+    from app.storage.restores import list_restores
+    from app.storage.transaction import EVERY_ORG
 
     async def walk() -> None:
         async with beside_gateway(config, org) as at:
             _, head = await at.read.trail(at.org, after=-1, most=1)  # before the walk, which then covers it
             seen, fault = await at.read.verify(at.org)
+            forks = await at.store.read(list_restores, org=EVERY_ORG)
         if fault:
             typer.echo(f"BROKEN after {seen} events: {fault}", err=True)
             raise typer.Exit(code=1)
@@ -237,6 +258,10 @@ def audit_verify(config: Config = HERE, org: Org = None) -> None:
             raise typer.Exit(code=2)
         typer.echo(f"{counted(seen, 'event')}, unbroken")
         typer.echo(f"head: {head[0]} {head[1]}")
+        for fork in forks:
+            typer.echo(
+                f"declared restore {fork.epoch}: {fork.at:%Y-%m-%d %H:%M:%S} UTC by {fork.by}: {visible(fork.reason)}"
+            )
 
     run_command(walk())
 

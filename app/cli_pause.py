@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from app.storage.store import Store
     from app.storage.switches import Switch
+    from app.usecases.under_pause import Ended, UnderPause
 
 _STILL = "still paused:"
 
@@ -33,10 +34,14 @@ def pause(  # noqa: PLR0917 - options of a command
     *,
     every_org: Annotated[bool, typer.Option("--all", help="in every org of this gateway")] = False,
     lift: Annotated[bool, typer.Option("--lift", help="lift exactly this pause again")] = False,
+    deny_waiting: Annotated[
+        bool, typer.Option("--deny-waiting", help="end what waits under it as well, and revoke unused approvals")
+    ] = False,
 ) -> None:
     """Stop an org, an agent or a tool: no call passes, no approval is handed out; everywhere within a second.
 
-    What runs already goes on; what waits for people goes on waiting; approvals stand until they lapse.
+    What runs already goes on; what waits for people goes on waiting; approvals stand until they lapse. With
+    --deny-waiting both are ended; cut off, the same command goes on with what is left.
     """
     from app.offline import run_command
 
@@ -44,7 +49,21 @@ def pause(  # noqa: PLR0917 - options of a command
         typer.echo("say either --org or --all", err=True)
         raise typer.Exit(code=2)
     on = None if what == "list" else not lift
-    run_command(_flip(config, org, every_org=every_org, on=on, agent=agent, tool=tool, reason=reason))
+    if deny_waiting and not on:
+        typer.echo("--deny-waiting belongs to a pause, not to lifting or listing one", err=True)
+        raise typer.Exit(code=2)
+    run_command(
+        _flip(
+            config,
+            org,
+            every_org=every_org,
+            on=on,
+            agent=agent,
+            tool=tool,
+            reason=reason,
+            deny_waiting=deny_waiting,
+        )
+    )
 
 
 async def _flip(
@@ -56,24 +75,52 @@ async def _flip(
     agent: str | None,
     tool: str | None,
     reason: str | None,
+    deny_waiting: bool,
 ) -> None:
     from app.clock import SystemClock
     from app.usecases.pauses import pauses_of
     from app.usecases.switch import Switches
+    from app.usecases.under_pause import UnderPause
 
     async with _store() as store:
         switches = Switches(store=store, clock=SystemClock())
+        set_now: list[tuple[str, Switch]] = []
         orgs = await _orgs(store, config, org, every_org=every_org or (on is None and org is None))
         for each in orgs:
             if on is not None:
                 switch = await switches.set_pause(each, on=on, agent=agent, tool=tool, reason=reason, by="cli")
                 typer.echo(f"{each}: {_told(switch)}")
+                set_now.append((each, switch))
+        for each, switch in set_now:  # once every org is paused
+            await _follow(UnderPause(store=store), each, switch, deny_waiting=deny_waiting)
         left = [(each, switch) for each in orgs for switch in pauses_of(await switches.list(each))]
     if on is None:
         typer.echo("\n".join(f"{each}: {_told(switch)}" for each, switch in left) or "nothing is paused")
     elif not on:
         for each, switch in left:
             typer.echo(f"{_STILL} {each}: {_told(switch)}")
+
+
+async def _follow(under: UnderPause, org: str, switch: Switch, *, deny_waiting: bool) -> None:
+    """End what waits, saying how far it is; or let the cards say that it is paused. The pause stands already."""
+    if not deny_waiting:
+        from app.domain.errors import AssentError
+
+        try:
+            await under.show(org, switch)
+        except AssentError as error:
+            typer.echo(f"{org}: cards could not be told of it ({error}); it is in force all the same", err=True)
+        return
+    ended = await under.end(
+        org, switch, by=switch.set_by, told=lambda so_far: typer.echo(f"{org}: {_ended(so_far)} so far", err=True)
+    )
+    typer.echo(f"{org}: {_ended(ended)}")
+
+
+def _ended(ended: Ended) -> str:
+    from app.offline import counted
+
+    return f"{counted(ended.cancelled, 'request')} cancelled, {counted(ended.revoked, 'unused approval')} revoked"
 
 
 @asynccontextmanager
@@ -133,6 +180,6 @@ def _written(config: Path) -> list[str]:
 def _told(switch: Switch) -> str:
     from app.usecases.pauses import scope_of
 
-    state = "paused" if switch.is_on else "not paused"
+    state = f"{scope_of(switch)} is paused" if switch.is_on else f"the pause of {scope_of(switch)} is lifted"
     why = f": {switch.reason}" if switch.reason else ""
-    return f"{scope_of(switch)} is {state} since {switch.set_at:%Y-%m-%d %H:%M:%S} UTC, by {switch.set_by}{why}"
+    return f"{state} since {switch.set_at:%Y-%m-%d %H:%M:%S} UTC, by {switch.set_by}{why}"

@@ -200,6 +200,10 @@ def _try(case: Case, loaded: LoadedPolicy) -> tuple[Case, Explanation, str]:
     got = explain(loaded, case.call, now=case.at or NOON)
     if got.verdict is not case.expect or case.rule not in {None, got.rule}:
         return case, got, "another answer"
+    if case.tier not in {None, got.tier}:
+        return case, got, "another tier"
+    if case.assurance is not None and (got.asking is None or got.asking.assurance is not case.assurance):
+        return case, got, "another level of assurance"
     whens = {rule.id: rule.when for rule in loaded.policy.rules}
     seen = [when for step in got.trace if step.values and (when := whens.get(step.rule_id))]
     if case.at is None and any(when.needs & set(TIMES) for when in seen):

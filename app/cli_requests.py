@@ -20,10 +20,16 @@ requests_app = typer.Typer(no_args_is_help=True, help="Requests that wait for pe
 
 RequestId = Annotated[str, typer.Argument(help="the request's id, as the card and `list` show it")]
 Note = Annotated[str | None, typer.Option(help="a word about it")]
-Yes = Annotated[bool, typer.Option("--yes", help="do not ask for the code (for scripts that compare it themselves)")]
 
 Shown = dict[str, Any]
 _SECONDS = 15.0
+_TAKES = {
+    "L1": "your approval (L1)",
+    "L2": "the amount or the code typed (L2)",
+    "L3": "the amount or the code typed, and your second factor (L3)",
+    "L4": "two people, each with the amount or the code typed and their second factor (L4)",
+}
+"""What an approval takes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,26 +39,36 @@ class Desk:
     client: httpx2.Client
 
     def call(
-        self, method: str, path: str, body: Shown | None = None, *, query: Mapping[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        body: Shown | None = None,
+        *,
+        query: Mapping[str, str] | None = None,
+        under: str = "/v1/requests",
+        unless: str = "",
     ) -> Shown:
-        """Return what the gateway answers, or say in a sentence why not and end: 1 for a refusal, 2 for a fault."""
+        """Return what the gateway answers, or say in a sentence why not and end: 1 for a refusal, 2 for a fault.
+
+        A refusal whose type ends in `unless` is returned as well.
+        """
         import httpx2
 
         try:
-            said = self.client.request(method, f"/v1/requests{path}", json=body, params=query)
+            said = self.client.request(method, f"{under}{path}", json=body, params=query)
             found: object = said.json()
         except (httpx2.HTTPError, ValueError) as fault:
-            _end(f"ASSENT_URL: no gateway answers there ({type(fault).__name__}); nothing was done", code=2)
+            end(f"ASSENT_URL: no gateway answers there ({type(fault).__name__}); nothing was done", code=2)
         if not isinstance(found, dict):
-            _end("ASSENT_URL: what answers there is no gateway; nothing was done", code=2)
+            end("ASSENT_URL: what answers there is no gateway; nothing was done", code=2)
         answered = cast("Shown", found)  # decoded JSON: the keys of an object are strings
-        if said.status_code >= 400:
-            _end(_problem(answered, said.status_code), code=2 if said.status_code in {401, 503} else 1)
+        if said.status_code >= 400 and not (unless and is_problem(answered, unless)):
+            end(_problem(answered, said.status_code, under), code=2 if said.status_code in {401, 503} else 1)
         return answered
 
     def read(self, request_id: str) -> Shown:
         """Return a request as it stands now."""
-        return self.call("GET", f"/{_part(request_id)}")
+        return self.call("GET", f"/{part(request_id)}")
 
     def act(self, request_id: str, verb: str, **body: object) -> Shown:
         """Do something about exactly the request that is read now, and show how it then stands."""
@@ -62,9 +78,18 @@ class Desk:
 
     def post(self, request: Shown, verb: str, body: Shown) -> Shown:
         """Do something about a request, and say how it then stands."""
-        found = self.call("POST", f"/{_part(request['id'])}/{verb}", body)
-        typer.echo(f"{_clean(found['title'])}: {found['state']}{_progress(found)}")
-        return found
+        return told(self.call("POST", f"/{part(request['id'])}/{verb}", body))
+
+
+def told(found: Shown) -> Shown:
+    """Say how a request stands now."""
+    typer.echo(f"{clean(found['title'])}: {found['state']}{_progress(found)}")
+    return found
+
+
+def is_problem(found: Mapping[str, Any], code: str) -> bool:
+    """Say whether an answer is a refusal of this kind."""
+    return found.get("type") == f"urn:assent:problem:{code}"
 
 
 def open_desk() -> Desk:
@@ -73,9 +98,9 @@ def open_desk() -> Desk:
 
     url, key = os.environ.get("ASSENT_URL", ""), os.environ.get("ASSENT_KEY", "")
     if not url.startswith(("http://", "https://")):
-        _end("ASSENT_URL: set it to the gateway's address, such as https://assent.acme.example", code=2)
+        end("ASSENT_URL: set it to the gateway's address, such as https://assent.acme.example", code=2)
     if not key or not key.isascii() or not key.isprintable():
-        _end(
+        end(
             "ASSENT_KEY: set it to your own key (an administrator makes it: assent keys create --scope approver)",
             code=2,
         )
@@ -97,7 +122,7 @@ def list_requests(
         waits = each["status"] == "pending" and any(one["answer"] is None for one in each["questions"])
         asked = " (a question is open)" if waits else ""
         when = _instant(each["expires_at"])
-        typer.echo(f"{each['code']}  {each['id']}  {each['state']:9}  {when}  {_clean(each['title'])}{asked}")
+        typer.echo(f"{each['code']}  {each['id']}  {each['state']:9}  {when}  {clean(each['title'])}{asked}")
     if not page["items"]:
         typer.echo("nothing waits" if not every else "there are none")
     elif page["next_cursor"]:
@@ -112,40 +137,7 @@ def show(
 ) -> None:
     """Show one request: what it would do, who asks and why, who has agreed, how long is left."""
     request = open_desk().read(request_id)
-    typer.echo(json.dumps(request, indent=2, ensure_ascii=True) if as_json else "\n".join(_lines(request)))
-
-
-@requests_app.command("approve")
-def approve(
-    request_id: RequestId,
-    reason: Annotated[str | None, typer.Option(help="why, for the trail")] = None,
-    changes: Annotated[
-        list[str] | None, typer.Option("--set", help="argument=value, to approve with changes; may be given again")
-    ] = None,
-    *,
-    yes: Yes = False,
-) -> None:
-    """Approve it: shows the whole call, then asks for its code. With --set, approve other arguments instead."""
-    desk = open_desk()
-    request = desk.read(request_id)
-    _refuse_settled(request)
-    body: Shown = {"verdict": "approve", "digest": request["digest"], **({"reason": reason} if reason else {})}
-    changed = _changed(request["arguments"], changes or [])
-    typer.echo("\n".join(_lines(request)))
-    if changed is not None:
-        body["arguments"] = changed
-        for told in _differences(request["arguments"], changed):
-            typer.echo(f"  changed   {told}")
-    _confirm(request, yes=yes)
-    desk.post(request, "decisions", body)
-
-
-@requests_app.command("deny")
-def deny(
-    request_id: RequestId, reason: Annotated[str, typer.Option(help="why; the agent sees it", prompt="why")]
-) -> None:
-    """Deny it, with the reason that the agent is told."""
-    open_desk().act(request_id, "decisions", verdict="deny", reason=reason)
+    typer.echo(json.dumps(request, indent=2, ensure_ascii=True) if as_json else "\n".join(lines_of(request)))
 
 
 @requests_app.command("withdraw")
@@ -185,11 +177,11 @@ def answer(
     """Answer the open question, as the requester or with the agent's key."""
     desk = open_desk()
     request = desk.read(request_id)
-    still = {each["id"]: _clean(each["text"]) for each in request["questions"] if each["answer"] is None}
+    still = {each["id"]: clean(each["text"]) for each in request["questions"] if each["answer"] is None}
     if question is None and len(still) != 1:
         which = "".join(f"\n  {name}  {asked}" for name, asked in still.items())
-        _end(f"say which with --question:{which}" if still else "there is no open question", code=1)
-    desk.post(request, f"questions/{_part(question or next(iter(still)))}/answer", {"text": text})
+        end(f"say which with --question:{which}" if still else "there is no open question", code=1)
+    desk.post(request, f"questions/{part(question or next(iter(still)))}/answer", {"text": text})
 
 
 @requests_app.command("remind")
@@ -215,45 +207,72 @@ def reopen(request_id: RequestId) -> None:
     typer.echo(f"new request {found['id']}, code {found['code']}")
 
 
+@requests_app.command("lift")
+def lift(request_id: RequestId, reason: Annotated[str | None, typer.Option(help="why, for the trail")] = None) -> None:
+    """Let the call of a denied request be asked about again, at once; the request itself stays denied."""
+    desk = open_desk()
+    desk.post(desk.read(request_id), "lift", {"reason": reason} if reason else {})
+    typer.echo("the same call is asked about again when the agent makes it")
+
+
 @requests_app.command("review")
 def review(request_id: RequestId) -> None:
     """Print a link to the page that shows all of it; it works once, for five minutes."""
-    found = open_desk().call("POST", f"/{_part(request_id)}/review-link", {})
+    found = open_desk().call("POST", f"/{part(request_id)}/review-link", {})
     typer.echo(f"{found['url']}\nworks once, until {_instant(found['expires_at'])}")
 
 
 # --- what is shown ----------------------------------------------------------------------------------------------------
 
 
-def _lines(request: Shown) -> list[str]:
+def lines_of(request: Shown) -> list[str]:
     """Say what a person needs, top down: the sentence, the arguments, who asks, why, how far, how long, the code."""
-    by = f", for {_clean(request['requester'])}" if request["requester"] else ""
+    by = f", for {clean(request['requester'])}" if request["requester"] else ""
     said = [
-        ("asks", f"agent {_clean(request['agent'])}{by}"),
-        ("why", f"{_clean(request['reason'])} (rule {_clean(request['rule'] or '-')})"),
-        *((_clean(name), _value(value)) for name, value in request["arguments"].items()),
-        *(("changed", f"by {_clean(request['edited_by'])}: {told}") for told in _edits(request)),
-        *((f"{_clean(each['by'])} asks", _clean(each["text"])) for each in request["questions"]),
+        *(("WARNING", clean(each["text"])) for each in request["cautions"]),
+        *(("pays", told) for told in _paid(request)),
+        *([] if request["allowed_by"] else [("takes", _TAKES.get(request["assurance"], clean(request["assurance"])))]),
+        ("asks", f"agent {clean(request['agent'])}{by}"),
+        ("why", f"{clean(request['reason'])} (rule {clean(request['rule'] or '-')})"),
+        *((clean(name), _value(value)) for name, value in request["arguments"].items()),
+        *(("changed", f"by {clean(request['edited_by'])}: {told}") for told in _edits(request)),
+        *((f"{clean(each['by'])} asks", clean(each["text"])) for each in request["questions"]),
         *(
-            (f"answer of {_clean(each['answered_by'])}", f"{_clean(each['answer'])} (not verified)")
+            (f"answer of {clean(each['answered_by'])}", f"{clean(each['answer'])} (not verified)")
             for each in request["questions"]
             if each["answer"] is not None
         ),
-        *(("handed over", f"{_clean(each['by'])} → {_clean(each['to'])}") for each in request["handovers"]),
-        *((_clean(each["person"]), f"{each['verdict']} on {_clean(each['channel'])}") for each in request["decisions"]),
+        *(("handed over", f"{clean(each['by'])} → {clean(each['to'])}") for each in request["handovers"]),
+        *((clean(each["person"]), f"{each['verdict']} on {clean(each['channel'])}") for each in request["decisions"]),
         ("until", _instant(request["expires_at"])),
         ("code", request["code"]),
         ("digest", request["digest"]),
     ]
-    head = f"{_clean(request['title'])} · {_clean(request['tool'])} · {request['state']}{_progress(request)}"
+    head = f"{clean(request['title'])} · {clean(request['tool'])} · {request['state']}{_progress(request)}"
     width = max(len(label) for label, _ in said)
     return [head, *(f"  {label:{width}}  {text}" for label, text in said)]
+
+
+def _paid(request: Shown) -> list[str]:
+    """Say each payment, exactly, and what several come to."""
+    from decimal import Decimal
+
+    sums: dict[str, Decimal] = {}
+    told: list[str] = []
+    for each in request["payments"]:
+        currency, reference = each["currency"], each["reference"]
+        sums[currency] = sums.get(currency, Decimal(0)) + Decimal(each["amount"])
+        more = f", reference {_value(reference)}" if reference is not None else ""
+        told.append(f"{clean(each['amount'])} {clean(currency)} → {_value(each['payee'])}{more}")
+    if len(told) > 1:
+        told.append("in all " + " + ".join(f"{total:f} {clean(currency)}" for currency, total in sums.items()))
+    return told
 
 
 def _progress(request: Shown) -> str:
     if request["state"] != "pending":
         return ""
-    stages = (f"{each['have']} of {each['need']} {_clean(', '.join(each['of']))}" for each in request["stages"])
+    stages = (f"{each['have']} of {each['need']} {clean(', '.join(each['of']))}" for each in request["stages"])
     return f" ({' + '.join(stages)})"
 
 
@@ -262,10 +281,10 @@ def _instant(text: str) -> str:
 
 
 def _value(value: object) -> str:
-    return _clean(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+    return clean(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
-def _clean(text: object) -> str:
+def clean(text: object) -> str:
     """Make what came from outside visible, on one line: it can neither turn the text nor begin a line of ours."""
     from app.domain.visible import visible
 
@@ -273,88 +292,43 @@ def _clean(text: object) -> str:
     return "".join(each if each.isprintable() else f"\\u{{{ord(each):X}}}" for each in line)
 
 
-def _refuse_settled(request: Shown) -> None:
-    if request["status"] != "pending":
-        _end(f"it is {request['state']} already: nothing was done", code=1)
-
-
-def _confirm(request: Shown, *, yes: bool) -> None:
-    """Ask for the code that the card shows too, so that nobody approves another request than they mean."""
-    if yes:
-        return
-    typed = typer.prompt(f"type the code to approve ({request['code']})", default="", show_default=False)
-    if typed.strip().upper() != request["code"]:
-        _end("that is not its code: nothing was done", code=1)
-
-
-# --- approve with changes ---------------------------------------------------------------------------------------------
-
-
-def _changed(arguments: Mapping[str, Any], wanted: list[str]) -> Shown | None:
-    """Return all the arguments with the wanted ones in place; None: nothing is to be changed."""
-    if not wanted:
-        return None
-    changed: Shown = json.loads(json.dumps(dict(arguments)))
-    for each in wanted:
-        path, sign, text = each.partition("=")
-        if not sign:
-            _end(f"--set takes argument=value, not {_clean(each)}", code=2)
-        *way, last = path.split(".")
-        place: Shown | None = changed
-        for step in way:
-            inner: object = place.get(step) if place is not None else None
-            place = cast("Shown", inner) if isinstance(inner, dict) else None
-        if place is None or last not in place:
-            _end(f"no argument {_clean(path)}: there are {', '.join(map(_clean, arguments))}", code=2)
-        place[last] = _typed(text, place[last], path)
-    return changed
-
-
-def _typed(text: str, before: object, path: str) -> object:
-    """Read a value as the kind of what stood there: a text stays a text, also where it looks like a number."""
-    if isinstance(before, str):
-        return text
-    try:
-        return json.loads(text)
-    except ValueError:
-        _end(f"--set {_clean(path)}: {_clean(text)} is no JSON, and what stands there is no text", code=2)
-
-
 def _edits(request: Shown) -> list[str]:
     """Say what people changed of what the agent asked for."""
     proposed: Shown | None = request["proposed"]
     if proposed is None or request["edited_by"] is None:
         return []
-    told = _differences(proposed, request["arguments"])
+    told = differences(proposed, request["arguments"])
     alike = [name for name in request["changed"] if proposed.get(name) == request["arguments"].get(name)]
-    return [*told, *(f"{_clean(name)}: hidden, and not what it was" for name in alike)]
+    return [*told, *(f"{clean(name)}: hidden, and not what it was" for name in alike)]
 
 
-def _differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """Say each argument that is not what it was, with both values."""
     names = [name for name in {**before, **after} if (name in before) != (name in after) or before[name] != after[name]]
     there = {name: [_value(each[name]) if name in each else "–" for each in (before, after)] for name in names}
-    return [f"{_clean(name)}: {was} → {now}" for name, (was, now) in there.items()]
+    return [f"{clean(name)}: {was} → {now}" for name, (was, now) in there.items()]
 
 
 # --- what goes wrong --------------------------------------------------------------------------------------------------
 
 
-def _part(text: object) -> str:
+def part(text: object) -> str:
     """Return an id as a part of a path; whatever it is, it leads nowhere else."""
     from urllib.parse import quote
 
     return quote(str(text), safe="")
 
 
-def _problem(found: Mapping[str, Any], status: int) -> str:
+def _problem(found: Mapping[str, Any], status: int, under: str) -> str:
     if status == 401:
         return "ASSENT_KEY: the gateway does not know this key"
-    if status == 404:
+    if status == 404 and under.endswith("/requests"):
         return "there is no such request, or question, here"
-    told = _clean(found.get("detail") or found.get("title") or f"status {status}")
-    return f"{told} ({_clean(found['path'])})" if found.get("path") else told
+    told = clean(found.get("detail") or found.get("title") or f"status {status}")
+    return f"{told} ({clean(found['path'])})" if found.get("path") else told
 
 
-def _end(why: str, *, code: int) -> NoReturn:
+def end(why: str, *, code: int) -> NoReturn:
+    """Say why a command does not go on, and end it."""
     typer.echo(why, err=True)
     raise typer.Exit(code=code)

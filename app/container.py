@@ -19,13 +19,13 @@ from app.domain.seals import Seals
 from app.hooks.org_hooks import Supplies, build_hooks
 from app.identifiers import RandomIds
 from app.policies.policy_book import PolicyBook
-from app.ports import ListeningChannel
 from app.storage.dialect import Postgres, dialect_for
-from app.storage.outbox import list_neglected
+from app.storage.head_file import head_file_of
 from app.storage.policy_versions import remember_policy
 from app.storage.store import Store
-from app.storage.transaction import EVERY_ORG
 from app.telemetry import Telemetry, find_tracer, log_deed
+from app.usecases.announce import Announce
+from app.usecases.break_glass import BreakGlass
 from app.usecases.cancel import Cancel
 from app.usecases.channel_book import ChannelBook
 from app.usecases.claim import Claim, Report
@@ -34,18 +34,21 @@ from app.usecases.confirm_accounts import ConfirmAccounts
 from app.usecases.consult import Consult
 from app.usecases.consult_clicks import ACTIONS, ConsultByClick
 from app.usecases.count_calls import CountCalls
-from app.usecases.decide import DecideByApi
+from app.usecases.decide_api import DecideByApi
 from app.usecases.deliver import Deliver
 from app.usecases.edit import Edit
 from app.usecases.edit_api import EditByApi
 from app.usecases.edit_click import EditByClick
 from app.usecases.extend import Extend
+from app.usecases.factors import Factors
 from app.usecases.fetch_groups import FetchGroups
 from app.usecases.follow import Feed
 from app.usecases.hook_book import HookBook
 from app.usecases.judge_call import JudgeCall
 from app.usecases.keys import Keys
+from app.usecases.lift import Lift
 from app.usecases.lineage import Lineage
+from app.usecases.payees import Payees
 from app.usecases.quota import Quota
 from app.usecases.read import Read
 from app.usecases.receive import ClickTaker, Receive
@@ -54,13 +57,16 @@ from app.usecases.reopen import Reopen
 from app.usecases.review import Review
 from app.usecases.run_hooks import ABOVE, RunHooks
 from app.usecases.settle_by_call import SettleByCall
+from app.usecases.standing import StandingApprovals
 from app.usecases.submit import Submit
 from app.usecases.sweep import Sweep
 from app.usecases.switch import Switches, as_guard_sees
+from app.usecases.under_pause import UnderPause
 from app.usecases.wait import Wait, Waiters
+from app.usecases.watch_heads import WatchHeads
 from app.usecases.watch_pace import WatchPace
+from app.workers.channel_work import ChannelWork
 from app.workers.notifications import Notifications
-from app.workers.outbox_worker import OutboxWorker
 from app.workers.supervisor import Supervisor
 from app.workers.timers import Timers
 from assent.hooks.observer import Observer
@@ -71,7 +77,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from app.policies.policy_file import LoadedPolicy
-    from app.ports import Channel, Clock, HttpAnswer, IdFactory, Inbound
+    from app.ports import Channel, Clock, IdFactory
     from app.settings import Settings
     from app.storage.transaction import Batch, Tx
     from assent.hooks.context import HookContext
@@ -86,8 +92,6 @@ _GROUPS_AT_FIRST = 5.0
 _PACE_EVERY = timedelta(hours=6)
 _FORGET_EVERY = timedelta(minutes=10)
 _ORPHANS_EVERY = timedelta(seconds=30)
-_NEGLECTED_AFTER = timedelta(minutes=5)
-"""How long errands wait before a replica without their channel settles them: another one may know it already."""
 
 
 class Container:
@@ -108,13 +112,14 @@ class Container:
         self.telemetry = Telemetry()
         self.book = PolicyBook(config, environ=environ, channel_types=registry.SETTINGS)
         self.seals = Seals([secret.get_secret_value() for secret in settings.secret])
-        self.store = Store(dialect_for(settings.database_url, self.clock), ids or RandomIds())
+        self.ids = ids or RandomIds()
+        self.store = Store(dialect_for(settings.database_url, self.clock), self.ids)
+        self.heads = WatchHeads(store=self.store, path=head_file_of(settings.database_url, settings.state_dir))
         self.channels = ChannelBook()
         self.waiters = Waiters(most=settings.max_waiters)
         self.feed = Feed(store=self.store, most=settings.max_streams)
         self.supervisor = Supervisor()
         self.timers = Timers()
-        self._workers: dict[tuple[str, str], tuple[OutboxWorker, list[asyncio.Task[None]]]] = {}
         self._built: dict[tuple[str, str], tuple[object, Channel]] = {}
         self._in_use = False  # whether the configuration in force has been taken into use to the end
         self._build_usecases()
@@ -135,7 +140,7 @@ class Container:
         )
         judge = JudgeCall(hooks=self.run_hooks, clock=self.clock)
         self.submit = Submit(store=store, judge=judge, channels=self.channels, seals=self.seals, quota=quota)
-        self.decide = DecideByApi(store=store, book=book)
+        self.decide = DecideByApi(store=store, book=book, seals=self.seals)
         self.cancel = Cancel(store=store)
         self.claim = Claim(store=store, book=book)
         self.report = Report(store=store)
@@ -143,7 +148,10 @@ class Container:
         self.wait = Wait(store=store, waiters=self.waiters)
         self.sweep = Sweep(store=store, book=book, channels=self.channels)
         self.pace = WatchPace(store=store)
+        announce = Announce(channels=self.channels, ids=self.ids, later=self.supervisor.later)
+        self.break_glass = BreakGlass(store=store, book=book, announce=announce)
         self.keys = Keys(store=store, seals=self.seals, clock=self.clock)
+        self.factors = Factors(store=store, book=book, seals=self.seals)
         edit = Edit(store=store, book=book, judge=judge, channels=self.channels, seals=self.seals)
         consulting = ConsultByClick(store=store, book=book, seals=self.seals)
         review = Review(store=store, book=book, seals=self.seals, clock=self.clock)
@@ -163,6 +171,15 @@ class Container:
         )
         self.confirm_accounts = ConfirmAccounts(store=store, book=book, channels=self.channels)
         self.fetch_groups = FetchGroups(store=store, book=book, channels=self.channels, clock=self.clock)
+        self.work = ChannelWork(
+            store=store,
+            deliver=self.deliver,
+            clicks=self.clicks,
+            confirm_accounts=self.confirm_accounts,
+            fetch_groups=self.fetch_groups,
+            supervisor=self.supervisor,
+            tick=self.settings.tick,
+        )
         rate = self.settings.calls_per_second
         access = Access(
             keys=self.keys,
@@ -178,7 +195,7 @@ class Container:
             review=review,
             feed=self.feed,
             decide=self.decide,
-            edit=EditByApi(edit=edit, store=store, book=book),
+            edit=EditByApi(edit=edit, store=store, book=book, seals=self.seals),
             cancel=self.cancel,
             consult=Consult(store=store, book=book),
             extend=self.extend,
@@ -186,12 +203,18 @@ class Container:
             claim=self.claim,
             report=self.report,
             reconcile=Reconcile(store=store),
+            lift=Lift(store=store, book=book),
+            payees=Payees(store=store),
             run_hooks=self.run_hooks,
             settle_by_call=SettleByCall(store=store, book=book),
+            standing=StandingApprovals(store=store, book=book),
+            break_glass=self.break_glass,
             switches=self.switches,
+            under_pause=UnderPause(store=store),
             clicks=self.clicks,
             channels=self.channels,
             keys=self.keys,
+            factors=self.factors,
             clock=self.clock,
             telemetry=self.telemetry,
         )
@@ -205,7 +228,7 @@ class Container:
         return build_hooks(loaded, supplies=Supplies(counters=CountCalls(self.store, org), is_read_only=is_read_only))
 
     async def __aenter__(self) -> Self:
-        """Open the store, the channels and the loops. Waiting requests need nothing rebuilt: they are rows."""
+        """Open the store, the channels and the loops; what waits is rows. Raises RestoredError, with nothing open."""
         loop = asyncio.get_running_loop()
 
         def committed(batch: Batch) -> None:
@@ -215,7 +238,13 @@ class Container:
 
         self.store.on_commit(committed)
         self.store.start()
+        try:
+            await self.heads.check()
+        except BaseException:
+            await self.store.stop()
+            raise
         await self.use_policies()
+        await self.factors.renew_seals()
         self._start_loops()
         return self
 
@@ -229,6 +258,7 @@ class Container:
             await self.lineage.flush()
         for _, channel in self._built.values():
             await channel.close()
+        await self.heads.note()
         await self.store.stop()
 
     async def use_policies(self) -> None:
@@ -248,10 +278,9 @@ class Container:
         self._built = wanted
         self.channels.replace({key: channel for key, (_, channel) in wanted.items()})
         for key, (_, channel) in dropped.items():
-            await self._stop_channel(key, channel)
+            await self.work.stop(key, channel)
         for (org, name), (_, channel) in wanted.items():
-            if (org, name) not in self._workers:
-                self._start_channel(org, name, channel)
+            self.work.start(org, name, channel)
         await self._know_groups()
         self._in_use = True
 
@@ -279,38 +308,6 @@ class Container:
 
         await self.store.write(unit, org=org)
 
-    def _start_channel(self, org: str, name: str, channel: Channel) -> None:
-        worker = OutboxWorker(store=self.store, deliver=self.deliver, org=org, channel=name, tick=self.settings.tick)
-
-        async def carry() -> None:
-            await channel.warm_up()
-            await self._confirm(org, channel)
-            await worker.run()
-
-        tasks = [self.supervisor.keep(f"outbox:{name}", carry)]
-        if isinstance(channel, ListeningChannel):
-
-            async def receive(inbound: Inbound) -> HttpAnswer:
-                return await self.clicks(org, channel, inbound)
-
-            tasks.append(self.supervisor.keep(f"listen:{name}", lambda: channel.listen(receive)))
-        self._workers[org, name] = (worker, tasks)
-
-    async def _confirm(self, org: str, channel: Channel) -> None:
-        """Know who is who before the first card goes out."""
-        try:
-            await self.confirm_accounts.channel(org, channel)
-            await self.fetch_groups.org(org)
-        except AssentError as error:
-            log.warning("accounts.unconfirmed", channel=channel.name, why=error.detail)
-
-    async def _stop_channel(self, key: tuple[str, str], channel: Channel) -> None:
-        _, tasks = self._workers.pop(key, (None, list[asyncio.Task[None]]()))
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await channel.close()
-
     def _start_loops(self) -> None:
         self.supervisor.keep("feed", self.feed.run)
         self.supervisor.keep("sessions", self.lineage.run)
@@ -324,6 +321,7 @@ class Container:
         self.timers.every(_ACCOUNTS_EVERY, "accounts", self.confirm_accounts, jitter=30)
         self.timers.every(_GROUPS_EVERY, "groups", self.fetch_groups, jitter=5)
         self.timers.every(_PACE_EVERY, "pace", self._pace, jitter=60)
+        self.timers.every(timedelta(seconds=5), "heads", self.heads.note, jitter=1)
         self.timers.every(_FORGET_EVERY, "forget", self.sweep.forget, jitter=60)
         self.timers.every(_ORPHANS_EVERY, "orphans", self._orphans, jitter=5)
         self.timers.start()
@@ -335,8 +333,7 @@ class Container:
             for item in pending:
                 self.telemetry.wrote(item.record.kind.value)
         if batch.outbox_filled:
-            for worker, _ in self._workers.values():
-                worker.nudge()
+            self.work.nudge()
 
     def _heard(self, changed: list[tuple[str, str]]) -> None:
         self.waiters.wake(changed)
@@ -347,6 +344,7 @@ class Container:
         self.feed.touch_all()
 
     async def _sweep(self) -> None:
+        await self.break_glass.end_over()
         while (swept := await self.sweep()).total:
             log.info("sweep.done", **swept.counts())
             if not swept.more:
@@ -363,12 +361,4 @@ class Container:
         self.feed.touch_all()
 
     async def _orphans(self) -> None:
-        """Settle errands for channels that are no longer configured: their cards are undeliverable, loudly."""
-        neglected = await self.store.read(lambda tx: list_neglected(tx, since=_NEGLECTED_AFTER), org=EVERY_ORG)
-        for org, channel in neglected:
-            if self.channels.find(org, channel) is None:
-                orphan = OutboxWorker(
-                    store=self.store, deliver=self.deliver, org=org, channel=channel, tick=self.settings.tick
-                )
-                while await orphan.round():
-                    pass
+        await self.work.settle_orphans(self.channels)

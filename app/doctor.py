@@ -13,6 +13,9 @@ import psycopg
 from pydantic import ValidationError
 
 from app.clock import SystemClock
+from app.doctor_payments import look_at_file
+from app.doctor_records import look_at_database, look_at_records
+from app.domain.errors import UnavailableError
 from app.identifiers import RandomIds
 from app.offline import NEW_DATABASE, counted, database_fault, seal_ids
 from app.policies.policy_book import PolicyBook, config_check
@@ -40,7 +43,7 @@ async def examine_all(config: Path, environ: Mapping[str, str], say: Callable[[s
     if not any(finding.severity is Severity.ERROR for finding in findings):
         findings += await asyncio.to_thread(_database)
         if not any(finding.severity is Severity.ERROR for finding in findings):
-            findings += await _pace(config, environ)
+            findings += await _inside(config, environ)
         findings += await _channels(config, environ)
     for finding in findings:
         say(f"{_MARK[finding.severity]}  {finding.what}")
@@ -97,31 +100,41 @@ def _database() -> list[Finding]:
     return found
 
 
-async def _pace(config: Path, environ: Mapping[str, str]) -> list[Finding]:
-    """Whoever approves faster than a card can be read approves nothing."""
-    url = Settings().database_url  # pyright: ignore[reportCallIssue] - it loaded above
-    if await asyncio.to_thread(find_present, url) is None:
-        return []
-    found: list[Finding] = []
-    store = Store(dialect_for(url, SystemClock()), RandomIds())
+async def _inside(config: Path, environ: Mapping[str, str]) -> list[Finding]:
+    """Look at what the file asks for and what the rows say, org by org."""
+    book = PolicyBook(config, environ=environ, channel_types=registry.SETTINGS)
+    found = [finding for org in book.orgs() for finding in look_at_file(book.current(org).policy)]
+    settings = Settings()  # pyright: ignore[reportCallIssue] - it loaded above
+    if await asyncio.to_thread(find_present, settings.database_url) is None:
+        return found
+    store = Store(dialect_for(settings.database_url, SystemClock()), RandomIds())
     store.start()
     try:
-        for org in PolicyBook(config, environ=environ, channel_types=registry.SETTINGS).orgs():
-            hurried = await WatchPace(store=store).find(org)
-            found += [
-                Finding(
-                    severity=Severity.WARNING,
-                    what=f"{org}: {one.person} approved {one.at_once} of {one.decisions} decisions of the last 7 days "
-                    "within 3 seconds of the card's arrival",
-                    mend="ask whether the rules ask too often: see docs/attention.md",
-                )
-                for one in hurried
-            ]
-            if not hurried:
-                found.append(Finding(severity=Severity.OK, what=f"{org}: nobody approves faster than they can read"))
+        found += await look_at_database(store, settings)
+        for org in book.orgs():
+            found += [*await look_at_records(store, book, org), *await _pace(store, org)]
+    except UnavailableError as refusal:
+        what = f"the database does not answer: {refusal.detail}"
+        found.append(Finding(severity=Severity.ERROR, what=what, mend=_DATABASE_MEND))
     finally:
         await store.stop()
     return found
+
+
+async def _pace(store: Store, org: str) -> list[Finding]:
+    """Whoever approves faster than a card can be read approves nothing."""
+    hurried = await WatchPace(store=store).find(org)
+    if not hurried:
+        return [Finding(severity=Severity.OK, what=f"{org}: nobody approves faster than they can read")]
+    return [
+        Finding(
+            severity=Severity.WARNING,
+            what=f"{org}: {one.person} approved {one.at_once} of {one.decisions} decisions of the last 7 days "
+            "within 3 seconds of the card's arrival",
+            mend="ask whether the rules ask too often: see docs/attention.md",
+        )
+        for one in hurried
+    ]
 
 
 async def _channels(config: Path, environ: Mapping[str, str]) -> list[Finding]:

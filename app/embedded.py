@@ -30,7 +30,7 @@ from app.domain.errors import AssentError
 from app.main import create_app
 from app.offline import database_fault
 from app.ports import ListeningChannel
-from app.serve import StartRefusedError, hold_database
+from app.serve import StartRefusedError, hold_database, refuse_restored
 from app.settings import Settings
 from app.storage.api_keys import Scope
 from app.telemetry import redact
@@ -96,6 +96,7 @@ async def embedded_gateway(
         await asyncio.to_thread(held.__enter__)
         stack.push_async_callback(asyncio.to_thread, held.__exit__, None, None, None)
         await asyncio.to_thread(_bring_up_to_date, settings.database_url)
+        await refuse_restored(settings)
         container = await asyncio.to_thread(Container, settings, config, given, clock=clock)
         chosen = _org(container, org)
         await stack.enter_async_context(container)

@@ -9,16 +9,21 @@ from typing import TYPE_CHECKING
 import structlog
 from fastapi import FastAPI
 
-from app.api import consulting, moments, schemas
+from app.api import break_glass, consulting, factors, lifting, moments, schemas, standing, switches
 from app.api.administration import administration_router
+from app.api.break_glass import break_glass_router
 from app.api.callbacks import callbacks_router
 from app.api.consulting import consulting_router
+from app.api.factors import factors_router
 from app.api.health import health_router
 from app.api.hooks import hooks_router
+from app.api.lifting import lifting_router
+from app.api.payees import payees_router
 from app.api.problems import install
 from app.api.reconciling import reconciling_router
 from app.api.requests import requests_router
 from app.api.review import review_router
+from app.api.standing import standing_router
 from app.api.switches import switches_router
 from app.api.trail import trail_router
 
@@ -40,10 +45,15 @@ _BODIES = (
     schemas.OutcomeBody,
     schemas.ReconcileBody,
     schemas.CancelBody,
+    *lifting.BODIES,
     *consulting.BODIES,
+    *factors.BODIES,
+    *standing.BODIES,
+    *break_glass.BODIES,
     schemas.NewKeyBody,
     schemas.ReadOnlyBody,
-    schemas.PauseBody,
+    *switches.BODIES,
+    schemas.PayeeBody,
     schemas.ProblemView,
 )
 
@@ -68,6 +78,7 @@ def create_app(container: Container) -> FastAPI:
     routers = (
         requests_router(container.surface),
         reconciling_router(container.surface),
+        lifting_router(container.surface),
         review_router(container.surface),
         consulting_router(container.surface),
         hooks_router(container.surface),
@@ -75,6 +86,10 @@ def create_app(container: Container) -> FastAPI:
         trail_router(container.surface),
         administration_router(container.surface),
         switches_router(container.surface),
+        factors_router(container.surface),
+        payees_router(container.surface),
+        standing_router(container.surface),
+        break_glass_router(container.surface),
         health_router(container.surface),
     )
     # Not include_router: its lazy wrapper is walked on every call. Ours go first: routes are tried in their order.

@@ -7,7 +7,7 @@ import os
 import sqlite3
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote, urlsplit
 
 import psycopg
@@ -27,10 +27,11 @@ from app.storage.api_keys import AGENTS, Scope
 from app.storage.dialect import dialect_for
 from app.storage.store import Store
 from app.storage.switches import READ_ONLY
+from app.usecases.factors import Factors
 from app.usecases.keys import Keys
 from app.usecases.read import Read
 from app.usecases.switch import Switches
-from channels.registry import SETTINGS
+from channels import registry
 from migrations.state import NEWEST, find_present
 
 if TYPE_CHECKING:
@@ -45,9 +46,9 @@ NEW_DATABASE = "the database is new: `assent migrate` (or `assent serve --migrat
 _LONGEST_CAUSE = 300
 
 SENTENCES = {
-    Kind.CREATED: "{actor} asked for {tool}; the rule {rule} asks people about it",
-    Kind.VOTE: "{actor} said {verdict} on {channel}; more people have to",
-    Kind.APPROVED: "{actor} approved it on {channel}",
+    Kind.CREATED: "{actor} asked for {tool}{payment}; the rule {rule} {asks}{warned}",
+    Kind.VOTE: "{actor} said {verdict} on {channel}{at_level}; more people have to",
+    Kind.APPROVED: "{actor} approved it on {channel}{at_level}",
     Kind.DENIED: "{actor} denied it on {channel}: {reason}",
     Kind.EXPIRED: "nobody decided in time: it expired",
     Kind.CANCELLED: "{actor} withdrew it: {reason}",
@@ -87,8 +88,29 @@ SENTENCES = {
     Kind.SESSION_DETACHED: "{actor} began the session {session}, which inherits nothing of {parent_agent}",
     Kind.EVALUATION_BYPASSED: "{actor} was allowed {tool} without people, in an evaluation run: {reason}",
     Kind.SWITCH_SET: "{actor} set {switch} to {state} for {agent}{of_tool}: {reason}",
+    Kind.LIFTED: "{actor} lifted the refusal: the call may be asked about again",
+    Kind.APPROVER_LOCKED: "{person} gave {failures} wrong codes for {what} and is locked until {until}",
+    Kind.FACTOR_INVITED: "{actor} invited {person} to set up a second factor",
+    Kind.FACTOR_ADDED: "{actor} set up a second factor",
+    Kind.FACTOR_REMOVED: "{actor} took the second factor of {person} away",
+    Kind.STANDING_PROPOSED: "{actor} proposed the standing approval {standing}: {scope}",
+    Kind.STANDING_CONFIRMED: "{actor} confirmed the standing approval {standing}: {scope}",
+    Kind.STANDING_USED: "{actor} used the standing approval {standing}: {used} of {uses}",
+    Kind.STANDING_REVOKED: "{actor} revoked the standing approval {standing}",
+    Kind.GLASS_PROPOSED: "{actor} wants to break the glass, as {standing}: {scope}: {reason}",
+    Kind.GLASS_BROKEN: "THE GLASS WAS BROKEN by {actor}, as {standing}, until {until}: {scope}: {reason}",
+    Kind.GLASS_USED: "{actor} may run {tool} under the broken glass {standing}: nobody was asked",
+    Kind.GLASS_ENDED: "{actor} ended the broken glass {standing}",
+    Kind.GLASS_REVIEWED: "{actor} reviewed what was done under the broken glass {standing}: {review}",
+    Kind.PAYEE_ADDED: "{actor} put the payee {payee} into the register",
+    Kind.PAYEE_REMOVED: "{actor} took the payee {payee} out of the register",
+    Kind.RESTORED: "{actor} declared that the database was restored from a backup (epoch {epoch}): {reason}",
 }
 """What each kind of event means, for people; the names are facts of the event."""
+
+
+ALLOWED_BY = "nobody was asked: {allowed_by} lets an executor run it: {reason}"
+"""What an approval means that no person gave."""
 
 
 class _Facts(dict[str, object]):
@@ -104,9 +126,24 @@ def render_event(event: AuditEvent) -> str:
     facts["actor"] = event.record.actor
     facts["decided_by"] = f"the hook {facts['hook']}" if facts.get("hook") else f"the rule {facts['rule']}"
     facts["of_tool"] = f", the tool {facts['tool']}" if "tool" in facts else ""
-    told = SENTENCES[event.record.kind].format_map(facts)
+    facts["at_level"] = f" at {facts['assurance']}" if "assurance" in facts else ""
+    facts["payment"] = _paid(event.record.facts.get("payment"))
+    facts["asks"] = "asks people about it" if event.record.facts.get("stages") != [] else "asks nobody"
+    facts["asks"] = f"{facts['asks']}{facts['at_level']}"
+    cautions = cast("list[str]", event.record.facts.get("cautions", []))
+    facts["warned"] = f" ({', '.join(dict.fromkeys(cautions))})" if cautions else ""
+    told = (ALLOWED_BY if "allowed_by" in facts else SENTENCES[event.record.kind]).format_map(facts)
     line = told if told.isprintable() else told.encode("unicode_escape").decode()
     return f"{event.at:%Y-%m-%d %H:%M:%S} UTC  {line}" + (f"  [{event.request_id}]" if event.request_id else "")
+
+
+def _paid(payment: object) -> str:
+    """Write what a call pays to whom."""
+    if not isinstance(payment, dict):
+        return ""
+    bound = cast("dict[str, Any]", payment)  # the trail's own JSON: `bound_facts` writes it
+    sums = " + ".join(f"{currency} {amount}" for currency, amount in bound["totals"].items())
+    return f" ({sums} to {', '.join(bound['payees'])})"
 
 
 def _listed(value: object) -> object:
@@ -144,7 +181,7 @@ def seal_ids(settings: Settings) -> list[str]:
 
 def refuse_faults(config: Path, *, ending: str = "; nothing was started") -> None:
     """Say every fault of the configuration and end with 2, if there is one."""
-    faults = config_check(config, environ=os.environ, channel_types=SETTINGS)
+    faults = config_check(config, environ=os.environ, channel_types=registry.SETTINGS)
     for fault in faults:
         typer.echo(str(fault), err=True)
     if faults:
@@ -199,6 +236,7 @@ class Beside:
 
     org: str
     keys: Keys
+    factors: Factors
     read: Read
     store: Store
     directory: Directory
@@ -210,7 +248,7 @@ async def beside_gateway(config: Path, org: str | None) -> AsyncGenerator[Beside
     settings = read_settings()
     check_schema(settings.database_url, migrate_first=False)
     refuse_faults(config)
-    book = PolicyBook(config, environ=os.environ, channel_types=SETTINGS)
+    book = PolicyBook(config, environ=os.environ, channel_types=registry.SETTINGS)
     orgs = list(book.orgs())
     if org is None and len(orgs) != 1:
         typer.echo(f"say which org with --org: {', '.join(orgs)}", err=True)
@@ -223,7 +261,8 @@ async def beside_gateway(config: Path, org: str | None) -> AsyncGenerator[Beside
         store.start()
         try:
             keys, read = Keys(store=store, seals=seals, clock=clock), Read(store=store, book=book)
-            yield Beside(org=org or orgs[0], keys=keys, read=read, store=store, directory=directory)
+            factors = Factors(store=store, book=book, seals=seals)
+            yield Beside(org=org or orgs[0], keys=keys, factors=factors, read=read, store=store, directory=directory)
         finally:
             await store.stop()
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from app.domain.assurance import Assurance
 from app.domain.request import Risk
+from app.payment_views import payment_lines, standing_told, view_payments, view_standing
 from app.usecases.explain import trace_lines
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ def explained_lines(explanation: Explanation) -> list[str]:
         f"rules that looked at it (version {explanation.version}):",
     ]
     lines += [f"  {line}" for line in trace_lines(explanation)]
+    lines += payment_lines(explanation)
     if explanation.asking is not None:
         lines += ["", "whom it asks:"]
         for stage, people in zip(explanation.asking.stages, explanation.people, strict=True):
@@ -36,8 +39,10 @@ def explained_lines(explanation: Explanation) -> list[str]:
 
 
 def _later(asking: Asking) -> list[str]:
-    """Tell what happens while nobody answers, and where nobody is reached; and the risk, if it is not normal."""
+    """Tell what happens while nobody answers, and where nobody is reached; before that what is not as usual."""
     told = [f"risk: {asking.risk}"] if asking.risk is not Risk.NORMAL else []
+    told += [f"assurance: {asking.assurance}"] if asking.assurance is not Assurance.L1 else []
+    told += [f"a standing approval may be made: {standing_told(asking.standing)}"] if asking.standing else []
     for rung in asking.escalate:
         also = [", ".join(rung.to)] if rung.to else []
         also += [f"on {', '.join(rung.channels)}"] if rung.channels else []
@@ -55,6 +60,8 @@ def view_explanation(explanation: Explanation) -> dict[str, Any]:
         "rule": explanation.rule,
         "reason": explanation.reason,
         "policy_version": explanation.version,
+        "tier": explanation.tier,
+        **view_payments(explanation),
         "trace": [
             {"rule": step.rule_id, "matched": step.matched, "why": step.why, "values": dict(step.values)}
             for step in explanation.trace
@@ -69,6 +76,8 @@ def view_explanation(explanation: Explanation) -> dict[str, Any]:
             "channels": list(asking.channels),
             "timeout_seconds": int(asking.timeout.total_seconds()),
             "risk": asking.risk.value,
+            "assurance": asking.assurance.value,
+            "standing": view_standing(asking.standing) if asking.standing else None,
             "remind": list(asking.remind),
             "escalate": [
                 {
@@ -85,12 +94,19 @@ def view_explanation(explanation: Explanation) -> dict[str, Any]:
 
 def failure_lines(case: Case, got: Explanation, headline: str) -> list[str]:
     """Tell what a case expected, what came out, and how."""
+    level = got.asking.assurance if got.asking and case.assurance else None
     return [
         headline,
-        f"  - {case.expect.value} by {case.rule or 'any rule'}",
-        f"  + {got.verdict.value} by {got.rule}: {got.reason}",
+        f"  - {case.expect.value} by {case.rule or 'any rule'}{_in_tier(case.tier, case.assurance)}",
+        f"  + {got.verdict.value} by {got.rule}{_in_tier(got.tier, level)}: {got.reason}",
         *(f"      {line}" for line in trace_lines(got)),
     ]
+
+
+def _in_tier(tier: int | None, level: Assurance | None) -> str:
+    told = [f"tier {tier}"] if tier is not None else []
+    told += [f"at {level.value}"] if level is not None else []
+    return f" ({', '.join(told)})" if told else ""
 
 
 def replay_lines(replayed: Replayed, loaded: LoadedPolicy, since: str) -> list[str]:
@@ -110,6 +126,7 @@ def replay_lines(replayed: Replayed, loaded: LoadedPolicy, since: str) -> list[s
         lines.append(_change_line(change))
     if len(replayed.changes) > _MOST_SHOWN:
         lines.append(f"… and {len(replayed.changes) - _MOST_SHOWN} more changes: --json has them all")
+    lines += [f"would ask at {level}: {count}" for level, count in sorted(replayed.levels.items())]
     lines += [f"would have asked {person}: {count}" for person, count in replayed.paged.most_common()]
     lines += [f"cards on {channel}: {count}" for channel, count in replayed.channels.most_common()]
     return lines
@@ -121,7 +138,7 @@ def _change_line(change: Change) -> str:
     tripped = f" ({', '.join(values)})" if values else ""
     told = (
         f"{then.at:%Y-%m-%d %H:%M} UTC  {then.ref}  {then.call.tool} by {then.call.agent}: "
-        f"{then.then.value} by {then.rule} -> {now.verdict.value} by {now.rule}{tripped}"
+        f"{then.then.value} by {then.rule} -> {now.verdict.value} by {now.rule}{_in_tier(now.tier, None)}{tripped}"
     )
     return told if told.isprintable() else told.encode("unicode_escape").decode()
 
@@ -145,6 +162,7 @@ def view_replay(replayed: Replayed, loaded: LoadedPolicy) -> dict[str, Any]:
             }
             for change in replayed.changes
         ],
+        "levels": dict(sorted(replayed.levels.items())),
         "paged": dict(replayed.paged.most_common()),
         "cards": dict(replayed.channels.most_common()),
     }

@@ -308,6 +308,10 @@ class Channel(Protocol):
         """Say something under the message, so that people hear of it. Raises like `post`."""
         ...
 
+    async def announce(self, chat_id: str, notice: Notice, /) -> None:
+        """Say something in a chat, under no card. Raises like `post`."""
+        ...
+
     async def look_up(self, *, email: str, account_id: str) -> Account | None:
         """Say which account a person has here and how it stands.
 

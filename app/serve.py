@@ -17,10 +17,16 @@ from urllib.parse import unquote
 import structlog
 import uvicorn
 
+from app.clock import SystemClock
 from app.container import Container
+from app.identifiers import RandomIds
 from app.main import create_app
 from app.offline import seal_ids
+from app.storage.dialect import dialect_for
+from app.storage.head_file import head_file_of
+from app.storage.store import Store
 from app.telemetry import configure_logs
+from app.usecases.watch_heads import RestoredError, WatchHeads
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -62,6 +68,19 @@ def hold_database(url: str) -> Generator[None]:
         yield
     finally:
         os.close(lock)
+
+
+async def refuse_restored(settings: Settings) -> None:
+    """Look whether the database has lost what it once had, before anything starts. Raises StartRefusedError."""
+    store = Store(dialect_for(settings.database_url, SystemClock()), RandomIds())
+    store.start()
+    try:
+        path = head_file_of(settings.database_url, settings.state_dir)
+        await WatchHeads(store=store, path=path).check()
+    except RestoredError as refusal:
+        raise StartRefusedError(str(refusal)) from None
+    finally:
+        await store.stop()
 
 
 def open_address(host: str, port: int) -> socket.socket:

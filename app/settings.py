@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -30,6 +31,9 @@ class Settings(BaseSettings):
     calls_per_second: Annotated[float, Field(gt=0)] = 500
     tick: timedelta = Field(default=timedelta(seconds=1), description="how often the clock is looked at")
     poll: timedelta = Field(default=timedelta(seconds=2), description="the slow poll behind every wake-up")
+    state_dir: Path | None = Field(
+        default=None, description="where it is kept how far the trail has come; beside the file for SQLite"
+    )
     give_up_after: timedelta = Field(
         default=timedelta(minutes=15), description="how long an unreachable platform is tried with a new card"
     )

@@ -4,7 +4,7 @@
 
 Users' requests are lines of FOLDER/inbox.jsonl; the conversation so far is FOLDER/conversation.jsonl, so that the agent
 goes on where it was killed. What is about Assent: the gateway it asks, the gate in its hooks, the session around its
-tool calls, and `resume` after a restart.
+tool calls, and `resume` after a restart. It pays from its own ledger; wires it can only ask for: an executor runs them.
 """
 
 from __future__ import annotations
@@ -16,23 +16,22 @@ import re
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from assent import AsyncGateway, Failed, GatewayError, LeftAlone, Lost, Ran, Refused, current_grant, resume
 from assent.hooks import Hooks, Settled, Suspended
 from assent.ready.approval_gate import ApprovalGate
 from examples.payment_ledger import Ledger
-from examples.scripted_model import Message, answer, explain
+from examples.scripted_model import PAY, PAY_BATCH, WIRE, Message, answer, explain
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
     from assent import Question, Request
     from assent.hooks import Session, Step
 
-    Pay = Callable[..., Awaitable[str]]
+    Tools = Mapping[str, Callable[..., Awaitable[str]]]
 
-TOOL = "oa__purchase_pay"
 SESSION = "supplier-invoices"
 
 
@@ -47,25 +46,39 @@ async def main(folder: Path) -> None:
         )
         return f"Paid {amount:,} {currency} to {payee}, receipt {receipt}."
 
+    async def pay_batch(currency: str, lines: list[dict[str, Any]]) -> str:
+        receipts = [ledger.find(line["invoice"]) for line in lines]
+        for number, line in enumerate(lines):  # one that a killed predecessor paid is not paid again
+            receipts[number] = receipts[number] or ledger.pay(
+                grant=current_grant(), payee=line["payee"], amount=line["amount"], currency=currency,
+                invoice=line["invoice"], account=line["bank_account"],
+            )  # fmt: skip
+        return f"Paid {len(lines)} invoices, receipts {', '.join(map(str, receipts))}."
+
+    async def wire(**_: object) -> str:
+        raise PermissionError("only the executor has the bank's token")
+
+    tools = {PAY: pay, PAY_BATCH: pay_batch, WIRE: wire}
     conversation = Conversation(folder)
     url, key = os.environ["ASSENT_URL"], os.environ["ASSENT_KEY"]
     async with AsyncGateway(url, key, session=SESSION, on_question=answer_question) as gateway:
-        hooks = Hooks(known_tools=[TOOL])
-        hooks.add(ApprovalGate(approvals=gateway), tools=TOOL)
+        hooks = Hooks(known_tools=list(tools))
+        hooks.add(ApprovalGate(approvals=gateway))
         async with hooks.session(session=SESSION, resumed=bool(conversation.messages), on_step=tell_step) as session:
             if (call := conversation.open_call()) is not None:  # a predecessor died in the middle of this one
-                conversation.add(Message(role="tool", text=await carry_on(gateway, session, pay, ledger, call)))
+                conversation.add(Message(role="tool", text=await carry_on(gateway, session, tools, ledger, call)))
             while True:
                 last = await conversation.wait_for_turn()
                 if last.arguments is None:
                     conversation.add(answer(conversation.messages))
                 else:
-                    conversation.add(Message(role="tool", text=await call_tool(session, pay, last)))
+                    conversation.add(Message(role="tool", text=await call_tool(session, tools, last)))
 
 
-async def call_tool(session: Session, pay: Pay, call: Message) -> str:
+async def call_tool(session: Session, tools: Tools, call: Message) -> str:
     """Pay, if it is allowed; the answer is for the model either way."""
-    result = await session.call_tool(TOOL, call.arguments or {}, pay, call_id=call.call_id or "", claim=call.text)
+    tool, wanted = tools[call.tool], call.arguments or {}
+    result = await session.call_tool(call.tool, wanted, tool, call_id=call.call_id or "", claim=call.text)
     return str(result.content)
 
 
@@ -77,21 +90,23 @@ def answer_question(question: Question, request: Request) -> str:
     return said
 
 
-async def carry_on(gateway: AsyncGateway, session: Session, pay: Pay, ledger: Ledger, call: Message) -> str:
+async def carry_on(gateway: AsyncGateway, session: Session, tools: Tools, ledger: Ledger, call: Message) -> str:
     """Finish a predecessor's call: by its open request, else by what the bank or the settled request knows."""
     say("resumes", "a call of mine was open when I was killed")
     while True:
         try:
-            past = await resume(gateway, tools={TOOL: pay})
+            past = await resume(gateway, tools=tools)
             break
         except GatewayError as away:
             say("waits", f"{away}")
     if not past:
-        receipt = ledger.find((call.arguments or {})["invoice"])
-        return f"Paid already, receipt {receipt}." if receipt else await call_tool(session, pay, call)
+        receipts = [ledger.find(invoice) for invoice in _invoices(call)]
+        if receipts and all(receipts):
+            return f"Paid already, receipt {', '.join(map(str, receipts))}."
+        return await call_tool(session, tools, call)
     match past[-1].outcome:
         case Ran(result=result):
-            return str(result)
+            return result if isinstance(result, str) else f"Done: the executor ran it. Its result: {json.dumps(result)}"
         case Refused(message=message):
             return message
         case Failed(error=error):
@@ -146,12 +161,18 @@ class Conversation:
         say(message.role, message.text)
         if message.arguments is not None:
             named = ", ".join(f"{name}={value}" for name, value in message.arguments.items())
-            say("calls", f"{TOOL}({named})")
+            say("calls", f"{message.tool}({named})")
 
 
 def say(who: str, what: str) -> None:
     """Print one line of the log; account numbers are nobody's business there."""
     print(json.dumps({"who": who, "what": re.sub(r"[0-9]{10,}", "•••", what)}), flush=True)
+
+
+def _invoices(call: Message) -> list[str]:
+    """Return the invoices that the agent itself pays by a call."""
+    wanted = call.arguments or {}
+    return [line["invoice"] for line in wanted.get("lines", [wanted]) if "invoice" in line]
 
 
 def _lines(path: Path) -> list[str]:

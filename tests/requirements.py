@@ -74,10 +74,21 @@ LEDGER: dict[str, Promise] = {
     "S-22": _must("A click on an outdated card decides nothing and shows the present state."),
     "S-23": _must("A quorum counts people: one vote each, whichever channels they use."),
     "S-24": _must("After a committed denial a request is never approved."),
+    "S-25": _must("An approval is for one call: the same call again asks again, as a new request with a new card."),
+    "S-26": _must(
+        "A standing approval is narrow, counted, limited in time, made by two people, and gone when it is revoked."
+    ),
     "S-27": _must("Authority is checked again when an approval is used: who may no longer approve does not count."),
     "S-28": _must("People are known by immutable account ids alone; no name, e-mail or look-alike stands for one."),
+    "S-29": _must(
+        "Above a threshold no chat click suffices: a typed amount or code, a second factor, a lock after wrong ones, a "
+        "notice elsewhere."
+    ),
     "S-30": _must(
         "Approvers are not worn down: budgets, digests, time to read, and no nagging after a denial.", "AISVS 2.4.2"
+    ),
+    "S-31": _must(
+        "Splitting does not help: payments to one payee or ten, by one agent or three of one owner, ask at the sum."
     ),
     "S-32": _must(
         "Floods, oversized, slow and deeply nested bodies are cut off cheaply, and neighbours are still served."
@@ -99,6 +110,9 @@ LEDGER: dict[str, Promise] = {
         "A pause of a tool, an agent, an org or all stops calls and approvals on every replica within a second; an "
         "agent cannot lift it.",
         "AV 14.1",
+    ),
+    "S-50": _must(
+        "Breaking the glass takes two people and a reason, lasts an hour at most, is told loudly, and is reviewed."
     ),
     "S-51": _must("Errors tell a caller nothing about secrets, signatures, SQL or stacks."),
     "S-52": _must("Ids are unguessable and tell no time; unknown and foreign ids look the same.", "ASVS 11.5.1"),
@@ -122,7 +136,7 @@ LEDGER: dict[str, Promise] = {
     "F-13": _survives("A replica frozen inside a decision cannot write when it thaws."),
     "F-14": _survives("Approve and deny at once, on two replicas: one winner, and the loser is told who."),
     "F-15": _survives("Approve at the deadline against the sweeper: the audit's order equals the state."),
-    "F-16": _survives("Approve against cancel: no grant for a withdrawn request."),
+    "F-16": _survives("Approve against cancel and edit: no grant for a withdrawn request or a changed digest."),
     "F-17": _survives("Sixty-four clicks at once, over all channels: one vote a person."),
     "F-18": _survives("Many votes and a revocation at once: the quorum is crossed exactly at its threshold."),
     "F-19": _survives("A row lock held past the deadline: expired, always."),
@@ -132,4 +146,10 @@ LEDGER: dict[str, Promise] = {
         "A channel that refuses for good: the next way is tried, the others flow, and the cause is named."
     ),
     "F-35": _survives("A storm of deadlines at one instant: all expire soon, and clicks are answered meanwhile."),
+    "F-37": _survives(
+        "One agent floods, with huge, slow and deep bodies: memory stays bounded, and its neighbours are served."
+    ),
+    "F-40": _survives(
+        "Restored from a backup: noticed, declared, nothing of before it runs; secrets rotate without a refused card."
+    ),
 }

@@ -12,11 +12,10 @@ from app.api.bodies import MOST_BYTES, MOST_BYTES_OF_A_MOMENT, answer, read_mode
 from app.api.operations import takes
 from app.api.plain_route import PlainRoute
 from app.api.requests import idempotency_key_of
-from app.api.verdicts import answer_call, evaluation_key_of, refuse_evaluation, view_bag
+from app.api.verdicts import answer_call, caller_of, evaluation_key_of, refuse_evaluation, view_bag
 from app.domain.errors import NotFoundError
 from app.domain.request import ExecutionStatus
 from app.storage.api_keys import AGENTS, ApiKey
-from app.usecases.claim import Caller
 from app.usecases.hook_records import presentable
 from app.usecases.run_hooks import AgentRun, Ran
 from app.usecases.settle_by_call import FinishedCall, Settled
@@ -72,7 +71,7 @@ async def _finished(
     c: Surface, key: ApiKey, moment: Moment, body: moments.PostToolUse | moments.PostToolUseFailure
 ) -> Response:
     """Settle the request that a finished call belonged to, then let the hooks see the result."""
-    caller = Caller(org=key.org, agent=str(key.agent))
+    caller = caller_of(key)
     call = FinishedCall(
         tool=body.tool_name,
         arguments=body.tool_input,

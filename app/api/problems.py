@@ -24,6 +24,8 @@ STATUS: dict[type[AssentError], int] = {
     errors.ForbiddenError: 403,
     errors.WrongScopeError: 403,
     errors.NotEligibleError: 403,
+    errors.StepUpNeededError: 403,
+    errors.LockedError: 403,
     errors.ConflictError: 409,
     errors.AlreadySettledError: 409,
     errors.NotApprovedError: 409,
@@ -62,9 +64,10 @@ def install(app: FastAPI) -> None:
 def problem(error: AssentError, instance: str) -> Response:
     """Render one of our own errors."""
     status = STATUS[type(error)]
-    more = {key: value for key, value in error.more.items() if key != "retry_after"}
+    # Elsewhere a header says it, and programs that back off read that one.
+    more = {name: fact for name, fact in error.more.items() if name != "retry_after" or status == 403}
     headers: dict[str, str] = {}
-    if status in {429, 503}:
+    if status in {429, 503} or isinstance(error, errors.LockedError):
         headers["Retry-After"] = str(error.more.get("retry_after", 1))
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"

@@ -1,4 +1,4 @@
-"""Where an outcome that nobody knows is settled: by the executing agent's key, or an administrator's."""
+"""Where an outcome that nobody knows is settled: by the key that executes (agent's or executor's), or an admin's."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from app.api import schemas
 from app.api.bodies import answer, read_model
 from app.api.operations import takes
 from app.api.plain_route import PlainRoute
-from app.api.verdicts import access_to, view_shown
+from app.api.verdicts import access_to, caller_of, view_shown
 from app.domain.canonical import canonical
 from app.domain.request import ExecutionStatus
 from app.storage.api_keys import AGENTS, Scope
@@ -26,13 +26,11 @@ def reconciling_router(c: Surface) -> APIRouter:
     @router.post("/v1/requests/{request_id}/reconcile", **takes(schemas.ReconcileBody, schemas.RequestView))
     async def reconcile(request_id: str, request: Request) -> Response:
         """Settle an unknown outcome as succeeded or failed, with a note on the evidence. Nothing runs because of it."""
-        key = await access_to(c, request, request_id, *AGENTS, Scope.ADMIN)
+        key = await access_to(c, request, request_id, *AGENTS, Scope.EXECUTOR, Scope.ADMIN)
         body = await read_model(request, schemas.ReconcileBody)
         found = await c.reconcile(
-            org=key.org,
+            caller_of(key),
             request_id=request_id,
-            agent=key.agent,
-            by=f"agent:{key.agent}" if key.agent else f"key:{key.id}",
             status=ExecutionStatus(body.status),
             result=canonical(body.result).decode() if body.result is not None else None,
             error=body.error,

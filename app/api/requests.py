@@ -11,13 +11,13 @@ from app.api.bodies import answer, read_model
 from app.api.operations import asks, takes
 from app.api.plain_route import PlainRoute
 from app.api.queries import ListQuery, cursor_behind, number_of, parameter
-from app.api.verdicts import access_to, answer_call, evaluation_key_of, refuse_evaluation, view_shown
+from app.api.verdicts import access_to, answer_call, caller_of, evaluation_key_of, refuse_evaluation, view_shown
 from app.domain.canonical import canonical
 from app.domain.decision import Verdict
 from app.domain.errors import InvalidError
 from app.domain.request import ExecutionStatus
 from app.storage.api_keys import AGENTS, ApiKey, Scope
-from app.usecases.claim import Caller
+from app.usecases.proof import Given
 from app.usecases.submit import Submission
 
 if TYPE_CHECKING:
@@ -62,13 +62,22 @@ def requests_router(c: Surface) -> APIRouter:  # noqa: C901 - a router is a list
 
     @router.get("/v1/requests", **asks(_LIST_PARAMETERS, schemas.PageView))
     async def page(request: Request) -> Response:
-        """List requests, newest first. An agent sees its own; everyone else sees the org's."""
+        """List requests, newest first. An agent sees its own; everyone else sees the org's.
+
+        An executor sees those that are open and that executors run.
+        """
         key = await c.access(request, *Scope)
         query = ListQuery.parse(request)
         if key.scope in AGENTS:
             query.filters["agent"] = str(key.agent)
+        runs = key.scope is Scope.EXECUTOR
         found = await c.read.page(
-            key.org, filters=query.filters, only_open=query.only_open, before=query.before, most=query.most
+            key.org,
+            filters=query.filters,
+            only_open=query.only_open or runs,
+            only_enforced=runs,
+            before=query.before,
+            most=query.most,
         )
         following = cursor_behind(found[-1]) if len(found) == query.most else None
         return answer({"items": [shown(each, key) for each in found], "next_cursor": following})
@@ -77,14 +86,16 @@ def requests_router(c: Surface) -> APIRouter:  # noqa: C901 - a router is a list
     async def read(request_id: str, request: Request) -> Response:
         """Read a request, or hold up to `wait` seconds until it is settled (or its version is above `since`)."""
         key = await c.access(request, *Scope)
-        seconds = number_of(request, "wait", most=LONGEST_WAIT)
+        seconds, runs = number_of(request, "wait", most=LONGEST_WAIT), key.scope is Scope.EXECUTOR
         if not seconds:
-            return answer(shown(await c.read.get(key.org, request_id, agent=key.agent), key))
+            found = await c.read.get(key.org, request_id, agent=key.agent, only_enforced=runs)
+            return answer(shown(found, key))
         since = number_of(request, "since", most=2**31)
         found = await c.wait(
             org=key.org,
             request_id=request_id,
             agent=key.agent,
+            only_enforced=runs,
             seconds=seconds,
             since=None if since is None else int(since),
         )
@@ -113,23 +124,25 @@ def requests_router(c: Surface) -> APIRouter:  # noqa: C901 - a router is a list
     async def claim(request_id: str, request: Request) -> Response:
         """Spend the approval, once; the answer has the stored arguments and the tool's idempotency key.
 
+        What only an executor may run (`enforced`) takes an executor's key; an agent waits for the outcome (403).
+
         While read-only is on, what writes is refused (409 `read_only`), and while it is paused, everything is (409
         `paused`); the approval is not spent.
         """
-        key = await access_to(c, request, request_id, *AGENTS)
+        key = await access_to(c, request, request_id, *AGENTS, Scope.EXECUTOR)
         body = await read_model(request, schemas.ClaimBody)
-        await c.run_hooks.refuse_read_only(await c.read.get(key.org, request_id, agent=key.agent))
-        caller = Caller(org=key.org, agent=str(key.agent))
-        found = await c.claim(caller, request_id=request_id, digest=body.digest, claim_id=body.claim_id)
-        return answer(_claimed(found))
+        runs = key.scope is Scope.EXECUTOR
+        await c.run_hooks.refuse_read_only(await c.read.get(key.org, request_id, agent=key.agent, only_enforced=runs))
+        taken = await c.claim.take(caller_of(key), request_id=request_id, digest=body.digest, claim_id=body.claim_id)
+        return answer(_claimed(taken.request, epoch=taken.epoch))
 
     @router.post("/v1/requests/{request_id}/outcome", **takes(schemas.OutcomeBody, schemas.RequestView))
     async def outcome(request_id: str, request: Request) -> Response:
         """Report what the tool did. `unknown` if you cannot say: it is then reconciled, never run again."""
-        key = await access_to(c, request, request_id, *AGENTS)
+        key = await access_to(c, request, request_id, *AGENTS, Scope.EXECUTOR)
         body = await read_model(request, schemas.OutcomeBody)
         found = await c.report(
-            Caller(org=key.org, agent=str(key.agent)),
+            caller_of(key),
             request_id=request_id,
             claim_id=body.claim_id,
             status=ExecutionStatus(body.status),
@@ -148,16 +161,28 @@ async def _decided(c: Surface, key: ApiKey, request_id: str, body: schemas.Decis
         raise InvalidError("only an approval can come with other arguments", path="arguments")
     if body.verdict == "withdraw":
         return await c.decide.withdraw(org=org, request_id=request_id, person=person, digest=body.digest)
+    given = Given(typed=body.typed, totp=body.totp)
     if body.arguments is not None:
-        arguments, reason = body.arguments, body.reason
         return await c.edit(
-            org=org, request_id=request_id, person=person, digest=body.digest, arguments=arguments, reason=reason
+            org=org,
+            request_id=request_id,
+            person=person,
+            digest=body.digest,
+            arguments=body.arguments,
+            reason=body.reason,
+            given=given,
         )
     if body.verdict == "deny" and not (body.reason or "").strip():
         raise InvalidError("a denial needs a reason: the agent is told it", path="reason")
     verdict = Verdict(body.verdict)
     return await c.decide(
-        org=org, request_id=request_id, person=person, verdict=verdict, reason=body.reason, digest=body.digest
+        org=org,
+        request_id=request_id,
+        person=person,
+        verdict=verdict,
+        reason=body.reason,
+        digest=body.digest,
+        given=given,
     )
 
 
@@ -193,7 +218,7 @@ def _submission(key: ApiKey, body: schemas.Submission, idempotency_key: str | No
     )
 
 
-def _claimed(request: ConfirmationRequest) -> dict[str, object]:
+def _claimed(request: ConfirmationRequest, *, epoch: int) -> dict[str, object]:
     grant, execution = request.grant, request.execution
     if grant is None or execution is None:
         raise ValueError("a claim without grant or execution")
@@ -204,4 +229,5 @@ def _claimed(request: ConfirmationRequest) -> dict[str, object]:
         "arguments": dict(request.call.arguments),
         "digest": request.digest,
         "lease_until": execution.lease_until.isoformat(),
+        "epoch": epoch,
     }

@@ -8,11 +8,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from app.api.payment_members import CautionView, PaymentView
+
 # No text here may hold NUL: PostgreSQL has none.
 Id = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
 Email = Annotated[str, Field(min_length=3, max_length=320, pattern=r"^[^\s@\x00]+@[^\s@\x00]+$")]
 _Reason = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00]*$")]
 Folder = Annotated[str, Field(max_length=8192, pattern=r"^[^\x00]*$")]
+Totp = Annotated[str, Field(pattern=r"^[0-9]{6}$")]
 Prose = Annotated[str, Field(max_length=4000, pattern=r"^[^\x00]*$")]
 
 _LARGEST_BAG = 16 * 1024
@@ -65,12 +68,18 @@ class Decision(_Wire):
 
     `withdraw` takes one's own vote back, while the request waits. `approve` with `arguments` (all of them; a masked one
     stays as it is) changes the call: it then has another digest, and needs the approvals that the changed call needs.
+    What an approval above L1 takes (`assurance` of the request) is `typed`, and from L3 on `totp` as well; both are
+    ignored where the verdict is no approval.
     """
 
     verdict: Literal["approve", "deny", "withdraw"]
     digest: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     reason: _Reason | None = None
     arguments: dict[str, Any] | None = None
+    typed: Annotated[str, Field(max_length=200, pattern=r"^[^\x00]*$")] | None = Field(
+        default=None, description="the amount, or the request's code, as shown"
+    )
+    totp: Totp | None = Field(default=None, description="the six digits that the person's second factor shows now")
 
 
 class ClaimBody(_Wire):
@@ -106,13 +115,11 @@ class ReadOnlyBody(_Wire):
     reason: _Reason | None = None
 
 
-class PauseBody(_Wire):
-    """Pause an org, one of its agents, a tool, or a tool of one agent; or lift exactly that pause."""
+class PayeeBody(_Wire):
+    """A payee to be known, with one account or without."""
 
-    on: bool
-    agent: Id | None = Field(default=None, description="only this agent and those below it; `*` stands for anything")
-    tool: Id | None = Field(default=None, description="only this tool, under all of its names; `*` as above")
-    reason: _Reason | None = None
+    name: Annotated[str, Field(min_length=1, max_length=300, pattern=r"^[^\x00]*$")]
+    account: Annotated[str, Field(min_length=1, max_length=300, pattern=r"^[^\x00]*$")] | None = None
 
 
 class CancelBody(_Wire):
@@ -182,6 +189,7 @@ class DecisionView(BaseModel):
     verdict: str
     reason: str | None
     channel: str
+    assurance: str
     at: str
 
 
@@ -196,6 +204,8 @@ class RequestView(BaseModel):
     """A request as it stands. `message` is what the model should be told.
 
     Where people changed the call, `arguments` is what they approve, and what runs; `proposed` is what the agent wanted.
+    `enforced`: an executor runs it, and the agent waits for its outcome. `allowed_by` (``rule:…``, ``standing:…``): no
+    people were asked.
     """
 
     id: str
@@ -229,6 +239,11 @@ class RequestView(BaseModel):
     execution: dict[str, Any] | None
     predecessor: str | None
     risk: str
+    assurance: str = Field(description="what an approval takes: L1 a click, L2 typing, L3 a second factor, L4 two")
+    payments: list[PaymentView]
+    cautions: list[CautionView]
+    enforced: bool
+    allowed_by: str | None
     extensions: int
     questions: list[QuestionView]
     handovers: list[HandOverView]
@@ -315,10 +330,26 @@ class SwitchesView(BaseModel):
     items: list[SwitchView]
 
 
+class PayeeView(BaseModel):
+    """A payee whom people have put in. `account`: its last characters; null: without one."""
+
+    name: str
+    account: str | None
+    set_by: str
+    set_at: str
+
+
+class PayeesView(BaseModel):
+    """The register, by name."""
+
+    items: list[PayeeView]
+
+
 class ClaimView(BaseModel):
     """What may now run, once.
 
-    `grant_id` is the idempotency key for the tool; run `arguments`, not what you remember.
+    `grant_id` is the idempotency key for the tool; run `arguments`, not what you remember. `epoch` counts the restores
+    of the database that were declared: whoever has seen a higher one speaks to a copy of the past, and runs nothing.
     """
 
     grant_id: str
@@ -327,6 +358,7 @@ class ClaimView(BaseModel):
     arguments: dict[str, Any]
     digest: str
     lease_until: str
+    epoch: int
 
 
 class PageView(BaseModel):

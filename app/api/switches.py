@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+import structlog
 from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
 
 from app.api import schemas
 from app.api.bodies import answer, read_model
 from app.api.operations import asks, takes
 from app.api.plain_route import PlainRoute
-from app.domain.errors import AssentError
+from app.domain.errors import AssentError, InvalidError
 from app.domain.rule import NamePattern
 from app.storage.api_keys import Scope
 from assent.hooks.tool_names import CANONICAL, canonical_name
@@ -19,6 +21,48 @@ from assent.hooks.tool_names import CANONICAL, canonical_name
 if TYPE_CHECKING:
     from app.api.surface import Surface
     from app.storage.switches import Switch
+
+log = structlog.get_logger(__name__)
+
+_MOST_ENDED = 2_000
+"""Requests that one call ends: an answer is not to take minutes."""
+
+_Reason = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00]*$")]
+
+
+class PauseBody(BaseModel):
+    """Pause an org, one of its agents, a tool, or a tool of one agent; or lift exactly that pause."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    on: bool
+    agent: schemas.Id | None = Field(
+        default=None, description="only this agent and those below it; `*` stands for anything"
+    )
+    tool: schemas.Id | None = Field(default=None, description="only this tool, under all of its names; `*` as above")
+    reason: _Reason | None = None
+    deny_waiting: bool = Field(
+        default=False,
+        description="end what waits under it, too: requests are cancelled, unused approvals revoked; with `on`",
+    )
+
+
+class EndedView(BaseModel):
+    """What was ended because of a pause. `more`: others wait still, and the same call again goes on with them."""
+
+    cancelled: int
+    revoked: int
+    more: bool
+
+
+class PauseView(schemas.SwitchView):
+    """A pause as it stands. `ended`: with `deny_waiting`, what was ended by this call."""
+
+    ended: EndedView | None = None
+
+
+BODIES = (PauseBody,)
+"""The models of bodies, for OpenAPI."""
 
 
 def switches_router(c: Surface) -> APIRouter:
@@ -41,21 +85,38 @@ def switches_router(c: Surface) -> APIRouter:
         )
         return answer(await _answered(c, key.org, switch))
 
-    @router.put("/v1/switches/pause", **takes(schemas.PauseBody, schemas.SwitchView))
+    @router.put("/v1/switches/pause", **takes(PauseBody, PauseView))
     async def pause(request: Request) -> Response:
         """Stop the org, an agent, a tool or a tool of an agent, or lift that pause; other pauses stand.
 
         From the answer on no approval of it is handed out anywhere, and within a second no replica lets a call of it
-        pass. What runs already goes on, what waits for people goes on waiting, and no approval is lost by it.
+        pass. What runs already goes on, what waits for people goes on waiting, and no approval is lost by it; unless
+        `deny_waiting` ends both.
         """
         key = await c.access(request, Scope.ADMIN)
-        body = await read_model(request, schemas.PauseBody)
+        body = await read_model(request, PauseBody)
+        if body.deny_waiting and not body.on:
+            raise InvalidError("what waits is ended by a pause, not by lifting one", path="deny_waiting")
         switch = await c.switches.set_pause(
             key.org, on=body.on, agent=body.agent, tool=body.tool, reason=body.reason, by=f"key:{key.id}"
         )
-        return answer(await _answered(c, key.org, switch))
+        shown = await _answered(c, key.org, switch)
+        if body.deny_waiting:
+            ended = await c.under_pause.end(key.org, switch, by=switch.set_by, most=_MOST_ENDED)
+            shown |= {"ended": {"cancelled": ended.cancelled, "revoked": ended.revoked, "more": ended.more}}
+        else:
+            await _show(c, key.org, switch)
+        return answer(shown)
 
     return router
+
+
+async def _show(c: Surface, org: str, switch: Switch) -> None:
+    """Let cards say that they are paused, or no longer: nothing hangs on it, so nothing that goes wrong is told."""
+    try:
+        await c.under_pause.show(org, switch)
+    except AssentError as error:
+        log.warning("pause.not_shown", org=org, why=error.code)
 
 
 async def _answered(c: Surface, org: str, switch: Switch) -> dict[str, object]:

@@ -14,7 +14,7 @@ from app.api.plain_route import PlainRoute
 from app.api.queries import number_of, parameter
 from app.api.views import view_event
 from app.domain.errors import InvalidError, TooManyError
-from app.storage.api_keys import AGENTS, Scope
+from app.storage.api_keys import AGENTS, READERS, Scope
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -44,7 +44,7 @@ def trail_router(c: Surface) -> APIRouter:
     @router.get("/v1/requests/{request_id}/events")
     async def story(request_id: str, request: Request) -> Response:
         """Everything the trail says of one request."""
-        key = await c.access(request, *Scope)
+        key = await c.access(request, *READERS)
         await c.read.get(key.org, request_id, agent=key.agent)
         return answer({"items": [view_event(event) for event in await c.read.story(key.org, request_id)]})
 
@@ -60,7 +60,7 @@ def trail_router(c: Surface) -> APIRouter:
 
         Each event's id is its place in the trail: a client that comes back with Last-Event-ID misses nothing.
         """
-        key = await c.access(request, *Scope)
+        key = await c.access(request, *READERS)
         last = request.headers.get("last-event-id")
         if last is not None and not (last.isascii() and last.isdigit() and len(last) <= _DIGITS):
             raise InvalidError("Last-Event-ID is a number of the trail", path="header.last-event-id")

@@ -8,6 +8,7 @@ from app.api.bodies import answer
 from app.api.views import view_request
 from app.domain.errors import WrongScopeError
 from app.storage.api_keys import AGENTS, Scope
+from app.usecases.claim import Caller
 from app.usecases.hook_records import presentable
 from app.usecases.submit import Answered
 from assent.messages import RefusalCode, refusal
@@ -45,6 +46,12 @@ async def answer_call(c: Surface, key: ApiKey, submission: Submission) -> Respon
 def view_shown(c: Surface, key: ApiKey, request: ConfirmationRequest) -> dict[str, object]:
     """Show a request to whoever's key it is: whole to the agent alone."""
     return view_request(request, c.read.tally(request), whole=key.scope in AGENTS)
+
+
+def caller_of(key: ApiKey) -> Caller:
+    """Return who a key speaks for where something is claimed or settled."""
+    executor = key.id if key.scope is Scope.EXECUTOR else None
+    return Caller(org=key.org, agent=key.agent, executor=executor, by=f"key:{key.id}")
 
 
 def refuse_evaluation(key: ApiKey, *, wanted: bool) -> None:

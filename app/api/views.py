@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from app.api.payment_members import payment_members
 from app.domain.editing import changed_names
 from app.domain.present import masked, message_for_model
 
@@ -71,6 +72,7 @@ def view_request(request: ConfirmationRequest, tally: Tally, *, whole: bool) -> 
                 "verdict": decision.verdict.value,
                 "reason": decision.reason,
                 "channel": decision.evidence.channel,
+                "assurance": decision.evidence.assurance.value,
                 "at": decision.at.isoformat(),
             }
             for decision in request.decisions
@@ -87,6 +89,10 @@ def view_request(request: ConfirmationRequest, tally: Tally, *, whole: bool) -> 
         "execution": request.execution and _view_execution(request.execution, whole=whole),
         "predecessor": request.predecessor_id,
         "risk": request.risk.value,
+        "assurance": request.assurance.value,
+        **payment_members(request, whole=whole),
+        "enforced": request.enforced,
+        "allowed_by": request.allowed_by,
         "extensions": request.extensions,
         "questions": [
             {

@@ -38,6 +38,7 @@ class Attention:
     quiet: tuple[time, time] | None = None  # begin and end; it may go over midnight
     read_for: timedelta = timedelta(seconds=3)  # how long a card of high risk is there before an approval counts
     cool_down: timedelta = timedelta(minutes=10)  # how long a denied call is not asked about again
+    remember_denials: timedelta = timedelta(hours=24)  # how long cards of near copies say that it was denied
     group: timedelta | None = None  # like requests that come within this time share a card
 
 

@@ -68,6 +68,23 @@ class Kind(StrEnum):
     SESSION_DETACHED = "session.detached"
     EVALUATION_BYPASSED = "evaluation.bypassed"
     SWITCH_SET = "switch.set"
+    LIFTED = "request.lifted"
+    APPROVER_LOCKED = "approver.locked"
+    FACTOR_INVITED = "factor.invited"
+    FACTOR_ADDED = "factor.added"
+    FACTOR_REMOVED = "factor.removed"
+    STANDING_PROPOSED = "standing.proposed"
+    STANDING_CONFIRMED = "standing.confirmed"
+    STANDING_USED = "standing.used"
+    STANDING_REVOKED = "standing.revoked"
+    GLASS_PROPOSED = "break_glass.proposed"
+    GLASS_BROKEN = "break_glass.broken"
+    GLASS_USED = "break_glass.used"
+    GLASS_ENDED = "break_glass.ended"
+    GLASS_REVIEWED = "break_glass.reviewed"
+    PAYEE_ADDED = "payee.added"
+    PAYEE_REMOVED = "payee.removed"
+    RESTORED = "trail.restored"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

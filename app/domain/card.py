@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from app.domain.action import Action
-    from app.domain.form import Form
+    from app.domain.form import Field, Form
 
 
 class Language(StrEnum):
@@ -61,6 +61,7 @@ class Buttons:
     confirm_title: str  # "Approve?", asked again where the platform can
     confirm_text: str
     cancel_label: str
+    typed: Field | None = None  # what must be typed before Approve counts; the field's name is `typed.TYPED`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

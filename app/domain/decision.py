@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from app.domain.assurance import Assurance
+
 if TYPE_CHECKING:
     from datetime import datetime
 
@@ -31,7 +33,7 @@ class Evidence:
     chat_id: str = ""
     message_id: str = ""
     card_revision: int = 0
-    assurance: str = "L1"  # L1: one click, or one call with a personal key
+    assurance: Assurance = Assurance.L1  # what the verdict is worth; never above L3
     shown_at: datetime | None = None  # when the card that was clicked arrived; only the trail keeps it
 
 

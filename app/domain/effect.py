@@ -28,6 +28,18 @@ class AskRequester:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TellRequester:
+    """Bring the requester what came of it, on a card of their own, if they have none yet that will say it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TellApprovers:
+    """Tell each of them privately, in a chat, that they approved: whoever did it in their name is found out so."""
+
+    people: tuple[str, ...]  # e-mails, as in the file
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Notify:
     """Say something under every card that is out there: what changes a card does not ring a bell."""
 
@@ -51,4 +63,4 @@ class Wake:
     """Tell whoever waits for this request to look at the row."""
 
 
-Effect = PostCards | PostMore | AskRequester | Notify | RefreshCards | IssueGrant | Wake
+Effect = PostCards | PostMore | AskRequester | TellRequester | TellApprovers | Notify | RefreshCards | IssueGrant | Wake

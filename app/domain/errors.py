@@ -83,6 +83,18 @@ class NotEligibleError(ForbiddenError):
     code = "not_eligible"
 
 
+class StepUpNeededError(ForbiddenError):
+    """Approving this takes more than was given: what was shown typed again, or a second factor."""
+
+    code = "step_up_needed"
+
+
+class LockedError(ForbiddenError):
+    """Too many wrong codes: for a while no further one is looked at."""
+
+    code = "locked"
+
+
 class ConflictError(AssentError):
     """The present state does not allow this."""
 

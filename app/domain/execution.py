@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from app.domain.audit import Kind, Record
-from app.domain.effect import RefreshCards, Wake
+from app.domain.effect import RefreshCards, TellRequester, Wake
 from app.domain.lifecycle import SYSTEM, Refusal, Step
 from app.domain.request import ConfirmationRequest, Execution, ExecutionStatus, Grant, GrantStatus, Status
 
@@ -18,7 +18,11 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 
-def claim(request: ConfirmationRequest, *, execution_id: str, claim_id: str, agent: str, now: datetime) -> Step:
+UNREPORTED = "no outcome was reported in time"
+"""Stands where the error of an execution stands of which nothing was heard."""
+
+
+def claim(request: ConfirmationRequest, *, execution_id: str, claim_id: str, by: str, now: datetime) -> Step:
     """Spend the grant and start the execution: the only way to either.
 
     The same `claim_id` again is not refused: the caller lost our answer, and is given the same one (no effects).
@@ -50,7 +54,7 @@ def claim(request: ConfirmationRequest, *, execution_id: str, claim_id: str, age
         effects=(Wake(),),
         record=Record(
             kind=Kind.CLAIMED,
-            actor=f"agent:{agent}",
+            actor=by,
             facts={"grant": grant.id, "execution": execution_id, "claim": claim_id, "digest": request.digest},
         ),
     )
@@ -68,8 +72,8 @@ def lapse(request: ConfirmationRequest, *, now: datetime) -> Step:
     )
 
 
-def revoke(request: ConfirmationRequest, *, why: str, lost: Collection[str], now: datetime) -> Step:
-    """Take back a grant that was not spent: those who approved may, by now, no longer approve.
+def revoke(request: ConfirmationRequest, *, why: str, lost: Collection[str], now: datetime, by: str = SYSTEM) -> Step:
+    """Take back a grant that was not spent: those who approved may no longer approve, or somebody stopped it.
 
     `why` is the sentence that the request keeps, `lost` the people whose approval counts no longer.
     """
@@ -88,7 +92,7 @@ def revoke(request: ConfirmationRequest, *, why: str, lost: Collection[str], now
         effects=(RefreshCards(), Wake()),
         record=Record(
             kind=Kind.REVOKED,
-            actor=SYSTEM,
+            actor=by,
             facts={"grant": grant.id, "why": why, "lost": sorted(lost), "digest": request.digest},
         ),
         refusal=Refusal.REVOKED,
@@ -149,9 +153,7 @@ def lose(request: ConfirmationRequest, *, now: datetime) -> Step:
     execution = request.execution
     if execution is None or execution.status is not ExecutionStatus.STARTED or now < execution.lease_until:
         return Step(request=request, refusal=Refusal.TOO_EARLY)
-    unknown = replace(
-        execution, status=ExecutionStatus.UNKNOWN, settled_at=now, error="no outcome was reported in time"
-    )
+    unknown = replace(execution, status=ExecutionStatus.UNKNOWN, settled_at=now, error=UNREPORTED)
     return _executed(request, unknown, Kind.UNKNOWN, SYSTEM)
 
 
@@ -166,7 +168,8 @@ def _executed(
     }
     return Step(
         request=replace(request, version=request.version + 1, execution=execution),
-        effects=(RefreshCards(), Wake()),
+        # Elsewhere the agent that runs it tells whoever asked.
+        effects=(RefreshCards(), *((TellRequester(),) if request.enforced else ()), Wake()),
         record=Record(kind=kind, actor=by, facts=facts),
     )
 

@@ -15,11 +15,13 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from app.domain.asides import Aside, set_aside
+from app.domain.assurance import Assurance
 from app.domain.audit import Kind, Record
 from app.domain.decision import Decision, Evidence, Verdict
-from app.domain.effect import IssueGrant, PostCards, RefreshCards, Wake
+from app.domain.effect import IssueGrant, PostCards, RefreshCards, TellApprovers, Wake
+from app.domain.payment import bound_facts
 from app.domain.people import email_key
-from app.domain.quorum import Electorate, count, denied
+from app.domain.quorum import Electorate, counted, denied, met, worth_enough
 from app.domain.request import (
     ConfirmationRequest,
     Settlement,
@@ -93,11 +95,24 @@ def opened(request: ConfirmationRequest, *, sub_agent: str | None = None) -> Ste
             "stages": [stage.facts() for stage in request.stages],
             "channels": list(request.channels),
             "expires_at": request.expires_at.isoformat(),
+            **({"assurance": request.assurance.value} if request.assurance is not Assurance.L1 else {}),
+            **({"payment": bound_facts(request.payments)} if request.payments else {}),
+            **({"cautions": [each.kind.value for each in request.cautions]} if request.cautions else {}),
             **({"predecessor": request.predecessor_id} if request.predecessor_id else {}),
             **({"sub_agent": sub_agent} if sub_agent else {}),
         },
     )
     return Step(request=request, effects=(PostCards(),), record=record)
+
+
+def permitted(request: ConfirmationRequest, *, reason: str, now: datetime) -> Step:
+    """Settle a request about which nobody is asked: a rule allows it, or people did beforehand (`allowed_by`)."""
+    by = request.allowed_by
+    if by is None or request.stages or request.status.final or now >= request.expires_at:
+        return Step(request=request, refusal=Refusal.NOT_APPROVED)
+    facts: dict[str, object] = {"allowed_by": by, "reason": reason, "digest": request.digest}
+    step = _settle(request, Status.APPROVED, Kind.APPROVED, by=by, reason=reason, via=None, at=now, facts=facts)
+    return replace(step, effects=(IssueGrant(not_after=now + request.claim_within), *step.effects))
 
 
 def advance(request: ConfirmationRequest, event: Event, *, now: datetime) -> Step:
@@ -132,14 +147,15 @@ def _vote(request: ConfirmationRequest, event: Vote, now: datetime) -> Step:
     if refusal is not None:
         return Step(request=request, refusal=refusal)
     earlier = next((d for d in request.decisions if d.person == decision.person), None)
-    if earlier is not None and (earlier.verdict, earlier.on_behalf_of) == (decision.verdict, decision.on_behalf_of):
+    same = earlier is not None and (earlier.verdict, earlier.on_behalf_of) == (decision.verdict, decision.on_behalf_of)
+    if earlier is not None and same and worth_enough((earlier,), request.assurance):
         return _repeated(request, earlier, voters, now)
     decisions = (*(d for d in request.decisions if d.person != decision.person), decision)
     voted = replace(request, decisions=decisions)
     if decision.verdict is Verdict.DENY and denied(request.stages, decisions, voters):
         return _deny(voted, decision, now)
-    if decision.verdict is Verdict.APPROVE and count(request.stages, decisions, voters).met:
-        return _approve(voted, decision, now)
+    if decision.verdict is Verdict.APPROVE and met(request.stages, decisions, voters, request.assurance):
+        return _approve(voted, decision, voters, now)
     return Step(
         request=replace(voted, version=request.version + 1),
         effects=(RefreshCards(), Wake()),
@@ -155,13 +171,15 @@ def refusal_of(request: ConfirmationRequest, decision: Decision, voters: Elector
         return Refusal.NOT_ELIGIBLE
     if decision.verdict is Verdict.APPROVE and not voters.may_approve(decision.person, decision.on_behalf_of):
         return Refusal.OVER_LIMIT
+    if decision.verdict is Verdict.APPROVE and not decision.evidence.assurance.suffices_for(request.assurance):
+        return Refusal.STEP_UP
     return None
 
 
 def _repeated(request: ConfirmationRequest, earlier: Decision, voters: Electorate, now: datetime) -> Step:
     """The same verdict again changes nothing, unless enough had said so before while somebody's place was missing."""
-    if earlier.verdict is Verdict.APPROVE and count(request.stages, request.decisions, voters).met:
-        return _approve(request, earlier, now)
+    if earlier.verdict is Verdict.APPROVE and met(request.stages, request.decisions, voters, request.assurance):
+        return _approve(request, earlier, voters, now)
     if earlier.verdict is Verdict.DENY and denied(request.stages, request.decisions, voters):
         return _deny(request, earlier, now)
     return Step(request=request, refusal=Refusal.REPEATED)
@@ -201,7 +219,7 @@ def _deny(request: ConfirmationRequest, decision: Decision, now: datetime) -> St
     )
 
 
-def _approve(request: ConfirmationRequest, decision: Decision, now: datetime) -> Step:
+def _approve(request: ConfirmationRequest, decision: Decision, voters: Electorate, now: datetime) -> Step:
     step = _settle(
         request,
         Status.APPROVED,
@@ -212,7 +230,10 @@ def _approve(request: ConfirmationRequest, decision: Decision, now: datetime) ->
         at=now,
         facts=_vote_facts(request, decision),
     )
-    return replace(step, effects=(IssueGrant(not_after=now + request.claim_within), *step.effects))
+    # Above what a click can give, each is told where the approval did not come from.
+    told = () if request.assurance.on_cards else tuple(sorted(counted(request.decisions, voters)))
+    notices = (TellApprovers(people=told),) if told else ()
+    return replace(step, effects=(IssueGrant(not_after=now + request.claim_within), *step.effects, *notices))
 
 
 def _vote_facts(request: ConfirmationRequest, decision: Decision) -> dict[str, object]:
@@ -233,7 +254,7 @@ def _vote_facts(request: ConfirmationRequest, decision: Decision) -> dict[str, o
         "app": evidence.app_id,
         "message": evidence.message_id,
         "card_revision": evidence.card_revision,
-        "assurance": evidence.assurance,
+        "assurance": evidence.assurance.value,
         **seen,
     }
 

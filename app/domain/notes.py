@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-QUESTION, ANSWER, REMINDER = "question", "answer", "reminder"
+QUESTION, ANSWER, REMINDER, APPROVED = "question", "answer", "reminder", "approved"
 
 
 def question_note(question_id: str) -> str:
@@ -18,6 +18,11 @@ def answer_note(question_id: str) -> str:
 def reminder_note() -> str:
     """Name the note that reminds those who have not decided yet."""
     return REMINDER
+
+
+def approved_note() -> str:
+    """Name the note that tells an approver, on their own card, that they approved."""
+    return APPROVED
 
 
 def parse_note(note: str) -> tuple[str, str]:

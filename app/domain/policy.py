@@ -8,7 +8,7 @@ that an agent says of itself (that its call is safe, read-only, approved) is loo
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, assert_never
@@ -20,6 +20,8 @@ from app.domain.errors import UnknownToolError
 from app.domain.people import Directory
 from app.domain.rule import Then
 from app.domain.sight import look, values_seen
+from app.domain.spending import PaymentTerms
+from app.domain.tiers import tier_for
 from app.domain.tool import Tool
 
 if TYPE_CHECKING:
@@ -28,7 +30,8 @@ if TYPE_CHECKING:
 
     from app.domain.condition import Scope
     from app.domain.quorum import Electorate
-    from app.domain.rule import Asking, Rule
+    from app.domain.rule import Asking, Rule, Tier
+    from app.domain.standing import GlassTerms
     from app.domain.tool_call import ToolCall
     from app.domain.working_time import WorkingTime
 
@@ -73,6 +76,8 @@ class Policy:
     hours: WorkingTime | None = None
     url: str | None = None  # where people reach the gateway's pages
     attention: Attention = field(default_factory=Attention)
+    payments: PaymentTerms = field(default_factory=PaymentTerms)
+    break_glass: GlassTerms | None = None
     electorates: dict[object, Electorate] = field(
         init=False, repr=False, compare=False, default_factory=dict[object, "Electorate"]
     )
@@ -117,6 +122,7 @@ class TraceStep(NamedTuple):
     matched: bool
     why: str
     values: tuple[tuple[str, str], ...] = ()
+    tier: int | None = None  # which tier of the rule answered, from 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,9 +135,14 @@ class _Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allow(_Answer):
-    """The call may go ahead. `record` is False where the file wants no trail of such calls."""
+    """The call may go ahead. `record` is False where the file wants no trail of such calls.
+
+    `otherwise` is whom to ask where something still speaks against it (a budget that is used up, a payee who was never
+    paid); None: nobody, and then the answer is no.
+    """
 
     record: bool
+    otherwise: Asking | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +182,7 @@ def judge(policy: Policy, call: ToolCall, *, now: datetime, explaining: bool = F
             continue
         if rule.when is None:
             trace.append(TraceStep(rule.id, matched=True, why="has no condition"))
-            return _answer(policy, rule, tuple(trace))
+            return _answer(policy, rule, tool, call, tuple(trace))
         if scope is None:
             scope = look(policy, tool, call, now)
         try:
@@ -183,17 +194,26 @@ def judge(policy: Policy, call: ToolCall, *, now: datetime, explaining: bool = F
         values = values_seen(rule.when, tool, call, scope) if holds or explaining else ()
         if holds:
             trace.append(TraceStep(rule.id, True, "its condition is true", values))
-            return _answer(policy, rule, tuple(trace))
+            return _answer(policy, rule, tool, call, tuple(trace))
         trace.append(TraceStep(rule.id, False, "its condition is false", values))
     trace.append(TraceStep(rule_id=DEFAULT_RULE, matched=True, why="no rule matched"))
     return _by_default(policy, tuple(trace))
 
 
-def _answer(policy: Policy, rule: Rule, trace: tuple[TraceStep, ...]) -> Ruling:
+def _answer(policy: Policy, rule: Rule, tool: Tool, call: ToolCall, trace: tuple[TraceStep, ...]) -> Ruling:
+    if rule.tiers:
+        return _by_amount(policy, rule, tool, call, trace)
     match rule.then:
         case Then.ALLOW:
             reason = rule.reason or f"Rule {rule.id} allows it."
-            return Allow(rule_id=rule.id, reason=reason, policy_version=policy.version, trace=trace, record=rule.record)
+            return Allow(
+                rule_id=rule.id,
+                reason=reason,
+                policy_version=policy.version,
+                trace=trace,
+                record=rule.record,
+                otherwise=policy.ask,
+            )
         case Then.DENY:
             reason = rule.reason or f"Rule {rule.id} forbids it."
             return _deny(policy, rule.id, reason, trace, record=rule.record)
@@ -203,16 +223,56 @@ def _answer(policy: Policy, rule: Rule, trace: tuple[TraceStep, ...]) -> Ruling:
             assert_never(rule.then)
 
 
+def _by_amount(policy: Policy, rule: Rule, tool: Tool, call: ToolCall, trace: tuple[TraceStep, ...]) -> Ruling:
+    """Answer by the tier that the call's totals are within."""
+    at = tier_for(rule.tiers, tool, call.arguments)
+    tier = rule.tiers[at]
+    asking = next((above.asking for above in rule.tiers[at:] if above.asking is not None), None)
+    trace = (*trace[:-1], trace[-1]._replace(why=f"{trace[-1].why}; {tier.told()} answers", tier=at + 1))
+    return _of_tier(policy, rule, tier, asking, trace)
+
+
+def _of_tier(
+    policy: Policy, rule: Rule, tier: Tier, asking: Asking | None, trace: tuple[TraceStep, ...]
+) -> Allow | Deny | Ask:
+    match tier.then:
+        case Then.ALLOW:
+            return Allow(
+                rule_id=rule.id,
+                reason=rule.reason or f"Rule {rule.id} allows it ({tier.told()}).",
+                policy_version=policy.version,
+                trace=trace,
+                record=True,
+                otherwise=asking,
+            )
+        case Then.DENY:
+            return _deny(policy, rule.id, rule.reason or f"Rule {rule.id} forbids it ({tier.told()}).", trace)
+        case Then.ASK:
+            reason = rule.reason or f"Rule {rule.id} asks for approval."
+            return ask_or_deny(policy, rule.id, reason, asking, trace)
+        case _:
+            assert_never(tier.then)
+
+
 def _in_doubt(policy: Policy, rule: Rule, trace: tuple[TraceStep, ...]) -> Ruling:
     reason = f"The condition of rule {rule.id} could not be evaluated, so people are asked."
-    return ask_or_deny(policy, rule.id, reason, rule.asking or policy.ask, trace)
+    asking = rule.asking or policy.ask
+    # What was permitted beforehand was permitted for what the rule is about, and that is not known here.
+    return ask_or_deny(policy, rule.id, reason, replace(asking, standing=None) if asking else None, trace)
 
 
 def _by_default(policy: Policy, trace: tuple[TraceStep, ...]) -> Ruling:
     match policy.default:
         case Then.ALLOW:
             reason = "No rule matched, and the default is to allow."
-            return Allow(rule_id=DEFAULT_RULE, reason=reason, policy_version=policy.version, trace=trace, record=True)
+            return Allow(
+                rule_id=DEFAULT_RULE,
+                reason=reason,
+                policy_version=policy.version,
+                trace=trace,
+                record=True,
+                otherwise=policy.ask,
+            )
         case Then.DENY:
             return _deny(policy, DEFAULT_RULE, "No rule matched, and the default is to deny.", trace)
         case Then.ASK:

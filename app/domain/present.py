@@ -10,6 +10,7 @@ import re
 from datetime import UTC
 from typing import TYPE_CHECKING
 
+from app.domain.assurance import Assurance
 from app.domain.card import Buttons, Card, Control, Fact, Language, Tone
 from app.domain.decision import Verdict
 from app.domain.editing import changes_for_model
@@ -17,12 +18,14 @@ from app.domain.fitting import fitted, withheld
 from app.domain.masking import HIDDEN, masked
 from app.domain.request import GrantStatus, State
 from app.domain.shown import ShownCall, Terms
+from app.domain.span_text import span_text
+from app.domain.typed import typed_field
 from app.domain.visible import visible
 from app.domain.words import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import datetime, timedelta, tzinfo
+    from datetime import datetime, tzinfo
 
     from app.domain.consultation import HandOver, Question
     from app.domain.quorum import Tally
@@ -58,33 +61,36 @@ def card_for(
     controls: tuple[Control, ...] = (),
     own: bool = False,
     headline: str | None = None,
+    paused: str | None = None,
+    results: tuple[Fact, ...] = (),
 ) -> Card:
     """Build the card of a request as it stands.
 
     `tokens` are the sealed (approve, deny) of this place while the request is pending. `tally` is None once it is
-    settled. `headline` stands in the place of the one that says how it stands. If the card cannot show every byte of
-    the call within `budget` (`Card.size`), or must hide what must be seen, it has no Approve and says why.
+    settled. `headline` stands in the place of the one that says how it stands; `paused` is said before all else.
+    If the card cannot show every byte of the call within `budget` (`Card.size`), or must hide what must be seen, it has
+    no Approve and says why.
     """
     pending = request.state is State.PENDING
     language = terms.language
     shown = ShownCall(request, terms)
-    span = say(language, "until.span", left=_span(request.expires_at - request.created_at, language))
+    span = say(language, "until.span", left=span_text(request.expires_at - request.created_at, language))
     until = say(language, "until.value", time=instant_text(request.expires_at, terms.zone), span=span)
     card = Card(
         request_id=request.id,
         revision=revision,
         language=language,
-        tone=_TONE[request.state],
-        headline=headline or say(language, f"headline.{request.state.value}"),
+        tone=Tone.BAD if request.by_broken_glass else _TONE[request.state],
+        headline=headline or _headline(request, language),
         title=request.title,
         tool=visible(request.call.tool),
         highlights=shown.highlights(),
-        warnings=shown.warnings() if pending else (),
-        facts=(*_asking(request, terms), *shown.pinned()),
+        warnings=(*((paused,) if paused else ()), *shown.warnings()) if pending else (),
+        facts=(*_asking(request, terms), *shown.pinned(), *results),
         arguments=shown.rest(),
         hidden=say(language, "hidden", count=count) if (count := shown.count_hidden()) else None,
         agent_says=_claim(request, language),
-        footer=say(language, "footer", code=request.code, request=request.id),
+        footer=_footer(request, language),
         outcome=None if pending else outcome_sentence(request, language, terms.name_of, terms.zone),
         progress=_progress(request, tally, terms) if pending and tally else None,
         withheld=None,
@@ -97,9 +103,16 @@ def card_for(
         controls=controls,
         own=own,
     )
+    if card.buttons and not request.assurance.on_cards:
+        card = withheld(card, say(language, f"withheld.{request.assurance.value}", request=request.id))
     if pending and (unseen := shown.unseen()):
         card = withheld(card, say(language, "withheld.hidden", fields=", ".join(unseen), review=terms.review))
     return fitted(card, budget, review=terms.review)
+
+
+def _headline(request: ConfirmationRequest, language: Language) -> str:
+    how = say(language, f"headline.{request.state.value}")
+    return say(language, "glass.headline", how=how) if request.by_broken_glass else how
 
 
 def _asking(request: ConfirmationRequest, terms: Terms) -> tuple[Fact, ...]:
@@ -163,8 +176,14 @@ def _progress(request: ConfirmationRequest, tally: Tally, terms: Terms) -> str |
     )
     if steps[-1]:
         text = say(language, "progress.step", step=step + 1, steps=steps[-1] + 1, text=text)
-    people = _approving(request, language, terms.name_of)
-    return f"{text} · {say(language, 'progress.by', people=people)}" if people else text
+    level, people = request.assurance, _approving(request, language, terms.name_of)
+    takes = [] if level is Assurance.L1 else [say(language, f"level.{level.value}")]
+    return " · ".join([text, *takes, *([say(language, "progress.by", people=people)] if people else [])])
+
+
+def _footer(request: ConfirmationRequest, language: Language) -> str:
+    footer, level = say(language, "footer", code=request.code, request=request.id), request.assurance
+    return footer if level is Assurance.L1 else say(language, "footer.level", footer=footer, level=level.value)
 
 
 def _approving(request: ConfirmationRequest, language: Language, name_of: Callable[[str], str]) -> str:
@@ -195,6 +214,7 @@ def _buttons(request: ConfirmationRequest, language: Language, tokens: tuple[str
         confirm_title=say(language, "confirm.title"),
         confirm_text=say(language, "confirm.text", title=title, code=request.code).lstrip(),
         cancel_label=say(language, "cancel"),
+        typed=typed_field(request, language) if request.assurance is Assurance.L2 else None,
     )
 
 
@@ -213,6 +233,8 @@ def outcome_sentence(
     settlement = request.settlement
     if settlement is None:
         return say(language, f"headline.{request.state.value}")
+    if request.allowed_by is not None:
+        return _allowed_sentence(request, request.allowed_by, settlement.at, language, zone)
     note = f" · “{visible(settlement.reason)}”" if settlement.reason else ""
     by = _approving(request, language, name_of) if request.grant else name_of(settlement.by)
     return say(
@@ -224,11 +246,16 @@ def outcome_sentence(
     )
 
 
-def _span(span: timedelta, language: Language) -> str:
-    seconds = int(span.total_seconds())
-    parts = [(seconds // 86400, "d"), (seconds // 3600 % 24, "h"), (seconds // 60 % 60, "min"), (seconds % 60, "s")]
-    said = [f"{count} {say(language, f'unit.{unit}')}" for count, unit in parts if count]
-    return " ".join(said) or f"0 {say(language, 'unit.s')}"
+def _allowed_sentence(
+    request: ConfirmationRequest, allowed_by: str, at: datetime, language: Language, zone: tzinfo
+) -> str:
+    """Say by what a call was let through about which nobody was asked."""
+    kind, _, name = allowed_by.partition(":")
+    told, when = visible(name), instant_text(at.replace(second=0, microsecond=0), zone)
+    if request.by_broken_glass:  # some platforms show this sentence in the place of the headline
+        return say(language, f"glass.{request.state.value}", name=told, at=when)
+    by = say(language, f"allowed.by.{kind}", name=told)
+    return say(language, f"allowed.{request.state.value}", by=by, at=when)
 
 
 _FINAL = "It did not run. Do not retry it, rephrase it, or try to reach the same end another way."
@@ -260,6 +287,15 @@ _CHANGED = {
 }
 
 
+_BY_EXECUTOR = {
+    State.APPROVED: "Approved (request {id}); the executor of this tool runs it. Do not run it yourself, and do not "
+    "ask again: wait for its outcome.",
+    State.EXECUTING: "Approved, and the executor of this tool runs it now (request {id}). Do not run it yourself, and "
+    "do not ask again: wait for its outcome.",
+}
+"""Where the agent's side runs nothing at all."""
+
+
 _EMAILS = re.compile(r"[^\s,]+@[^\s,]+(?:, [^\s,]+@[^\s,]+)*")
 
 
@@ -278,7 +314,8 @@ def _standing_for_model(request: ConfirmationRequest) -> str:
     reason = f", saying: {visible(settlement.reason)}" if settlement and settlement.reason else ""
     error = visible(request.execution.error) if request.execution and request.execution.error else "no error was given"
     until: datetime = request.expires_at
-    told = _FOR_MODEL[request.state].format(
+    words = (request.enforced and _BY_EXECUTOR.get(request.state)) or _FOR_MODEL[request.state]
+    told = words.format(
         id=request.id, code=request.code, until=f"{until:%Y-%m-%d %H:%M:%S} UTC", reason=reason, error=error
     )
     question = request.open_question if request.state is State.PENDING else None

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from app.domain.assurance import FEWEST_AT_L4, Assurance
 from app.domain.decision import Verdict
 from app.domain.people import email_key
 
@@ -141,6 +142,20 @@ def count(stages: Sequence[Stage], decisions: Iterable[Decision], voters: Electo
 def counted(decisions: Iterable[Decision], voters: Electorate) -> frozenset[str]:
     """Return the people whose approvals are worth something now."""
     return frozenset(person for person, places in _seats([*decisions], voters, Verdict.APPROVE).items() if places)
+
+
+def worth_enough(decisions: Iterable[Decision], level: Assurance) -> tuple[Decision, ...]:
+    """Return the decisions without the approvals that are worth less than a level takes; a denial always counts."""
+    return tuple(
+        each for each in decisions if each.verdict is not Verdict.APPROVE or each.evidence.assurance.suffices_for(level)
+    )
+
+
+def met(stages: Sequence[Stage], decisions: Iterable[Decision], voters: Electorate, level: Assurance) -> bool:
+    """Say whether the stages are met by approvals that are worth what a level takes, and at L4 by two people."""
+    worth = worth_enough(decisions, level)
+    enough = level is not Assurance.L4 or len(counted(worth, voters)) >= FEWEST_AT_L4
+    return enough and count(stages, worth, voters).met
 
 
 def reachable(stages: Sequence[Stage], voters: Electorate, *, without: Collection[str] = ()) -> bool:

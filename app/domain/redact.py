@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from app.domain.masking import HIDDEN
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from app.domain.request import ConfirmationRequest
 
 _SHORTEST = 3  # characters: a shorter value is no secret, and its hiding would garble the text
+_NUMBER = 8  # letters and digits, most of them digits: what is shorter may stand in a text by chance
+_LONGEST_NUMBER = 64
 
 
 def scrubbed(text: str, arguments: Mapping[str, JsonValue], sensitive: Iterable[str]) -> str:
@@ -22,7 +25,16 @@ def scrubbed(text: str, arguments: Mapping[str, JsonValue], sensitive: Iterable[
     for value in sorted(values, key=len, reverse=True):
         if len(value) >= _SHORTEST:
             text = text.replace(value, HIDDEN)
+            text = _hide_number(text, value)
     return text
+
+
+def _hide_number(text: str, value: str) -> str:
+    """Hide the number of an account or card however it is written: banks give it back in groups, or in capitals."""
+    signs = [char for char in value if char.isalnum()]
+    if not _NUMBER <= len(signs) <= _LONGEST_NUMBER or 2 * sum(map(str.isdigit, signs)) <= len(signs):
+        return text
+    return re.sub(r"[\s./-]?".join(map(re.escape, signs)), HIDDEN, text, flags=re.IGNORECASE)
 
 
 def scrubbed_for(text: str, request: ConfirmationRequest) -> str:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from app.domain.assurance import Assurance
 from app.domain.quorum import barred_from_all
 
 if TYPE_CHECKING:
@@ -22,12 +23,17 @@ if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
     from app.domain.canonical import JsonValue
+    from app.domain.caution import Caution
     from app.domain.consultation import HandOver, Question
     from app.domain.decision import Decision
+    from app.domain.payment import Payment
     from app.domain.quorum import Stage
     from app.domain.timetable import Timer
     from app.domain.tool_call import ToolCall
 
+
+BROKEN_GLASS = "standing:gls_"
+"""How `allowed_by` of a request under a broken glass begins."""
 
 API = "api"
 """The channel name that stands for the HTTP API itself: people decide with their own keys, and no card is posted."""
@@ -190,6 +196,17 @@ class ConfirmationRequest:
     proposed: Mapping[str, JsonValue] | None = None  # the agent's own arguments, where people changed them
     edited_by: str | None = None  # e-mail of whoever changed them last
     only_lowered: bool = False  # the changes did nothing but lower amounts
+    assurance: Assurance = Assurance.L1  # what an approval takes
+    payments: tuple[Payment, ...] = ()  # what it pays, as the file reads its arguments
+    cautions: tuple[Caution, ...] = ()  # what speaks against taking it as one of many
+    near_key: str | None = None  # calls that say the same where it must be seen have the same
+    enforced: bool = False  # only an executor may claim it
+    allowed_by: str | None = None  # "rule:<id>" or "standing:<id>": no people were asked, and this is why it may run
+
+    @property
+    def by_broken_glass(self) -> bool:
+        """Whether nobody was asked because two people broke the glass: everybody must see such a request."""
+        return (self.allowed_by or "").startswith(BROKEN_GLASS)
 
     @property
     def card_channels(self) -> tuple[str, ...]:

@@ -8,12 +8,17 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from app.domain.assurance import Assurance
 from app.domain.request import Risk
 from app.domain.timetable import REMINDERS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from decimal import Decimal
+
     from app.domain.condition import Condition
     from app.domain.quorum import Stage
+    from app.domain.standing import StandingTerms
     from app.domain.timetable import Rung
 
 
@@ -61,11 +66,37 @@ class Asking:
     escalate: tuple[Rung, ...] = ()  # who is brought in as time passes
     fallback: tuple[str, ...] = ()  # channels that are tried when none of `channels` can be reached
     risk: Risk = Risk.NORMAL
+    assurance: Assurance = Assurance.L1
+    standing: StandingTerms | None = None  # what a standing approval may allow at most; None: there is none
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tier:
+    """What a rule answers for payments up to an amount in each currency; `up_to` None is for all above."""
+
+    up_to: Mapping[str, Decimal] | None = field(hash=False)
+    then: Then
+    asking: Asking | None = None
+
+    def holds(self, sums: Mapping[str, Decimal]) -> bool:
+        """Say whether the totals of a call are all within it; a currency that it does not name is above it."""
+        limits = self.up_to
+        return limits is None or all(amount <= limits.get(currency, -1) for currency, amount in sums.items())
+
+    def told(self) -> str:
+        """Name it in a few words."""
+        if self.up_to is None:
+            return "the highest tier"
+        return f"the tier up to {', '.join(f'{currency} {amount:f}' for currency, amount in self.up_to.items())}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """One rule of the file. Only a rule that asks has `asking`. No `agents` means every agent."""
+    """One rule of the file. Only a rule that asks has `asking`. No `agents` means every agent.
+
+    `tiers` are by amount, the lowest first; the last one has no limit. A rule with tiers says `ask`, and each of them
+    what it answers; `asking` is then that of the last.
+    """
 
     id: str
     tools: tuple[NamePattern, ...]
@@ -74,6 +105,7 @@ class Rule:
     then: Then
     reason: str | None = None
     asking: Asking | None = None
+    tiers: tuple[Tier, ...] = ()
     record: bool = True
     line: int = 0
 

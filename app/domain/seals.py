@@ -5,16 +5,21 @@ one place; the MAC binds it to everything that a click must match. It carries no
 could choose. A short code is eight Crockford characters of a MAC over the request's random nonce and digest: it cannot
 be ground, because the nonce is not the agent's.
 
-HMAC-SHA256 throughout; keys are derived per purpose from the master secrets, the first of which seals and all of which
-still verify, so that a rotation breaks no live card.
+HMAC-SHA256 throughout, and AES-SIV (RFC 5297) for what must be read again: the secrets of second factors. Keys are
+derived per purpose from the master secrets, the first of which seals and all of which still verify and read, so that a
+rotation breaks no live card.
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
 from app.domain.action import ACTIONS, LETTERS
 
@@ -71,7 +76,11 @@ class Seals:
         self._purposes = {
             (key_id, purpose): hmac.digest(secret, f"assent.{purpose}.v1".encode(), "sha256")
             for key_id, secret in self._keys.items()
-            for purpose in ("button", "code", "api-key", "review-link", "review-session")
+            for purpose in ("button", "code", "api-key", "review-link", "review-session", "invitation")
+        }
+        # Deterministic, and safe so: what is hidden is random itself, and a nonce would be one thing more to get wrong.
+        self._hiding = {
+            key_id: AESSIV(hmac.digest(secret, b"assent.hide.v1", "sha512")) for key_id, secret in self._keys.items()
         }
 
     def token(self, action: Action, handle: str, place: Place) -> str:
@@ -103,6 +112,26 @@ class Seals:
             raise BadTokenError("sealed with a key that is no longer accepted")
         if not hmac.compare_digest(mac, self._derive(key_id, purpose, text).hex()):
             raise BadTokenError("the seal does not match")
+
+    def hide(self, text: str, *, bound: Sequence[str]) -> str:
+        """Encrypt a text under the newest key; only with exactly the same `bound` can it be read again."""
+        hidden = self._hiding[self._newest].encrypt(text.encode(), [part.encode() for part in bound])
+        return f"h1.{self._newest}.{base64.urlsafe_b64encode(hidden).decode()}"
+
+    def read_hidden(self, hidden: str, *, bound: Sequence[str]) -> str:
+        """Decrypt what `hide` made, under any of the keys. Raises BadTokenError."""
+        parts = hidden.split(".")
+        if len(parts) != 3 or parts[0] != "h1" or parts[1] not in self._hiding:
+            raise BadTokenError("hidden with a key that is no longer accepted")
+        try:
+            raw = base64.b64decode(parts[2], altchars=b"-_", validate=True)
+            return self._hiding[parts[1]].decrypt(raw, [part.encode() for part in bound]).decode()
+        except (InvalidTag, ValueError):
+            raise BadTokenError("hidden for somebody else, or changed") from None
+
+    def is_newest(self, hidden: str) -> bool:
+        """Say whether a text was hidden under the newest key."""
+        return hidden.startswith(f"h1.{self._newest}.")
 
     def key_hashes(self, secret: str) -> tuple[str, ...]:
         """Return what an API key's secret is stored as: one hash per master secret, newest first."""

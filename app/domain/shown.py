@@ -10,6 +10,8 @@ from app.domain.amounts import amount_text, has_too_many_decimals
 from app.domain.card import Fact, Language
 from app.domain.lookalike import Look, find_lookalikes
 from app.domain.masking import count_hidden, masked
+from app.domain.payment import plain
+from app.domain.payments_shown import ShownPayments
 from app.domain.tool import steps_of, values_at
 from app.domain.visible import visible, visible_value
 from app.domain.words import say
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from app.domain.canonical import JsonValue
+    from app.domain.payment import PaymentFields
     from app.domain.request import ConfirmationRequest
 
 _MOST_LARGE = 4  # of everything that is large, nothing is
@@ -43,6 +46,7 @@ class Terms:
     name_of: Callable[[str], str]
     zone: tzinfo = UTC
     money: Collection[str] = ()
+    payment: PaymentFields | None = None
     payees: Collection[str] = ()
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     visible_arguments: Mapping[str, JsonValue] | None = None
@@ -62,17 +66,22 @@ class ShownCall:
         self._values = self._declared if given is None else masked(given, request.sensitive)
         self._found: dict[str, list[tuple[str, JsonValue]]] = {}  # the same paths are asked for again and again
         self._payees = frozenset(terms.payees) or frozenset(p for p in request.pinned if _PAYEE & set(steps_of(p)))
-        large = [path for path in dict.fromkeys((*terms.money, *self._payees)) if self._large(path)]
+        self._payments = ShownPayments(
+            request.payments, request.cautions, terms.language, frozenset(_texts(self._values, numbers=True))
+        )
+        large = [p for p in dict.fromkeys((*terms.money, *self._payees)) if self._large(p) and not self._in_lines(p)]
         self._highlighted = tuple(large[:_MOST_LARGE])
 
     def highlights(self) -> tuple[Fact, ...]:
-        """Return how much and to whom: what stands large."""
-        return tuple(self._fact(path) for path in self._highlighted)
+        """Return how much and to whom: what stands large. Of several payments that is what they come to."""
+        own = (self._payments.total(),) if self._payments.is_batch else ()
+        return (*own, *(self._fact(path) for path in self._highlighted))
 
     def pinned(self) -> tuple[Fact, ...]:
-        """Return the pinned arguments that do not stand large."""
-        paths = [path for path in self._request.pinned if path not in self._highlighted]
-        return tuple(self._fact(path) for path in paths if self._at(path))
+        """Return the pinned arguments that do not stand large; of several payments all payees, and each of them."""
+        own = self._payments.facts() if self._payments.is_batch else ()
+        paths = [path for path in self._request.pinned if path not in self._highlighted and not self._in_lines(path)]
+        return (*own, *(self._fact(path) for path in paths if self._at(path)))
 
     def changes(self) -> tuple[Fact, ...]:
         """Return what people changed of the agent's own call: top-level arguments, before and after."""
@@ -110,7 +119,7 @@ class ShownCall:
                 value=self._text(value, name if "." not in name else None),
             )
             for name, value in self._values.items()
-            if name not in whole
+            if name not in whole and not self._is_told(name, value)
         )
 
     def count_hidden(self) -> int:
@@ -127,11 +136,14 @@ class ShownCall:
         return [visible(path) for path in pinned if self._at(path) != list(values_at(self._declared, path))]
 
     def warnings(self, most: int | None = _MOST_WARNINGS) -> tuple[str, ...]:
-        """Say what may be taken for something else: the first `most`, and how many more; None for all."""
+        """Say what speaks against the call, then what may be taken for something else.
+
+        Of these the first `most`, and how many more; None for all.
+        """
         found = list(dict.fromkeys(self._warnings()))
         if most is not None and (more := len(found) - most) > 0:
             found[most:] = [say(self._terms.language, "look.more", count=more)]
-        return tuple(found)
+        return (*self._payments.cautions(), *found)
 
     def _warnings(self) -> Iterator[str]:
         """Payees first, then the other arguments, then who asks."""
@@ -160,6 +172,24 @@ class ShownCall:
         simple = all(isinstance(value, str | int) for _, value in found)
         return bool(found) and simple and len(self._fact(path).value) <= _LARGE
 
+    def _in_lines(self, path: str) -> bool:
+        """Say whether a path stands in the lines of several payments: what they are paid, or all that it names."""
+        if not self._payments.is_batch:
+            return False
+        terms = self._terms
+        if terms.payment is not None and path == terms.payment.amount:
+            return True
+        return self._payments.tells([value for _, value in self._at(path)])
+
+    def _is_told(self, name: str, value: JsonValue) -> bool:
+        """Say whether all of an argument stands in the lines of several payments: rows of their parts, nothing else."""
+        paid = self._terms.payment
+        if paid is None or not self._payments.is_batch or not isinstance(value, list) or "." in name:
+            return False
+        rows = [row for row in value if isinstance(row, dict)]
+        parts = {path.removeprefix(f"{name}.") for path in paid.paths if path.startswith(f"{name}.")}
+        return len(rows) == len(value) and self._payments.tell_rows(rows, parts)
+
     def _at(self, path: str) -> list[tuple[str, JsonValue]]:
         if path not in self._found:
             self._found[path] = list(values_at(self._values, path))
@@ -173,7 +203,11 @@ class ShownCall:
 
     def _text(self, value: JsonValue, path: str | None) -> str:
         amount = None
-        if path is not None and path in self._terms.money:
+        paid = self._terms.payment
+        if paid is not None and path == paid.amount and paid.minor_units and len(self._request.payments) == 1:
+            payment = self._request.payments[0]  # the argument itself is in cents
+            amount = amount_text(plain(payment.amount), payment.currency, self._terms.language)
+        elif path is not None and path in self._terms.money:
             amount = amount_text(value, self._currency(path), self._terms.language)
         return amount or visible_value(value)
 
@@ -187,17 +221,19 @@ class ShownCall:
         return None
 
 
-def _texts(value: JsonValue) -> Iterator[str]:
-    """Yield every text in a value, names of members too."""
+def _texts(value: JsonValue, *, numbers: bool = False) -> Iterator[str]:
+    """Yield every text in a value, names of members too; whole numbers as well, if they are asked for."""
     match value:
         case str():
             yield value
         case list():
             for item in value:
-                yield from _texts(item)
+                yield from _texts(item, numbers=numbers)
         case dict():
             for name, item in value.items():
                 yield name
-                yield from _texts(item)
+                yield from _texts(item, numbers=numbers)
+        case int() if numbers:
+            yield str(value)
         case _:
             return

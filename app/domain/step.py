@@ -19,6 +19,7 @@ class Refusal(StrEnum):
     NOT_ELIGIBLE = "not_eligible"
     BARRED = "barred"  # the requester or the agent's owner
     OVER_LIMIT = "over_limit"  # the call is above what this person may approve, or its amount is not known
+    STEP_UP = "step_up"  # the approval takes more than was given: a typed code, a second factor
     REPEATED = "repeated"  # this person said the same before
     NO_VOTE = "no_vote"  # this person has no vote to withdraw
     TOO_EARLY = "too_early"  # the deadline has not passed, or nothing is due

@@ -43,12 +43,13 @@ def strictest(own: Ruling, inherited: Sequence[tuple[str, Ruling]]) -> Ruling:
     questions = [ruling for ruling in rulings if isinstance(ruling, Ask)]
     if questions:
         return _together(questions)
-    recorded = any(ruling.record for ruling in rulings if isinstance(ruling, Allow))
-    return replace(own, record=recorded) if isinstance(own, Allow) else own
+    allowing = [ruling for ruling in rulings if isinstance(ruling, Allow)]
+    recorded = any(ruling.record for ruling in allowing)
+    return replace(own, record=recorded, otherwise=_otherwise(allowing)) if isinstance(own, Allow) else own
 
 
 def at_least_ask(ruling: Ruling, wishes: Sequence[Wish], policy: Policy) -> Ruling:
-    """Raise an allow to the org's own question where somebody wants people to be asked; a denial stays.
+    """Raise an allow to its rule's question, or the org's, where somebody wants people to be asked; a denial stays.
 
     A rule that asks keeps its people and gets the reasons besides. Without an `ask` in the file the answer is no.
     """
@@ -56,8 +57,19 @@ def at_least_ask(ruling: Ruling, wishes: Sequence[Wish], policy: Policy) -> Ruli
         return ruling
     reasons = "; ".join(dict.fromkeys(wish.reason for wish in wishes))
     if isinstance(ruling, Ask):
-        return replace(ruling, reason=f"{ruling.reason} Besides: {reasons}")
-    return ask_or_deny(policy, wishes[0].by, reasons, policy.ask, ruling.trace)
+        asking = replace(ruling.asking, standing=None)  # what was permitted beforehand is no answer to anybody's wish
+        return replace(ruling, reason=f"{ruling.reason} Besides: {reasons}", asking=asking)
+    asking = ruling.otherwise or policy.ask
+    asking = replace(asking, standing=None) if asking is not None else None
+    return ask_or_deny(policy, wishes[0].by, reasons, asking, ruling.trace)
+
+
+def _otherwise(allowing: Sequence[Allow]) -> Asking | None:
+    """Put together whom each of them would ask; None if one of them has nobody to ask."""
+    askings = [ruling.otherwise for ruling in allowing if ruling.otherwise is not None]
+    if len(askings) < len(allowing):
+        return None
+    return askings[0] if len(set(map(id, askings))) == 1 else _joined(askings)
 
 
 def _as_inherited(agent: str, ruling: Ruling) -> Ruling:
@@ -71,18 +83,27 @@ def _together(questions: Sequence[Ask]) -> Ask:
         first,
         reason=" ".join(dict.fromkeys(question.reason for question in questions)),
         trace=tuple(chain.from_iterable(question.trace for question in questions)),
-        asking=Asking(
-            stages=_all_stages(askings),
-            channels=tuple(dict.fromkeys(chain.from_iterable(asking.channels for asking in askings))),
-            timeout=min(asking.timeout for asking in askings),
-            claim_within=min(asking.claim_within for asking in askings),
-            lease=min(asking.lease for asking in askings),
-            remind=tuple(sorted(set(chain.from_iterable(asking.remind for asking in askings)))),
-            # Whom only one of them would bring in may not take the place of the others' people.
-            escalate=tuple(rung for rung in askings[0].escalate if all(rung in each.escalate for each in askings)),
-            fallback=tuple(dict.fromkeys(chain.from_iterable(asking.fallback for asking in askings))),
-            risk=max((asking.risk for asking in askings), key=tuple(Risk).index),
-        ),
+        asking=_joined(askings),
+    )
+
+
+def _joined(askings: Sequence[Asking]) -> Asking:
+    """Put together what several rules say of how people are asked: all people, the shortest times, the highest level.
+
+    A standing approval is only of calls about which nobody but one rule asks.
+    """
+    return Asking(
+        stages=_all_stages(askings),
+        channels=tuple(dict.fromkeys(chain.from_iterable(asking.channels for asking in askings))),
+        timeout=min(asking.timeout for asking in askings),
+        claim_within=min(asking.claim_within for asking in askings),
+        lease=min(asking.lease for asking in askings),
+        remind=tuple(sorted(set(chain.from_iterable(asking.remind for asking in askings)))),
+        # Whom only one of them would bring in may not take the place of the others' people.
+        escalate=tuple(rung for rung in askings[0].escalate if all(rung in each.escalate for each in askings)),
+        fallback=tuple(dict.fromkeys(chain.from_iterable(asking.fallback for asking in askings))),
+        risk=max((asking.risk for asking in askings), key=tuple(Risk).index),
+        assurance=max(asking.assurance for asking in askings),
     )
 
 

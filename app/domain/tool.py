@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
 
     from app.domain.canonical import JsonValue
+    from app.domain.payment import PaymentFields
 
 MISSING = "?"
 _PLACE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_.-]*)\}")
@@ -37,6 +38,9 @@ class Tool:
     it a pinned argument that is called like one counts. `schema` is a JSON
     Schema (draft 2020-12) of the arguments, or None. `writes` is False for tools that only read, None where the file
     does not say: such a tool counts as writing. `requires_confirmation` asks people whatever the rules would allow.
+    `payment` says where its payments stand; they are in `pin`, `money` and `payee` as well. `irreversible`: there is
+    never a standing approval. `enforced`: it runs behind an executor only. `result` are the parts of its result that
+    people may see.
     """
 
     name: str
@@ -50,6 +54,10 @@ class Tool:
     schema: Mapping[str, JsonValue] | None = field(default=None, hash=False)
     writes: bool | None = None
     requires_confirmation: bool = False
+    payment: PaymentFields | None = None
+    irreversible: bool = False
+    enforced: bool = False
+    result: tuple[str, ...] = ()
 
     def hides(self, path: str) -> bool:
         """Say whether showing the value at `path` would show something sensitive."""
@@ -74,10 +82,22 @@ def title_for(tool: Tool, arguments: Mapping[str, JsonValue], language: str | No
         if tool.hides(place[1]):
             return MISSING
         values = [value for _, value in values_at(arguments, place[1])]
+        if tool.payment is not None and tool.payment.minor_units and place[1] == tool.payment.amount:
+            values = _in_units(tool.payment, arguments) or values
         money = place[1] in tool.money
         return ", ".join((money and money_text(value)) or text_of(value) for value in values) if values else MISSING
 
     return _PLACE.sub(shown, template)
+
+
+def _in_units(fields: PaymentFields, arguments: Mapping[str, JsonValue]) -> list[JsonValue]:
+    """Return amounts of cents in units of their currency: nobody reads 500001 as ¥5,000.01."""
+    from app.domain.payment import payments_of, plain  # it reads paths with what stands here
+
+    try:
+        return [plain(payment.amount) for payment in payments_of(fields, arguments)]
+    except BadArgumentsError:
+        return []
 
 
 def text_of(value: JsonValue) -> str:

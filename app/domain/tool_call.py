@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from app.domain.canonical import digest
+from app.domain.payment import bound_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from app.domain.canonical import JsonValue
+    from app.domain.payment import Payment
 
 SCHEMA = "assent.call.v1"
 
@@ -46,8 +48,19 @@ def call_digest(call: ToolCall) -> str:
     return digest(_bare(call))
 
 
-def binding_digest(call: ToolCall, *, request_id: str, nonce: str, policy_version: str, expires_at: datetime) -> str:
-    """Name what an approval releases: this call, for this request, under this policy, until this instant."""
+def binding_digest(
+    call: ToolCall,
+    *,
+    request_id: str,
+    nonce: str,
+    policy_version: str,
+    expires_at: datetime,
+    payments: Sequence[Payment] = (),
+) -> str:
+    """Name what an approval releases: this call, for this request, under this policy, until this instant.
+
+    Of payments the totals and the payees are named besides the arguments: which of these they are is the file's word.
+    """
     bound: dict[str, JsonValue] = {
         **_bare(call),
         "session": call.session,
@@ -56,6 +69,7 @@ def binding_digest(call: ToolCall, *, request_id: str, nonce: str, policy_versio
         "nonce": nonce,
         "policy_version": policy_version,
         "expires_at": expires_at.isoformat(),
+        **({"payment": bound_facts(payments)} if payments else {}),
     }
     return digest(bound)
 

@@ -8,7 +8,18 @@ from __future__ import annotations
 from collections import ChainMap
 from typing import TYPE_CHECKING
 
-from app.domain import words_asides, words_attention, words_edit, words_ladder, words_review
+from app.domain import (
+    words_asides,
+    words_assurance,
+    words_attention,
+    words_edit,
+    words_ladder,
+    words_outcome,
+    words_pause,
+    words_payments,
+    words_review,
+    words_standing,
+)
 from app.domain.card import Language
 
 if TYPE_CHECKING:
@@ -175,7 +186,18 @@ _ZH: Mapping[str, str] = {
     "click.reason_needed": "请填写原因。",
 }
 
-_PARTS = (words_asides, words_attention, words_edit, words_ladder, words_review)
+_PARTS = (
+    words_asides,
+    words_assurance,
+    words_attention,
+    words_edit,
+    words_ladder,
+    words_outcome,
+    words_pause,
+    words_payments,
+    words_review,
+    words_standing,
+)
 
 CATALOGUE: Mapping[Language, Mapping[str, str]] = {
     Language.EN: dict(ChainMap({}, dict(_EN), *(dict(part.EN) for part in _PARTS))),

@@ -98,6 +98,8 @@ EN: Mapping[str, str] = {
     "trail.card.held": "held the card back until {until} ({why})",
     "trail.card.late": "could not bring a card to {channel} yet: {why}",
     "trail.card.rerouted": "tried another way: {channels}, {people}; {why}",
+    "trail.request.lifted": "lifted the refusal: it may be asked about again",
+    "trail.approver.locked": "gave wrong codes; locked until {until}",
 }
 
 ZH: Mapping[str, str] = {
@@ -191,4 +193,6 @@ ZH: Mapping[str, str] = {
     "trail.card.held": "卡片推迟至 {until} 发送（{why}）",
     "trail.card.late": "卡片尚未送达 {channel}：{why}",
     "trail.card.rerouted": "改由其他途径发送：{channels}，{people}；{why}",
+    "trail.request.lifted": "解除拒绝，可再次发起",
+    "trail.approver.locked": "多次输入错误，锁定至 {until}",
 }

@@ -23,6 +23,7 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _TIME = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
 _LONGEST_READING = timedelta(minutes=1)
 _LONGEST_COOL_DOWN = timedelta(days=7)
+_LONGEST_MEMORY = timedelta(days=90)
 _LONGEST_GROUP = timedelta(hours=1)
 _DEFAULTS = Attention()
 
@@ -50,6 +51,7 @@ class AttentionEntry(BaseModel):
     quiet: str | None = None
     read_for: Annotated[timedelta, BeforeValidator(_span(_LONGEST_READING, "1m"))] = _DEFAULTS.read_for
     cool_down: Annotated[timedelta, BeforeValidator(_span(_LONGEST_COOL_DOWN, "7d"))] = _DEFAULTS.cool_down
+    remember_denials: Annotated[timedelta, BeforeValidator(_span(_LONGEST_MEMORY, "90d"))] = _DEFAULTS.remember_denials
     group: Annotated[timedelta, BeforeValidator(_span(_LONGEST_GROUP, "1h"))] = timedelta(0)
 
 
@@ -66,6 +68,7 @@ def read_attention(marked: MarkedYaml) -> Attention:
         quiet=quiet,
         read_for=entry.read_for,
         cool_down=entry.cool_down,
+        remember_denials=entry.remember_denials,
         group=entry.group or None,
     )
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from app.domain.assurance import Assurance
 from app.domain.people import email_key
 from app.domain.rule import Then
 from app.domain.tool_call import ToolCall
@@ -68,11 +69,16 @@ class CaseEntry(BaseModel):
     at: Annotated[datetime | None, BeforeValidator(parse_instant)] = None
     expect: Annotated[Then, BeforeValidator(lambda value: Then(str(value)) if value in list(Then) else value)]
     rule: str | None = None
+    tier: int | None = Field(default=None, ge=1)
+    assurance: Assurance | None = Field(default=None, strict=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One case. `rule` is None where any rule may decide, `at` where the time must not matter."""
+    """One case. `rule` is None where any rule may decide, `at` where the time must not matter.
+
+    `tier` counts from 1 and, like `assurance`, is None where any will do.
+    """
 
     it: str
     line: int
@@ -80,6 +86,8 @@ class Case:
     at: datetime | None
     expect: Then
     rule: str | None
+    tier: int | None = None
+    assurance: Assurance | None = None
 
 
 def call_of(entry: CaseEntry, org: str) -> ToolCall:
@@ -123,10 +131,23 @@ def read_cases(path: Path, *, org: str, zone: tzinfo, rules: frozenset[str]) -> 
             marked.report(
                 ("cases", index, "rule"), f'unknown rule "{entry.rule}"', near(entry.rule, rules, what="rules")
             )
+        if entry.assurance is not None and entry.expect is not Then.ASK:
+            marked.report(("cases", index, "assurance"), f'means nothing on "expect: {entry.expect.value}"')
         at = in_zone(entry.at, zone) if entry.at else None
         line = marked.mark(("cases", index)).line
         call = call_of(entry, org)
-        cases.append(Case(it=entry.it, line=line, call=call, at=at, expect=entry.expect, rule=entry.rule))
+        cases.append(
+            Case(
+                it=entry.it,
+                line=line,
+                call=call,
+                at=at,
+                expect=entry.expect,
+                rule=entry.rule,
+                tier=entry.tier,
+                assurance=entry.assurance,
+            )
+        )
     if not cases and not marked.faults:
         marked.report((), "has no case: nothing would be tested")
     if marked.faults:

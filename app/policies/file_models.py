@@ -9,7 +9,10 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
+from app.domain.assurance import Assurance
+from app.domain.payment import FINEST, LARGEST
 from app.domain.request import Risk
+from app.policies.spans import span_within
 
 _DURATION = re.compile(r"([1-9][0-9]{0,5})([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
@@ -26,6 +29,7 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _LONGEST_HOOK = 24 * 3600.0
 SHORTEST = timedelta(seconds=10)
 LONGEST = timedelta(days=30)
+_LONGEST_STANDING = timedelta(days=90)
 
 
 def parse_duration(value: object) -> timedelta:
@@ -78,6 +82,15 @@ def parse_limit(value: object) -> dict[str, Decimal]:
     return limits
 
 
+def parse_sums(value: object) -> dict[str, Decimal]:
+    """Turn the same into amounts that sums of payments can be held against. Raises ValueError."""
+    sums = parse_limit(value)
+    for amount in sums.values():
+        if amount >= LARGEST or amount != round(amount, FINEST):
+            raise ValueError(f"must be below {LARGEST:,}, with {FINEST} decimals at most: payments are")
+    return sums
+
+
 def parse_day(value: object) -> date:
     """Turn ``2026-12-20`` into a day. Raises ValueError."""
     if not isinstance(value, str) or not _DAY.fullmatch(value):
@@ -119,11 +132,15 @@ def parse_fraction(value: object) -> float:
 
 Duration = Annotated[timedelta, BeforeValidator(parse_duration)]
 After = Annotated[timedelta | float, BeforeValidator(parse_after)]
+StandingSpan = Annotated[
+    timedelta, BeforeValidator(span_within(timedelta(minutes=1), _LONGEST_STANDING, "from 1m to 90d"))
+]
 Fraction = Annotated[float, BeforeValidator(parse_fraction)]
 Command = Annotated[str | tuple[str, ...], BeforeValidator(parse_command)]
 HookTimeout = Annotated[float, BeforeValidator(parse_hook_timeout)]
 Url = Annotated[str, BeforeValidator(parse_url)]
 Limit = Annotated[dict[str, Decimal], BeforeValidator(parse_limit)]
+Sums = Annotated[dict[str, Decimal], BeforeValidator(parse_sums)]
 Day = Annotated[date, BeforeValidator(parse_day)]
 Name = Annotated[str, Field(pattern=r"^[^\s*]{1,200}$")]
 Pattern = Annotated[str, Field(pattern=r"^\S{1,200}$")]
@@ -179,6 +196,7 @@ class LadderEntry(_Entry):
     escalate: list[RungEntry] | None = Field(default=None, max_length=5)
     fallback: list[Name] | None = None
     risk: Risk | None = Field(default=None, strict=False)
+    assurance: Assurance | None = Field(default=None, strict=False)
 
 
 class AskEntry(LadderEntry):
@@ -191,25 +209,63 @@ class AskEntry(LadderEntry):
     lease: Duration = timedelta(minutes=10)
 
 
-class RuleEntry(LadderEntry):
-    """One rule."""
+class StandingEntry(_Entry):
+    """``{lasts: 7d, uses: 20, each: {CNY: 500}, total: {CNY: 2000}, same: [payee]}``: what is permitted at most."""
 
-    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
-    tools: list[Pattern] = Field(min_length=1)
-    agents: list[Pattern] | None = Field(default=None, min_length=1)
-    when: str | None = Field(default=None, min_length=1, max_length=4000)
-    then: Answer
-    reason: str | None = Field(default=None, min_length=1, max_length=500)
+    lasts: StandingSpan
+    uses: int = Field(ge=1, le=10_000)
+    each: Sums | None = None
+    total: Sums | None = None
+    same: list[FieldPath] = Field(default=[], max_length=20)
+
+
+class OwnAskEntry(LadderEntry):
+    """What a rule, or one of its tiers, says of its own asking; what it leaves out is inherited.
+
+    Tiers, and what standing approvals may be, are read on their own, so that every fault of theirs has its line.
+    """
+
     stages: list[StageEntry] | None = None
     channels: list[Name] | None = None
     timeout: Duration | None = None
     claim_within: Duration | None = None
     lease: Duration | None = None
+    standing: dict[str, Any] | None = None
+
+
+class TierEntry(OwnAskEntry):
+    """One tier by amount: ``{up_to: {CNY: 5000}, then: allow}``. The last one has no `up_to`."""
+
+    up_to: Sums | None = None
+    then: Answer = "ask"
+
+
+class RuleEntry(OwnAskEntry):
+    """One rule. It has either `then` or `tiers`."""
+
+    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
+    tools: list[Pattern] = Field(min_length=1)
+    agents: list[Pattern] | None = Field(default=None, min_length=1)
+    when: str | None = Field(default=None, min_length=1, max_length=4000)
+    then: Annotated[Answer, Field()] | None = None  # as the bare union it would be typing's own one of `on_error`
+    tiers: list[Any] | None = Field(default=None, min_length=2, max_length=10)
+    reason: str | None = Field(default=None, min_length=1, max_length=500)
     record: bool = True
 
 
+class PaymentEntry(_Entry):
+    """Where a tool's payments stand among its arguments: ``{amount: amount, currency: currency, payee: payee}``."""
+
+    amount: FieldPath
+    currency: FieldPath
+    payee: FieldPath
+    account: FieldPath | None = None
+    reference: FieldPath | None = None
+    minor_units: bool = False
+
+
 class ToolEntry(_Entry):
-    """One tool. Texts for people are one for all languages, or ``{en: …, zh: …}``."""
+    """One tool. Texts for people are one for all languages, or ``{en: …, zh: …}``; `payment` is read on its own."""
 
     title: Titles | None = None
     pin: list[FieldPath] = []
@@ -220,6 +276,10 @@ class ToolEntry(_Entry):
     arguments: dict[str, Any] | None = Field(default=None, alias="schema")
     writes: bool | None = None
     requires_confirmation: bool = False
+    payment: dict[str, Any] | None = None
+    irreversible: bool = False
+    enforced: bool = False
+    result: list[FieldPath] = Field(default=[], max_length=20)
 
 
 class HookEntry(_Entry):

@@ -96,6 +96,8 @@ def _rungs(  # noqa: PLR0917 - what a ladder may name, and what it climbs from
 
 def _refuse_too_late(marked: MarkedYaml, path: Path, asking: Asking) -> None:
     """A rule with a shorter time of its own takes the ladder of `ask` over, whole or not at all."""
+    if (*path, "timeout") not in marked.marks:
+        return  # noted where the time is said
     for rung in asking.escalate:
         if rung.within(asking.timeout) >= asking.timeout:
             hint = 'write an "escalate" for this rule; "escalate: []" is none'

@@ -20,6 +20,7 @@ from app.domain.errors import BadJsonError
 from app.domain.policy import Policy, UnknownTools
 from app.domain.rule import Then
 from app.policies.agent_section import agent_names, read_agents
+from app.policies.asking_section import read_ask, require_ask
 from app.policies.attention_section import read_attention, refuse_unreadable
 from app.policies.calendar_section import read_calendar, read_zone
 from app.policies.channel_section import read_channels, refuse_secrets_elsewhere
@@ -27,18 +28,22 @@ from app.policies.entries import read_entry
 from app.policies.faults import Fault, PolicyFaultsError, near
 from app.policies.file_models import HeadEntry
 from app.policies.hook_section import ground_for, read_hooks
+from app.policies.payments_section import read_payments
 from app.policies.people_section import read_directory
-from app.policies.rule_section import Surroundings, read_ask, read_rules, require_ask
+from app.policies.rule_section import read_rules
+from app.policies.standing_section import read_glass
+from app.policies.surroundings import Surroundings
 from app.policies.tool_section import read_tools
 from app.policies.yaml_marks import read_yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from pydantic import BaseModel
 
     from app.domain.canonical import JsonValue
     from app.domain.people import GroupSource
+    from app.domain.rule import Asking, Rule
     from app.policies.yaml_marks import MarkedYaml
     from assent.hooks.declaration import Declaration
 
@@ -47,7 +52,8 @@ LARGEST = 1_000_000  # bytes of one file
 VERSION_LENGTH = 12
 
 _HEAD = ("org", "language", "default", "unknown_tools", "timezone", "url")
-_KEYS = (*_HEAD, "calendar", "attention", "ask", "people", "groups", "channels", "tools", "rules", "agents", "hooks")
+_SECTIONS = ("people", "groups", "channels", "tools", "rules", "payments", "break_glass", "agents", "hooks")
+_KEYS = (*_HEAD, "calendar", "attention", "ask", *_SECTIONS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,8 +131,10 @@ def _load(
     if whole.get("default") == "ask" and whole.get("ask") is None:
         require_ask(marked, around)
     rules = read_rules(marked, around, ask)
-    asked = {f'rule "{rule.id}"': rule.asking for rule in rules if rule.asking is not None}
+    asked = {name: asking for rule in rules for name, asking in _askings(rule)}
     refuse_unreadable(marked, attention, asked | ({'what "ask" asks': ask} if ask is not None else {}))
+    payments = read_payments(marked, around)
+    glass = read_glass(marked, around, ask)
     ground = ground_for(around.tools, around.unknown_tools, agent_names(marked))
     hooks = read_hooks(marked, ground)
     agents, agent_hooks = read_agents(marked, ground)
@@ -148,10 +156,21 @@ def _load(
         hours=around.hours,
         attention=attention,
         url=head.url,
+        payments=payments,
+        break_glass=glass,
     )
     return LoadedPolicy(
         policy=policy, channel_settings=settings, text=text, hooks=(*hooks, *agent_hooks), agents=agents
     )
+
+
+def _askings(rule: Rule) -> Iterator[tuple[str, Asking]]:
+    """Yield how a rule asks, or each of its tiers, by what faults call it."""
+    for at, tier in enumerate(rule.tiers, start=1):
+        if tier.asking is not None:
+            yield f'what tier {at} of rule "{rule.id}" asks', tier.asking
+    if rule.asking is not None and not rule.tiers:
+        yield f'rule "{rule.id}"', rule.asking
 
 
 def _text(path: Path, name: str) -> str:

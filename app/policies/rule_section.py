@@ -1,9 +1,8 @@
-"""The rules of the file, and the `ask` that they inherit: every rule can match, and who is asked can answer."""
+"""The rules of the file: every rule can match, answers something, and its condition names what there is."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from app.domain.attention import COOL_DOWN_RULE
@@ -12,67 +11,30 @@ from app.domain.foresight import foresee
 from app.domain.policy import DEFAULT_RULE, UNKNOWN_TOOL_RULE, UnknownTools
 from app.domain.rule import Asking, NamePattern, Rule, Then
 from app.domain.sight import facts_of
+from app.policies.asking_section import inherited_from, read_asking, refuse_asking_keys
 from app.policies.entries import listing, read_entry
 from app.policies.faults import near
-from app.policies.file_models import AskEntry, RuleEntry
-from app.policies.ladder_section import read_ladder
-from app.policies.stage_section import read_channel_names, read_stages
-from app.policies.tool_section import closed_names
+from app.policies.file_models import RuleEntry
+from app.policies.schema_paths import closed_names
+from app.policies.surroundings import CALENDAR
+from app.policies.tier_section import highest_asking, read_tiers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from app.domain.canonical import JsonValue
-    from app.domain.people import Directory
-    from app.domain.policy import ChannelSpec
-    from app.domain.tool import Tool
-    from app.domain.working_time import WorkingTime
+    from app.domain.rule import Tier
+    from app.policies.asking_section import Inherited
+    from app.policies.surroundings import Surroundings
     from app.policies.yaml_marks import MarkedYaml, Path
 
-_CALENDAR = 'calendar: {work: {mon-fri: "09:00-18:00"}, holidays: []}'
 _TOOL_NAMES = re.compile(r"""(?<![\w.])tool\.name\s*[!=]=\s*["']([^"'\\]*)["']""")
-_LADDER_KEYS = ("remind", "escalate", "fallback", "risk")
-_ASKING_KEYS = ("stages", "channels", "timeout", "claim_within", "lease", *_LADDER_KEYS)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """What the rules may name."""
-
-    directory: Directory
-    channels: Sequence[ChannelSpec]
-    tools: Mapping[str, Tool]
-    unknown_tools: UnknownTools
-    hours: WorkingTime | None = None
-
-
-def read_ask(marked: MarkedYaml, around: Surroundings) -> Asking | None:
-    """Return the file's `ask`, or None if it is left out or at fault."""
-    raw = marked.value.get("ask") if isinstance(marked.value, dict) else None
-    entry = read_entry(marked, ("ask",), raw, AskEntry) if raw is not None else None
-    if entry is None:
-        return None
-    asking = Asking(
-        stages=read_stages(marked, ("ask", "stages"), entry.stages, around.directory),
-        channels=read_channel_names(marked, ("ask", "channels"), entry.channels, around.channels),
-        timeout=entry.timeout,
-        claim_within=entry.claim_within,
-        lease=entry.lease,
-    )
-    return read_ladder(marked, ("ask",), entry, asking, around.directory, around.channels)
-
-
-def require_ask(marked: MarkedYaml, around: Surroundings) -> None:
-    """Note that a default that asks does not say whom: that is never guessed."""
-    group = next(iter(around.directory.groups), "people-who-may-approve")
-    channel = next((spec.name for spec in around.channels), "a-channel")
-    lines = f"ask: {{stages: [{{of: [{group}], need: 1}}], channels: [{channel}], timeout: 30m}}"
-    marked.report(("default",), '"ask" is missing: it says whom to ask about tools that no rule names', f"add: {lines}")
 
 
 def read_rules(marked: MarkedYaml, around: Surroundings, ask: Asking | None) -> tuple[Rule, ...]:
     """Return the rules that could be read; every fault is noted."""
     rules: list[Rule] = []
+    inherited = inherited_from(marked, ask)
     seen: dict[str, int] = {}
     for index, raw in enumerate(listing(marked, "rules")):
         path: Path = ("rules", index)
@@ -80,19 +42,27 @@ def read_rules(marked: MarkedYaml, around: Surroundings, ask: Asking | None) -> 
         if entry is None:
             continue
         line = marked.mark(path).line
+        if entry.then is None and entry.tiers is None:
+            marked.report(path, '"then" is missing', "a rule has either then or tiers")
+            continue
+        if entry.then is not None and entry.tiers is not None:
+            marked.report((*path, "then"), 'means nothing beside "tiers": each of them says what it answers')
+            entry = entry.model_copy(update={"then": None})
         if entry.id in {COOL_DOWN_RULE, DEFAULT_RULE, UNKNOWN_TOOL_RULE}:
             marked.report((*path, "id"), f'"{entry.id}" is a name of our own', "choose another one")
         if entry.id in seen:
             marked.report((*path, "id"), f'the id "{entry.id}" again (first on line {seen[entry.id]})')
         seen.setdefault(entry.id, line)
+        asking, tiers = _answer(marked, path, entry, around, inherited)
         rule = Rule(
             id=entry.id,
             tools=tuple(map(NamePattern, entry.tools)),
             agents=tuple(map(NamePattern, entry.agents or ())),
             when=_condition(marked, (*path, "when"), entry, around),
-            then=Then(entry.then),
+            then=Then(entry.then or "ask"),
             reason=entry.reason,
-            asking=_asking(marked, path, entry, around, ask),
+            asking=asking,
+            tiers=tiers,
             record=entry.record,
             line=line,
         )
@@ -103,35 +73,20 @@ def read_rules(marked: MarkedYaml, around: Surroundings, ask: Asking | None) -> 
     return tuple(rules)
 
 
-def _asking(
-    marked: MarkedYaml, path: Path, entry: RuleEntry, around: Surroundings, ask: Asking | None
-) -> Asking | None:
-    if entry.then != "ask":
-        for key in _ASKING_KEYS:
-            if getattr(entry, key) is not None:
-                marked.report((*path, key), f'means nothing on a rule that says "then: {entry.then}"')
-        return None
+def _answer(
+    marked: MarkedYaml, path: Path, entry: RuleEntry, around: Surroundings, inherited: Inherited
+) -> tuple[Asking | None, tuple[Tier, ...]]:
+    """Return whom a rule asks, if it does, and its tiers."""
+    tools = tuple(map(NamePattern, entry.tools))
+    if entry.then not in {"ask", None}:
+        refuse_asking_keys(marked, path, entry, f'means nothing on a rule that says "then: {entry.then}"')
+        return None, ()
     if not entry.record:
         marked.report((*path, "record"), "what people are asked is always recorded")
-    has_ask = isinstance(marked.value, dict) and "ask" in marked.value  # a faulty `ask` is noted once, where it stands
-    for key in ("stages", "channels"):
-        if getattr(entry, key) is None and not has_ask:
-            marked.report(path, f'asks, but has no "{key}" and there is no top-level "ask" to take them from')
-    inherited = ask or Asking(stages=(), channels=())
-    stages, channels = inherited.stages, inherited.channels
-    if entry.stages is not None:
-        stages = read_stages(marked, (*path, "stages"), entry.stages, around.directory)
-    if entry.channels is not None:
-        channels = read_channel_names(marked, (*path, "channels"), entry.channels, around.channels)
-    asking = replace(
-        inherited,
-        stages=stages,
-        channels=channels,
-        timeout=entry.timeout or inherited.timeout,
-        claim_within=entry.claim_within or inherited.claim_within,
-        lease=entry.lease or inherited.lease,
-    )
-    return read_ladder(marked, path, entry, asking, around.directory, around.channels)
+    if entry.tiers is None:
+        return read_asking(marked, path, entry, around, inherited, tools), ()
+    tiers = read_tiers(marked, path, entry, around, inherited, tools)
+    return highest_asking(tiers), tiers
 
 
 def _condition(marked: MarkedYaml, path: Path, entry: RuleEntry, around: Surroundings) -> Condition | None:
@@ -156,7 +111,7 @@ def _refuse_senseless(
     """Note a condition that no call could make true, or that says nothing at all."""
     for name in ("working_hours", "holiday"):
         if name in condition.needs and around.hours is None:
-            marked.report(path, f'"{name}" means nothing without a "calendar"', f"add: {_CALENDAR}")
+            marked.report(path, f'"{name}" means nothing without a "calendar"', CALENDAR)
     listed = [around.tools[name] for name in entry.tools if name in around.tools]
     facts = [facts_of(tool, known=True) for tool in listed] if len(listed) == len(entry.tools) else None
     try:

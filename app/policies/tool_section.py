@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from app.domain.card import Language
@@ -10,15 +11,15 @@ from app.domain.tool import Tool, schema_fault, title_fields
 from app.policies.entries import read_entry, section
 from app.policies.faults import near
 from app.policies.file_models import ToolEntry
+from app.policies.schema_paths import closed_names
+from app.policies.tool_payment import read_payment, shown_paths
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from app.domain.canonical import JsonValue
     from app.policies.yaml_marks import MarkedYaml, Path
 
 _NAME = re.compile(r"[^\s*]{1,200}")
 _LANGUAGES = tuple(language.value for language in Language)
+_SECRET = re.compile(r"secret|token|password|passwd|authorization|api_?key|credential", re.IGNORECASE)
 _PLACES = re.compile(r"\{[A-Za-z_][A-Za-z0-9_.-]*\}")
 
 
@@ -32,14 +33,6 @@ def read_tools(marked: MarkedYaml) -> dict[str, Tool]:
         entry = read_entry(marked, path, {} if raw is None else raw, ToolEntry)
         tools[name] = _tool(marked, path, name, entry) if entry else Tool(name=name)
     return tools
-
-
-def closed_names(schema: Mapping[str, JsonValue] | None) -> Sequence[str] | None:
-    """Return the argument names of a schema that allows no others; None if it allows others."""
-    if schema is None or schema.get("additionalProperties") is not False or "patternProperties" in schema:
-        return None
-    properties = schema.get("properties")
-    return list(properties) if isinstance(properties, dict) else []
 
 
 def _tool(marked: MarkedYaml, path: Path, name: str, entry: ToolEntry) -> Tool:
@@ -59,6 +52,9 @@ def _tool(marked: MarkedYaml, path: Path, name: str, entry: ToolEntry) -> Tool:
         schema=entry.arguments,
         writes=entry.writes,
         requires_confirmation=entry.requires_confirmation,
+        irreversible=entry.irreversible,
+        enforced=entry.enforced,
+        result=tuple(entry.result),
     )
     if entry.arguments is not None and (why := schema_fault(entry.arguments)):
         marked.report((*path, "schema"), why)
@@ -74,8 +70,34 @@ def _tool(marked: MarkedYaml, path: Path, name: str, entry: ToolEntry) -> Tool:
     for key, fields in lists:
         for index, field in enumerate(fields):
             _refuse_unknown(marked, (*path, key, index), field, tool)
+    _refuse_secret_results(marked, (*path, "result"), tool)
+    tool = _with_payment(marked, (*path, "payment"), entry, tool)
     _refuse_labels(marked, (*path, "labels"), tool)
     return tool
+
+
+def _with_payment(marked: MarkedYaml, path: Path, entry: ToolEntry, tool: Tool) -> Tool:
+    """Return the tool with its payments: what an approval of them is bound to is shown first, and exact."""
+    fields = read_payment(marked, path, entry.payment, tool)
+    if fields is None:
+        return tool
+    return replace(
+        tool,
+        payment=fields,
+        pin=tuple(dict.fromkeys((*shown_paths(fields, tool), *tool.pin))),
+        money=tuple(dict.fromkeys((fields.amount, *tool.money))),
+        payee=tuple(dict.fromkeys((fields.payee, *tool.payee))),
+    )
+
+
+def _refuse_secret_results(marked: MarkedYaml, path: Path, tool: Tool) -> None:
+    for index, field in enumerate(tool.result):
+        if tool.hides(field):
+            marked.report((*path, index), f'shows "{field}", which is sensitive')
+        elif _SECRET.search(field):
+            marked.report((*path, index), f'"{field}" is called like a secret, and people would see it')
+        elif field in tool.result[:index]:
+            marked.report((*path, index), f'"{field}" again')
 
 
 def _refuse_title(marked: MarkedYaml, path: Path, title: str, tool: Tool) -> None:

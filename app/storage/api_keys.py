@@ -19,18 +19,23 @@ if TYPE_CHECKING:
 class Scope(StrEnum):
     """What a key is for. They do not include one another: an admin's key cannot vote, an agent's can only ask.
 
-    An evaluation key is an agent's that may also have its questions answered without people, run by run.
+    An evaluation key is an agent's that may also have its questions answered without people, run by run. An executor's
+    is nobody's: it runs the calls of enforced tools, of every agent of its org, and sees nothing else.
     """
 
     AGENT = "agent"
     EVALUATION = "evaluation"
     APPROVER = "approver"
+    EXECUTOR = "executor"
     AUDITOR = "auditor"
     ADMIN = "admin"
 
 
 AGENTS = (Scope.AGENT, Scope.EVALUATION)
 """The scopes of keys that speak for an agent."""
+
+READERS = tuple(scope for scope in Scope if scope is not Scope.EXECUTOR)
+"""The scopes of keys that may read whatever concerns them: an executor sees what it is to run, and nothing else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -84,6 +84,11 @@ _SHOWN = Statement(
     .where(deliveries.c.id == bindparam("delivery_id"), deliveries.c.revision == bindparam("of_revision"))
     .values(status=bindparam("status"), shown_version=bindparam("shown_version"), error=None)
 )
+_OUTDATED = Statement(
+    update(deliveries)
+    .where(deliveries.c.id == bindparam("delivery_id"), deliveries.c.revision == bindparam("of_revision"))
+    .values(shown_version=0)
+)
 _FAILED = Statement(
     update(deliveries)
     .where(deliveries.c.id == bindparam("delivery_id"))
@@ -199,6 +204,11 @@ def mark_shown(tx: Tx, delivery: Delivery, *, shown_version: int, retired: bool)
         status=status.value,
         shown_version=shown_version,
     )
+
+
+def mark_outdated(tx: Tx, delivery: Delivery) -> None:
+    """Remember that a card must be shown anew although its request did not change."""
+    tx.run(_OUTDATED, delivery_id=delivery.id, of_revision=delivery.revision)
 
 
 def mark_undeliverable(tx: Tx, delivery: Delivery, why: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import bindparam, insert, or_, update
+from sqlalchemy import bindparam, insert, or_, select, update
 
 from app.domain.request import GrantStatus
 from app.storage.dialect import to_us
@@ -12,6 +12,8 @@ from app.storage.tables import executions, grants
 from app.storage.transaction import Statement, Tx
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from app.domain.request import ConfirmationRequest, Execution, Grant
 
 _ISSUE = Statement(insert(grants))
@@ -29,6 +31,21 @@ _END = Statement(
     )
     .values({name: bindparam(name) for name in ("status", "ended_at", "result", "error")})
 )
+_UNKNOWN = Statement(
+    select(executions.c.request_id)
+    .where(
+        executions.c.org == bindparam("for_org"),
+        executions.c.status == "unknown",
+        executions.c.ended_at <= bindparam("until"),
+    )
+    .order_by(executions.c.ended_at)
+    .limit(bindparam("most"))
+)
+
+
+def list_unknown(tx: Tx, until: datetime, *, most: int) -> list[str]:
+    """Return the org's requests whose outcome has been unknown since an instant or longer, the longest first."""
+    return [row["request_id"] for row in tx.all(_UNKNOWN, for_org=tx.org, until=to_us(until), most=most)]
 
 
 def save_grant(tx: Tx, request_id: str, before: Grant | None, after: Grant | None) -> None:

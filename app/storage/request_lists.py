@@ -13,7 +13,7 @@ from app.storage.tables import executions, requests
 from app.storage.transaction import Row, Statement, Tx
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from app.domain.request import ConfirmationRequest
 
@@ -23,6 +23,7 @@ _FILTERS = {
     "status": requests.c.status == bindparam("status"),
     "state": requests.c.state == bindparam("state"),
     "open": or_(*(requests.c.state == state for state in sorted(state.value for state in OPEN_STATES))),
+    "enforced": requests.c.enforced == 1,
 }
 
 
@@ -95,13 +96,13 @@ END_OF_TIME = 2**62
 
 
 def list_requests(
-    tx: Tx, *, filters: Mapping[str, str], only_open: bool, before: tuple[int, str], most: int
+    tx: Tx, *, filters: Mapping[str, str], flags: Collection[str] = (), before: tuple[int, str], most: int
 ) -> list[ConfirmationRequest]:
     """Return a page, newest first, of what lies before the (created_at in µs, id) of the last one seen.
 
-    `filters` may name agent, session, status and state.
+    `filters` may name agent, session, status and state; `flags` are "open" (something is still owed) and "enforced".
     """
-    names = frozenset(filters) | ({"open"} if only_open else frozenset[str]())
+    names = frozenset(filters) | frozenset(flags)
     ids = tx.all(_page(names), for_org=tx.org, before_at=before[0], before_id=before[1], most=most, **filters)
     found = (find_request(tx, row["id"]) for row in ids)
     return [request for request in found if request]

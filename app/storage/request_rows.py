@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from datetime import datetime, timedelta
+from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from app.domain.assurance import Assurance
+from app.domain.caution import Caution, CautionKind
 from app.domain.consultation import HandOver, Question
 from app.domain.decision import Decision, Evidence, Verdict
+from app.domain.payment import Payment, plain
 from app.domain.quorum import Stage
 from app.domain.request import (
     ConfirmationRequest,
@@ -63,7 +67,15 @@ def asides_columns(request: ConfirmationRequest) -> dict[str, object]:
         "edited_by": request.edited_by,
         "only_lowered": int(request.only_lowered),
         "risk": request.risk.value,
+        "assurance": request.assurance.value,
+        "payments": json_text([_payment_fields(payment) for payment in request.payments]),
+        "cautions": json_text([{"kind": each.kind.value, "values": dict(each.values)} for each in request.cautions]),
+        "near_key": request.near_key,
     }
+
+
+def _payment_fields(payment: Payment) -> dict[str, str | None]:
+    return {**asdict(payment), "amount": plain(payment.amount)}
 
 
 def _instants(fields: dict[str, Any]) -> dict[str, Any]:
@@ -99,6 +111,14 @@ def _hand_over(at: int, **more: Any) -> HandOver:
 
 def _question(at: int, answered_at: int | None, **more: Any) -> Question:
     return Question(at=from_us(at), answered_at=from_us(answered_at) if answered_at is not None else None, **more)
+
+
+def _payment(amount: str, **more: Any) -> Payment:
+    return Payment(amount=Decimal(amount), **more)
+
+
+def _caution(kind: str, values: dict[str, str]) -> Caution:
+    return Caution(kind=CautionKind(kind), values=values)
 
 
 def _list(text: str) -> list[Any]:
@@ -156,6 +176,12 @@ def request_from_rows(rows: Sequence[Row]) -> ConfirmationRequest:
         proposed=json.loads(row["proposed"]) if row["proposed"] is not None else None,
         edited_by=row["edited_by"],
         only_lowered=bool(row["only_lowered"]),
+        assurance=Assurance(row["assurance"]),
+        payments=tuple(_payment(**each) for each in _list(row["payments"])),
+        cautions=tuple(_caution(**each) for each in _list(row["cautions"])),
+        near_key=row["near_key"],
+        enforced=bool(row["enforced"]),
+        allowed_by=row["allowed_by"],
     )
 
 
@@ -203,7 +229,7 @@ def _decision(row: Row) -> Decision:
             chat_id=row["chat_id"],
             message_id=row["message_id"],
             card_revision=row["card_revision"],
-            assurance=row["assurance"],
+            assurance=Assurance(row["vote_assurance"]),
         ),
         on_behalf_of=row["on_behalf_of"],
     )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from sqlalchemy import bindparam, exists, insert, select, update
+from sqlalchemy import bindparam, exists, func, insert, select, update
 
 from app.storage.decisions import drop_decision
-from app.storage.dialect import to_us
+from app.storage.dialect import from_us, to_us
 from app.storage.hook_tables import switches
+from app.storage.payment_tables import restores
 from app.storage.request_rows import asides_columns, request_from_rows
 from app.storage.switches import PAUSE
 from app.storage.tables import decisions, executions, grants, requests
@@ -47,7 +48,7 @@ _AGGREGATE = (
         decisions.c.chat_id,
         decisions.c.message_id,
         decisions.c.card_revision,
-        decisions.c.assurance,
+        decisions.c.assurance.label("vote_assurance"),
         decisions.c.on_behalf_of,
     )
     .select_from(requests)
@@ -60,7 +61,9 @@ _HELD = _AGGREGATE.add_columns(
     exists()
     .where(switches.c.org == requests.c.org, switches.c.name == PAUSE, switches.c.is_on == 1)
     .correlate(requests)
-    .label("any_pause")
+    .label("any_pause"),
+    select(func.coalesce(func.max(restores.c.epoch), 0)).scalar_subquery().label("epoch"),
+    select(func.max(restores.c.restored_at)).scalar_subquery().label("restored_at"),
 )
 _LOCK = Statement(
     select(requests.c.id)
@@ -123,6 +126,10 @@ _ASIDES = (
     "edited_by",
     "only_lowered",
     "risk",
+    "assurance",
+    "payments",
+    "cautions",
+    "near_key",
 )
 
 
@@ -161,6 +168,8 @@ def insert_request(tx: Tx, request: ConfirmationRequest, *, attach_key: str | No
         settled_via=None,
         revoked_why=request.revoked_why,
         predecessor_id=request.predecessor_id,
+        enforced=int(request.enforced),
+        allowed_by=request.allowed_by,
         attach_key=attach_key,
     )
 
@@ -180,10 +189,30 @@ def lock_request(tx: Tx, request_id: str) -> tuple[ConfirmationRequest, datetime
     return (request_from_rows(rows), now) if rows else None
 
 
-def lock_to_claim(tx: Tx, request_id: str) -> tuple[ConfirmationRequest, datetime, bool] | None:
-    """Lock a request as `lock_request` does, and say whether any pause is on in its org: read with it, not before."""
+class Held(NamedTuple):
+    """A locked request, and what else a claim must know: read with it, not before."""
+
+    request: ConfirmationRequest
+    now: datetime
+    any_pause: bool  # whether any pause is on in its org
+    epoch: int  # how many restores of the database were declared
+    restored_at: datetime | None  # when the last of them was
+
+
+def lock_to_claim(tx: Tx, request_id: str) -> Held | None:
+    """Lock a request as `lock_request` does, and read what else a claim must know in the same statement."""
     rows, now = _locked_rows(tx, request_id)
-    return (request_from_rows(rows), now, bool(rows[0]["any_pause"])) if rows else None
+    if not rows:
+        return None
+    first = rows[0]
+    restored = first["restored_at"]
+    return Held(
+        request=request_from_rows(rows),
+        now=now,
+        any_pause=bool(first["any_pause"]),
+        epoch=first["epoch"],
+        restored_at=None if restored is None else from_us(restored),
+    )
 
 
 def _locked_rows(tx: Tx, request_id: str) -> tuple[list[Row], datetime]:

@@ -31,7 +31,7 @@ from sqlalchemy import (
 
 from app.domain.decision import Verdict
 from app.domain.request import DeliveryStatus, ExecutionStatus, GrantStatus, State, Status
-from app.storage import hook_tables
+from app.storage import hook_tables, payment_tables
 from app.storage.schema import metadata
 
 
@@ -93,6 +93,12 @@ requests = Table(
     Column("proposed", Text),  # the agent's own arguments, where people changed them
     Column("edited_by", Text),
     Column("only_lowered", Integer, nullable=False, server_default="0"),  # 0 | 1
+    Column("assurance", Text, nullable=False, server_default="L1"),
+    Column("payments", Text, nullable=False, server_default="[]"),
+    Column("cautions", Text, nullable=False, server_default="[]"),
+    Column("near_key", Text),
+    Column("enforced", Integer, nullable=False, server_default="0"),  # 0 | 1
+    Column("allowed_by", Text),
     CheckConstraint(_one_of("status", Status), name="status"),
     CheckConstraint(_one_of("state", State), name="state"),
     CheckConstraint("version >= 1", name="version"),
@@ -144,6 +150,14 @@ Index(
     requests.c.settled_at,
     postgresql_where=text("status = 'denied' AND edited_by IS NOT NULL"),
     sqlite_where=text("status = 'denied' AND edited_by IS NOT NULL"),
+)
+Index(
+    "ix_requests_denied_near",
+    requests.c.org,
+    requests.c.near_key,
+    requests.c.settled_at,
+    postgresql_where=text("status = 'denied' AND near_key IS NOT NULL"),
+    sqlite_where=text("status = 'denied' AND near_key IS NOT NULL"),
 )
 Index("ix_requests_open", requests.c.org, requests.c.agent, requests.c.state)
 Index("ix_requests_session", requests.c.org, requests.c.agent, requests.c.session)
@@ -353,7 +367,7 @@ api_keys = Table(
     Column("created_at", BigInteger, nullable=False),
     Column("expires_at", BigInteger),
     Column("revoked_at", BigInteger),
-    CheckConstraint("scope IN ('agent', 'evaluation', 'approver', 'auditor', 'admin')", name="scope"),
+    CheckConstraint("scope IN ('agent', 'evaluation', 'approver', 'executor', 'auditor', 'admin')", name="scope"),
     CheckConstraint("(scope IN ('agent', 'evaluation')) = (agent IS NOT NULL)", name="agent"),
     CheckConstraint("scope <> 'approver' OR person IS NOT NULL", name="approver"),
 )
@@ -368,5 +382,8 @@ policies = Table(
     PrimaryKeyConstraint("org", "version"),
 )
 
-ORG_TABLES = tuple(table.name for table in hook_tables.metadata.sorted_tables if "org" in table.columns)
+MODULES = (hook_tables, payment_tables)
+"""Where the other tables are: importing them has put these into `metadata`."""
+
+ORG_TABLES = tuple(table.name for table in metadata.sorted_tables if "org" in table.columns)
 """Every table whose rows belong to an org: row level security covers them on PostgreSQL."""

@@ -18,7 +18,7 @@ from app.storage import bundles, deliveries
 from app.storage.outbox import Errand, enqueue
 from app.storage.requests import find_request
 from app.usecases.compose import compose
-from app.usecases.message import Item, compose_message, items_of
+from app.usecases.message import Item, compose_message, item_of, items_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -116,11 +116,14 @@ class Grouping:
 
     def _with_request(self, delivery: Delivery) -> Item | None:
         request = find_request(self._tx, delivery.request_id)
-        return Item(request=request, delivery=delivery) if request is not None else None
+        return item_of(self._tx, request, delivery) if request is not None else None
 
     def _fit(self, items: Sequence[Item]) -> bool:
         """Say whether all fit whole into one message, and each that waits can be approved from it."""
-        cards = [compose(each.request, each.delivery, self._channel, self._policy, self._seals) for each in items]
+        cards = [
+            compose(each.request, each.delivery, self._channel, self._policy, self._seals, pause=each.pause)
+            for each in items
+        ]
         whole = all(
             item.request.status.final or (card.buttons is not None and card.buttons.approve is not None)
             for item, card in zip(items, cards, strict=True)

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from app.domain.effect import AskRequester, IssueGrant, Notify, PostCards, PostMore, RefreshCards, Wake
+from app.domain.effect import (
+    AskRequester,
+    IssueGrant,
+    Notify,
+    PostCards,
+    PostMore,
+    RefreshCards,
+    TellApprovers,
+    TellRequester,
+    Wake,
+)
 from app.domain.execution import issue
 from app.domain.people import email_key
 from app.domain.request import Audience, DeliveryStatus
@@ -14,7 +24,7 @@ from app.storage.deliveries import list_deliveries
 from app.storage.executions import save_execution, save_grant
 from app.storage.outbox import Errand, enqueue
 from app.storage.requests import insert_request, save_request
-from app.usecases.plan_cards import plan_card, plan_channels, plan_notices, plan_people
+from app.usecases.plan_cards import plan_approval_notices, plan_card, plan_channels, plan_notices, plan_people
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,9 +86,11 @@ def _follow(tx: Tx, request: ConfirmationRequest, effect: Effect, chats: Mapping
         case PostMore():
             plan_channels(tx, request, effect.channels, chats=chats)
             plan_people(tx, request, effect.people)
-        case AskRequester():
+        case AskRequester() | TellRequester():
             requester = [email_key(request.call.requester)] if request.call.requester else []  # as accounts know them
             plan_people(tx, request, requester, audience=Audience.REQUESTER)
+        case TellApprovers():
+            plan_approval_notices(tx, request, effect.people)
         case Notify():
             plan_notices(tx, request, effect.note)
         case IssueGrant() | PostCards():

@@ -6,7 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from app.domain.action import Action
-from app.domain.present import card_for
+from app.domain.card import units
+from app.domain.own_approval import approval_told
+from app.domain.present import card_for, instant_text
 from app.domain.quorum import count
 from app.domain.request import Audience
 from app.domain.seals import Place
@@ -17,6 +19,7 @@ from app.domain.words import say
 from app.usecases.controls import controls_for
 from app.usecases.decide import name_of
 from app.usecases.electorate import voters_shown
+from app.usecases.outcome_facts import outcome_facts
 from app.usecases.secret_texts import without_secrets
 from assent.ready.redact import redact
 
@@ -28,6 +31,9 @@ if TYPE_CHECKING:
     from app.domain.tool import Tool
     from app.ports import Channel
     from app.storage.deliveries import Delivery
+    from app.storage.switches import Switch
+
+_LONGEST_REASON = 200
 
 
 def place_of(request: ConfirmationRequest, delivery: Delivery) -> Place:
@@ -49,8 +55,10 @@ def compose(
     channel: Channel,
     policy: Policy,
     seals: Seals,
+    *,
+    pause: Switch | None = None,
 ) -> Card:
-    """Build the card that this delivery should show now."""
+    """Build the card that this delivery should show now. `pause`: people have stopped what it is about."""
     tokens = tally = None
     place = place_of(request, delivery)
     if not request.status.final:
@@ -66,6 +74,7 @@ def compose(
         name_of=lambda email: visible(name_of(policy, email)),
         zone=policy.zone,
         money=tool.money if tool else (),
+        payment=tool.payment if tool else None,
         payees=tool.payee if tool else (),
         labels=labels_of(tool, channel.language),
         visible_arguments=without_secrets(request.call.arguments),
@@ -73,17 +82,37 @@ def compose(
         review=review_place(request, channel.language, policy.url),
     )
     shown = around(replace(request, title=title_in(request, tool, channel.language)))
+    told = approval_told(request, delivery.person, channel.language, policy.zone)
     asked = delivery.audience is Audience.REQUESTER and request.open_question is not None
-    return card_for(
+    card = card_for(
         shown,
         terms,
         revision=delivery.revision,
         tally=tally,
         tokens=tokens,
-        budget=channel.text_budget,
+        budget=channel.text_budget - units(told or ""),
         controls=controls_for(request, delivery, channel, policy, seals=seals, place=place),
         own=delivery.person is not None,
         headline=say(channel.language, "headline.question") if asked and not request.status.final else None,
+        paused=_paused(pause, channel.language, policy) if pause is not None else None,
+        results=outcome_facts(request, tool, channel.language, terms.labels),
+    )
+    if told is None:
+        return card
+    headline = say(channel.language, "approved.headline")
+    return replace(card, headline=headline, warnings=(*card.warnings, told))
+
+
+def _paused(pause: Switch, language: Language, policy: Policy) -> str:
+    """Say since when nothing of this runs, by whom and why; it does not keep anybody from deciding."""
+    why = " ".join(clean(visible(pause.reason or "")).split())
+    why = why if len(why) <= _LONGEST_REASON else f"{why[: _LONGEST_REASON - 1]}…"
+    return say(
+        language,
+        "paused",
+        at=instant_text(pause.set_at.replace(second=0, microsecond=0), policy.zone),
+        by=visible(name_of(policy, pause.set_by)),
+        why=f" ({why})" if why else "",
     )
 
 

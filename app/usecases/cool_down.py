@@ -1,7 +1,8 @@
 """Refuse at the gate what people have just denied: an agent that asks again and again wears its approvers down.
 
 The same call (org, agent, tool, arguments) is not asked about again for a while after a denial, whatever session it
-comes from. The agent is told why, as it was told the first time; nobody gets a card.
+comes from. The agent is told why, as it was told the first time; nobody gets a card. Somebody who may
+decide that request can lift the refusal (`lift.py`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from app.storage.denials import find_denied
 from app.usecases.call_records import ruled
 
 if TYPE_CHECKING:
-    from datetime import datetime, timedelta
+    from datetime import datetime
 
     from app.domain.audit import Record
     from app.domain.request import Settlement
@@ -35,7 +36,7 @@ def denied_before(tx: Tx, judged: Judged, ruling: Ask, *, of_digest: str) -> tup
         return None
     refusal = Deny(
         rule_id=COOL_DOWN_RULE,
-        reason=_told(request.id, request.settlement, now, within),
+        reason=_told(request.id, request.settlement, now),
         policy_version=ruling.policy_version,
         trace=ruling.trace,
         record=True,
@@ -45,13 +46,15 @@ def denied_before(tx: Tx, judged: Judged, ruling: Ask, *, of_digest: str) -> tup
     return refusal, replace(record, facts={**record.facts, **asked_by, "denied_request": request.id})
 
 
-def _told(request_id: str, settlement: Settlement, now: datetime, within: timedelta) -> str:
-    """Say to the model what was decided, when, and that asking again is no way; names no approver."""
+def _told(request_id: str, settlement: Settlement, now: datetime) -> str:
+    """Say to the model what was decided, when, and that asking again is no way; names no approver.
+
+    It is not told for how long: that would be an appointment for the next try.
+    """
     minutes = int((now - settlement.at).total_seconds()) // 60
     ago = f"{minutes} min ago" if minutes else "less than a minute ago"
     reason = f", saying: {visible(settlement.reason).rstrip('.')}" if settlement.reason else ""
-    until = settlement.at + within
     return (
         f"A person denied this very call {ago} (request {request_id}){reason}. "
-        f"Nobody is asked about it again before {until:%Y-%m-%d %H:%M:%S} UTC."
+        "The denial stands, and nobody was asked about it again: only people can lift it."
     )

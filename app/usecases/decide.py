@@ -1,48 +1,53 @@
 """Record a person's verdict: the one place where a verdict is written, whichever way it came in.
 
-A click on a card (`receive.py`), the API and the command line all end in `decide`. It is a unit of work: the request is
-locked, the clock read, the electorate built from today's configuration, and the state machine asked.
+A click on a card (`receive.py`), the API (`decide_api.py`) and the command line all end in `decide`. It is a unit of
+work: the request is locked, the clock read, the electorate built from today's configuration, and the state machine
+asked.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from app.domain.assurance import Assurance
 from app.domain.attention import reading_left
 from app.domain.audit import Kind, Record
 from app.domain.decision import Decision, Evidence, Verdict
 from app.domain.errors import (
     AlreadySettledError,
-    AssentError,
-    DigestMismatchError,
     InvalidError,
     NotEligibleError,
-    NotFoundError,
+    StepUpNeededError,
     TooSoonError,
 )
-from app.domain.lifecycle import Refusal, Vote, VoteWithdrawn, advance
+from app.domain.lifecycle import Refusal, Vote, VoteWithdrawn, advance, refusal_of
 from app.domain.present import outcome_sentence
 from app.domain.quorum import Tally, count
 from app.domain.request import Risk
 from app.domain.step import Step
 from app.storage.audit_chain import list_of_request
-from app.storage.requests import lock_request
 from app.usecases.carry_out import carry_out
 from app.usecases.electorate import acts_for, voters_of, without_account
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import datetime
 
     from app.domain.policy import Policy
     from app.domain.quorum import Electorate
     from app.domain.request import ConfirmationRequest
-    from app.policies.policy_book import PolicyBook
-    from app.storage.store import Store
     from app.storage.transaction import Tx
+
+
+_RECORDED = frozenset({
+    Refusal.BARRED,
+    Refusal.NOT_ELIGIBLE,
+    Refusal.OVER_LIMIT,
+    Refusal.STEP_UP,
+    Refusal.TOO_SOON,
+})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,15 +84,56 @@ def decide(
         on_behalf_of=acts_for(person, request, voters),
     )
     step = advance(request, Vote(decision=decision, voters=voters), now=now)
-    wait = _reading_left(tx, request, decision, policy) if step.refusal is None else timedelta(0)
+    unread = step.refusal in {None, Refusal.STEP_UP}  # who has not read it yet need not prove anything either
+    wait = _reading_left(tx, request, decision, policy) if unread else timedelta(0)
     if wait:
         step = Step(request=request, refusal=Refusal.TOO_SOON)
     after = carry_out(tx, request, step)
-    if step.refusal in {Refusal.BARRED, Refusal.NOT_ELIGIBLE, Refusal.OVER_LIMIT, Refusal.TOO_SOON}:
+    if step.refusal in _RECORDED:
         tx.append(refused_click(evidence, why=str(step.refusal), person=person), request_id=request.id)
     tally = count(after.stages, after.decisions, voters)
     seconds = math.ceil(wait.total_seconds())
     return Decided(request=after, tally=tally, refusal=step.refusal, verdict=verdict, wait_seconds=seconds)
+
+
+def may_count(
+    tx: Tx, request: ConfirmationRequest, now: datetime, policy: Policy, *, person: str, evidence: Evidence
+) -> bool:
+    """Say whether a person's approval of a locked request would count now, were it worth enough.
+
+    Only then is there any use in looking at what proves more, or in spending it.
+    """
+    if request.status.final or now >= request.expires_at:
+        return False
+    voters = _voters(tx, request, now, policy, speaking=person)
+    best = _approval(request, now, voters, person=person, evidence=replace(evidence, assurance=Assurance.L3))
+    return refusal_of(request, best, voters) is None and not _reading_left(tx, request, best, policy)
+
+
+def standing_worth(
+    tx: Tx, request: ConfirmationRequest, now: datetime, policy: Policy, *, person: str, evidence: Evidence
+) -> Assurance | None:
+    """Return what a person's approval that stands already is worth; the same again only repeats it. None: none does."""
+    earlier = next((each for each in request.decisions if each.person == person), None)
+    if earlier is None or earlier.verdict is not Verdict.APPROVE:
+        return None
+    voters = _voters(tx, request, now, policy, speaking=person)
+    again = _approval(request, now, voters, person=person, evidence=evidence)
+    return earlier.evidence.assurance if again.on_behalf_of == earlier.on_behalf_of else None
+
+
+def _approval(
+    request: ConfirmationRequest, now: datetime, voters: Electorate, *, person: str, evidence: Evidence
+) -> Decision:
+    return Decision(
+        id="",
+        person=person,
+        verdict=Verdict.APPROVE,
+        reason=None,
+        at=now,
+        evidence=evidence,
+        on_behalf_of=acts_for(person, request, voters),
+    )
 
 
 def _reading_left(tx: Tx, request: ConfirmationRequest, decision: Decision, policy: Policy) -> timedelta:
@@ -133,65 +179,6 @@ def refused_click(evidence: Evidence, *, why: str, person: str | None) -> Record
     )
 
 
-class DecideByApi:
-    """An approver decides with a personal key: identity from the credential, never from the body."""
-
-    def __init__(self, *, store: Store, book: PolicyBook) -> None:
-        """Take what it works on."""
-        self._store = store
-        self._book = book
-
-    async def __call__(
-        self, *, org: str, request_id: str, person: str, verdict: Verdict, reason: str | None, digest: str
-    ) -> ConfirmationRequest:
-        """Record the verdict on exactly what `digest` names.
-
-        Raises NotFoundError, DigestMismatchError, NotEligibleError, AlreadySettledError. The same verdict of the same
-        person again is answered like the first time; another one takes its place.
-        """
-
-        def vote(tx: Tx, request: ConfirmationRequest, now: datetime) -> Decided:
-            policy = self._book.current(org).policy  # of this instant: who was taken out while this waited has no vote
-            evidence = Evidence(channel="api")
-            return decide(tx, request, now, policy, person=person, verdict=verdict, reason=reason, evidence=evidence)
-
-        decided = await self._locked(org, request_id, digest, vote)
-        raise_refusal(decided, self._book.current(org).policy, person, verdict)
-        return decided.request
-
-    async def withdraw(self, *, org: str, request_id: str, person: str, digest: str) -> ConfirmationRequest:
-        """Take a person's vote back while the request waits.
-
-        Raises NotFoundError, DigestMismatchError, AlreadySettledError, and InvalidError for who has no vote.
-        """
-
-        def take_back(tx: Tx, request: ConfirmationRequest, now: datetime) -> Decided:
-            policy = self._book.current(org).policy
-            return withdraw_vote(tx, request, now, policy, person=person, evidence=Evidence(channel="api"))
-
-        decided = await self._locked(org, request_id, digest, take_back)
-        raise_refusal(decided, self._book.current(org).policy, person, None)
-        return decided.request
-
-    async def _locked(
-        self,
-        org: str,
-        request_id: str,
-        digest: str,
-        then: Callable[[Tx, ConfirmationRequest, datetime], Decided],
-    ) -> Decided:
-        def unit(tx: Tx) -> Decided | AssentError:
-            locked = lock_request(tx, request_id)
-            if locked is None:
-                return NotFoundError()
-            request, now = locked
-            if digest != request.digest:
-                return DigestMismatchError("the digest is not that of this request: read it again before you decide")
-            return then(tx, request, now)
-
-        return await self._store.write(unit, org=org, about=request_id)
-
-
 def raise_refusal(decided: Decided, policy: Policy, person: str, verdict: Verdict | None) -> None:
     """Raise what an approver's program is told of a verdict that changed nothing, unless it had counted before."""
     match decided.refusal:
@@ -203,6 +190,9 @@ def raise_refusal(decided: Decided, policy: Policy, person: str, verdict: Verdic
             raise NotEligibleError("you asked for this, or the agent is yours: someone else must decide")
         case Refusal.OVER_LIMIT:
             raise NotEligibleError("the amount is above what you may approve, or it is not known: you may still deny")
+        case Refusal.STEP_UP:
+            level = decided.request.assurance.value
+            raise StepUpNeededError(f"approving this takes {level}: see `assurance`", assurance=level)
         case Refusal.TOO_SOON:
             wait = decided.wait_seconds
             raise TooSoonError(f"read it first: approving is possible in {wait} s", retry_after=wait)

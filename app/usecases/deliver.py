@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, TypeVar, assert_never
 import structlog
 
 from app.domain.errors import AssentError
-from app.domain.request import DeliveryStatus
+from app.domain.own_approval import approval_told
+from app.domain.request import Audience, DeliveryStatus
 from app.failpoints import failpoint
 from app.ports import ChannelRefusedError, ChannelUnavailableError, EditClosedError, Post
 from app.storage import deliveries
@@ -30,7 +31,7 @@ from app.storage.outbox import Errand, OutboxRow, settle
 from app.storage.requests import find_request
 from app.usecases.bundle import Grouping, post_anew, revise_all, set_free, set_unseen_free, still_asked
 from app.usecases.give_up import give_up
-from app.usecases.message import Item, compose_message, items_with
+from app.usecases.message import compose_message, item_of, items_with
 from app.usecases.notices import notice_for
 from app.usecases.remember_delivery import Sending, Showing, look_again, postpone, remember_posted, remember_shown
 from app.usecases.ways import Ways
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from app.storage.store import Store
     from app.storage.transaction import Tx
     from app.usecases.channel_book import ChannelBook
+    from app.usecases.message import Item
     from app.usecases.ways import Ended
 
 T = TypeVar("T")
@@ -148,7 +150,7 @@ class Deliver:
         if row.errand is Errand.NOTIFY:
             notice = notice_for(tx, row, request, delivery, channel, policy)
             return _Saying(message=delivery.message, notice=notice) if delivery.message and notice else _Nothing()
-        item, grouping = Item(request=request, delivery=delivery), Grouping(tx, channel, policy, self._seals)
+        item, grouping = item_of(tx, request, delivery), Grouping(tx, channel, policy, self._seals)
         match row.errand:
             case Errand.POST:
                 return self._plan_post(tx, item, channel, policy, grouping)
@@ -162,11 +164,13 @@ class Deliver:
         if delivery.status is not DeliveryStatus.QUEUED or delivery.carrier_id not in {None, delivery.id}:
             return _Nothing()  # it is out, or in the message of another
         if tried_at is None:
-            if delivery.carrier_id is None and item.request.status.final and delivery.revision == 1:
+            tells = item.request.by_broken_glass or _tells_outcome(item) or _tells_approver(item, channel, policy)
+            unasked = item.request.status.final and not tells
+            if delivery.carrier_id is None and unasked and delivery.revision == 1:
                 # It was settled before its first card went out: there is nothing to ask any more.
                 deliveries.mark_shown(tx, delivery, shown_version=item.request.version, retired=True)
                 return _Nothing()
-            grouped = grouping.concerns(item)
+            grouped = grouping.concerns(item) and not tells
             if grouped and grouping.joins(item):
                 return _Nothing()
             items = items_with(tx, item)
@@ -248,6 +252,17 @@ class Deliver:
 
     async def _write(self, row: OutboxRow, unit: Callable[[Tx], T]) -> T:
         return await self._store.write(unit, org=row.org)
+
+
+def _tells_outcome(item: Item) -> bool:
+    """Whether this is the requester's own card of what an executor ran: it says what came of it."""
+    request = item.request
+    return item.delivery.audience is Audience.REQUESTER and request.enforced and request.execution is not None
+
+
+def _tells_approver(item: Item, channel: Channel, policy: Policy) -> bool:
+    """Whether this is an approver's own card of what they approved by other means than a click."""
+    return approval_told(item.request, item.delivery.person, channel.language, policy.zone) is not None
 
 
 def _plan_refresh(tx: Tx, item: Item, grouping: Grouping) -> _Plan:

@@ -16,7 +16,7 @@ from app.domain.decision import Decision, Verdict
 from app.domain.editing import builds_on
 from app.domain.errors import ConflictError
 from app.domain.lifecycle import DeadlinePassed, advance, refusal_of
-from app.domain.policy import Ask, Deny
+from app.domain.policy import Allow, Ask, Deny
 from app.domain.redact import scrubbed, scrubbed_for
 from app.domain.request import API
 from app.domain.step import Refusal
@@ -26,6 +26,8 @@ from app.usecases.carry_out import carry_out
 from app.usecases.decide import decide, refused_click
 from app.usecases.edited_request import as_edited
 from app.usecases.electorate import acts_for, voters_of
+from app.usecases.near_copies import near_copies
+from app.usecases.weigh import spend_instead, weigh
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -126,7 +128,8 @@ class Edit:
 
     def _chats(self, request: ConfirmationRequest, judged: Judged) -> dict[str, str]:
         ruling = judged.ruling
-        wanted = ruling.asking.channels if isinstance(ruling, Ask) else ()
+        asking = ruling.asking if isinstance(ruling, Ask) else ruling.otherwise if isinstance(ruling, Allow) else None
+        wanted = asking.channels if asking else ()  # what is weighed later may ask where the rule alone would not
         new = [name for name in wanted if name not in {*request.channels, API}]
         return {name: self._channels.get(request.call.org, name).chat_id for name in new}
 
@@ -145,7 +148,12 @@ class Edit:
             return approve_as_it_is(tx, request, now, policy, edition)
         if request.edited_by != edition.by and builds_on(request, judged.call.arguments):
             return EditRefused(request=request, refusal=Refusal.UNSUITABLE, builds_on=request.edited_by)
-        edited = as_edited(request, judged, by=edition.by, seals=self._seals, now=now, reason=edition.reason)
+        near = near_copies(tx, judged, now=now)
+        cautions = (*near, *weigh(tx, judged, now=now, instead_of=request.id))
+        now = max(now, tx.now())  # weighing may have waited for others, and the deadline for nobody
+        edited = as_edited(
+            request, judged, by=edition.by, seals=self._seals, now=now, reason=edition.reason, cautions=cautions
+        )
         evidence = edition.evidence
         door = {"channel": evidence.channel, "account": evidence.account_id, "message": evidence.message_id}
         event = Edited(
@@ -161,6 +169,7 @@ class Edit:
             if step.refusal in {Refusal.BARRED, Refusal.NOT_ELIGIBLE}:
                 tx.append(refused_click(evidence, why=str(step.refusal), person=edition.by), request_id=request.id)
             return EditRefused(request=after, refusal=step.refusal)
+        spend_instead(tx, judged, request_id=request.id)
         for note in notes_of(judged):
             tx.append(note, request_id=request.id)
         return _with_own_vote(tx, after, now, policy, edition)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import structlog
+
 from app.domain.canonical import canonical
 from app.domain.decision import Evidence, Verdict
 from app.domain.errors import (
@@ -12,6 +14,7 @@ from app.domain.errors import (
     ConflictError,
     DigestMismatchError,
     InvalidError,
+    LockedError,
     NotEligibleError,
     NotFoundError,
     UnavailableError,
@@ -23,6 +26,9 @@ from app.domain.unmasking import unmasked
 from app.storage.requests import lock_request
 from app.usecases.decide import Decided, name_of, raise_refusal
 from app.usecases.edit import ATTEMPTS, Edition, EditMade, EditRefused, approve_as_it_is, may_edit
+from app.usecases.edited_request import as_edited
+from app.usecases.proof import NOTHING_GIVEN, worth_of
+from app.usecases.weigh import weigh
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,10 +36,14 @@ if TYPE_CHECKING:
 
     from app.domain.canonical import JsonValue
     from app.domain.request import ConfirmationRequest
+    from app.domain.seals import Seals
     from app.policies.policy_book import PolicyBook
     from app.storage.store import Store
     from app.storage.transaction import Tx
     from app.usecases.edit import Edit, JudgedEdition
+    from app.usecases.proof import Given
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,11 +57,12 @@ class _Begun:
 class EditByApi:
     """An approver changes and approves with a personal key: identity from the credential, never from the body."""
 
-    def __init__(self, *, edit: Edit, store: Store, book: PolicyBook) -> None:
+    def __init__(self, *, edit: Edit, store: Store, book: PolicyBook, seals: Seals) -> None:
         """Take what it works on."""
         self._edit = edit
         self._store = store
         self._book = book
+        self._seals = seals
 
     async def __call__(
         self,
@@ -62,8 +73,12 @@ class EditByApi:
         digest: str,
         arguments: Mapping[str, JsonValue],
         reason: str | None = None,
+        given: Given = NOTHING_GIVEN,
     ) -> ConfirmationRequest:
         """Change exactly what `digest` names to these arguments, whole, and approve that as far as `person` may.
+
+        What was `given` must be worth what the changed call takes, where their own approval would count: the code as it
+        was shown, or the amount as it is to be. Otherwise nothing is changed (StepUpNeededError, LockedError).
 
         A sensitive value may be sent as it was shown, masked: it then stays. Nothing changed is a plain approval. The
         same change again is answered like the first time. Raises NotFoundError, DigestMismatchError, NotEligibleError,
@@ -72,18 +87,25 @@ class EditByApi:
         """
         wanted = Edition(by=person, evidence=Evidence(channel=API), arguments=arguments, reason=reason)
         for _ in range(ATTEMPTS):
-            begun = await self._store.write(lambda tx: self._begin(tx, request_id, digest, wanted), org=org)
-            if isinstance(begun, _Begun):
-                request, edition = begun.request, begun.edition
-                made = await self._write(request, await self._edit.judged(request, edition))
-            else:
-                made = begun
+            try:
+                made = await self._attempt(org, request_id, digest, wanted, given)
+            except LockedError:
+                log.warning("approver.locked", org=org, person=person, request=request_id)
+                raise
             if made is not None:
                 return self._told(org, person, made)
         raise UnavailableError("the rules changed again and again: try again shortly")
 
+    async def _attempt(
+        self, org: str, request_id: str, digest: str, wanted: Edition, given: Given
+    ) -> EditMade | EditRefused | None:
+        begun = await self._store.write(lambda tx: self._begin(tx, request_id, digest, wanted, given), org=org)
+        if not isinstance(begun, _Begun):
+            return begun
+        return await self._write(begun.request, await self._edit.judged(begun.request, begun.edition), given)
+
     def _begin(
-        self, tx: Tx, request_id: str, digest: str, wanted: Edition
+        self, tx: Tx, request_id: str, digest: str, wanted: Edition, given: Given
     ) -> _Begun | EditMade | EditRefused | AssentError:
         locked = lock_request(tx, request_id)
         if locked is None:
@@ -103,17 +125,46 @@ class EditByApi:
             return refused
         edition = replace(wanted, arguments=whole)
         if same:
-            return approve_as_it_is(tx, request, now, policy, edition)
+            proved = self._proved(tx, request, now, edition, given)
+            return proved if isinstance(proved, AssentError) else approve_as_it_is(tx, request, now, policy, proved)
         return _Begun(request=request, edition=edition)
 
-    async def _write(self, request: ConfirmationRequest, wanted: JudgedEdition) -> EditMade | EditRefused | None:
+    def _proved(
+        self, tx: Tx, request: ConfirmationRequest, now: datetime, edition: Edition, given: Given
+    ) -> Edition | AssentError:
+        """Return what is wanted with what its editor's approval of `request` is worth, or why that is refused."""
+        policy, evidence = self._book.current(tx.org).policy, edition.evidence
+        worth = worth_of(tx, self._seals, request, now, policy, person=edition.by, given=given, evidence=evidence)
+        return (
+            worth if isinstance(worth, AssentError) else replace(edition, evidence=replace(evidence, assurance=worth))
+        )
+
+    def _as_it_will_be(
+        self, tx: Tx, request: ConfirmationRequest, now: datetime, wanted: JudgedEdition
+    ) -> ConfirmationRequest:
+        """Return the request after the change, but with the code that was shown: what an approval would be about."""
+        cautions = weigh(tx, wanted.judged, now=now, instead_of=request.id)
+        by = wanted.edition.by
+        after = as_edited(request, wanted.judged, by=by, seals=self._seals, now=now, cautions=cautions).request
+        return replace(after, code=request.code, decisions=())
+
+    async def _write(
+        self, request: ConfirmationRequest, wanted: JudgedEdition, given: Given
+    ) -> EditMade | EditRefused | None:
         def unit(tx: Tx) -> EditMade | EditRefused | AssentError | None:
             locked: tuple[ConfirmationRequest, datetime] | None = lock_request(tx, request.id)
             if locked is None:
                 return NotFoundError()
+            now = locked[1]
             if locked[0].digest != request.digest:
                 return _mismatch()
-            return self._edit.write(tx, *locked, wanted)
+            if wanted.judged.policy.version != self._book.current(tx.org).policy.version:
+                return None  # before a code is spent on it
+            after = self._as_it_will_be(tx, locked[0], now, wanted)
+            proved = self._proved(tx, after, now, wanted.edition, given)
+            if isinstance(proved, AssentError):
+                return proved
+            return self._edit.write(tx, locked[0], now, replace(wanted, edition=proved))
 
         return await self._store.write(unit, org=request.call.org, about=request.id)
 

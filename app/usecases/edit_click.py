@@ -89,7 +89,7 @@ class EditByClick:
         shown = without_secrets(request.call.arguments)
         form = edit_form(request, tool, channel.language, shown=shown)
         if form is None or _is_withheld(known):
-            key = "edit_none" if form is None else "edit_withheld"
+            key = "edit_none" if form is None else "edit_withheld" if request.assurance.on_cards else "step_up"
             return Received(outcome=known.refuse(tx, key))
         if click.wants_form:
             return known.pressed.asking(form)
@@ -140,7 +140,11 @@ def _made(known: Recognised, made: EditMade) -> Received:
         need, have = made.request.stages[index].need, decided.tally.have[index]
         sentence = say(known.pressed.channel.language, "click.edited_counted", have=have, need=need)
         return Received(outcome=ClickOutcome(result=ClickResult.RECORDED, sentence=sentence, card=after.now()))
-    keys = {Refusal.BARRED: "edited_other", Refusal.TOO_SOON: "edited_read_first"}
+    keys = {
+        Refusal.BARRED: "edited_other",
+        Refusal.TOO_SOON: "edited_read_first",
+        Refusal.STEP_UP: "edited_step_up" if made.request.assurance.on_cards else "edited_factor",
+    }
     return Received(outcome=_said(known, keys.get(made.own, "edited_waits") if made.own else "edited_waits", made))
 
 

@@ -5,10 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from app.domain.assurance import stages_at
 from app.domain.canonical import canonical
+from app.domain.caution import CautionKind
 from app.domain.editing import changed_names, only_lowered
 from app.domain.masking import masked
+from app.domain.near import near_key
+from app.domain.payment import bound_facts
 from app.domain.policy import Ask
+from app.domain.raising import raised
 from app.domain.timetable import timetable
 from app.domain.tool import title_for
 from app.domain.tool_call import binding_digest
@@ -19,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    from app.domain.caution import Caution
     from app.domain.quorum import Stage
     from app.domain.request import ConfirmationRequest
     from app.domain.seals import Seals
@@ -34,16 +40,25 @@ class EditedRequest:
 
 
 def as_edited(
-    request: ConfirmationRequest, judged: Judged, *, by: str, seals: Seals, now: datetime, reason: str | None = None
+    request: ConfirmationRequest,
+    judged: Judged,
+    *,
+    by: str,
+    seals: Seals,
+    now: datetime,
+    reason: str | None = None,
+    cautions: Sequence[Caution] = (),
 ) -> EditedRequest:
     """Return the request with the arguments of `judged`, a digest and code of its own, and the people whom it needs.
 
-    Those are whom the rules ask for the changed call; where they would ask nobody, those who were asked so far. Whoever
-    was added stays.
+    Those are whom the rules ask for the changed call, weighed with its `cautions`; where they would ask nobody, those
+    who were asked so far. Whoever was added stays. What an approval takes never becomes less, unless nothing but
+    amounts of the agent's own call was lowered and the rules ask for less.
     """
     call = replace(request.call, arguments=dict(judged.call.arguments))
     proposed = request.call.arguments if request.proposed is None else request.proposed
-    asked = _asked(request, judged, now)
+    lowered = only_lowered(proposed, call.arguments, judged.tool.money)
+    asked = _asked(request, judged, now, cautions, lowered=lowered)
     # Its own even where it says again what it said before: what was shown of it then must not open it now.
     nonce = f"{request.nonce}.{request.version + 1}"
     digest = binding_digest(
@@ -52,6 +67,7 @@ def as_edited(
         nonce=nonce,
         policy_version=judged.policy.version,
         expires_at=request.expires_at,
+        payments=judged.payments,
     )
     after = replace(
         asked,
@@ -65,7 +81,10 @@ def as_edited(
         policy_version=judged.policy.version,
         proposed=proposed,
         edited_by=by,
-        only_lowered=only_lowered(proposed, call.arguments, judged.tool.money),
+        only_lowered=lowered,
+        payments=judged.payments,
+        cautions=(*cautions, *_kept(request, cautions)),
+        near_key=near_key(call, judged.tool, judged.payments),
     )
     hidden = sorted(after.sensitive)
     facts: dict[str, object] = {
@@ -75,17 +94,31 @@ def as_edited(
         "only_lowered": after.only_lowered,
         "reason": reason,
     }
+    if after.assurance is not request.assurance:
+        facts["assurance"] = after.assurance.value
+    if after.payments:
+        facts |= bound_facts(after.payments) | {"cautions": [caution.kind.value for caution in after.cautions]}
     return EditedRequest(request=after, facts=facts)
 
 
-def _asked(request: ConfirmationRequest, judged: Judged, now: datetime) -> ConfirmationRequest:
+def _kept(request: ConfirmationRequest, cautions: Sequence[Caution]) -> tuple[Caution, ...]:
+    """Return the warning of an earlier no, which other arguments do not take back."""
+    if any(caution.kind is CautionKind.NEAR_DENIED for caution in cautions):
+        return ()
+    return tuple(caution for caution in request.cautions if caution.kind is CautionKind.NEAR_DENIED)
+
+
+def _asked(
+    request: ConfirmationRequest, judged: Judged, now: datetime, cautions: Sequence[Caution], *, lowered: bool
+) -> ConfirmationRequest:
     """Return the request with the people whom the changed call needs, and all that is said about asking them."""
     own = tuple(stage for stage in request.stages if stage.added_by is None)
     added = tuple(replace(stage, joined=True) for stage in request.stages if stage.added_by is not None)
-    ruling = judged.ruling
+    ruling = raised(judged.ruling, cautions, judged.policy)
     if not isinstance(ruling, Ask):
         return replace(request, stages=(*own, *added))
-    asking = ruling.asking
+    level = ruling.asking.assurance if lowered else max(ruling.asking.assurance, request.assurance)
+    asking = replace(ruling.asking, assurance=level, stages=stages_at(ruling.asking.stages, level))
     same = ruling.rule_id == request.rule_id and judged.policy.version == request.policy_version
     widened = same and _are_wider(own, asking.stages)  # by the ladder, which the very same rule has
     new = tuple(name for name in asking.channels if name not in request.channels)
@@ -97,6 +130,7 @@ def _asked(request: ConfirmationRequest, judged: Judged, now: datetime) -> Confi
         channels=(*request.channels, *new),
         timers=request.timers if widened else timers,
         risk=asking.risk,
+        assurance=level,
         fallback=asking.fallback,
         claim_within=asking.claim_within,
         lease=asking.lease,

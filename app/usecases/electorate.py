@@ -10,6 +10,8 @@ import re
 from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
+from app.domain.errors import BadArgumentsError
+from app.domain.payment import payments_of, totals
 from app.domain.people import Amount, email_key
 from app.domain.quorum import Electorate, barred_from_all, count, electorate, steps
 from app.domain.tool import values_at
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
     from app.domain.consultation import HandOver
     from app.domain.decision import Decision
+    from app.domain.payment import PaymentFields
     from app.domain.policy import Policy
     from app.domain.quorum import Stage
     from app.domain.request import ConfirmationRequest
@@ -160,10 +163,13 @@ def _found(of: _Alike, policy: Policy) -> Electorate:
 
 
 def amount_of(call: ToolCall, tool: Tool | None) -> Amount | None:
-    """Return what a call would spend: the first of its tool's `money`, in the currency beside it or over all of it.
+    """Return what a call would spend: the total of its payments, or else the first of its tool's `money`.
 
-    None if the file names no money field, or either is missing, is there several times, or is nothing exact.
+    That is in the currency beside it, or over all of the call. None if the file names no money field, or either is
+    missing, is there several times, or is nothing exact; and for payments in several currencies.
     """
+    if tool is not None and tool.payment is not None:
+        return _total(call, tool.payment)
     path = tool.money[0] if tool and tool.money else None
     if path is None:
         return None
@@ -175,6 +181,15 @@ def amount_of(call: ToolCall, tool: Tool | None) -> Amount | None:
     if not isinstance(text, str) or not _DECIMAL.fullmatch(text):
         return None
     return Amount(value=Decimal(text), currency=currency)
+
+
+def _total(call: ToolCall, fields: PaymentFields) -> Amount | None:
+    try:
+        sums = totals(payments_of(fields, call.arguments))
+    except BadArgumentsError:
+        return None
+    [(currency, value), *others] = sums.items()
+    return None if others else Amount(value=value, currency=currency)
 
 
 def _currency(call: ToolCall, path: str) -> str | None:

@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from app.domain.errors import InvalidError
+from app.domain.payment import payments_of
 from app.domain.policy import Allow, Ask, Deny, Ruling, TraceStep, judge
+from app.domain.raising import raised
 from app.domain.rule import Then
 from app.domain.strictness import Wish, at_least_ask
 from app.domain.tool import Tool, check_arguments
@@ -17,7 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    from app.domain.payment import Payment
     from app.domain.rule import Asking
+    from app.domain.spending import Budget
     from app.domain.tool_call import ToolCall
     from app.policies.policy_file import LoadedPolicy
 
@@ -38,6 +42,12 @@ class Explanation:
     asking: Asking | None = None
     people: tuple[tuple[str, ...], ...] = ()
     """Who may answer each stage today, the barred left out."""
+    tier: int | None = None  # which tier of the rule answered, from 1
+    payments: tuple[Payment, ...] = ()
+    budgets: tuple[Budget, ...] = ()
+    """What would count the payments. How much of them is spent is not looked at."""
+    step_up: tuple[str, ...] = ()
+    """What would take one level of assurance more, if it were so."""
 
     @property
     def paged(self) -> frozenset[str]:
@@ -56,6 +66,7 @@ def explain(
     try:
         tool = policy.get_tool(call.tool)
         checked = replace(call, arguments=check_arguments(tool, dict(call.arguments))) if whole else call
+        payments = payments_of(tool.payment, checked.arguments) if whole and tool.payment else ()
     except InvalidError as error:
         step = TraceStep(rule_id=ARGUMENTS, matched=True, why=error.detail)
         refused = Deny(
@@ -64,7 +75,16 @@ def explain(
         return _explained(loaded, call, refused, now)
     flags = [*_flags(loaded, checked, tool), *wishes]
     ruling = at_least_ask(judge(policy, checked, now=now, explaining=True), flags, policy)
-    return _explained(loaded, checked, ruling, now)
+    explanation = _explained(loaded, checked, raised(ruling, (), policy), now)
+    if not payments or explanation.verdict is Then.DENY:
+        return replace(explanation, payments=payments)
+    counting = [budget for budget in policy.payments.budgets if _counts(budget, tool)]
+    step_up = sorted(kind.value for kind in policy.payments.step_up)
+    return replace(explanation, payments=payments, budgets=tuple(counting), step_up=tuple(step_up))
+
+
+def _counts(budget: Budget, tool: Tool) -> bool:
+    return not budget.tools or any(pattern.matches(tool.name) for pattern in budget.tools)
 
 
 def _flags(loaded: LoadedPolicy, call: ToolCall, tool: Tool) -> list[Wish]:
@@ -87,6 +107,7 @@ def _explained(loaded: LoadedPolicy, call: ToolCall, ruling: Ruling, now: dateti
         reason=ruling.reason,
         version=ruling.policy_version,
         trace=ruling.trace,
+        tier=next((step.tier for step in ruling.trace if step.matched and step.rule_id == ruling.rule_id), None),
         asking=asking,
         people=tuple(tuple(sorted(stage)) for stage in voters.stages) if voters else (),
     )

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from app.domain.errors import InvalidError
+from app.domain.payment import payments_of
 from app.domain.people import email_key
 from app.domain.policy import Ask, Deny, Policy, Ruling
 from app.domain.strictness import Wish, at_least_ask, strictest
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from app.domain.canonical import JsonValue
+    from app.domain.payment import Payment
     from app.domain.tool import Tool
     from app.ports import Clock
     from app.storage.switches import Switch
@@ -107,6 +109,7 @@ class Judged:
     evaluation_key: str | None = None
     hook: str | None = None
     fault: bool = False
+    payments: tuple[Payment, ...] = ()
     predecessor_id: str | None = None
     """The expired request that is asked again with this call, by `asked_again_by`."""
     asked_again_by: str | None = None
@@ -179,7 +182,7 @@ class _Judging:
         return strictest(own[1], found)
 
     def _objection(self, ruling: Ruling) -> Judged | None:
-        """Deny what the answer could not carry: a sandbox that the caller cannot use, a guard's ask without people."""
+        """Deny what the answer could not carry: a sandbox that the caller cannot use, a run without people."""
         outcome, submission = self._outcome, self._submission
         if outcome.route is not None:
             sandbox = f"it may only run in the sandbox {outcome.route.provider!r}"
@@ -191,8 +194,14 @@ class _Judging:
                     f"{sandbox}, and people have to be asked about it: an approval cannot carry the sandbox to its run"
                 )
                 return self._denied(by, f"{why} ({ruling.reason})")
+        if submission.evaluation and self._tool.enforced:  # whoever is told "allow" would run it without an executor
+            why = "An evaluation run gets no approval, and this tool runs behind an executor, on an approval only."
+            return self._judged(self._submitted, self._denial(CALLER, why))
         if not submission.evaluation or not isinstance(ruling, Ask):
             return None
+        if self._tool.payment is not None:
+            why = "An evaluation run asks nobody, and money is never paid unasked where people would be asked."
+            return self._judged(self._submitted, self._denial(CALLER, why))
         if outcome.asks:
             why = "; ".join(asked.reason for asked in outcome.asks)
             return self._denied(outcome.asks[0].hook, f"an evaluation run asks nobody, and this guard asks: {why}")
@@ -248,6 +257,7 @@ class _Judging:
             scrub=self._scrub,
             sub_agent=self._submission.sub_agent,
             evaluation_key=self._submission.evaluation_key,
+            payments=payments_of(self._tool.payment, call.arguments) if self._tool.payment else (),
         )
 
 

@@ -65,6 +65,8 @@ class Keys:
             raise InvalidError(f"a key of scope {scope.value} needs the agent's name", path="agent")
         if scope is Scope.APPROVER and not person:
             raise InvalidError("an approver's key needs the person's e-mail", path="person")
+        if scope is Scope.EXECUTOR and (agent or person):
+            raise InvalidError("an executor's key is no agent's and no person's: leave both out", path="scope")
         now = self._clock.now()
         key_id = base64.b32encode(secrets.token_bytes(10)).decode().lower()
         secret = base64.b32encode(secrets.token_bytes(32)).decode().lower().rstrip("=")

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from app.domain.errors import UnknownToolError
+from app.domain.payment import payments_of
 from app.domain.policy import DEFAULT_RULE, UNKNOWN_TOOL_RULE, judge
 from app.domain.tool import Tool, check_arguments
 from assent.hooks.tool_names import CANONICAL, canonical_name
@@ -65,15 +66,25 @@ def as_one(tools: Iterable[Tool]) -> Tool:
         labels=dict(ChainMap(*(dict(tool.labels) for tool in every))),
         writes=any(writes) if writes else None,
         requires_confirmation=any(tool.requires_confirmation for tool in every),
+        payment=next((tool.payment for tool in every if tool.payment is not None), None),
+        irreversible=any(tool.irreversible for tool in every),
+        enforced=any(tool.enforced for tool in every),
+        result=() if any(not tool.result for tool in every) else _all_of(tool.result for tool in every),
     )
 
 
 def checked(tools: Iterable[Tool], arguments: object) -> dict[str, JsonValue]:
-    """Return the arguments with the defaults of every schema. Raises BadJsonError, BadArgumentsError as one does."""
+    """Return the arguments with the defaults of every schema, their payments readable.
+
+    Raises BadJsonError, BadArgumentsError as one does.
+    """
     first, *others = tools
     whole = check_arguments(first, arguments)
     for tool in others:
         whole = check_arguments(tool, whole)
+    for tool in (first, *others):
+        if tool.payment is not None:
+            payments_of(tool.payment, whole)
     return whole
 
 

@@ -206,6 +206,16 @@ def above_now(tx: Tx, book: PolicyBook, agent: str, session: str) -> Above | Ass
     return Above(agents=agents, parent=line[0].parent if line else None)
 
 
+def names_above(tx: Tx, agent: str, session: str) -> tuple[str, ...]:
+    """Return the agents above a session as its rows say, for showing; what may run is asked of `above_now`."""
+    names: list[str] = []
+    for each in _walk(tx, (agent, session)):
+        if each.parent is None or each.detached:
+            break
+        names.append(each.parent[0])
+    return tuple(dict.fromkeys(names))
+
+
 def _inherits(book: PolicyBook, org: str, agent: str) -> bool:
     settings = book.current(org).agents.get(agent)
     return settings is None or settings.inherit

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from app.storage.bundles import list_members
 from app.storage.requests import find_request
 from app.usecases.compose import compose
+from app.usecases.stop_paused import pause_shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from app.domain.seals import Seals
     from app.ports import Channel
     from app.storage.deliveries import Delivery
+    from app.storage.switches import Switch
     from app.storage.transaction import Tx
 
 
@@ -28,10 +30,16 @@ class Item:
 
     request: ConfirmationRequest
     delivery: Delivery
+    pause: Switch | None = None  # what keeps it from running; the card says so while people are asked
 
 
 Items = tuple[Item, ...]
 """What a message shows: the carrier, then whom it carries, the oldest request first. The order never changes."""
+
+
+def item_of(tx: Tx, request: ConfirmationRequest, delivery: Delivery) -> Item:
+    """Return a request as it is shown in one place, with the pause that binds it as of now."""
+    return Item(request=request, delivery=delivery, pause=pause_shown(tx, request))
 
 
 def items_with(tx: Tx, item: Item) -> Items:
@@ -43,7 +51,7 @@ def items_with(tx: Tx, item: Item) -> Items:
 def items_of(tx: Tx, carrier_id: str) -> Items:
     """Return what is shown in the message of a carrier."""
     found = [
-        Item(request=request, delivery=delivery)
+        item_of(tx, request, delivery)
         for delivery in list_members(tx, carrier_id)
         if (request := find_request(tx, delivery.request_id)) is not None
     ]
@@ -52,7 +60,7 @@ def items_of(tx: Tx, carrier_id: str) -> Items:
 
 def compose_message(items: Sequence[Item], channel: Channel, policy: Policy, seals: Seals) -> Card:
     """Build what a message should show now."""
-    first, *others = (compose(each.request, each.delivery, channel, policy, seals) for each in items)
+    first, *others = (compose(each.request, each.delivery, channel, policy, seals, pause=each.pause) for each in items)
     return replace(first, also=tuple(others)) if others else first
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from app.domain.notes import ANSWER, QUESTION, REMINDER, parse_note
+from app.domain.notes import ANSWER, APPROVED, QUESTION, REMINDER, parse_note
+from app.domain.own_approval import approval_told
 from app.domain.quorum import count, steps
 from app.domain.request import DeliveryStatus
 from app.domain.visible import visible
@@ -33,6 +34,11 @@ def notice_for(  # noqa: PLR0917 - what a card is made of, and the row
 ) -> Notice | None:
     """Return what to say under a card, or None if there is nothing to say any more."""
     kind, question_id = parse_note(row.note or "")
+    if kind == APPROVED:
+        told = approval_told(
+            request, delivery.person, channel.language, policy.zone, title=_clean(visible(request.title))
+        )
+        return Notice(text=told, mentions=(), key=_key_of(row, delivery)) if told else None
     if request.status.final or delivery.message is None or delivery.status is not DeliveryStatus.LIVE:
         return None
     now = tx.now()
@@ -47,8 +53,11 @@ def notice_for(  # noqa: PLR0917 - what a card is made of, and the row
         if delivery.person is not None and delivery.person not in people:
             return None  # they have said what they had to say, or are not asked yet
         mentions = _accounts(tx, channel.name, people) if delivery.person is None else ()
-    key = hashlib.sha256(f"{row.id}/{delivery.revision}".encode()).hexdigest()[:40]
-    return Notice(text=text, mentions=mentions, key=f"note-{key}")
+    return Notice(text=text, mentions=mentions, key=_key_of(row, delivery))
+
+
+def _key_of(row: OutboxRow, delivery: Delivery) -> str:
+    return f"note-{hashlib.sha256(f'{row.id}/{delivery.revision}'.encode()).hexdigest()[:40]}"
 
 
 def outstanding(request: ConfirmationRequest, policy: Policy, *, now: datetime) -> frozenset[str]:

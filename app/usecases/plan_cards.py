@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.domain.notes import ANSWER, REMINDER, parse_note
+from app.domain.notes import ANSWER, REMINDER, approved_note, parse_note
 from app.domain.request import Audience, DeliveryStatus
 from app.ports import AccountStatus
 from app.storage.accounts import list_of_person
@@ -97,6 +97,19 @@ def _try_again(tx: Tx, copy: Delivery) -> None:
     """Queue a copy anew that was given up; one that is there, or on its way, stays as it is."""
     if copy.status is DeliveryStatus.UNDELIVERABLE and revise(tx, copy, handle=tx.ids.new("h").removeprefix("h_")):
         enqueue(tx, Errand.POST, copy.id, copy.channel)
+
+
+def plan_approval_notices(tx: Tx, request: ConfirmationRequest, people: Iterable[str]) -> None:
+    """Plan to tell each of these approvers, in chats of their own, that they approved.
+
+    Under the copy of the card that they have; where they have none, one is posted, in whatever chat they have.
+    """
+    for person in people:
+        own = [each for each in list_deliveries(tx, request.id) if each.person == person and each.message is not None]
+        for copy in own:
+            enqueue(tx, Errand.NOTIFY, copy.id, copy.channel, note=approved_note())
+        if not own and not plan_people(tx, request, [person]):
+            plan_people(tx, request, [person], channels=sorted(list_of_person(tx, person)))
 
 
 def plan_notices(tx: Tx, request: ConfirmationRequest, note: str) -> None:

@@ -23,7 +23,17 @@ if TYPE_CHECKING:
     from app.domain.seals import Seals
     from app.ports import Channel
     from app.storage.deliveries import Delivery
+    from app.storage.switches import Switch
     from app.usecases.message import Items
+
+
+_PLAINLY = {
+    Refusal.BARRED: ("barred", ClickResult.REFUSED),
+    Refusal.OVER_LIMIT: ("over_limit", ClickResult.REFUSED),
+    Refusal.STEP_UP: ("step_up", ClickResult.REFUSED),
+    Refusal.NO_VOTE: ("no_vote", ClickResult.ALREADY),
+}
+"""Which sentence a refusal is answered with, where the sentence says it all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +57,7 @@ class PressedCard:
     policy: Policy
     seals: Seals
     shared: Items = ()
+    pause: Switch | None = None  # what keeps the request from running
 
     def showing(self, request: ConfirmationRequest) -> PressedCard:
         """Return the same card after its request has moved on."""
@@ -54,13 +65,13 @@ class PressedCard:
 
     def itself(self) -> Card:
         """Return what the card should show now, without the others in its message."""
-        return compose(self.request, self.delivery, self.channel, self.policy, self.seals)
+        return compose(self.request, self.delivery, self.channel, self.policy, self.seals, pause=self.pause)
 
     def now(self) -> Card:
         """Return what the card's message should show now: the card, and others that share it."""
         if not self.shared:
             return self.itself()
-        mine = Item(request=self.request, delivery=self.delivery)
+        mine = Item(request=self.request, delivery=self.delivery, pause=self.pause)
         items = [mine if each.delivery.id == self.delivery.id else each for each in self.shared]
         return compose_message(items, self.channel, self.policy, self.seals)
 
@@ -87,16 +98,10 @@ class PressedCard:
             case Refusal.REPEATED:
                 key = "already_denied" if decided.verdict is Verdict.DENY else "repeated"
                 return refusal(self.channel, key, ClickResult.ALREADY)
-            case Refusal.BARRED:
-                return refusal(self.channel, "barred", ClickResult.REFUSED)
-            case Refusal.OVER_LIMIT:
-                return refusal(self.channel, "over_limit", ClickResult.REFUSED)
-            case Refusal.NO_VOTE:
-                return refusal(self.channel, "no_vote", ClickResult.ALREADY)
             case Refusal.TOO_SOON:
                 return refusal(self.channel, "read_first", ClickResult.RETRY, seconds=decided.wait_seconds)
-            case _:
-                return refusal(self.channel, "not_eligible", ClickResult.REFUSED)
+            case why:
+                return refusal(self.channel, *_PLAINLY.get(why, ("not_eligible", ClickResult.REFUSED)))
 
     def recorded(self, decided: Decided) -> ClickOutcome:
         """Say that a verdict counts, and how far the request has come."""

@@ -36,10 +36,17 @@ class Read:
         self._store = store
         self._book = book
 
-    async def get(self, org: str, request_id: str, *, agent: str | None) -> ConfirmationRequest:
-        """Return a request; `agent` (None for people) must be the one that asked. Raises NotFoundError."""
+    async def get(
+        self, org: str, request_id: str, *, agent: str | None, only_enforced: bool = False
+    ) -> ConfirmationRequest:
+        """Return a request; `agent` (None for people) must be the one that asked. Raises NotFoundError.
+
+        `only_enforced`: unless an executor runs it, it is as unknown as any other.
+        """
         request = await self._store.read(lambda tx: find_request(tx, request_id), org=org)
         if request is None or (agent is not None and request.call.agent != agent):
+            raise NotFoundError
+        if only_enforced and not request.enforced:
             raise NotFoundError
         return request
 
@@ -49,12 +56,20 @@ class Read:
         return request is not None and request.call.agent == agent
 
     async def page(
-        self, org: str, *, filters: Mapping[str, str], only_open: bool, before: tuple[int, str] | None, most: int
+        self,
+        org: str,
+        *,
+        filters: Mapping[str, str],
+        only_open: bool,
+        before: tuple[int, str] | None,
+        most: int,
+        only_enforced: bool = False,
     ) -> list[ConfirmationRequest]:
         """Return requests, newest first, before the (created_at in µs, id) of the last one seen."""
+        flags = tuple(name for name, on in (("open", only_open), ("enforced", only_enforced)) if on)
         start = before or (END_OF_TIME, "")
         return await self._store.read(
-            lambda tx: list_requests(tx, filters=filters, only_open=only_open, before=start, most=most),
+            lambda tx: list_requests(tx, filters=filters, flags=flags, before=start, most=most),
             org=org,
             long=True,
         )

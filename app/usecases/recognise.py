@@ -21,6 +21,7 @@ from app.usecases.compose import place_of
 from app.usecases.decide import refused_click
 from app.usecases.message import items_of
 from app.usecases.pressed import PressedCard, refusal
+from app.usecases.stop_paused import pause_shown
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -76,7 +77,14 @@ def recognise(
         tx.append(refused_click(evidence, why="stale", person=None))
         return refusal(channel, "stale", ClickResult.REFUSED)
     request, now = locked
-    pressed = PressedCard(request=request, delivery=delivery, channel=channel, policy=policy, seals=seals)
+    pressed = PressedCard(
+        request=request,
+        delivery=delivery,
+        channel=channel,
+        policy=policy,
+        seals=seals,
+        pause=pause_shown(tx, request),
+    )
     try:
         _check_place(pressed, click, sealed)
         person = _who(tx, channel, click, now)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from app.domain.request import ConfirmationRequest, ExecutionStatus
     from app.storage.store import Store
     from app.storage.transaction import Tx
+    from app.usecases.claim import Caller
 
 
 class Reconcile:
@@ -28,40 +29,41 @@ class Reconcile:
 
     async def __call__(
         self,
+        caller: Caller,
         *,
-        org: str,
         request_id: str,
-        agent: str | None,
-        by: str,
         status: ExecutionStatus,
         result: str | None,
         error: str | None,
         note: str,
     ) -> ConfirmationRequest:
-        """Settle an unknown outcome for good; nothing runs because of it. `agent` (None for people) must have asked.
+        """Settle an unknown outcome for good; nothing runs because of it.
 
         The trail keeps `note`, the evidence. The same again is answered like the first time. Raises NotFoundError,
-        NotStartedError, OutcomeConflictError (it is settled, or may still be running).
+        WrongScopeError, NotStartedError, OutcomeConflictError (it is settled, or may still be running).
         """
 
         def unit(tx: Tx) -> ConfirmationRequest | AssentError:
             locked = lock_request(tx, request_id)
-            if locked is None or (agent is not None and locked[0].call.agent != agent):
+            if locked is None:
                 return NotFoundError()
             request, now = locked
+            refused = caller.refused(request, people=True)
+            if refused is not None:
+                return refused
             step = execution.reconcile(
                 request,
                 status=status,
                 result=result,
                 error=scrubbed_for(error, request) if error else error,
                 note=scrubbed_for(note, request),
-                by=by,
+                by=caller.actor,
                 now=now,
             )
             after = carry_out(tx, request, step)
             return _refusal(step.refusal, after) or after
 
-        return await self._store.write(unit, org=org, about=request_id)
+        return await self._store.write(unit, org=caller.org, about=request_id)
 
 
 def _refusal(refusal: Refusal | None, request: ConfirmationRequest) -> AssentError | None:

@@ -12,6 +12,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
+from app.domain.assurance import Assurance
 from app.domain.audit import Kind
 from app.domain.canonical import parse_json
 from app.domain.errors import BadJsonError
@@ -69,6 +70,7 @@ class Replayed:
     by_hooks: int = 0
     paged: Counter[str] = field(default_factory=Counter[str])
     channels: Counter[str] = field(default_factory=Counter[str])
+    levels: Counter[str] = field(default_factory=Counter[str])  # of assurance above the lowest, of what would be asked
 
 
 class Replay:
@@ -137,6 +139,8 @@ def _count(replayed: Replayed, loaded: LoadedPolicy, recorded: Recorded) -> None
         replayed.changes.append(Change(recorded=recorded, now=now))
     replayed.paged.update(now.paged)
     replayed.channels.update(now.asking.channels if now.asking else ())
+    if now.asking is not None and now.asking.assurance is not Assurance.L1:
+        replayed.levels[now.asking.assurance.value] += 1
 
 
 def _told(loaded: LoadedPolicy, recorded: Recorded, now: Explanation) -> bool:
@@ -147,6 +151,8 @@ def _told(loaded: LoadedPolicy, recorded: Recorded, now: Explanation) -> bool:
         return False
     rules = {rule.id: rule for rule in loaded.policy.rules}
     for step in now.trace:
+        if step.tier is not None and not _amounts_are_recorded(loaded, recorded):
+            return False
         rule = rules.get(step.rule_id)
         if rule is None or rule.when is None or not rule.is_for(recorded.call.agent) or "args" not in rule.when.needs:
             continue
@@ -155,6 +161,16 @@ def _told(loaded: LoadedPolicy, recorded: Recorded, now: Explanation) -> bool:
         if any(_touches(read, hidden) for read in rule.when.reads for hidden in recorded.hidden):
             return False
     return True
+
+
+def _amounts_are_recorded(loaded: LoadedPolicy, recorded: Recorded) -> bool:
+    """Say whether the tier that answered was chosen by what is recorded."""
+    tool = loaded.policy.tools.get(recorded.call.tool)
+    fields = tool.payment if tool else None
+    if not recorded.whole or fields is None:
+        return False
+    chosen = (fields.amount, fields.currency, fields.payee)
+    return not any(_touches(path, hidden) for path in chosen for hidden in recorded.hidden)
 
 
 def _touches(one: str, other: str) -> bool:

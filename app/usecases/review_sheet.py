@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from app.domain.request import ConfirmationRequest
 
 _NOTHING = "–"
+_VOTES = frozenset({Kind.VOTE, Kind.APPROVED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +77,7 @@ def sheet_for(
         name_of=lambda email: visible(name_of(policy, email)),
         zone=policy.zone,
         money=tool.money if tool else (),
+        payment=tool.payment if tool else None,
         payees=tool.payee if tool else (),
         labels=labels_of(tool, language),
         visible_arguments=without_secrets(request.call.arguments),
@@ -170,11 +172,14 @@ def _told(event: AuditEvent, policy: Policy, terms: Terms) -> Entry:
     key = f"trail.{event.record.kind.value}"
     if event.record.kind is Kind.VOTE:
         key = f"{key}.{facts['verdict']}"
+    if "allowed_by" in facts or (event.record.kind is Kind.CREATED and event.record.facts.get("stages") == []):
+        key = f"{key}.allowed"
     known = CATALOGUE[terms.language].get(key)
+    level = f" · {facts['assurance']}" if event.record.kind in _VOTES and "assurance" in facts else ""
     return Entry(
         at=instant_text(event.at, terms.zone),
         who=_actor(event.record.actor, policy, terms.language),
-        text=known.format_map(facts) if known else visible(event.record.kind.value),
+        text=f"{known.format_map(facts)}{level}" if known else visible(event.record.kind.value),
     )
 
 

@@ -68,12 +68,12 @@ class SettleByCall:
         self, caller: Caller, call: FinishedCall, *, status: ExecutionStatus, error: str | None
     ) -> Settled:
         """Record the outcome of the execution that the call was. The same outcome again changes nothing."""
-        of_digest = self._digest(caller, call)
+        agent, of_digest = str(caller.agent), self._digest(caller, call)
 
         def unit(tx: Tx) -> Settled:
-            request_id = _find(tx, caller.agent, call, of_digest)
+            request_id = _find(tx, agent, call, of_digest)
             locked = lock_request(tx, request_id) if request_id else None
-            if locked is None or locked[0].call.agent != caller.agent:
+            if locked is None or locked[0].call.agent != agent:
                 return Settled(request=None, changed=False, note="no request of this agent belongs to this call")
             request, now = locked
             why = _contradiction(request, call) or _other_arguments(request, call, of_digest)
@@ -83,6 +83,9 @@ class SettleByCall:
             if call.evaluation_key is not None and not opened_with(tx, request, call.evaluation_key):
                 note = "this evaluation key did not open the request of this call: nothing was recorded"
                 return Settled(request=None, changed=False, note=note)
+            if request.enforced:
+                note = "this tool runs behind an executor, which alone reports its outcome: nothing was recorded"
+                return Settled(request=request, changed=False, note=note)
             if request.execution is None:
                 note = f"the request is {request.state.value} and was not claimed: nothing was recorded"
                 return Settled(request=request, changed=False, note=note)
@@ -92,7 +95,7 @@ class SettleByCall:
                 status=status,
                 result=None,
                 error=scrubbed_for(error, request)[:_LONGEST_ERROR] if error else None,
-                by=f"agent:{caller.agent}",
+                by=caller.actor,
                 now=now,
             )
             return _settled(carry_out(tx, request, step), step.refusal, status)
@@ -111,7 +114,7 @@ class SettleByCall:
         return call_digest(
             ToolCall(
                 org=caller.org,
-                agent=caller.agent,
+                agent=str(caller.agent),
                 session=call.session,
                 call_id=None,
                 tool=call.tool,

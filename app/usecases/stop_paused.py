@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from app.domain.audit import Kind, Record
 from app.domain.errors import AssentError, PausedError
 from app.storage.switches import list_switches
-from app.usecases.lineage import above_now
+from app.usecases.lineage import above_now, names_above
 from app.usecases.pauses import PAUSED, first_binding, pauses_of, scope_of, told
 
 if TYPE_CHECKING:
@@ -28,11 +28,23 @@ def pause_of(tx: Tx, book: PolicyBook, request: ConfirmationRequest) -> Switch |
     return first_binding(pauses_of(list_switches(tx)), agents, call.tool)
 
 
-def claim_refused(tx: Tx, request: ConfirmationRequest, pause: Switch) -> PausedError:
+def pause_shown(tx: Tx, request: ConfirmationRequest) -> Switch | None:
+    """Return the pause of which a pending request's card tells; what may run is asked of `pause_of`."""
+    pauses = () if request.status.final else pauses_of(list_switches(tx))
+    return first_binding(pauses, agents_shown(tx, request), request.call.tool) if pauses else None
+
+
+def agents_shown(tx: Tx, request: ConfirmationRequest) -> tuple[str, ...]:
+    """Return a request's agent, and those above its session."""
+    call = request.call
+    return (call.agent, *(names_above(tx, call.agent, call.session) if call.session is not None else ()))
+
+
+def claim_refused(tx: Tx, request: ConfirmationRequest, pause: Switch, *, by: str) -> PausedError:
     """Say in the trail that an approval was not handed out, and return the refusal; the approval stays as it is."""
     call = request.call
     facts = _facts(pause) | {"tool": call.tool, "session": call.session, "call_id": call.call_id}
-    tx.append(Record(kind=Kind.REFUSED, actor=f"agent:{call.agent}", facts=facts), request_id=request.id)
+    tx.append(Record(kind=Kind.REFUSED, actor=by, facts=facts), request_id=request.id)
     return PausedError(f"{told(pause)} The approval stands until it lapses.", state=request.state.value)
 
 

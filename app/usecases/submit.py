@@ -4,35 +4,33 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
+
+import structlog
 
 from app.domain.audit import Kind, Record
 from app.domain.errors import ConflictError, IdempotencyMismatchError, NotFoundError, TooManyError, WrongScopeError
 from app.domain.execution import lapse
-from app.domain.lifecycle import DeadlinePassed, advance, opened
+from app.domain.lifecycle import DeadlinePassed, advance
 from app.domain.policy import Allow, Ask, Deny
-from app.domain.quorum import reachable
 from app.domain.request import API, ConfirmationRequest, State
-from app.domain.timetable import timetable
-from app.domain.tool import title_for
-from app.domain.tool_call import ToolCall, attach_key, binding_digest, call_digest
-from app.domain.visible import visible
+from app.domain.tool_call import ToolCall, attach_key, call_digest
 from app.storage.edited_requests import find_edited
 from app.storage.memory import find_key, remember_key
 from app.storage.request_lists import count_pending
 from app.storage.requests import find_attached, find_request, lock_request
 from app.usecases.call_records import facts_of, notes_of, ruled, why
-from app.usecases.carry_out import carry_out, open_request
-from app.usecases.cool_down import denied_before
-from app.usecases.electorate import voters_at_first
-from app.usecases.hold_cards import held, hold_cards
-from app.usecases.judge_call import NOTHING_SAID, Said, Submission
+from app.usecases.carry_out import carry_out
+from app.usecases.judge_call import Submission
+from app.usecases.near_copies import near_copies
+from app.usecases.opening import Answered, Asked, Opening
 from app.usecases.pauses import PAUSED, told
+from app.usecases.permit_before import glass_channels
 from app.usecases.stop_paused import call_refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from app.domain.errors import AssentError
     from app.domain.seals import Seals
@@ -44,26 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = ("Answered", "Asked", "Submission", "Submit")
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
-    """Allowed or denied at once, by a rule or (`hook` is set) by a hook; `fault`: by a hook that failed."""
-
-    allowed: bool
-    rule_id: str | None
-    reason: str
-    hook: str | None = None
-    fault: bool = False
-    said: Said = NOTHING_SAID
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """A request stands for the call. `attached`: it stood before, and nothing new was posted."""
-
-    request: ConfirmationRequest
-    attached: bool
-    said: Said = NOTHING_SAID
+log = structlog.get_logger(__name__)
 
 
 class Submit:
@@ -90,15 +69,26 @@ class Submit:
         judged = await self._judge(submission)
         key = submission.idempotency_key
         match judged.ruling:
-            case Ask() if not submission.evaluation:
-                found = await self._ask(judged, judged.ruling, key)
-            case Ask():
+            case Ask() if submission.evaluation:
                 found = await self._bypass(judged, judged.ruling)
+            case Ask():
+                found = await self._settle(judged, judged.ruling, key)
+            case Allow() if not submission.evaluation and (
+                judged.payments or judged.tool.enforced or await self._is_near_copy(judged)
+            ):
+                found = await self._settle(judged, judged.ruling, key)
             case Allow() | Deny():
                 found = await self._answer(judged, judged.ruling, key)
             case _:
                 assert_never(judged.ruling)
         return replace(found, said=judged.said)
+
+    async def _is_near_copy(self, judged: Judged) -> bool:
+        """Say whether people denied a call like this one; it is then weighed, and never allowed by a rule alone."""
+        if judged.hook is not None or not judged.tool.pin or not judged.policy.attention.remember_denials:
+            return False
+        found = await self._store.read(lambda tx: near_copies(tx, judged, now=tx.now()), org=judged.call.org)
+        return bool(found)
 
     async def _answer(self, judged: Judged, ruling: Allow | Deny, key: str | None) -> Answered | Asked:
         call, hook = judged.call, judged.hook
@@ -145,20 +135,12 @@ class Submit:
             allowed=True, rule_id=ruling.rule_id, reason=f"An evaluation run: nobody was asked. {why(ruling)}"
         )
 
-    async def _ask(self, judged: Judged, ruling: Ask, key: str | None) -> Answered | Asked:
-        call, policy = judged.call, judged.policy
-        stages = ruling.asking.stages
-        if not reachable(stages, voters_at_first(call, stages, policy)):
-            nobody = Deny(
-                rule_id=ruling.rule_id,
-                reason="Nobody who may approve this is left once the requester, the agent's owner and those above "
-                "their limit are taken out.",
-                policy_version=ruling.policy_version,
-                trace=ruling.trace,
-                record=True,
-            )
-            return await self._answer(judged, nobody, key)
-        targets = {name: self._channels.get(call.org, name).chat_id for name in ruling.asking.channels if name != API}
+    async def _settle(self, judged: Judged, ruling: Ask | Allow, key: str | None) -> Answered | Asked:
+        """Weigh a call against what was spent and denied before, and open what follows from it: all in one unit."""
+        call = judged.call
+        asking = ruling.asking if isinstance(ruling, Ask) else ruling.otherwise
+        channels = (*(asking.channels if asking else ()), *glass_channels(judged.policy))
+        targets = {name: self._channels.get(call.org, name).chat_id for name in channels if name != API}
         of_digest = call_digest(call)
         of_submitted = _named(
             of_digest if call is judged.submitted else call_digest(judged.submitted), judged.sub_agent
@@ -167,21 +149,21 @@ class Submit:
 
         def come_back(tx: Tx) -> Asked | AssentError | None:
             standing = _standing(tx, call, of_submitted, attached_by, key)
-            return standing if judged.sub_agent is None else _with_its_people(standing, ruling)
+            if judged.sub_agent is None or isinstance(ruling, Allow):
+                return standing
+            return _with_its_people(standing, ruling)
 
         def unit(tx: Tx) -> Answered | Asked | AssentError:
             standing = come_back(tx)
             if standing is not None:
                 return standing
-            denied = denied_before(tx, judged, ruling, of_digest=of_digest)
-            if denied is not None:
-                return _turn_away(tx, judged, *denied)
-            request = self._build(tx, judged, ruling, of_digest=of_digest)
-            _begin(tx, request, judged, targets)
-            opener = _opener(judged.evaluation_key, request.id) if judged.evaluation_key is not None else None
-            for name in filter(None, (key, opener)):
-                remember_key(tx, call.agent, name, call_digest=of_submitted, request_id=request.id)
-            return Asked(request=request, attached=False)
+            opening = Opening(tx, judged, self._seals, of_digest=of_digest)
+            found = opening.settle(ruling, targets)
+            if isinstance(found, Asked):
+                opener = _opener(judged.evaluation_key, found.request.id) if judged.evaluation_key is not None else None
+                for name in filter(None, (key, opener)):
+                    remember_key(tx, call.agent, name, call_digest=of_submitted, request_id=found.request.id)
+            return found
 
         try:
             return await self._open(call, unit)
@@ -198,7 +180,7 @@ class Submit:
         Raises TooManyError, UnavailableError, IdempotencyMismatchError.
         """
         # No caller's key has a line break: nobody else can stand on it.
-        return await self._ask(judged, ruling, f"asked again\n{judged.predecessor_id}")
+        return await self._settle(judged, ruling, f"asked again\n{judged.predecessor_id}")
 
     async def refuse_foreign(self, org: str, request_id: str, *, agent: str, evaluation_key: str) -> None:
         """Refuse an evaluation key a request that it did not open itself. Raises WrongScopeError, NotFoundError."""
@@ -220,63 +202,20 @@ class Submit:
             self._quota.counted(call.org, call.agent, pending)
         with self._quota.place(call.org, call.agent) as keep:
             found = await self._store.write(unit, org=call.org)
-            if isinstance(found, Asked) and not found.attached:
+            if isinstance(found, Asked) and not found.attached and not found.request.status.final:
                 keep()
+        if isinstance(found, Asked) and not found.attached and found.request.by_broken_glass:
+            # After the commit: a unit may be run twice, or for nothing, and an alarm must be neither.
+            request = found.request
+            log.critical(
+                "break_glass.used",
+                org=call.org,
+                request=request.id,
+                tool=call.tool,
+                agent=call.agent,
+                reason=request.why,
+            )
         return found
-
-    def _build(self, tx: Tx, judged: Judged, ruling: Ask, *, of_digest: str) -> ConfirmationRequest:
-        call, tool = judged.call, judged.tool
-        now, asking = tx.now(), ruling.asking
-        request_id, nonce = tx.ids.new("req"), tx.ids.new("n")
-        expires_at = now + asking.timeout
-        bound = binding_digest(
-            call, request_id=request_id, nonce=nonce, policy_version=judged.policy.version, expires_at=expires_at
-        )
-        return ConfirmationRequest(
-            id=request_id,
-            call=call,
-            call_digest=of_digest,
-            digest=bound,
-            nonce=nonce,
-            code=self._seals.code(nonce=nonce, digest=bound),
-            title=visible(title_for(tool, call.arguments, judged.policy.language.value)),
-            pinned=tool.pin,
-            sensitive=tool.sensitive,
-            rule_id=ruling.rule_id,
-            policy_version=judged.policy.version,
-            why=why(ruling),
-            stages=asking.stages,
-            channels=asking.channels,
-            claim_within=asking.claim_within,
-            lease=asking.lease,
-            created_at=now,
-            expires_at=expires_at,
-            predecessor_id=judged.predecessor_id,
-            risk=asking.risk,
-            fallback=asking.fallback,
-            timers=timetable(now, asking.timeout, remind=asking.remind, escalate=asking.escalate),
-        )
-
-
-def _begin(tx: Tx, request: ConfirmationRequest, judged: Judged, targets: Mapping[str, str]) -> None:
-    """Write a request, with its cards: they go out at once, or when people are to be asked about such a call."""
-    posting = hold_cards(tx, request, judged.policy)
-    open_request(tx, opened(request, sub_agent=judged.sub_agent), targets=targets, due_at=posting.at)
-    if posting.held is not None:
-        tx.append(held(posting, request), request_id=request.id)
-    if judged.predecessor_id is not None and judged.asked_again_by is not None:
-        facts = {"successor": request.id, "code": request.code}
-        again = Record(kind=Kind.REOPENED, actor=judged.asked_again_by, facts=facts)
-        tx.append(again, request_id=judged.predecessor_id)
-    for note in notes_of(judged):
-        tx.append(note, request_id=request.id)
-
-
-def _turn_away(tx: Tx, judged: Judged, refusal: Deny, record: Record) -> Answered:
-    """Refuse a call without asking anybody, and say so in the trail."""
-    for each in (record, *notes_of(judged)):
-        tx.append(each)
-    return Answered(allowed=False, rule_id=refusal.rule_id, reason=refusal.reason)
 
 
 def opened_with(tx: Tx, request: ConfirmationRequest, evaluation_key: str) -> bool:

@@ -60,8 +60,9 @@ class Switches:
         facts |= {"tool": tool} if tool else {}
 
         def unit(tx: Tx) -> Switch:
-            switch = put_switch(tx, name, agent=agent, tool=tool, is_on=on, reason=reason, by=by)
-            tx.append(Record(kind=Kind.SWITCH_SET, actor=by, facts={**facts, "reason": reason}))
+            why = reason or (_reason_of(tx, name, agent, tool) if on else None)
+            switch = put_switch(tx, name, agent=agent, tool=tool, is_on=on, reason=why, by=by)
+            tx.append(Record(kind=Kind.SWITCH_SET, actor=by, facts={**facts, "reason": why}))
             return switch
 
         switch = await self._store.write(unit, org=org)
@@ -93,6 +94,13 @@ class Switches:
         """Return the pause that stops a tool for any of these agents, as last refreshed."""
         _, _, pauses = self._known.get(org, (None, None, ()))
         return first_binding(pauses, agents, tool) if pauses else None
+
+
+def _reason_of(tx: Tx, name: str, agent: str, tool: str) -> str | None:
+    """Return why a switch is on already: set again without a reason (``--deny-waiting``), it keeps the one it has."""
+    of_this = (name, agent, tool)
+    standing = (each for each in list_switches(tx) if each.is_on and (each.name, each.agent, each.tool) == of_this)
+    return next((each.reason for each in standing), None)
 
 
 def as_guard_sees(switch: Switch | None) -> GuardSwitch:

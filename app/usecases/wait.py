@@ -96,12 +96,19 @@ class Wait:
         self._waiters = waiters
 
     async def __call__(
-        self, *, org: str, request_id: str, agent: str | None, seconds: float, since: int | None
+        self,
+        *,
+        org: str,
+        request_id: str,
+        agent: str | None,
+        seconds: float,
+        since: int | None,
+        only_enforced: bool = False,
     ) -> ConfirmationRequest:
         """Return the request once it is settled (or its version is above `since`), or as it is when the time is up.
 
-        `agent` (None for people) must be the one that asked. Raises NotFoundError; UnavailableError with Retry-After
-        when the process stops meanwhile: never a denial.
+        `agent` (None for people) must be the one that asked; with `only_enforced`, an executor must be the one to run
+        it. Raises NotFoundError; UnavailableError with Retry-After when the process stops meanwhile: never a denial.
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
@@ -110,6 +117,8 @@ class Wait:
             try:
                 request = await self._store.read(lambda tx: find_request(tx, request_id), org=org)
                 if request is None or (agent is not None and request.call.agent != agent):
+                    raise NotFoundError
+                if only_enforced and not request.enforced:
                     raise NotFoundError
                 left = until - loop.time()
                 if _answered(request, since) or left <= 0 or self._waiters.full:

@@ -132,6 +132,10 @@ class FeishuChannel:
         """Say something under the message, as rich text whose words are never parsed; the key is the ``uuid``."""
         await self._client.reply(ref.message_id, render_notice(notice, self.language), notice.key)
 
+    async def announce(self, chat_id: str, notice: Notice, /) -> None:
+        """Post a message of its own, as rich text; the key is the ``uuid``."""
+        await self._client.send_text(chat_id, render_notice(notice, self.language), notice.key)
+
     async def group_members(self, source: str, /) -> tuple[str, ...]:
         """Return the open_ids of ``group:<id>`` or ``department:<open_department_id>``: direct members only.
 

@@ -28,8 +28,9 @@ AN_ADDRESS = "name@example.com"
 def verdict_controls(buttons: Buttons, number: int) -> list[Json]:
     """Return Approve on its own, and Deny inside a form, because only a form submits the reason.
 
-    `number` is 0 for the request whose card it is. There is no second question before Approve: in card JSON 2.0
-    ``confirm`` is documented for submit buttons only.
+    Where something must be typed before Approve counts, it is a form as well: one of its own, so that neither asks for
+    what belongs to the other. `number` is 0 for the request whose card it is. There is no second question before
+    Approve: in card JSON 2.0 ``confirm`` is documented for submit buttons only.
     """
     name = f"deny_{number}" if number else "deny"
     reason = _input(
@@ -42,7 +43,15 @@ def verdict_controls(buttons: Buttons, number: int) -> list[Json]:
     form: Json = {"tag": "form", "name": f"deny_form_{number}" if number else "deny_form", "elements": [reason, deny]}
     if buttons.approve is None:
         return [form]
-    return [button(buttons.approve_label, "primary_filled", buttons.approve), form]
+    approve = button(buttons.approve_label, "primary_filled", buttons.approve)
+    return [approve if buttons.typed is None else _approval_form(approve, buttons.typed, number), form]
+
+
+def _approval_form(approve: Json, typed: Field, number: int) -> Json:
+    name = f"approve_{number}" if number else "approve"
+    submit = approve | {"name": name, "form_action_type": "submit"}
+    elements = [*_field(typed, f"{name}_{typed.name}"), submit]
+    return {"tag": "form", "name": f"approve_form_{number}" if number else "approve_form", "elements": elements}
 
 
 def plain_controls(controls: Sequence[Control]) -> list[Json]:

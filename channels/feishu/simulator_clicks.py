@@ -115,13 +115,13 @@ class Clicker:
         )
 
     def find_control(self, message: Message, name: str) -> Control:
-        """Find a button by its label, its name, what it carries, or ``approve`` (the large one outside any form).
+        """Find a button by its label, its name, what it carries, or ``approve`` (the large one).
 
         A label that stands on several buttons names none of them: a person would have to point.
         """
         controls = list_controls(message.card)
         if name == "approve":
-            found = [each for each in controls if each.form is None and each.button.get("type") == "primary_filled"]
+            found = [each for each in controls if each.button.get("type") == "primary_filled"]
             found = found[:1]  # the card's own request stands first
         else:
             found = [each for each in controls if each.button.get("name") == name or each.token == name]

@@ -54,7 +54,7 @@ class Platform:
         self.chats: dict[str, set[str]] = {}
         self.bot_chats: set[str] = set()
         self.own_chats: dict[str, str] = {}  # a person's talk with our bot, by open_id
-        self.letters: dict[str, list[Remark]] = {}  # what was said in such a chat besides cards
+        self.letters: dict[str, list[Remark]] = {}  # what was said in a chat besides cards, under none
         self.unavailable: set[str] = set()  # open_ids of those to whom our app is not available
         self.directory = Directory()
         self.messages: dict[str, Message] = {}
@@ -140,14 +140,14 @@ class Platform:
         return self._describe(message)
 
     def _say(self, chat_id: str, content: object, uuid: str) -> Json:
-        """Take rich text that stands on its own: only what one person is told."""
-        if chat_id not in self.own_chats.values():
-            raise ApiFaultError(230001, "rich text to many is not modelled here")
+        """Take rich text that stands on its own, in a chat or for one person; a link is for one person alone."""
         now = self.clock.now()
         earlier = self._said.get((chat_id, uuid)) if uuid else None
         remark = earlier[1] if earlier is not None and now - earlier[0] < UUID_LIFE else None
         if remark is None:
-            text, mentions = check_post(content, people=frozenset(self.people), links=True)
+            text, mentions = check_post(
+                content, people=frozenset(self.people), links=chat_id in self.own_chats.values()
+            )
             self._count_rate(chat_id)
             remark = Remark(message_id=self.new_id("om_"), created_at=now, text=text, mentions=mentions)
             self.letters.setdefault(chat_id, []).append(remark)

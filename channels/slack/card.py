@@ -30,7 +30,7 @@ TEXT_BUDGET: Final = 9_000
 EVENT_TYPE: Final = "assent_request"
 
 _MESSAGE_MOST: Final = 13_000  # all texts together, those of buttons and menus too
-_FIELD_MOST: Final = 2_000
+_FIELD_MOST: Final = 200  # half as wide as the card: what is longer, or has lines of its own, takes the whole width
 _FIELDS_MOST: Final = 10
 _CONTEXT_MOST: Final = 10
 _BLOCKS_MOST: Final = 50
@@ -229,7 +229,7 @@ def _facts(facts: tuple[Fact, ...], *, packed: bool) -> list[dict[str, object]]:
     blocks: list[dict[str, object]] = []
     row: list[str] = []
     for index, text in enumerate(texts):
-        long = weight(text) > _FIELD_MOST
+        long = weight(text) > _FIELD_MOST or "\n" in facts[index].value
         if row and (long or len(row) == _FIELDS_MOST):
             blocks.append(_row(f"assent_facts_{index}", row))
             row = []

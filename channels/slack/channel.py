@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 import structlog
 
+from app.domain.typed import TYPED
 from app.ports import (
     CallbackRejectedError,
     ChannelRefusedError,
@@ -118,6 +119,11 @@ class SlackChannel:
         text, blocks = card.thread_note(notice)
         await self._say({"channel": ref.chat_id, "thread_ts": ref.message_id, "text": text, "blocks": blocks})
 
+    async def announce(self, chat_id: str, notice: Notice) -> None:
+        """Post a message of its own; what may have been said is not said again."""
+        text, blocks = card.thread_note(notice)
+        await self._say({"channel": chat_id, "text": text, "blocks": blocks})
+
     async def find(self, chat_id: str, key: str, *, since: datetime) -> MessageRef | None:
         """Look through the conversation's history for our metadata; None too where the history scope is missing."""
         try:
@@ -172,9 +178,10 @@ class SlackChannel:
     def answer(self, click: Click, outcome: ClickOutcome) -> HttpAnswer:
         """Answer a button with nothing (Slack shows nothing of it), a modal with what became of it.
 
-        A denial that counts closes its modal at once: the card says the rest.
+        A verdict that counts closes its modal at once: the card says the rest.
         """
-        if not click.via_modal or (outcome.result is ClickResult.RECORDED and click.reason is not None):
+        is_verdict = click.reason is not None or TYPED in click.fields
+        if not click.via_modal or (outcome.result is ClickResult.RECORDED and is_verdict):
             return HttpAnswer()
         first = next(iter(click.fields), None)
         if outcome.result is ClickResult.RETRY and first is not None:

@@ -8,7 +8,8 @@ card begin with (version, key, handle) stands in the ``block_id``, and what diff
     block_id  assent_decision:a1.<key id>.<handle>
     value     <letter>.<mac>, and ".form" behind it where a form must be filled in first
 
-Whether a form comes first is for convenience only: what lacks the form's fields is refused by the core.
+Whether a form comes first is for convenience only: what lacks the form's fields is refused by the core. Approve asks
+for a form where something must be typed; a form is a second question, so that button has no other one.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from app.domain.card import Buttons, Card, Control
 
 APPROVE: Final = "assent_approve"
+APPROVE_TYPED: Final = "assent_form_approve"
 DENY: Final = "assent_deny"
 USE: Final = "assent_use"  # another control
 FORM: Final = "assent_form"  # another control, which asks for a form
@@ -135,15 +137,16 @@ def _verdict(buttons: Buttons, mark: str) -> list[dict[str, object]]:
         return [deny]
     approve: dict[str, object] = {
         "type": "button",
-        "action_id": f"{APPROVE}{mark}",
+        "action_id": f"{APPROVE_TYPED if buttons.typed else APPROVE}{mark}",
         "style": "primary",
         "text": plain(clip(buttons.approve_label, _LABEL_MOST)),
         "value": buttons.approve,
-        "confirm": {
+    }
+    if buttons.typed is None:
+        approve["confirm"] = {
             "title": plain(clip(buttons.confirm_title, 100)),
             "text": plain(clip(buttons.confirm_text, 300)),
             "confirm": plain(clip(buttons.approve_label, 30)),
             "deny": plain(clip(buttons.cancel_label, 30)),
-        },
-    }
+        }
     return [approve, deny]

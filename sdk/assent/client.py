@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from assent.errors import ClaimRefusedError, GatewayAwayError, StillPendingError, UnexpectedAnswerError
 from assent.models import OutcomeStatus, State, parse_claimed, parse_page, parse_request, parse_verdict
+from assent.outcomes import wait_for_outcome
 from assent.pace import Pace
 from assent.questions import Answerer
 from assent.wire import Wire, query
@@ -150,6 +151,14 @@ class AsyncGateway:
                 attempt += 1
                 await self._wire.back_off(attempt, at_least=answer.retry_after, at_most=left)
         return request
+
+    async def wait_for_outcome(self, request: Request, *, until: datetime | None = None) -> Request:
+        """Wait for the decision, and then for what an executor makes of it; for requests that are `enforced`.
+
+        The request comes back as succeeded, failed or unknown, or as it was settled otherwise. Raises as `wait` does;
+        here no answer does not mean that it did not run.
+        """
+        return await wait_for_outcome(self._wire, self.pace, await self.wait(request, until=until))
 
     def _out_of_time(self, request: Request, until: datetime | None, last: datetime) -> Exception:
         if until is not None and until < last:

@@ -104,7 +104,7 @@ class KeyRefusedError(GatewayError):
 
 
 class NotEntitledError(GatewayError):
-    """This key may not do that. The key of an agent needs the scope `agent`."""
+    """This key may not do that. The key of an agent needs the scope `agent`, that of an executor `executor`."""
 
     code = "not_entitled"
     refusal_code = RefusalCode.KEY_REFUSED

@@ -5,8 +5,10 @@
         executor.tool("oa__purchase_pay", run=pay, lookup=find_payment)
         await executor.work()
 
-Agents only ask; this process holds the tools' credentials. It takes what people approved, spends the approval, runs the
-arguments that the gateway *stored*, hands the tool the grant's id as its idempotency key, and reports what came of it.
+Agents only ask; this process holds the tools' credentials. It takes what people, or a rule, approved for any agent of
+its org, spends the approval, runs the arguments that the gateway *stored*, hands the tool the grant's id as its
+idempotency key, and reports what came of it. `key` is an executor's (`assent keys create --scope executor --label …`),
+and the tools are `enforced: true` in assent.yaml: nobody else can claim their calls.
 
 | the request is | then |
 |---|---|
@@ -29,7 +31,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import anyio
 
-from assent.errors import CallRefusedError, ClaimRefusedError, GatewayAwayError, GatewayError
+from assent.errors import CallRefusedError, ClaimRefusedError, GatewayAwayError, GatewayError, NotEntitledError
+from assent.executor_epoch import Epoch
 from assent.executor_tools import (
     Settling,
     Tool,
@@ -45,6 +48,7 @@ from assent.models import EXECUTORS, OutcomeStatus, State, parse_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from assent.client import AsyncGateway
     from assent.models import Claimed, Request
@@ -65,11 +69,16 @@ _MARGIN = 2.0  # seconds of a lease that are not used: the gateway tells its tim
 _REPORTING = 3600.0  # seconds for which an outcome is tried to be reported while the gateway is away
 _MOST_HELD = 100
 _LONGEST_PAUSE = 60.0
+_WRONG_KEY = "An executor needs a key of its own: assent keys create --scope executor --label payments"
+_NOT_ENFORCED = "{tool} is not `enforced: true` in assent.yaml: the agent that asks runs it itself"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotRun:
-    """The tool was not called. `code` is the gateway's, or `not_approved`, `no_tool`, `under_way`, `not_mine`."""
+    """The tool was not called.
+
+    `code` is the gateway's, or `not_approved`, `not_enforced`, `no_tool`, `under_way`, `not_mine`, `wrong_key`.
+    """
 
     code: str
     why: str
@@ -87,15 +96,23 @@ class Carried:
 
 
 class Executor:
-    """Runs what was approved. `gateway` is open, has the agents' key, and no session unless only that one is served.
+    """Runs what was approved. `gateway` is open, has an executor's key, and no session unless only that one is served.
 
     `name` is the same after a restart, and one of its own for every set of tools. Several processes of one name may
     work at once. `at_once` is how many tools run side by side, `look_every` how many seconds a new request may go
-    unnoticed. Raises `ValueError` for a name that is no word.
+    unnoticed. In `state_file` it remembers how often the gateway's database was restored from a backup: a gateway that
+    knows of fewer restores has an old database, in which what was paid since may stand as approved; it runs nothing
+    for it. Raises `ValueError` for a name that is no word, and for a `state_file` that is none.
     """
 
     def __init__(
-        self, gateway: AsyncGateway, *, name: str = "executor", at_once: int = 4, look_every: float = 2.0
+        self,
+        gateway: AsyncGateway,
+        *,
+        name: str = "executor",
+        at_once: int = 4,
+        look_every: float = 2.0,
+        state_file: str | Path | None = None,
     ) -> None:
         if not _NAME.fullmatch(name):
             raise ValueError("an executor's name has up to 60 letters, digits, '-' and '_'")
@@ -111,6 +128,7 @@ class Executor:
         self._again: dict[str, tuple[int, float]] = {}  # how often a request was tried in vain, and when the next is
         self._held: set[anyio.CancelScope] = set()
         self._stopping = anyio.Event()
+        self._epoch = Epoch(state_file)
 
     def tool(
         self,
@@ -193,22 +211,31 @@ class Executor:
         tool = self._tools.get(request.tool)
         if tool is None:
             return NotRun(code="no_tool", why=f"this executor has no tool {request.tool}")
+        if not request.enforced:
+            return NotRun(code="not_enforced", why=_NOT_ENFORCED.format(tool=request.tool))
         if request.state is State.UNKNOWN:
             return await self._looked_up(request, tool)
         if request.state is not State.APPROVED and not self._claimed_in_vain(request):
             return NotRun(code="not_approved", why=f"the request is {request.state}")
         if request_id in self._begun or self._stopping.is_set():
             return NotRun(code="under_way", why="it was carried out here, or this executor is stopping")
-        try:
-            claimed = await self._gateway.claim(request, claim_id=self._claim_id(request_id))
-        except ClaimRefusedError as error:
-            return NotRun(code=error.code, why=error.detail or str(error))
+        claimed = await self._claimed(request)
+        if isinstance(claimed, NotRun):
+            return claimed
         self._begun.add(request_id)
         outcome = await self._ran(request, claimed, tool)
         reported = await self._report(claimed, outcome)
         if isinstance(outcome, ToolUnknown) and reported is not None and reported.state is State.UNKNOWN:
             return await self._looked_up(reported, tool)
         return outcome
+
+    async def _claimed(self, request: Request) -> Claimed | NotRun:
+        try:
+            return await self._gateway.claim(request, claim_id=self._claim_id(request.id))
+        except ClaimRefusedError as error:
+            return NotRun(code=error.code, why=error.detail or str(error))
+        except NotEntitledError as error:
+            return NotRun(code="wrong_key", why=f"{error.detail or error}. {_WRONG_KEY}")
 
     async def _ran(self, request: Request, claimed: Claimed, tool: Tool) -> ToolOutcome:
         """Call the tool, unless the claim is not what was asked for, or its time is as good as over.
@@ -218,6 +245,11 @@ class Executor:
         """
         if (claimed.tool, claimed.digest) != (request.tool, request.digest):
             return ToolFailed(error="did not run: the gateway gave out another call than the approved one")
+        if not await self._epoch.holds(claimed.epoch):
+            return ToolUnknown(
+                why=f"did not run now, and may have run before: this gateway has an old database "
+                f"({self._epoch.told(claimed.epoch)})"
+            )
         lease = self._gateway.seconds_to(claimed.lease_until)
         if lease is None or lease <= _MARGIN:
             return ToolFailed(error="did not run: the time in which it had to run was over")
@@ -284,7 +316,7 @@ class Executor:
             self._attended.discard(request.id)
 
     def _wants(self, request: Request) -> bool:
-        if request.tool not in self._tools or request.id in self._attended:
+        if not request.enforced or request.tool not in self._tools or request.id in self._attended:
             return False
         match request.state:
             case State.PENDING:

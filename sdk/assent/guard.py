@@ -6,7 +6,8 @@
     async def pay(payee: str, amount: int, currency: str) -> str:
         return await bank.transfer(payee, amount, currency, idempotency_key=current_grant())
 
-A call is checked first. Allowed: it runs. To be asked: it waits for people, takes the approval (good for one run),
+A call is checked first. Allowed: it runs. Enforced (only an executor may run the tool): nothing runs here; the outcome
+is waited for, and its result returned. To be asked: it waits for people, takes the approval (good for one run),
 runs with the arguments that the gateway *stored*, and reports the outcome. Everything else raises `NotApprovedError`,
 whose text is written for the model. `take` and `settle` are the two halves around the tool; `assent.resumption` uses
 the same ones.
@@ -61,6 +62,18 @@ class Permission:
     def grant_id(self) -> str | None:
         """The tool's idempotency key."""
         return self.claimed.grant_id if self.claimed else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Executed:
+    """An executor ran the call, and it succeeded: nothing is to run here."""
+
+    request: Request
+
+    @property
+    def result(self) -> Any:
+        """What the tool returned, as the executor reported it."""
+        return self.request.result
 
 
 def current_grant() -> str | None:
@@ -137,6 +150,28 @@ async def take(gateway: AsyncGateway, request: Request) -> Permission:
     return Permission(arguments=claimed.arguments, claimed=claimed, changes=request.changes)
 
 
+async def executed(gateway: AsyncGateway, request: Request) -> Executed:
+    """Wait for what an executor makes of a request that only one may run. Raises `NotApprovedError` if it did not run.
+
+    Also when it failed, or when nobody can say whether it ran: no answer is never taken for "it did not".
+    """
+    try:
+        request = await gateway.wait_for_outcome(request)
+    except GatewayError as error:
+        _log.warning("the outcome of request %s, which an executor runs, is not known: %s", request.id, error)
+        raise NotApprovedError(RefusalCode.OUTCOME_UNKNOWN, request=request) from error
+    match request.state:
+        case State.SUCCEEDED:
+            return Executed(request=request)
+        case State.FAILED:
+            raise NotApprovedError(RefusalCode.EXECUTOR_FAILED, reason=request.error, request=request)
+        case State.UNKNOWN:
+            raise NotApprovedError(RefusalCode.OUTCOME_UNKNOWN, request=request)
+        case state:
+            code = _FINAL_CODES.get(state, RefusalCode.CALL_REFUSED)
+            raise NotApprovedError(code, reason=request.settled_reason, request=request)
+
+
 async def obtain(
     gateway: AsyncGateway,
     tool: str,
@@ -145,8 +180,11 @@ async def obtain(
     session: str | None,
     claim: str | None,
     call_id: str | None = None,
-) -> Permission:
-    """Check the call and, when people have to be asked, wait and take. Raises `NotApprovedError`."""
+) -> Permission | Executed:
+    """Check the call and, when people have to be asked, wait and take. Raises `NotApprovedError`.
+
+    What only an executor may run is waited for instead, to its end.
+    """
     try:
         verdict = await gateway.check(
             tool, arguments, session=session, claim=claim, call_id=call_id, idempotency_key=call_id
@@ -160,6 +198,8 @@ async def obtain(
             raise NotApprovedError(RefusalCode.BLOCKED, rule=hook, reason=reason)
         case Denied(rule=rule, reason=reason):
             raise NotApprovedError(RefusalCode.DENIED_BY_RULE, rule=rule, reason=reason)
+        case Pending(request=request) if request.enforced:
+            return await executed(gateway, request)
         case Pending(request=request):
             return await take(gateway, await decided(gateway, request))
         case _:
@@ -271,6 +311,8 @@ class _Guard:
             @wraps(function)
             async def guarded_async(*args: P.args, **kwargs: P.kwargs) -> Any:
                 permission = await obtain(gateway, tool, bind(*args, **kwargs), **asked)
+                if isinstance(permission, Executed):
+                    return permission.result
                 return await carry_out(gateway, permission, function)
 
             _BARE[guarded_async] = function
@@ -279,6 +321,8 @@ class _Guard:
         @wraps(function)
         def guarded_sync(*args: P.args, **kwargs: P.kwargs) -> Any:
             permission = gateway.run(partial(obtain, gateway.asynchronous, tool, bind(*args, **kwargs), **asked))
+            if isinstance(permission, Executed):
+                return permission.result
             return _carry_out_sync(gateway, permission, function)
 
         _BARE[guarded_sync] = function

@@ -29,6 +29,8 @@ class RefusalCode(StrEnum):
     LAPSED = "lapsed"
     ALREADY_CLAIMED = "already_claimed"
     DIGEST_MISMATCH = "digest_mismatch"
+    EXECUTOR_FAILED = "executor_failed"
+    OUTCOME_UNKNOWN = "outcome_unknown"
     PAUSED = "paused"
     GATEWAY_AWAY = "gateway_away"
     KEY_REFUSED = "key_refused"
@@ -52,6 +54,9 @@ _DECIDED = {
     RefusalCode.LAPSED: "Not run: the approval was not used in time and has lapsed.",
     RefusalCode.ALREADY_CLAIMED: "Not run: the approval of this call was used already, and it is good for one run.",
     RefusalCode.DIGEST_MISMATCH: "Not run: what was approved is not what this call would do.",
+    RefusalCode.EXECUTOR_FAILED: "The executor of this tool ran the call once, and it failed. It did not run here.",
+    RefusalCode.OUTCOME_UNKNOWN: "This call goes to the executor of its tool, and it is not known whether it ran. It "
+    "did not run here.",
     RefusalCode.PAUSED: "Not run: people have paused this, and only people can lift the pause.",
     RefusalCode.GATEWAY_AWAY: "Not approved: the approval gateway could not be reached, and no answer means no.",
     RefusalCode.KEY_REFUSED: "Not approved: the gateway refused this agent's key; its operator has to set a valid one.",
@@ -74,6 +79,9 @@ _DECIDED_BY = {
     RefusalCode.MODEL_REQUEST_BLOCKED: "The guard '{}' blocked the request to the model.",
 }
 _ENDINGS = {
+    RefusalCode.EXECUTOR_FAILED: "Running it again needs a new approval. Tell the user.",
+    RefusalCode.OUTCOME_UNKNOWN: "Do not call it again, and do not try to reach the same end another way: it may have "
+    "run, and people can find out. Tell the user.",
     RefusalCode.BAD_ARGUMENTS: CORRECTABLE,
     RefusalCode.PROMPT_BLOCKED: "",
     RefusalCode.MODEL_REQUEST_BLOCKED: "",
@@ -116,12 +124,37 @@ def refusal(
     return f"{decided}{why}{_reference(request_id, short_code)} {_ENDINGS.get(code, FINAL)}".rstrip()
 
 
-def still_waiting(*, request_id: str, short_code: str | None) -> str:
-    """The answer that beats the host's own timeout: no decision yet; the same call, asked again, joins the request."""
+def still_waiting(*, request_id: str, short_code: str | None, by_executor: bool = False) -> str:
+    """The answer that beats the host's own timeout: no decision yet; the same call, asked again, joins the request.
+
+    `by_executor`: it runs without the agent once it is approved, so that a later repetition may be a second call.
+    """
+    again = (
+        "If people approve it, the executor of this tool runs it by itself: do not call it again. Tell the user."
+        if by_executor
+        else "To ask again later, repeat the very same call: it joins this request."
+    )
     return (
         f"Not approved yet: this call still waits for a person's decision.{_reference(request_id, short_code)} "
-        "Do not try to reach the same end another way. "
-        "To ask again later, repeat the very same call: it joins this request."
+        f"Do not try to reach the same end another way. {again}"
+    )
+
+
+def run_by_executor(result: str | None, *, request_id: str, short_code: str | None) -> str:
+    """What a model is told of a call that an executor ran in the place of its own runtime; `result` is JSON."""
+    told = f" Its result: {result}" if result is not None else ""
+    return (
+        "Done: the executor of this tool ran the call, once, and it succeeded. It does not run here, and is not to be "
+        f"called again.{_reference(request_id, short_code)}{told}"
+    )
+
+
+def left_to_executor(*, request_id: str, short_code: str | None) -> str:
+    """What a model is told when its runtime cannot wait any longer for what an executor makes of an approved call."""
+    return (
+        "Approved: the executor of this tool runs the call, and what came of it is not known yet. It does not run here."
+        f"{_reference(request_id, short_code)} Do not call it again, and do not try to reach the same end another way: "
+        "that would ask for a second run. Tell the user."
     )
 
 

@@ -93,11 +93,23 @@ class Request:
     """What the agent asked for, where people changed it; `message` then says what they changed."""
     edited_by: str | None = None
     """Who changed it last."""
+    enforced: bool = False
+    """Only an executor runs it: the agent's side waits for the outcome, and claims nothing."""
 
     @property
     def changes(self) -> str | None:
         """The gateway's word to the model about what people changed; None where the call is as it was asked."""
         return None if self.proposed is None or self.proposed == self.arguments else self.message
+
+    @property
+    def result(self) -> Any:
+        """What the tool returned, where it ran and said so."""
+        return parse_object(self.raw.get("execution") or {}, "'execution'").get("result")
+
+    @property
+    def error(self) -> str | None:
+        """What went wrong, where it ran and failed."""
+        return _text_or_none(parse_object(self.raw.get("execution") or {}, "'execution'"), "error")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +158,8 @@ class Claimed:
     arguments: Json
     digest: str
     lease_until: datetime
+    epoch: int = 0
+    """How often the gateway's database was restored from a backup, as far as was declared."""
 
 
 def _text(body: Json, key: str) -> str:
@@ -215,6 +229,7 @@ def parse_request(value: object) -> Request:
         raw=body,
         proposed=None if (asked := body.get("proposed")) is None else parse_object(asked, "'proposed'"),
         edited_by=_text_or_none(body, "edited_by"),
+        enforced=body.get("enforced") is True,
     )
 
 
@@ -289,6 +304,9 @@ def parse_verdict(body: Json) -> Verdict:
 
 def parse_claimed(body: Json, *, request_id: str, claim_id: str) -> Claimed:
     """The answer to a claim."""
+    epoch = body.get("epoch", 0)
+    if not isinstance(epoch, int) or isinstance(epoch, bool):
+        raise UnexpectedAnswerError("the gateway's answer has no number in 'epoch'")
     return Claimed(
         request_id=request_id,
         claim_id=claim_id,
@@ -298,4 +316,5 @@ def parse_claimed(body: Json, *, request_id: str, claim_id: str) -> Claimed:
         arguments=parse_object(body.get("arguments"), "'arguments'"),
         digest=_text(body, "digest"),
         lease_until=_instant(body, "lease_until"),
+        epoch=epoch,
     )

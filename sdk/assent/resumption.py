@@ -6,6 +6,7 @@
 
 | the request is | then |
 |---|---|
+| enforced (only an executor runs its tool) | its outcome is waited for; nothing is claimed here |
 | pending | it is waited for, then as below |
 | approved, not claimed | it is claimed and its tool runs with the stored arguments |
 | executing, claimed by an earlier process | it is reported unknown, and never run again |
@@ -27,7 +28,7 @@ import anyio
 import anyio.to_thread
 
 from assent.errors import GatewayError, NotApprovedError
-from assent.guard import bare, carry_out, decided, describe, take
+from assent.guard import bare, carry_out, decided, describe, executed, take
 from assent.models import EXECUTORS, OutcomeStatus, State
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
-    """The tool ran with the approved arguments, and this is what it returned."""
+    """The tool ran with the approved arguments, here or in an executor, and this is what it returned."""
 
     result: Any
 
@@ -111,6 +112,8 @@ async def resume(
 async def _carry_on(
     gateway: AsyncGateway, request: Request, tool: Callable[..., Any] | None, turn: anyio.Lock
 ) -> Resumed:
+    if request.enforced and request.state is not State.UNKNOWN:
+        return await _wait_for_executor(gateway, request)
     if request.state is State.EXECUTING:
         return Resumed(request=request, outcome=await _report_lost(gateway, request))
     if request.state not in {State.PENDING, State.APPROVED}:
@@ -126,6 +129,15 @@ async def _carry_on(
     except NotApprovedError as refused:
         outcome = Refused(code=refused.code, message=str(refused))
         return Resumed(request=refused.request or request, outcome=outcome)
+
+
+async def _wait_for_executor(gateway: AsyncGateway, request: Request) -> Resumed:
+    try:
+        done = await executed(gateway, request)
+    except NotApprovedError as refused:
+        outcome = Refused(code=refused.code, message=str(refused))
+        return Resumed(request=refused.request or request, outcome=outcome)
+    return Resumed(request=done.request, outcome=Ran(result=done.result))
 
 
 async def _run(gateway: AsyncGateway, permission: Permission, tool: Callable[..., Awaitable[Any]]) -> Ran | Failed:

@@ -114,6 +114,10 @@ class Gateway:
         """See `AsyncGateway.wait`."""
         return self.run(partial(self.asynchronous.wait, request, until=until))
 
+    def wait_for_outcome(self, request: Request, *, until: datetime | None = None) -> Request:
+        """See `AsyncGateway.wait_for_outcome`."""
+        return self.run(partial(self.asynchronous.wait_for_outcome, request, until=until))
+
     def claim(self, request: Request, *, claim_id: str | None = None) -> Claimed:
         """See `AsyncGateway.claim`."""
         return self.run(partial(self.asynchronous.claim, request, claim_id=claim_id))

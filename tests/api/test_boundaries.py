@@ -32,6 +32,10 @@ BODIES: dict[str, dict[str, Any]] = {
     "claim": {"digest": DIGEST, "claim_id": "c"},
     "outcome": {"claim_id": "c", "status": "succeeded"},
     "reconcile": {"status": "succeeded", "note": "n"},
+    "lift": {},
+    "confirm": {"digest": DIGEST},
+    "end": {},
+    "review": {"note": "n"},
 }
 OPERATIONS = [
     ("GET", "/v1/requests/{id}", "agent:shop"),
@@ -44,7 +48,14 @@ OPERATIONS = [
     ("POST", "/v1/requests/{id}/claim", "agent:shop"),
     ("POST", "/v1/requests/{id}/outcome", "agent:shop"),
     ("POST", "/v1/requests/{id}/reconcile", "admin"),
+    ("POST", "/v1/requests/{id}/lift", "alice@acme.example"),
     ("POST", "/v1/requests/{id}/reconcile", "agent:shop"),
+    ("POST", "/v1/grants/{id}/confirm", "alice@acme.example"),
+    ("DELETE", "/v1/grants/{id}", "alice@acme.example"),
+    ("DELETE", "/v1/grants/{id}", "admin"),
+    ("POST", "/v1/break-glass/{id}/confirm", "alice@acme.example"),
+    ("POST", "/v1/break-glass/{id}/end", "alice@acme.example"),
+    ("POST", "/v1/break-glass/{id}/review", "alice@acme.example"),
     ("DELETE", "/v1/keys/{id}", "admin"),
     ("GET", "/v1/policies/{id}", "auditor"),
 ]
@@ -94,10 +105,9 @@ async def test_another_agents_request_is_unknown_too(gateway: Gateway) -> None:
     request = await gateway.ask("by_api")
     for path in ("", "?wait=1", "/events"):
         assert (await gateway.call("GET", f"/v1/requests/{request['id']}{path}", who="agent:other")).status_code == 404
-    for act, body in BODIES.items():
-        if act != "decisions":
-            said = await gateway.call("POST", f"/v1/requests/{request['id']}/{act}", body, who="agent:other")
-            assert said.status_code == 404, act
+    for act in ("cancel", "claim", "outcome", "reconcile"):
+        said = await gateway.call("POST", f"/v1/requests/{request['id']}/{act}", BODIES[act], who="agent:other")
+        assert said.status_code == 404, act
     assert (await gateway.call("GET", "/v1/requests?agent=shop", who="agent:other")).json()["items"] == []
 
 
@@ -194,6 +204,9 @@ async def _links(g: Gateway) -> list[tuple[str, dict[str, Any]]]:
                 .replace("{key_id}", g.rows("SELECT id FROM api_keys WHERE scope = 'auditor'")[0]["id"])
                 .replace("{version}", g.container.book.current("acme").policy.version)
                 .replace("{question_id}", "que_1")
+                .replace("{grant_id}", "sta_1")
+                .replace("{glass_id}", "gls_1")
+                .replace("{person}", "alice@acme.example")
             )
             links.append((filled, bodies.get(last, bodies["decisions"] | {"token": press.token})))
     assert {path.rsplit("/", 1)[-1] for path, _ in links} > {*bodies} - {"{event}"}
@@ -272,6 +285,11 @@ async def test_an_agents_key_opens_no_door_but_its_own(gateway: Gateway) -> None
         ("GET", "/v1/keys", None),
         ("POST", "/v1/keys", {"scope": "approver", "label": "x", "person": "alice@acme.example"}),
         ("DELETE", f"/v1/keys/{g.rows('SELECT id FROM api_keys')[0]['id']}", None),
+        ("GET", "/v1/factors", None),
+        ("POST", "/v1/factors/invitations", {"person": "alice@acme.example"}),
+        ("POST", "/v1/factors/enrol", {"code": "x"}),
+        ("POST", "/v1/factors/confirm", {"totp": "000000"}),
+        ("DELETE", "/v1/factors/alice@acme.example", None),
         ("GET", "/v1/audit", None),
         ("GET", f"/v1/policies/{g.container.book.current('acme').policy.version}", None),
     ]

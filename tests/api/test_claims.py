@@ -150,7 +150,7 @@ def _approved_and_stolen(g: Gateway, tx: Tx, request_id: str) -> None:
         reason=None,
         evidence=Evidence(channel="api"),
     )
-    step = claim(decided.request, execution_id="exe_1", claim_id="thief", agent="shop", now=locked[1])
+    step = claim(decided.request, execution_id="exe_1", claim_id="thief", by="agent:shop", now=locked[1])
     carry_out(tx, decided.request, step)
 
 

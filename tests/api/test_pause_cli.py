@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from app.cli import app
-from tests.fixtures.gateway import SECRET, query
+from app.clock import SystemClock
+from tests.fixtures.gateway import SECRET, ManualClock, open_gateway, query
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from tests.fixtures.memory_platform import MemoryPlatform
+
 pytestmark = pytest.mark.may_block  # a command is a process of its own: its loop serves nobody else
 
 
 @pytest.fixture
 def orgs(tmp_path: Path) -> Path:
-    folder = tmp_path / "orgs"
+    folder = tmp_path / "desk"
     folder.mkdir()
     for name in ("acme", "globex"):
         (folder / f"{name}.yaml").write_text(f"org: {name}\ndefault: deny\n")
@@ -56,7 +60,7 @@ def test_a_tool_an_agent_or_an_org_is_paused_listed_and_lifted(desk: Callable[..
     told = desk("audit", "show", "--plain", "--org", "acme").stdout
     assert "cli set pause to on for every agent, the tool pay: wrong payees" in told
     assert scopes(desk("pause", "--lift", "--org", "acme", "--agent", "shop")) == [
-        "acme: the agent shop is not paused",
+        "acme: the pause of the agent shop is lifted",
         "still paused: acme: the tool pay is paused",
         "still paused: acme: the tool pay of the agent shop is paused",
     ]
@@ -72,8 +76,8 @@ def test_all_is_every_org_of_this_gateway_each_in_its_own_trail(desk: Callable[.
         ("globex", "switch.set", "cli"),
     ]
     assert scopes(desk("pause", "--all", "--lift")) == [
-        "acme: everything is not paused",
-        "globex: everything is not paused",
+        "acme: the pause of everything is lifted",
+        "globex: the pause of everything is lifted",
     ]
     assert desk("pause", "list").stdout == "nothing is paused\n"
 
@@ -99,3 +103,26 @@ def test_an_org_that_nothing_knows_is_paused_with_a_warning(desk: Callable[..., 
     done = desk("pause", "--org", "acmee")
     assert "no file and no trail names the org 'acmee'; known: acme, globex" in done.stderr
     assert scopes(done) == ["acmee: everything is paused"]
+
+
+@requirement("S-49")
+async def test_deny_waiting_ends_what_waits_and_says_how_much(
+    sqlite_url: str, config: Path, platform: MemoryPlatform, desk: Callable[..., Result]
+) -> None:
+    clock = ManualClock(SystemClock().now())  # a command is a process of its own: it has no other
+    async with open_gateway(sqlite_url, config, platform, clock=clock) as g:
+        waiting = [await g.ask("by_api", {"n": n}) for n in range(3)]
+        granted = await g.ask("by_api", {"n": 3})
+        await g.decide(granted)
+        for wrong in (["--lift", "--org", "acme"], ["list"]):
+            assert desk("pause", *wrong, "--deny-waiting").exit_code == 2
+        assert (await g.read(granted))["state"] == "approved"
+        done = await asyncio.to_thread(desk, "pause", "--org", "acme", "--deny-waiting", "--reason", "it leaks")
+        assert done.exit_code == 0, done.output
+        assert done.stdout.splitlines()[-1] == "acme: 3 requests cancelled, 1 unused approval revoked"
+        assert "acme: 3 requests cancelled, 0 unused approvals revoked so far" in done.stderr
+        assert {(await g.read(each))["state"] for each in waiting} == {"cancelled"}
+        assert ("grant.revoked", "cli") in g.trail(granted)
+        again = await asyncio.to_thread(desk, "pause", "--org", "acme", "--deny-waiting")
+        assert again.stdout.splitlines()[-1] == "acme: 0 requests cancelled, 0 unused approvals revoked"
+        assert again.stdout.splitlines()[0].endswith("by cli: it leaks"), "set again, it keeps its reason"

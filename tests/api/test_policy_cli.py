@@ -214,7 +214,6 @@ def test_a_folder_of_configurations_needs_to_be_told_its_cases(rules: Path) -> N
 
 @pytest.fixture
 def beside(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> Gateway:
-    monkeypatch.setattr("app.offline.SETTINGS", registry.SETTINGS)
     monkeypatch.setenv("ASSENT_SECRET", SECRET)
     monkeypatch.setenv("ASSENT_DATABASE_URL", gateway.url)
     return gateway

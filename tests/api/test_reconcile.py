@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from app.cli import app
-from tests.api.test_requests_cli import _Across
+from tests.fixtures.across import Across
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ async def test_it_takes_a_certain_outcome_and_its_evidence(gateway: Gateway, bod
 async def test_the_command_line_settles_it(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     request, other = await unknown(gateway), await unknown(gateway)
     key = (await gateway.key("admin"))["authorization"].removeprefix("Bearer ")
-    whole, transport = httpx2.Client, _Across(gateway, asyncio.get_running_loop())
+    whole, transport = httpx2.Client, Across(gateway, asyncio.get_running_loop())
     monkeypatch.setattr(httpx2, "Client", lambda **more: whole(**more, transport=transport))
     env = {"ASSENT_URL": "http://gateway.test/", "ASSENT_KEY": key}
 

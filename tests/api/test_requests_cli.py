@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from app import cli_requests
 from app.cli import app
+from tests.fixtures.across import Across
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
@@ -24,22 +25,6 @@ if TYPE_CHECKING:
 ALICE, BOB, DAVE, RITA = (f"{name}@acme.example" for name in ("alice", "bob", "dave", "rita"))
 
 
-class _Across(httpx2.BaseTransport):
-    """Carries a command's calls from its own thread to the gateway's loop."""
-
-    def __init__(self, gateway: Gateway, loop: asyncio.AbstractEventLoop) -> None:
-        self._gateway = gateway
-        self._loop = loop
-
-    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        body = request.read()
-        call = self._gateway.http.request(
-            request.method, request.url.raw_path.decode(), content=body, headers=dict(request.headers)
-        )
-        said = asyncio.run_coroutine_threadsafe(call, self._loop).result(5)
-        return httpx2.Response(said.status_code, content=said.content, headers={"content-type": "application/json"})
-
-
 @pytest.fixture
 def assent(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Awaitable[Result]]:
     """Run a command as somebody, beside the gateway."""
@@ -47,7 +32,7 @@ def assent(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> Callable[..., A
 
     async def run(*words: str, who: str = ALICE, given: str | None = None) -> Result:
         key = (await gateway.key(who))["authorization"].removeprefix("Bearer ")
-        transport = _Across(gateway, asyncio.get_running_loop())
+        transport = Across(gateway, asyncio.get_running_loop())
         monkeypatch.setattr(httpx2, "Client", lambda **more: whole(**more, transport=transport))
         env = {"ASSENT_URL": "http://gateway.test/", "ASSENT_KEY": key}
         said = await asyncio.to_thread(CliRunner().invoke, app, ["requests", *words], input=given, env=env)
@@ -161,6 +146,22 @@ async def test_hand_over_add_ask_answer_remind_extend_and_reopen(gateway: Gatewa
     await gateway.advance(timedelta(hours=2))
     assert "question is open" not in (await assent("list", "--all")).stdout
     assert "new request req_" in (await assent("reopen", rid, who=BOB)).stdout
+
+
+@requirement("S-30")
+async def test_a_refusal_is_lifted_by_who_may_decide_it(gateway: Gateway, assent: Any) -> None:
+    request = await gateway.ask("by_api", {"what": 1}, requester=RITA)
+    assert "only what people denied can be lifted" in (await assent("lift", request["id"])).stderr
+    await gateway.decide(request, "deny", who=BOB)
+    body = {"tool": "by_api", "arguments": {"what": 1}}
+    assert (await gateway.call("POST", "/v1/requests", body)).json()["rule"] == "cool-down"
+    refused = await assent("lift", request["id"], who=DAVE)
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    done = await assent("lift", request["id"], "--reason", "the right one after all")
+    assert done.exit_code == 0, done.output
+    assert "denied" in done.stdout.splitlines()[0]
+    assert "asked about again" in done.stdout
+    assert (await gateway.call("POST", "/v1/requests", body)).json()["decision"] == "ask"
 
 
 @requirement("S-51")

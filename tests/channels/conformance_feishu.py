@@ -95,6 +95,10 @@ class FeishuStage:
         ]
         return [str(toast["content"]) for toast in toasts]
 
+    def announcements(self) -> list[str]:
+        """Return what was said in the chat under no card, each as its lines."""
+        return [letter.text for letter in self.simulator.platform.letters.get(self.channel.chat_id, [])]
+
     def messages(self) -> int:
         """Return how many cards the chat shows."""
         return len(self.simulator.view(self.channel.chat_id))

@@ -177,6 +177,12 @@ class SlackStage:
         shown = self.simulator.view(self.channel.chat_id)
         return [str(entry["text"]) for entry in shown if entry["kind"] == "note" and entry["only_for"] == user]
 
+    def announcements(self) -> list[str]:
+        """Return what was said in the chat under no card, each as its lines."""
+        shown = self.simulator.view(self.channel.chat_id)
+        said = [entry for entry in shown if entry["kind"] == "message" and not entry.get("thread_ts")]
+        return ["\n".join(_texts(entry["blocks"])) for entry in said if "assent_notice" in str(entry["blocks"])]
+
     def messages(self) -> int:
         """Return how many cards the chat shows."""
         return len([entry for entry in self.simulator.view(self.channel.chat_id) if entry["kind"] == "message"])

@@ -174,6 +174,14 @@ async def test_a_notice_leaves_the_card_as_it_is(stage: Any) -> None:
     assert stage.has_buttons(ref)
 
 
+async def test_an_announcement_stands_in_the_chat_by_itself_and_parses_nothing(stage: Any) -> None:
+    ref = await post(stage)
+    before = stage.visible_text(ref)
+    await stage.channel.announce(stage.channel.chat_id, Notice(text=f"Broken:\n{HOSTILE}", mentions=(), key="ann-1"))
+    assert stage.announcements() == [f"Broken:\n{HOSTILE}"]
+    assert stage.visible_text(ref) == before
+
+
 async def test_a_refreshed_card_loses_its_buttons(stage: Any) -> None:
     ref = await post(stage)
     await stage.channel.refresh(ref, SETTLED)

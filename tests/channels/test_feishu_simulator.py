@@ -205,7 +205,7 @@ async def test_rich_text_that_the_platform_refuses_is_refused(api: Api, content:
     assert api.feishu.remarks(message_id) == []
 
 
-async def test_rich_text_on_its_own_is_for_one_person(api: Api) -> None:
+async def test_rich_text_on_its_own_is_for_a_chat_or_with_links_for_one_person(api: Api) -> None:
     wang = next(iter(api.feishu.platform.people))
     link = {"tag": "a", "text": "x", "href": "https://assent.example"}
 
@@ -213,7 +213,11 @@ async def test_rich_text_on_its_own_is_for_one_person(api: Api) -> None:
         to = {"receive_id": wang, "query": "receive_id_type=open_id"} | more
         return (await api.send(msg_type="post", content=post_of(*nodes), **to))["code"]
 
-    assert await say(TEXT, receive_id=next(iter(api.feishu.platform.chats)), query="receive_id_type=chat_id") == 230001
+    room = next(iter(api.feishu.platform.chats))
+    chat = {"receive_id": room, "query": "receive_id_type=chat_id"}
+    assert await say(TEXT, link, **chat) == 230001, "a link that everybody may follow is no one's"
+    assert await say(TEXT, **chat) == 0
+    assert [letter.text for letter in api.feishu.platform.letters[room]] == ["x"]
     assert await say(link | {"href": "javascript:alert(1)"}) == 230001
     assert await say({"tag": "md", "text": "x"}) == 230001
     assert api.feishu.letters(wang) == []

@@ -259,7 +259,7 @@ def test_an_allowance_for_one_part_of_two_roles_is_none() -> None:
 
 
 def take(request: ConfirmationRequest, *, claim_id: str = "c-1", after: timedelta = timedelta(minutes=1)) -> Step:
-    return claim(request, execution_id="exe_1", claim_id=claim_id, agent="payer", now=START + after)
+    return claim(request, execution_id="exe_1", claim_id=claim_id, by="agent:payer", now=START + after)
 
 
 @requirement("S-01")

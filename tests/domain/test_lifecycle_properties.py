@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.domain.assurance import Assurance
 from app.domain.decision import Evidence, Verdict
-from app.domain.effect import IssueGrant
+from app.domain.effect import IssueGrant, TellApprovers
 from app.domain.execution import claim, issue, lapse, lose, report
 from app.domain.lifecycle import DeadlinePassed, NobodyReachable, Step, VoteWithdrawn, Withdrawn, advance
 from app.domain.quorum import Stage
@@ -25,8 +26,16 @@ if TYPE_CHECKING:
 
 PEOPLE = [*sorted(FINANCE), OWNER, REQUESTER, "stranger@acme.example"]
 MEMBERS = (FINANCE | {OWNER, REQUESTER},)
+WORTHS = (Assurance.L1, Assurance.L2, Assurance.L3)  # of one verdict
+VOTES = st.tuples(st.just("vote"), st.sampled_from(PEOPLE), st.sampled_from([*Verdict]), st.sampled_from(WORTHS))
+MOSTLY_YES = st.tuples(
+    st.just("vote"),
+    st.sampled_from(sorted(FINANCE)),
+    st.sampled_from([Verdict.APPROVE] * 5 + [Verdict.DENY]),
+    st.sampled_from([*WORTHS, Assurance.L3, Assurance.L3]),
+)
 MOVES = st.one_of(
-    st.tuples(st.just("vote"), st.sampled_from(PEOPLE), st.sampled_from([*Verdict])),
+    VOTES,
     st.tuples(st.just("take back"), st.sampled_from(PEOPLE)),
     st.tuples(st.sampled_from(["cancel", "deadline", "nobody", "lapse", "lose"])),
     st.tuples(st.just("claim"), st.sampled_from(["c-1", "c-2"])),
@@ -39,8 +48,10 @@ STORIES = st.lists(st.tuples(MOVES, SECONDS), max_size=25)
 
 def move(request: ConfirmationRequest, what: tuple[object, ...], now: datetime) -> Step:  # noqa: PLR0911 - a move each
     match what:
-        case ("vote", str(person), Verdict() as verdict):
-            return advance(request, vote(request, person, verdict, members=MEMBERS, at=now), now=now)
+        case ("vote", str(person), Verdict() as verdict, Assurance() as worth):
+            event = vote(request, person, verdict, members=MEMBERS, at=now)
+            decision = replace(event.decision, evidence=Evidence(channel="api", assurance=worth))
+            return advance(request, replace(event, decision=decision), now=now)
         case ("take back", str(person)):
             return advance(request, VoteWithdrawn(person=person, evidence=Evidence(channel="api")), now=now)
         case ("cancel",):
@@ -54,7 +65,7 @@ def move(request: ConfirmationRequest, what: tuple[object, ...], now: datetime) 
         case ("lose",):
             return lose(request, now=now)
         case ("claim", str(claim_id)):
-            return claim(request, execution_id=f"exe_{claim_id}", claim_id=claim_id, agent="payer", now=now)
+            return claim(request, execution_id=f"exe_{claim_id}", claim_id=claim_id, by="agent:payer", now=now)
         case ("report", str(claim_id), ExecutionStatus() as status):
             return report(request, claim_id=claim_id, status=status, result=None, error=None, by="a", now=now)
         case _:
@@ -62,10 +73,14 @@ def move(request: ConfirmationRequest, what: tuple[object, ...], now: datetime) 
 
 
 def told(
-    need: int, story: list[tuple[tuple[object, ...], int]], *, denials: int = 1
+    need: int,
+    story: list[tuple[tuple[object, ...], int]],
+    *,
+    denials: int = 1,
+    level: Assurance = Assurance.L1,
 ) -> list[tuple[ConfirmationRequest, Step]]:
     """Play a story and return (before, step) for each move, the grant of an approval issued as the use case does."""
-    request = a_request(stages=(Stage(of=("finance",), need=need, denials=denials),))
+    request = a_request(stages=(Stage(of=("finance",), need=need, denials=denials),), assurance=level)
     steps: list[tuple[ConfirmationRequest, Step]] = []
     for what, seconds in story:
         step = move(request, what, START + timedelta(seconds=seconds))
@@ -115,6 +130,26 @@ def test_approved_means_enough_distinct_entitled_people_before_the_deadline(
             assert len(yes) == len(after.decisions) == need
             assert after.settlement is not None
             assert after.settlement.at < after.expires_at
+
+
+@requirement("S-29")
+@given(
+    st.integers(1, 3), st.sampled_from([*Assurance]), st.lists(st.tuples(MOSTLY_YES, st.integers(0, 1_799)), max_size=9)
+)
+def test_approved_means_that_every_vote_was_worth_what_the_level_takes_and_at_the_highest_two_people(
+    need: int, level: Assurance, story: list[tuple[tuple[object, ...], int]]
+) -> None:
+    for before, step in told(need, story, level=level):
+        after = step.request
+        said_yes = [each for each in after.decisions if each.verdict is Verdict.APPROVE]
+        assert all(each.evidence.assurance >= min(level, Assurance.L3) for each in said_yes)
+        if before.status is Status.PENDING and after.status is Status.APPROVED:
+            assert len({each.person for each in said_yes}) == max(need, 2 if level is Assurance.L4 else 1)
+            told_of_it = [effect.people for effect in step.effects if isinstance(effect, TellApprovers)]
+            above = level in {Assurance.L3, Assurance.L4}
+            assert told_of_it == ([tuple(sorted(each.person for each in said_yes))] if above else [])
+        elif level is not Assurance.L4:
+            assert not (after.status is Status.PENDING and len(said_yes) >= need)
 
 
 @requirement("S-24")

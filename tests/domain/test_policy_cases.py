@@ -10,7 +10,7 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-from app.domain.policy import Policy, judge
+from app.domain.policy import Ask, Policy, judge
 from app.domain.tool_call import ToolCall
 from app.policies.policy_file import load_policy
 from tests.requirements import requirement
@@ -51,3 +51,7 @@ def test_a_call_gets_the_verdict_of_the_table(policy: Policy, case: dict[str, An
     assert ruling.policy_version == policy.version
     assert ruling.trace[-1].rule_id == ruling.rule_id
     assert ruling.trace[-1].matched
+    assert ruling.trace[-1].tier == case.get("tier")
+    if "assurance" in case:
+        assert isinstance(ruling, Ask)
+        assert ruling.asking.assurance == case["assurance"]

@@ -72,3 +72,18 @@ def test_wishes_raise_an_allow_and_soften_nothing(ruling: Ruling, ask: Asking | 
     elif isinstance(ruling, Ask):
         assert isinstance(found, Ask)
         assert found.asking == ruling.asking
+
+
+def test_a_wish_about_an_allowed_call_asks_the_people_of_its_rule() -> None:
+    own = Asking(stages=(Stage(of=("treasury",), need=2),), channels=("api",))
+    ask = Asking(stages=(Stage(of=("finance",), need=1),), channels=("api",))
+    allowed = Allow(rule_id="tiers", reason="Small.", policy_version="1", trace=(), record=True, otherwise=own)
+    policy = Policy(org="acme", version="1", default=Then.DENY, ask=ask)
+    raised = at_least_ask(allowed, [Wish(by="hook:x", reason="Look.")], policy)
+    assert isinstance(raised, Ask)
+    assert raised.asking.stages == own.stages
+    plain = at_least_ask(
+        Allow(rule_id="a", reason="", policy_version="1", trace=(), record=True), [Wish(by="x", reason="Look.")], policy
+    )
+    assert isinstance(plain, Ask)
+    assert plain.asking.stages == ask.stages

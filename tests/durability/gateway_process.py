@@ -52,7 +52,11 @@ tools:
   pay: {{title: "Pay {{payee}} {{amount}}", pin: [payee, amount]}}
   wire: {{}}
   wire_to: {{}}
+  payout: {{enforced: true}}
+  payout_small: {{enforced: true}}
 rules:
+  - {{id: small, tools: [payout_small], then: allow}}
+  - {{id: by-executor, tools: [payout], then: ask, stages: [{{of: [finance]}}], channels: [api], timeout: 30m}}
   - {{id: by-card, tools: [pay], then: ask, stages: [{{of: [finance]}}], channels: [{names}], timeout: 30m}}
   - {{id: by-key, tools: [wire], then: ask, stages: [{{of: [finance]}}], channels: [api], timeout: 30m}}
   - {{id: by-when, tools: [wire_to], when: 'args.payee != ""', then: ask, stages: [{{of: [finance]}}], channels: [api]}}
@@ -203,6 +207,8 @@ async def scene(url: str, folder: Path, *platforms: str) -> AsyncIterator[Scene]
         keys = Keys(store=store, seals=Seals([SECRET]), clock=SystemClock())
         agent = await keys.create(org="acme", scope=Scope.AGENT, label="test", agent="payer", person=OWNER)
         made.keys["payer"] = agent.text
+        executor = await keys.create(org="acme", scope=Scope.EXECUTOR, label="test")
+        made.keys["executor"] = executor.text
         for email in PEOPLE:
             key = await keys.create(org="acme", scope=Scope.APPROVER, label="test", person=email)
             made.keys[email[:3]] = key.text

@@ -10,11 +10,14 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
 from app.domain.audit import AuditEvent, Kind, Record, first_fault
+from app.domain.payment import Payment
 from app.domain.tool_call import ToolCall, binding_digest
 from app.storage.dialect import from_us
 from tests.domain.samples import FINANCE
@@ -107,28 +110,53 @@ def _quorum(seen: Snapshot, request: Row, events: list[Row]) -> Iterator[str]:
     """I5, I6: whether those who voted were enough at that very moment, and are those of the rows."""
     need = sum(stage["need"] for stage in json.loads(request["stages"]))
     yes = set[str]()
-    for event in (event for event in events if event["kind"] in VOTING):
-        if json.loads(event["facts"])["verdict"] == "approve":
+    if request["allowed_by"] is not None:
+        yield from _allowed(seen, request, events)
+        return
+    for event in _since_last_edit(events):
+        facts = json.loads(event["facts"])
+        if facts["verdict"] == "withdraw":
+            yes.discard(event["actor"])
+        if facts["verdict"] == "approve":
             if event["actor"] in yes:
                 yield f"{event['actor']} counted twice"
             yes.add(event["actor"])
             if (len(yes) >= need) != (event["kind"] == "request.approved"):
                 yield f"{event['kind']} at {len(yes)} of {need}"
     voted = seen.of("decisions", request["id"])
-    if {row["person"] for row in voted} != {event["actor"] for event in events if event["kind"] in VOTING}:
+    last = {event["actor"]: json.loads(event["facts"])["verdict"] for event in _since_last_edit(events)}
+    if {row["person"]: row["verdict"] for row in voted} != {
+        who: said for who, said in last.items() if said != "withdraw"
+    }:
         yield "the votes in the rows are not those of the trail"
+    if any(row["verdict"] == "approve" and row["assurance"] < min(request["assurance"], "L3") for row in voted):
+        yield "a vote that is worth less than the request takes"
     if (request["status"] == "denied") != any(row["verdict"] == "deny" for row in voted):
         yield "a denial that does not end it, or an end without one"
+
+
+def _allowed(seen: Snapshot, request: Row, events: list[Row]) -> Iterator[str]:
+    """I2: nobody voted on what a rule allowed; only an executor may run it, and the trail says why it may."""
+    told = [event for event in events if event["kind"] in VOTING]
+    if [(event["kind"], event["actor"]) for event in told] != [("request.approved", request["allowed_by"])]:
+        yield "allowed by a rule, and the trail says otherwise"
+    if seen.of("decisions", request["id"]) or json.loads(request["stages"]) or not request["enforced"]:
+        yield "allowed by a rule, and yet people were asked, or anybody may run it"
+    if any(json.loads(event["facts"])["digest"] != request["digest"] for event in told):
+        yield "allowed by a rule for another digest"
 
 
 def _authority(seen: Snapshot, request: Row, events: list[Row]) -> Iterator[str]:
     """I4, I5, I7: who voted, when, and for what exactly."""
     barred = {request["requester"], request["owner"]}
+    if request["allowed_by"] is not None:
+        return  # nobody voted: see `_allowed`
+    standing = [event["seq"] for event in _since_last_edit(events)]
     for event in (event for event in events if event["kind"] in VOTING):
         facts = json.loads(event["facts"])
         if event["actor"] not in seen.entitled - barred:
             yield f"a vote of {event['actor']}"
-        if facts["digest"] != request["digest"]:
+        if event["seq"] in standing and facts["digest"] != request["digest"]:
             yield "a vote on another digest"
         if facts["channel"] != "api" and not facts["card_revision"]:
             yield "a vote through no card"
@@ -155,15 +183,41 @@ def _mediation(seen: Snapshot, request: Row, events: list[Row]) -> Iterator[str]
         },
         arguments=json.loads(request["arguments"]),
     )
+    edits = [event["request_version"] for event in events if event["kind"] == "request.edited"]
+    payments = [Payment(**{**each, "amount": Decimal(each["amount"])}) for each in json.loads(request["payments"])]
     digest = binding_digest(
         call,
         request_id=request["id"],
-        nonce=request["nonce"],
+        nonce=f"{request['nonce']}.{edits[-1]}" if edits else request["nonce"],
         policy_version=request["policy_version"],
-        expires_at=from_us(request["expires_at"]),
+        expires_at=datetime.fromisoformat(_bound_deadline(events)),
+        payments=payments,
     )
     if digest != request["digest"]:
         yield "its digest is not that of its arguments"
+
+
+def _bound_deadline(events: list[Row]) -> str:
+    """Return the deadline in the digest: as it was when the call was asked, or last changed. More time changes none."""
+    bound = latest = ""
+    for event in events:
+        facts = json.loads(event["facts"])
+        match event["kind"]:
+            case "request.created":
+                bound = latest = facts["expires_at"]
+            case "request.extended":
+                latest = facts["until"]
+            case "request.edited":
+                bound = latest
+            case _:
+                pass
+    return bound
+
+
+def _since_last_edit(events: list[Row]) -> list[Row]:
+    """Return the votes that were cast on the call as it stands: those before it was changed count no longer."""
+    edited = max((event["seq"] for event in events if event["kind"] == "request.edited"), default=-1)
+    return [event for event in events if event["kind"] in VOTING and event["seq"] > edited]
 
 
 def _chain(seen: Snapshot) -> Iterator[str]:

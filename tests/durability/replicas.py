@@ -22,7 +22,7 @@ from app.usecases.cancel import Cancel
 from app.usecases.channel_book import ChannelBook
 from app.usecases.claim import Caller, Claim, Report
 from app.usecases.compose import place_of
-from app.usecases.decide import DecideByApi
+from app.usecases.decide_api import DecideByApi
 from app.usecases.receive import Receive
 from app.usecases.sweep import Sweep
 from tests.domain.samples import FINANCE, OWNER, a_call, a_request
@@ -65,7 +65,7 @@ class Replica:
         self.store = store
         self.book = book
         self.seals = Seals(["replica-" * 5])
-        self.decide = DecideByApi(store=store, book=book)
+        self.decide = DecideByApi(store=store, book=book, seals=self.seals)
         self.cancel = Cancel(store=store)
         self.claim = Claim(store=store, book=book)
         self.report = Report(store=store)

@@ -100,7 +100,7 @@ async def work(gateway: Gateway, *, leases: bool) -> None:
     """Let two workers a channel do what is due; with `leases`, what dead ones hold as well."""
     if leases:
         gateway.rows("UPDATE outbox SET due_at = 1 WHERE status = 'queued'")
-    for worker, _ in gateway.container._workers.values():
+    for worker, _ in gateway.container.work._running.values():
         worker.nudge()
         for _ in range(4):
             await worker.round()

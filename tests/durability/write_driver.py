@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 STEPS: dict[str, Callable[[ConfirmationRequest, datetime], Step]] = {
     "approved": lambda r, now: advance(r, vote(r, "ann@acme.example"), now=now),
-    "executing": lambda r, now: claim(r, execution_id=f"exe_{r.id}", claim_id="c-1", agent="payer", now=now),
+    "executing": lambda r, now: claim(r, execution_id=f"exe_{r.id}", claim_id="c-1", by="agent:payer", now=now),
     "succeeded": lambda r, now: report(
         r, claim_id="c-1", status=ExecutionStatus.SUCCEEDED, result="1", error=None, by="agent:payer", now=now
     ),

@@ -35,6 +35,7 @@ def test_a_file_that_says_nothing_holds_no_card_back_and_lets_nobody_nag() -> No
     assert load("") == load("attention: {}\n") == Attention()
     assert Attention().read_for == timedelta(seconds=3)
     assert Attention().cool_down == timedelta(minutes=10)
+    assert Attention().remember_denials == timedelta(hours=24)
     assert (Attention().cards_per_hour, Attention().digest, Attention().quiet, Attention().group) == (
         None,
         (),
@@ -46,7 +47,7 @@ def test_a_file_that_says_nothing_holds_no_card_back_and_lets_nobody_nag() -> No
 def test_the_file_says_all_of_it() -> None:
     text = (
         'attention:\n  cards_per_hour: 20\n  digest: ["14:00", "09:00"]\n  quiet: "22:00 - 07:30"\n'
-        "  read_for: 5s\n  cool_down: 1h\n  group: 2m\n"
+        "  read_for: 5s\n  cool_down: 1h\n  remember_denials: 2d\n  group: 2m\n"
     )
     assert load(text) == Attention(
         cards_per_hour=20,
@@ -54,14 +55,15 @@ def test_the_file_says_all_of_it() -> None:
         quiet=(time(22), time(7, 30)),
         read_for=timedelta(seconds=5),
         cool_down=timedelta(hours=1),
+        remember_denials=timedelta(days=2),
         group=timedelta(minutes=2),
     )
     assert load("attention: {digest: [09:00], quiet: 22:00-07:30}\n").digest == (time(9),), "times need no quotes here"
 
 
 def test_a_span_of_zero_switches_a_control_off() -> None:
-    off = load("attention: {read_for: 0s, cool_down: 0s, group: 0m}\n")
-    assert (off.read_for, off.cool_down, off.group) == (timedelta(0), timedelta(0), None)
+    off = load("attention: {read_for: 0s, cool_down: 0s, remember_denials: 0s, group: 0m}\n")
+    assert (off.read_for, off.cool_down, off.remember_denials, off.group) == (*[timedelta(0)] * 3, None)
 
 
 @requirement("S-57")
@@ -92,6 +94,7 @@ def test_a_span_of_zero_switches_a_control_off() -> None:
         ("attention: {read_for: -1s}\n", "1: attention.read_for: must be a time such as"),
         ("attention: {read_for: 61s}\n", "1: attention.read_for: must be 1m at most"),
         ("attention: {cool_down: 8d}\n", "1: attention.cool_down: must be 7d at most"),
+        ("attention: {remember_denials: 91d}\n", "1: attention.remember_denials: must be 90d at most"),
         ("attention: {group: 2h}\n", "1: attention.group: must be 1h at most"),
     ],
 )

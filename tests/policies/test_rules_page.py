@@ -1,4 +1,4 @@
-"""docs/rules.md: its file loads, its cases hold, and the answer it shows is the answer."""
+"""docs/rules.md: its files load, its cases hold, and the answers it shows are the answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from app.cli import app
 
 PAGE = (Path(__file__).parents[2] / "docs/rules.md").read_text(encoding="utf-8")
-CONFIG, CASES = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+CONFIG, CASES, PAYMENTS = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 CONSOLE = re.findall(r"```console\n\$ (.*?)\n(.*?)```", PAGE, re.DOTALL)
 
 pytestmark = pytest.mark.may_block
@@ -31,8 +31,13 @@ def test_the_cases_of_the_page_hold(config: Path) -> None:
     assert (done.exit_code, done.stdout) == (0, "4 cases: 4 as expected, 0 not\n")
 
 
-@pytest.mark.parametrize(("command", "shown"), CONSOLE)
-def test_the_page_shows_what_the_command_says(config: Path, command: str, shown: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "command", "shown"),
+    [(text, *console) for text, console in zip((CONFIG, PAYMENTS), CONSOLE, strict=True)],
+    ids=["first rule", "payments"],
+)
+def test_the_page_shows_what_the_command_says(config: Path, text: str, command: str, shown: str) -> None:
+    config.write_text(text)
     done = CliRunner().invoke(app, [*shlex.split(command)[1:], "-c", str(config)])
     assert done.stdout == shown
 
@@ -55,3 +60,43 @@ def test_what_the_page_says_of_the_other_side_is_so(config: Path) -> None:
     words = ["--args", '{"payee": "Acme", "currency": "CNY"}', "--at", "2026-01-04T10:00", "-c", str(config)]
     done = CliRunner().invoke(app, ["policy", "explain", "--tool", "pay", *words])
     assert done.stdout.startswith("ASK by large:")
+
+
+def said(config: Path, tool: str, arguments: str) -> str:
+    config.write_text(PAYMENTS)
+    done = CliRunner().invoke(app, ["policy", "explain", "--tool", tool, "--args", arguments, "-c", str(config)])
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("paid", "starts", "level"),
+    [
+        ('"5000.00", "currency": "CNY"', "ALLOW by invoices", None),
+        ('"7000", "currency": "USD"', "ASK by invoices", "L2"),
+        ('"50000.01", "currency": "CNY"', "ASK by invoices", "L3"),
+        ('"1", "currency": "EUR"', "ASK by invoices", "L4"),
+        ('1.5, "currency": "EUR"', "DENY by arguments", None),
+    ],
+)
+def test_the_tiers_of_the_page_answer_as_it_says(config: Path, paid: str, starts: str, level: str | None) -> None:
+    told = said(config, "pay", f'{{"payee": "Acme", "iban": "DE02", "amount": {paid}}}')
+    assert told.startswith(starts)
+    assert (f"  assurance: {level}\n" in told) == (level is not None)
+
+
+def test_a_batch_of_the_page_counts_by_its_total(config: Path) -> None:
+    batch = '{"currency": "CNY", "payments": [{"payee": "A", "amount": "1.10"}, {"payee": "B", "amount": "2.20"}]}'
+    assert "what it pays: CNY 3.3 to A, B\n" in said(config, "payroll", batch)
+
+
+def test_what_is_in_force_is_printed(config: Path) -> None:
+    config.write_text(PAYMENTS)
+    done = CliRunner().invoke(app, ["config", "check", "-c", str(config)])
+    assert done.exit_code == 0
+    lines = [line.strip() for line in done.stdout.splitlines()]
+    assert "tier 1, up to CNY 5000, USD 700: allow" in lines
+    assert "tier 4, all above: ask 1 of finance, then 1 of board at L4" in lines
+    assert "rule salaries: asks 1 of finance at L3" in lines
+    assert "budget payee-week: CNY 50000, USD 7000 per payee within 7d" in lines
+    assert "behind an executor alone: pay, payroll" in lines
+    assert "the glass may be broken by two of finance, board, for 1h, for pay" in lines

@@ -36,6 +36,19 @@ def test_the_example_configuration_has_no_fault() -> None:
     assert [str(fault) for fault in faults] == []
 
 
+def test_the_configuration_of_the_payments_page_has_no_fault_and_uses_every_key_that_the_page_tells_of() -> None:
+    environ = {"SLACK_BOT_TOKEN": "xoxb-1-2-3", "SLACK_APP_TOKEN": "xapp-1-2-3"}
+    example = ROOT / "examples/payments.yaml"
+    assert [str(fault) for fault in config_check(example, environ=environ, channel_types=SETTINGS)] == []
+    page = (ROOT / "docs/payments.md").read_text(encoding="utf-8")
+    told = re.search(r"\| in the file \| does \|\n(.*?)\n\n", page, re.DOTALL)
+    assert told is not None
+    keys = re.findall(r"^\| `(?:[\w<>\[\]]+\.)*(\w+)`", told[1], re.MULTILINE)
+    text = example.read_text(encoding="utf-8")
+    assert keys == ["payment", "tiers", "budgets", "duplicates", "step_up", "standing"]
+    assert [key for key in keys if f"{key}:" not in text] == []
+
+
 def test_every_page_that_a_page_links_to_exists() -> None:
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
     missing = [

@@ -100,7 +100,7 @@ def test_the_probe_sees_effects(tmp_path: Any) -> None:
 @pytest.mark.parametrize(
     ("folder", "allowed"),
     [
-        ("app/domain", {"app", "cel", "rfc8785", "jsonschema", "referencing"}),
+        ("app/domain", {"app", "cel", "cryptography", "jsonschema", "pyotp", "referencing", "rfc8785"}),
         ("sdk/assent", {"assent", "httpx2", "anyio", "tree_sitter", "tree_sitter_bash", "limits", "e2b", "daytona"}),
     ],
 )

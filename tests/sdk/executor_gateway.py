@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from email.utils import format_datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import httpx2
@@ -68,13 +70,14 @@ class Spy:
 
 @asynccontextmanager
 async def executing(
-    gateway: Gateway, spy: Spy, *, tool: str = "by_api", who: str = "agent:shop", org: str = "acme", **more: Any
+    gateway: Gateway, spy: Spy, *, tool: str = "by_api", who: str = "executor", org: str = "acme", **more: Any
 ) -> AsyncIterator[tuple[Executor, Line]]:
-    """One executor process; `more` goes to the registration of its tool."""
+    """One executor process; `more` goes to the registration of its tool, but for `state_file`."""
     line = Line(gateway)
     key = (await gateway.key(who, org=org))["authorization"].removeprefix("Bearer ")
     pace = quick_pace(patience=0.05, hold=0.2)
     async with AsyncGateway("http://gateway.test", key, transport=line, pace=pace) as client:
-        executor = Executor(client, name="payments", look_every=0.01)
+        made = partial(Executor, client, name="payments", look_every=0.01, state_file=more.pop("state_file", None))
+        executor = await asyncio.to_thread(made)  # it may read a file
         executor.tool(tool, **{"run": spy.run, "lookup": spy.lookup, **more})
         yield executor, line

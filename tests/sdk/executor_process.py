@@ -47,7 +47,8 @@ async def main() -> None:
     url, key = os.environ["ASSENT_URL"], os.environ["ASSENT_KEY"]
     async with AsyncGateway(url, key, transport=Mortal(), pace=quick_pace()) as gateway:
         executor = Executor(gateway, name="payments", look_every=0.1)
-        executor.tool("wire", run=bank, lookup=bank.lookup, timeout=5)
+        for tool in ("payout", "payout_small"):  # people approve the one, a rule allows the other
+            executor.tool(tool, run=bank, lookup=bank.lookup, timeout=5)
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, executor.stop)
         await executor.work()
 

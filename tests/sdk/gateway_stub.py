@@ -64,6 +64,7 @@ class Row:
     reason: str | None = None
     claim: str | None = None
     execution: dict[str, Any] | None = None
+    enforced: bool = False
     outcomes: list[dict[str, Any]] = field(default_factory=list)
 
     @property
@@ -72,18 +73,22 @@ class Row:
 
     def as_json(self) -> dict[str, Any]:
         status = STATUSES.get(self.state, self.state)
-        at = self.created_at.isoformat()
+        at, until = self.created_at.isoformat(), self.expires_at.isoformat()
         settled = {"at": at, "by": "person", "reason": self.reason, "via": "stub"}
         return {
             "id": self.id, "state": self.state, "status": status, "version": self.version, "agent": "stub-agent",
             "session": self.session, "call_id": self.call_id, "requester": None, "tool": self.tool, "title": self.tool,
             "arguments": self.arguments, "digest": self.digest, "call_digest": digest_of([self.tool, self.arguments]),
             "code": "ABCD-" + self.id[-4:].upper(), "rule": "large", "reason": "needs a person", "policy_version": "p1",
-            "created_at": at, "expires_at": self.expires_at.isoformat(), "stages": [], "decisions": [],
+            "created_at": at, "expires_at": until, "stages": [], "decisions": [],
             "settled": None if self.state == "pending" else settled,
-            "grant": {"id": "gr_" + self.id, "status": "issued", "not_after": at} if status == "approved" else None,
-            "execution": self.execution, "message": f"the request is {self.state}",
+            "grant": {"id": "gr_" + self.id, "status": "issued", "not_after": until} if status == "approved" else None,
+            "execution": self.execution, "enforced": self.enforced, "message": f"the request is {self.state}",
         }  # fmt: skip
+
+
+def _moved(row: Row, since: str | None) -> bool:
+    return row.state != "pending" if since is None else row.version > int(since)
 
 
 class StubGateway:
@@ -97,6 +102,8 @@ class StubGateway:
         """Each call that arrived: its kind, its body (or query), its headers."""
         self.lifetime = timedelta(hours=1)
         self.honour_wait = True
+        self.enforced = False
+        """Whether an executor runs what is asked about from now on."""
         self.port = 0
         self._certificate = certificate
         self._keys: dict[str, dict[str, Any]] = {}
@@ -241,6 +248,7 @@ class StubGateway:
             claim=body.get("claim"),
             created_at=now,
             expires_at=now + self.lifetime,
+            enforced=self.enforced,
         )
         self.rows[row.id] = row
         return {"id": row.id, "attached": False}
@@ -271,11 +279,11 @@ class StubGateway:
         row = self.rows.get(request.match_info["id"])
         if row is None:
             return problem(404, "unknown_request", "no such request")
-        held = float(request.query.get("wait", "0"))
+        held, since = float(request.query.get("wait", "0")), request.query.get("since")
         if held and self.honour_wait:
             async with self._changed:
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._changed.wait_for(lambda: row.state != "pending"), held)
+                    await asyncio.wait_for(self._changed.wait_for(lambda: _moved(row, since)), held)
         return await self._answer(request, row.as_json(), status=200, lost=lost)
 
     async def _act(self, request: web.Request) -> web.StreamResponse:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import pytest
 
-from assent import AsyncGateway, LeftAlone, OutcomeStatus, resume
+from assent import AsyncGateway, OutcomeStatus, Ran, resume
 from assent.executor import (
     Carried,
     Executor,
@@ -38,6 +38,14 @@ CALL = {"payee": "Acme Ltd", "amount": "80000.00"}
 
 
 @pytest.fixture
+def config(config: Path) -> Path:
+    """Put the tool of these stories behind an executor."""
+    file = config / "acme.yaml"
+    file.write_text(file.read_text().replace("  by_api: {}", "  by_api: {enforced: true}"))
+    return config
+
+
+@pytest.fixture
 async def gateway(sqlite_url: str, config: Path, platform: MemoryPlatform) -> AsyncIterator[Gateway]:
     """The real gateway of the stories, not the SDK's stand-in."""
     async with open_gateway(sqlite_url, config, platform) as running:
@@ -53,6 +61,12 @@ async def approved(gateway: Gateway, tool: str = "by_api", arguments: Any = None
     request = await gateway.ask(tool, arguments or CALL, **more)
     assert (await gateway.decide(request)).json()["state"] == "approved"
     return request
+
+
+def _key(gateway: Gateway) -> str:
+    """Return how the trail names the executor."""
+    [row] = gateway.rows("SELECT id FROM api_keys WHERE scope = 'executor'")
+    return f"key:{row['id']}"
 
 
 async def outcome_of(executor: Executor, request: dict[str, Any]) -> Any:
@@ -149,9 +163,8 @@ async def test_stopping_finishes_what_runs_and_begins_nothing_more(gateway: Gate
     "state", ["pending", "denied", "expired", "cancelled", "lapsed", "foreign", "random", "no tool"]
 )
 async def test_nothing_runs_without_an_approval_of_this_very_request(gateway: Gateway, spy: Spy, state: str) -> None:
-    who = "agent:other" if state == "foreign" else "agent:shop"
     tool = "pay_two" if state == "no tool" else "by_api"
-    request = await gateway.ask(tool, CALL, who=who)
+    request = await gateway.ask(tool, CALL, org="globex" if state == "foreign" else "acme")
     match state:
         case "denied":
             await gateway.decide(request, "deny")
@@ -163,7 +176,7 @@ async def test_nothing_runs_without_an_approval_of_this_very_request(gateway: Ga
             await gateway.decide(request)
             await gateway.advance(timedelta(minutes=6))
         case "foreign":
-            await gateway.decide(request)
+            await gateway.decide(request, who="gina@globex.example")
         case "random":
             request["id"] = "req_" + "f" * 20
         case _:
@@ -404,7 +417,7 @@ async def test_a_tool_that_hangs_is_unknown_until_it_is_found(gateway: Gateway, 
     after = await gateway.read(request)
     assert (after["state"], after["execution"]["result"], len(spy.calls)) == ("succeeded", "R-1", 1)
     [settled] = [row for row in gateway.rows("SELECT * FROM audit_events") if row["kind"] == "execution.reconciled"]
-    assert (settled["actor"], after["grant"]["id"] in settled["facts"]) == ("agent:shop", True)
+    assert (settled["actor"], after["grant"]["id"] in settled["facts"]) == (_key(gateway), True)
 
 
 @requirement("F-08")
@@ -444,8 +457,9 @@ async def test_a_successor_finds_what_its_predecessor_left_and_never_runs_it(
 
 async def test_what_somebody_else_claimed_is_left_alone(gateway: Gateway, spy: Spy) -> None:
     request = await approved(gateway)
-    await gateway.claim(request)
-    await gateway.report(request, "unknown")
+    await gateway.claim(request, who="executor")
+    body = {"claim_id": "claim-1", "status": "unknown"}
+    await gateway.call("POST", f"/v1/requests/{request['id']}/outcome", body, who="executor")
     async with executing(gateway, spy) as (executor, _):
         assert await executor.once() == []
         outcome = await outcome_of(executor, request)
@@ -453,19 +467,26 @@ async def test_what_somebody_else_claimed_is_left_alone(gateway: Gateway, spy: S
     assert outcome.code == "not_mine"
 
 
-async def test_an_agent_that_resumes_does_not_take_a_running_executor_for_dead(gateway: Gateway, spy: Spy) -> None:
+async def test_an_agent_that_resumes_waits_for_the_executor_and_claims_nothing(gateway: Gateway, spy: Spy) -> None:
     request = await approved(gateway)
-    seen = list[Any]()
+    begun, go_on = asyncio.Event(), asyncio.Event()
 
     async def pay(*, idempotency_key: str, **_: Any) -> str:
-        seen.extend(await resume(asking, {}))
+        begun.set()
+        await go_on.wait()
         return "paid"
 
-    async with executing(gateway, spy, run=pay) as (executor, _), executing(gateway, spy) as (other, _):
-        asking = other._gateway
-        assert await outcome_of(executor, request) == ToolSucceeded(result="paid")
-    assert [past.outcome for past in seen] == [LeftAlone(why="an executor runs it, and settles it")]
-    assert ("execution.succeeded", "agent:shop") in gateway.trail(request)
+    async with executing(gateway, spy, run=pay) as (executor, _), executing(gateway, spy, who="agent:shop") as (own, _):
+        running = asyncio.ensure_future(executor.carry_out(request["id"]))
+        await asyncio.wait_for(begun.wait(), 5)
+        resuming = asyncio.ensure_future(resume(own._gateway, {"by_api": spy.run}))
+        while not gateway.container.waiters.waited_for():  # noqa: ASYNC110 - a waiter has no event for its coming
+            await asyncio.sleep(0)
+        go_on.set()
+        assert (await running).outcome == ToolSucceeded(result="paid")
+        assert [past.outcome for past in await asyncio.wait_for(resuming, 5)] == [Ran(result="paid")]
+    assert spy.calls == []
+    assert ("execution.succeeded", _key(gateway)) in gateway.trail(request)
 
 
 @requirement("F-08")
@@ -514,7 +535,7 @@ async def test_a_result_is_kept_when_it_is_json_of_a_bearable_size(gateway: Gate
 
 
 async def test_an_error_is_told_without_secrets_and_bounded(gateway: Gateway, spy: Spy) -> None:
-    gateway.rewrite("  by_api: {}", "  by_api: {sensitive: [account]}")
+    gateway.rewrite("by_api: {enforced: true}", "by_api: {enforced: true, sensitive: [account]}")
     await gateway.reload()
     request = await approved(gateway, arguments={**CALL, "account": "DE02-SECRET"})
     spy.does = lambda: _raise(ValueError("password=hunter2hunter2 account DE02-SECRET " + "x" * 5000))

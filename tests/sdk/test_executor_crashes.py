@@ -80,7 +80,7 @@ async def paying(url: str, folder: Path) -> AsyncIterator[tuple[Gateway, Bank]]:
             "PATH": os.environ["PATH"],
             "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "sdk")]),
             "ASSENT_URL": gateway.address,
-            "ASSENT_KEY": made.keys["payer"],
+            "ASSENT_KEY": made.keys["executor"],
             "LEDGER_TOKEN": "a-token-of-the-ledger",
         }
         bank = Bank(Book(folder / "ledger.db", funds=FUNDS), environ)
@@ -97,7 +97,7 @@ async def paying(url: str, folder: Path) -> AsyncIterator[tuple[Gateway, Bank]]:
 
 async def approved(gateway: Gateway, number: int) -> dict[str, Any]:
     arguments = {"payee": "Acme Ltd", "amount": "80.00", "currency": "CNY", "reference": f"INV-{number}"}
-    request = await gateway.ask("wire", f"s-{number}", **arguments)
+    request = await gateway.ask("payout", f"s-{number}", **arguments)
     assert (await gateway.decide("ann", request)).json()["state"] == "approved"
     return request
 
@@ -148,7 +148,7 @@ async def test_killed_at_any_step_there_is_one_payment_or_none_and_every_unknown
             assert bank.payments(request) == (found["state"] == "succeeded")
             if found["state"] == "unknown":  # a person has looked at the ledger
                 body = {"status": "failed", "error": "not paid", "note": "the ledger of this day has no such payment"}
-                said = await gateway.call("payer", "POST", f"/v1/requests/{request['id']}/reconcile", body)
+                said = await gateway.call("executor", "POST", f"/v1/requests/{request['id']}/reconcile", body)
                 assert said.json()["state"] == "failed"
         async with bank.executor() as process:  # and nothing is left for anybody
             process.terminate()

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from app.domain.assurance import Assurance
 from app.domain.audit import Kind, Record
 from app.domain.consultation import HandOver, Question
 from app.domain.decision import Decision, Evidence, Verdict
@@ -138,7 +139,7 @@ EVIDENCE = st.builds(
     chat_id=TEXT,
     message_id=TEXT,
     card_revision=st.integers(0, 9),
-    assurance=st.just("L1"),
+    assurance=st.sampled_from([Assurance.L1, Assurance.L2, Assurance.L3]),
 )
 
 
@@ -173,7 +174,7 @@ async def test_every_stage_of_a_life_is_read_back_as_it_was(
     assert approved.decisions[-1].evidence == evidence
     assert replace(approved, grant=None, decisions=(), settlement=None, status=request.status, version=1) == request
     for step in (
-        lambda r, now: claim(r, execution_id=f"exe_{r.id}", claim_id=reason, agent="a", now=now),
+        lambda r, now: claim(r, execution_id=f"exe_{r.id}", claim_id=reason, by="agent:a", now=now),
         lambda r, now: report(
             r, claim_id=reason, status=ExecutionStatus.FAILED, result=repr(result), error=reason, by="a", now=now
         ),
@@ -314,8 +315,8 @@ async def test_a_grant_moves_once(store: Store) -> None:
     request = await given_request(store)
     approving = advance(request, vote(request, "ann@acme.example"), now=START)
     current = await store.write(lambda tx: carry_out(tx, request, approving), org=ORG, about="req_1")
-    one = claim(current, execution_id="exe_1", claim_id="c-1", agent="payer", now=START)
-    two = claim(current, execution_id="exe_2", claim_id="c-2", agent="payer", now=START)
+    one = claim(current, execution_id="exe_1", claim_id="c-1", by="agent:payer", now=START)
+    two = claim(current, execution_id="exe_2", claim_id="c-2", by="agent:payer", now=START)
     after = await store.write(lambda tx: carry_out(tx, current, one), org=ORG, about="req_1")
     with pytest.raises(UnavailableError):
         await store.write(lambda tx: carry_out(tx, current, two), org=ORG, about="req_1")
@@ -326,12 +327,7 @@ async def test_a_grant_moves_once(store: Store) -> None:
 async def test_another_orgs_request_is_not_there(store: Store) -> None:
     request = await given_request(store)
     assert await store.read(lambda tx: find_request(tx, request.id), org="beta") is None
-    assert (
-        await store.read(
-            lambda tx: list_requests(tx, filters={}, only_open=False, before=(2**62, ""), most=9), org="beta"
-        )
-        == []
-    )
+    assert await store.read(lambda tx: list_requests(tx, filters={}, before=(2**62, ""), most=9), org="beta") == []
 
 
 async def test_a_page_goes_on_where_the_last_one_ended(store: Store) -> None:
@@ -340,7 +336,7 @@ async def test_a_page_goes_on_where_the_last_one_ended(store: Store) -> None:
     seen: list[str] = []
     before = (2**62, "")
     while page := await store.read(
-        lambda tx, at=before: list_requests(tx, filters={"agent": "payer"}, only_open=True, before=at, most=2), org=ORG
+        lambda tx, at=before: list_requests(tx, filters={"agent": "payer"}, flags={"open"}, before=at, most=2), org=ORG
     ):
         seen += [request.id for request in page]
         before = (int(page[-1].created_at.timestamp() * 1_000_000), page[-1].id)

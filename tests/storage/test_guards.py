@@ -45,7 +45,7 @@ async def rows(database_url: str) -> str:
         await approve(store, "denied", Verdict.DENY)
         await approve(store, "claimed")
         await store.write(
-            stepping("claimed", lambda r, at: claim(r, execution_id="exe_1", claim_id="c", agent="payer", now=at)),
+            stepping("claimed", lambda r, at: claim(r, execution_id="exe_1", claim_id="c", by="agent:payer", now=at)),
             org=ORG,
             about="claimed",
         )

@@ -285,7 +285,7 @@ async def test_a_call_that_people_denied_is_refused_at_the_gate_for_a_while(eith
     said = await ask_again(g, session="s-2")
     assert (said["decision"], said["rule"]) == ("deny", "cool-down")
     told = f"A person denied this very call less than a minute ago (request {request['id']}), saying: not to this payee"
-    assert f"{told}\\u{{202E}}. Nobody is asked about it again before " in said["message"]
+    assert f"{told}\\u{{202E}}. The denial stands, and nobody was asked about it again: " in said["message"]
     assert "It did not run. Do not retry it, rephrase it, or try to reach the same end another way." in said["message"]
     assert not {"alice", "Alice"} & set(said["message"].replace("@", " ").split()), "no approver is named to the model"
     assert await ask_again(g, key="second") == said, "a new key is no new question"

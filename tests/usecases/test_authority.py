@@ -196,7 +196,11 @@ def test_only_one_function_turns_a_vote_into_a_decision() -> None:
     assert importers("app.storage.decisions", "put_decision") == {"app/usecases/carry_out.py"}
     assert importers("app.storage.requests", "save_request") == {"app/usecases/carry_out.py"}
     assert importers("app.storage.executions", "save_grant") == {"app/usecases/carry_out.py"}
-    assert importers("app.usecases.decide", "decide") == {"app/usecases/edit.py", "app/usecases/receive.py"}
+    assert importers("app.usecases.decide", "decide") == {
+        "app/usecases/decide_api.py",
+        "app/usecases/edit.py",
+        "app/usecases/receive.py",
+    }
     writers = {
         str(path.relative_to(ROOT))
         for path in (ROOT / "app").rglob("*.py")

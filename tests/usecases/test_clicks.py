@@ -232,6 +232,7 @@ async def test_a_click_after_the_end_is_told_who_and_when_and_is_no_vote(gateway
             "verdict": "approve",
             "reason": None,
             "channel": "chat",
+            "assurance": "L1",
             "at": "2026-03-01T10:00:00+00:00",
         }
     ]

@@ -299,10 +299,11 @@ async def test_an_org_without_sub_agents_pays_no_query_a_call(
         asked.append("the store")
         raise AssertionError
 
-    monkeypatch.setattr(gateway.container.store, "read", refuse)
-    monkeypatch.setattr(gateway.container.store, "write", refuse)
-    for _ in range(5):
-        assert (await gateway.call("POST", "/v1/requests", body)).json()["decision"] == "allow"
+    with monkeypatch.context() as patched:
+        patched.setattr(gateway.container.store, "read", refuse)
+        patched.setattr(gateway.container.store, "write", refuse)
+        for _ in range(5):
+            assert (await gateway.call("POST", "/v1/requests", body)).json()["decision"] == "allow"
     assert asked == []
 
 

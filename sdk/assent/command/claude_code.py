@@ -80,9 +80,9 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON")
 
 
-def plain(arguments: dict[str, Any]) -> str:
-    """Arguments as a model reads them: JSON on one line."""
-    return json.dumps(arguments, ensure_ascii=False, allow_nan=False)
+def plain(value: object) -> str:
+    """Arguments, or a result, as a model reads them: JSON on one line."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def same(one: dict[str, Any], other: dict[str, Any]) -> bool:

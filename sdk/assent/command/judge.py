@@ -15,7 +15,17 @@ from assent.command.exchange import exchange, pause, persist, quote
 from assent.command.faults import AwayError, HookError, RefusedError
 from assent.command.identity import load_identity
 from assent.command.shapes import as_object, text
-from assent.messages import RefusalCode, allowed, approved, call_again, code_of_fault, refusal, still_waiting
+from assent.messages import (
+    RefusalCode,
+    allowed,
+    approved,
+    call_again,
+    code_of_fault,
+    left_to_executor,
+    refusal,
+    run_by_executor,
+    still_waiting,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +38,7 @@ if TYPE_CHECKING:
 HOLD = 25.0
 CLAIM_WITHIN = 6.0  # less than the watch's grace
 GOODBYE_WITHIN = 2.0
+_LONGEST_RESULT = 6_000  # of an executor's result, of what Claude Code shows a model
 _FINAL = {
     "denied": RefusalCode.DENIED,
     "expired": RefusalCode.EXPIRED,
@@ -137,22 +148,24 @@ class Judge:
         return f"/v1/requests/{quote(self._request['id'])}"
 
     def _decided(self) -> bytes:
-        attempt = 0
-        while self._request["state"] == "pending":
+        attempt, awaited = 0, self._awaited()
+        while self._request["state"] in awaited:
             hold = max(0.0, min(HOLD, self._watch.remaining()))
             asked_at = time.monotonic()
             after = 0.0
             try:
-                self._remember(exchange(self._identity, "GET", f"{self._path()}?wait={hold:.3f}", within=hold + 10.0))
+                self._remember(exchange(self._identity, "GET", f"{self._path()}{self._hold(hold)}", within=hold + 10.0))
             except AwayError as away:
                 after = away.retry_after
-            if self._request["state"] == "pending":
+            if self._request["state"] in awaited:
                 held = after == 0.0 and time.monotonic() - asked_at >= hold / 2
                 attempt = 0 if held else attempt + 1
                 if not held:  # a fault, or an answer that did not hold: never a busy loop
                     pause(attempt, at_least=after, at_most=max(0.0, self._watch.remaining()))
             if self._watch.remaining() <= 0:
                 return self._last_word()
+        if self._request.get("enforced") is True:
+            return self._carried_out()
         if self._request["state"] == "approved":
             stored = as_object(self._request.get("arguments"))
             if self._fixed_input and not claude_code.same(stored or {}, self._event.arguments):
@@ -162,6 +175,34 @@ class Judge:
         if code is None:
             raise HookError(f"the gateway speaks of the state {self._request['state']!r}, unknown to this version")
         return self._deny(code, reason=text(as_object(self._request.get("settled")), "reason"))
+
+    def _awaited(self) -> tuple[str, ...]:
+        """States that are waited through: what only an executor may run is waited for to its end."""
+        return ("pending", "approved", "executing") if self._request.get("enforced") is True else ("pending",)
+
+    def _hold(self, seconds: float) -> str:
+        since = "" if self._request["state"] == "pending" else f"&since={self._request.get('version')}"
+        return f"?wait={seconds:.3f}{since}"
+
+    def _carried_out(self) -> bytes:
+        """Deny in any case, for the runtime itself must not run the tool, and tell what the executor made of it."""
+        execution, known = as_object(self._request.get("execution")) or {}, self._request
+        match known["state"]:
+            case "succeeded":
+                result = execution.get("result")
+                told = None if result is None else claude_code.plain(result)[:_LONGEST_RESULT]
+                return claude_code.render_deny(
+                    run_by_executor(told, request_id=known["id"], short_code=text(known, "code"))
+                )
+            case "failed":
+                return self._deny(RefusalCode.EXECUTOR_FAILED, reason=text(execution, "error"))
+            case "unknown":
+                return self._deny(RefusalCode.OUTCOME_UNKNOWN)
+            case state:
+                code = _FINAL.get(state)
+                if code is None:
+                    raise HookError(f"the gateway speaks of the state {state!r}, unknown to this version")
+                return self._deny(code, reason=text(as_object(known.get("settled")), "reason"))
 
     def _claim(self) -> bytes:
         claim_id = self._event.claim_id() or f"clm_{os.urandom(32).hex()}"
@@ -216,9 +257,11 @@ class Judge:
     def _last_word(self) -> bytes:
         if not self._request:
             return self._deny(RefusalCode.GATEWAY_AWAY)
-        return claude_code.render_deny(
-            still_waiting(request_id=self._request["id"], short_code=text(self._request, "code"))
-        )
+        request_id, code = self._request["id"], text(self._request, "code")
+        enforced = self._request.get("enforced") is True
+        if enforced and self._request["state"] != "pending":
+            return claude_code.render_deny(left_to_executor(request_id=request_id, short_code=code))
+        return claude_code.render_deny(still_waiting(request_id=request_id, short_code=code, by_executor=enforced))
 
     def _deny(self, code: RefusalCode, *, rule: str | None = None, reason: str | None = None) -> bytes:
         known = self._request

@@ -23,7 +23,7 @@ from assent.errors import AssentError, CallRefusedError, NotApprovedError
 from assent.hooks.hook import ApprovalGateHook
 from assent.hooks.steps import tell_request
 from assent.hooks.verdicts import HookResult, allow, deny, modify
-from assent.messages import RefusalCode, refusal
+from assent.messages import RefusalCode, refusal, run_by_executor
 from assent.models import Allowed, Pending, State
 from assent.ready.audit_log import digest
 from assent.ready.read_only import Flags
@@ -42,6 +42,9 @@ _log = logging.getLogger("assent")
 _LONGEST_WAIT = 31 * 24 * 3600.0  # longer than any request stands: its own deadline ends the wait
 _LONGEST_REASON = 1000
 _LONGEST_ERROR = 4000
+_LONGEST_RESULT = 8000
+RUN_BY_EXECUTOR = "run_by_executor"
+"""The code of a denial that is none: an executor ran the call, and the model is told its result."""
 _EMAIL = re.compile(r"[^\s@\x00]+@[^\s@\x00]+")
 
 
@@ -68,6 +71,10 @@ class Approvals(Protocol):
 
     async def wait(self, request: Request, *, until: datetime | None = None) -> Request:
         """Hold until the request is no longer pending."""
+        ...
+
+    async def wait_for_outcome(self, request: Request, *, until: datetime | None = None) -> Request:
+        """Hold until an executor has run what only an executor may run."""
         ...
 
     async def claim(self, request: Request, *, claim_id: str | None = None) -> Claimed:
@@ -169,6 +176,10 @@ class ApprovalGate(ApprovalGateHook):
         except NotApprovedError as refused:
             request = refused.request.id if refused.request else None
             return deny(str(refused)).with_side_effects(code=refused.code.value, request_id=request)
+        if isinstance(permission, guard.Executed):  # nothing is to run here: the model is told what came of it
+            done = permission.request
+            words = run_by_executor(_as_text(done.result), request_id=done.id, short_code=done.code)
+            return deny(words).with_side_effects(code=RUN_BY_EXECUTOR, request_id=done.id)
         if permission.claimed is None:  # nobody had to be asked; the gateway's own hooks may have rewritten the call
             return allow() if permission.arguments == arguments else modify(permission.arguments)
         permit = GatewayPermit(approvals=self._approvals, claimed=permission.claimed)
@@ -232,6 +243,11 @@ class _Line:
             self._tell(settled)
         return settled
 
+    async def wait_for_outcome(self, request: Request) -> Request:
+        if request.state is State.PENDING:
+            request = await self.wait(request)
+        return await self._approvals.wait_for_outcome(request)
+
     async def claim(self, request: Request) -> Claimed:
         return await self._approvals.claim(request)
 
@@ -265,6 +281,14 @@ def _kept(result: Any) -> Any:
     """Return the result without its secrets; None where it is no JSON."""
     clean = redact(result)[0]
     return None if _fault_as_json(clean) else clean
+
+
+def _as_text(result: Any) -> str | None:
+    """Return an executor's result as one line of JSON, cut to a bearable length; None where there is none."""
+    if result is None:
+        return None
+    text = json.dumps(redact(result)[0], ensure_ascii=False)
+    return text if len(text) <= _LONGEST_RESULT else f"{text[:_LONGEST_RESULT]}… (cut)"
 
 
 def _sendable(text: str) -> str:

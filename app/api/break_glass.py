@@ -1,0 +1,137 @@
+"""Breaking the glass over HTTP, with the personal keys of approvers only: no agent's, and no administrator's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from app.api.bodies import answer, read_model
+from app.api.operations import asks, takes
+from app.api.plain_route import PlainRoute
+from app.api.schemas import Id, NothingBody
+from app.api.standing import ConfirmBody, view_people
+from app.storage.api_keys import Scope
+from app.usecases.break_glass import Emergency
+from app.usecases.permit_before import glass_scope_of
+
+if TYPE_CHECKING:
+    from app.api.surface import Surface
+    from app.usecases.standing import ShownPermit
+
+_Prose = Annotated[
+    str, Field(max_length=1000, pattern=r"^[^\x00]*[^\s\x00][^\x00]*$", description="plain text, not empty")
+]
+
+
+class _Wire(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class EmergencyBody(_Wire):
+    """What one person asks for; nothing holds before a second one confirms it."""
+
+    reason: _Prose
+    tools: list[Id] = Field(default=["*"], min_length=1, max_length=50, description="names or patterns, as in rules")
+    agent: Id | None = Field(default=None, description="only this agent")
+    minutes: int = Field(ge=1, le=60)
+
+
+class GlassReviewBody(_Wire):
+    """What somebody found who looked at all that was done under it."""
+
+    note: _Prose
+
+
+class GlassView(BaseModel):
+    """A broken glass as it stands. `state`: proposed, active, ended, revoked."""
+
+    id: str
+    state: str
+    scope: str = Field(description="what it allows, in one sentence")
+    scope_zh: str
+    digest: str
+    reason: str
+    agent: str | None
+    tools: list[str]
+    minutes: int | None
+    proposed_by: str
+    proposed_at: str
+    confirmed_by: str | None
+    confirmed_at: str | None
+    until: str
+    used: int
+    last_used_at: str | None
+    revoked_by: str | None
+    revoked_at: str | None
+    reviewed_by: str | None
+    reviewed_at: str | None
+    review: str | None
+
+
+class GlassesView(BaseModel):
+    """All of them: what is not reviewed yet first, then the newest first."""
+
+    items: list[GlassView]
+
+
+BODIES = (EmergencyBody, GlassReviewBody)
+"""The models of bodies, for OpenAPI."""
+
+
+def break_glass_router(c: Surface) -> APIRouter:
+    """Build the routes."""
+    router = APIRouter(tags=["break-glass"], route_class=PlainRoute)
+
+    @router.get("/v1/break-glass", **asks([], GlassesView))
+    async def page(request: Request) -> Response:
+        """List when the glass was broken, by whom and why; what is not reviewed yet comes first."""
+        key = await c.access(request, Scope.APPROVER, Scope.ADMIN, Scope.AUDITOR)
+        return answer({"items": [_view(each) for each in await c.break_glass.list(org=key.org)]})
+
+    @router.post("/v1/break-glass", status_code=201, **takes(EmergencyBody, GlassView, 201))
+    async def ask(request: Request) -> Response:
+        """Ask to break the glass, as one of those whom the file names. A second one confirms within 15 minutes."""
+        key = await c.access(request, Scope.APPROVER)
+        body = await read_model(request, EmergencyBody)
+        emergency = Emergency(tools=(*body.tools,), agent=body.agent, minutes=body.minutes, reason=body.reason.strip())
+        return answer(_view(await c.break_glass.ask(org=key.org, person=str(key.person), emergency=emergency)), 201)
+
+    @router.post("/v1/break-glass/{glass_id}/confirm", **takes(ConfirmBody, GlassView))
+    async def confirm(glass_id: str, request: Request) -> Response:
+        """Break it: from now on, for the minutes asked for, its calls run without anybody being asked."""
+        key = await c.access(request, Scope.APPROVER)
+        body = await read_model(request, ConfirmBody)
+        shown = await c.break_glass.confirm(org=key.org, person=str(key.person), permit_id=glass_id, digest=body.digest)
+        return answer(_view(shown))
+
+    @router.post("/v1/break-glass/{glass_id}/end", **takes(NothingBody, GlassView))
+    async def end(glass_id: str, request: Request) -> Response:
+        """End it early, as one of the two who broke it; approvals that were not used yet are taken back."""
+        key = await c.access(request, Scope.APPROVER)
+        await read_model(request, NothingBody)
+        return answer(_view(await c.break_glass.end(org=key.org, person=str(key.person), permit_id=glass_id)))
+
+    @router.post("/v1/break-glass/{glass_id}/review", **takes(GlassReviewBody, GlassView))
+    async def review(glass_id: str, request: Request) -> Response:
+        """Say what was found, as somebody who was neither of the two. Until then it cannot be asked for again."""
+        key = await c.access(request, Scope.APPROVER)
+        body = await read_model(request, GlassReviewBody)
+        shown = await c.break_glass.review(org=key.org, person=str(key.person), permit_id=glass_id, note=body.note)
+        return answer(_view(shown))
+
+    return router
+
+
+def _view(shown: ShownPermit) -> dict[str, object]:
+    permit, scope = shown.permit, glass_scope_of(shown.permit)
+    return {
+        **view_people(shown),
+        "agent": scope.agent if scope else None,
+        "tools": list(scope.tools) if scope else [],
+        "minutes": scope.minutes if scope else None,
+        "reviewed_by": permit.reviewed_by,
+        "reviewed_at": permit.reviewed_at.isoformat() if permit.reviewed_at else None,
+        "review": permit.review,
+    }

@@ -1,0 +1,134 @@
+"""Second factors: an administrator invites and removes, a person redeems and confirms with their own key."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from app.api.bodies import answer, read_model
+from app.api.operations import asks, takes
+from app.api.plain_route import PlainRoute
+from app.api.schemas import PROBLEMS, Email, Totp
+from app.storage.api_keys import Scope
+
+if TYPE_CHECKING:
+    from app.api.surface import Surface
+    from app.storage.factors import Factor
+
+
+class _Wire(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class InvitationBody(_Wire):
+    """Let a person set a second factor up, or another one in the place of theirs."""
+
+    person: Email
+
+
+class RedeemBody(_Wire):
+    """Begin a second factor with an invitation; the person is the one whose key it is."""
+
+    code: Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^\x00]*$", description="the invitation's")]
+
+
+class FirstCodeBody(_Wire):
+    """Take a second factor into use."""
+
+    totp: Totp = Field(description="the six digits that the app shows now")
+
+
+class InvitationView(BaseModel):
+    """An invitation. `code` is shown this once: hand it to the person by another way than their key has."""
+
+    person: str
+    code: str
+    expires_at: str
+
+
+class EnrolmentView(BaseModel):
+    """What goes into the app, as a QR code of `uri` or by hand. Shown this once."""
+
+    secret: str
+    uri: str
+    confirm_by: str
+
+
+class FactorView(BaseModel):
+    """How far a person has come. `invited_until`: an invitation, or a secret without its first code, holds until then.
+
+    Codes count while it is `active`, also while it is being replaced.
+    """
+
+    person: str
+    status: str
+    invited_until: str | None
+    set_by: str
+    set_at: str
+
+
+class FactorsView(BaseModel):
+    """Who has a second factor, or is about to."""
+
+    items: list[FactorView]
+
+
+BODIES = (InvitationBody, RedeemBody, FirstCodeBody)
+"""The models of bodies, for OpenAPI."""
+
+_NOTHING: dict[int | str, dict[str, object]] = {204: {"description": "Done."}, **PROBLEMS}
+
+
+def factors_router(c: Surface) -> APIRouter:
+    """Build the routes under /v1/factors."""
+    router = APIRouter(tags=["second factors"], route_class=PlainRoute)
+
+    @router.get("/v1/factors", **asks([], FactorsView))
+    async def page(request: Request) -> Response:
+        """List who has a second factor or an invitation, without anything secret."""
+        key = await c.access(request, Scope.ADMIN)
+        return answer({"items": [_view(each) for each in await c.factors.list(key.org)]})
+
+    @router.post("/v1/factors/invitations", **takes(InvitationBody, InvitationView, 201))
+    async def invite(request: Request) -> Response:
+        """Invite a person; the code works once, for a day, and only together with that person's own key."""
+        key = await c.access(request, Scope.ADMIN)
+        body = await read_model(request, InvitationBody)
+        made = await c.factors.invite(key.org, body.person, by=f"key:{key.id}")
+        return answer({"person": made.person, "code": made.code, "expires_at": made.expires_at.isoformat()}, 201)
+
+    @router.post("/v1/factors/enrol", **takes(RedeemBody, EnrolmentView))
+    async def enrol(request: Request) -> Response:
+        """Redeem an invitation: the secret for the app, which counts once `confirm` has had its first code."""
+        key = await c.access(request, Scope.APPROVER)
+        body = await read_model(request, RedeemBody)
+        begun = await c.factors.redeem(key.org, str(key.person), body.code)
+        return answer({"secret": begun.secret, "uri": begun.uri, "confirm_by": begun.confirm_by.isoformat()})
+
+    @router.post("/v1/factors/confirm", **takes(FirstCodeBody, FactorView))
+    async def confirm(request: Request) -> Response:
+        """Take the begun factor into use with its first code; one that was there before ends with it."""
+        key = await c.access(request, Scope.APPROVER)
+        body = await read_model(request, FirstCodeBody)
+        return answer(_view(await c.factors.confirm(key.org, str(key.person), body.totp)))
+
+    @router.delete("/v1/factors/{person}", status_code=204, responses=_NOTHING)
+    async def remove(person: str, request: Request) -> Response:
+        """Take a person's second factor away, and any invitation: until a new one they approve nothing at L3."""
+        key = await c.access(request, Scope.ADMIN)
+        await c.factors.remove(key.org, person, by=f"key:{key.id}")
+        return Response(status_code=204)
+
+    return router
+
+
+def _view(factor: Factor) -> dict[str, object]:
+    return {
+        "person": factor.person,
+        "status": factor.status.value,
+        "invited_until": factor.invite_until.isoformat() if factor.invite_until else None,
+        "set_by": factor.set_by,
+        "set_at": factor.set_at.isoformat(),
+    }

@@ -1,0 +1,45 @@
+"""Where the refusal that follows a denial is lifted: with the key of somebody who may decide the request."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from app.api import schemas
+from app.api.bodies import answer, read_model
+from app.api.operations import takes
+from app.api.plain_route import PlainRoute
+from app.api.verdicts import view_shown
+from app.storage.api_keys import Scope
+
+if TYPE_CHECKING:
+    from app.api.surface import Surface
+
+
+class LiftBody(BaseModel):
+    """Lift the refusal that follows a denial: the call may be asked about again."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    reason: Annotated[str, Field(max_length=1000, pattern=r"^[^\x00]*$")] | None = None
+
+
+BODIES = (LiftBody,)
+"""The models of bodies, for OpenAPI."""
+
+
+def lifting_router(c: Surface) -> APIRouter:
+    """Build the route."""
+    router = APIRouter(tags=["requests"], route_class=PlainRoute)
+
+    @router.post("/v1/requests/{request_id}/lift", **takes(LiftBody, schemas.RequestView))
+    async def lift(request_id: str, request: Request) -> Response:
+        """Let the call of a denied request be asked about again. The request itself stays denied; nothing runs."""
+        key = await c.access(request, Scope.APPROVER)
+        body = await read_model(request, LiftBody)
+        found = await c.lift(org=key.org, request_id=request_id, person=str(key.person), reason=body.reason)
+        return answer(view_shown(c, key, found))
+
+    return router

@@ -1,0 +1,127 @@
+"""`assent grants`: standing approvals, proposed, confirmed by somebody else, listed and ended with one's own key."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import typer
+
+from app.cli_requests import Desk, clean, end, open_desk, part
+
+grants_app = typer.Typer(no_args_is_help=True, help="Standing approvals: narrow, counted, made by two people.")
+_GRANTS = "/v1/grants"
+_UNITS = {"m": 60, "h": 3_600, "d": 86_400}
+
+GrantId = Annotated[str, typer.Argument(help="its id, as `assent grants list` shows it")]
+Yes = Annotated[bool, typer.Option("--yes", help="do not ask (for scripts that have read it)")]
+Amounts = Annotated[list[str] | None, typer.Option(help="such as CNY=500; once a currency")]
+
+Shown = dict[str, Any]
+
+
+@grants_app.command("list")
+def list_grants() -> None:
+    """List them: who made each, what it allows, how often and for how much it was used, and until when it holds."""
+    items = open_desk().call("GET", "", under=_GRANTS)["items"]
+    for each in items:
+        for line in _lines(each):
+            typer.echo(line)
+    if not items:
+        typer.echo("there are none")
+
+
+@grants_app.command("propose")
+def propose(  # noqa: PLR0917 - options of a command
+    request_id: Annotated[str, typer.Argument(help="a request that people approved: such calls, and no others")],
+    uses: Annotated[int, typer.Option(help="how often at most", min=1)],
+    lasts: Annotated[str, typer.Option(help="how long from now on, such as 45m, 8h or 5d")],
+    each: Amounts = None,
+    total: Amounts = None,
+    reason: Annotated[str, typer.Option(help="why, for the trail")] = "",
+    *,
+    session: Annotated[bool, typer.Option("--session", help="only in the session of that request")] = False,
+) -> None:
+    """Propose one; it says what it would allow. Nothing is allowed before a second person has confirmed it."""
+    body = {
+        "request": request_id,
+        "uses": uses,
+        "lasts_seconds": seconds_of(lasts),
+        "each": _amounts(each, "--each"),
+        "total": _amounts(total, "--total"),
+        "session": session,
+        "reason": reason,
+    }
+    made = open_desk().call("POST", "", body, under=_GRANTS)
+    typer.echo(clean(made["scope"]))
+    typer.echo(f"proposed; nothing holds yet. A second person confirms it: assent grants confirm {clean(made['id'])}")
+
+
+@grants_app.command("confirm")
+def confirm(grant_id: GrantId, *, yes: Yes = False) -> None:
+    """Read what a proposed one allows, and put it in force as its second person."""
+    desk = open_desk()
+    found = found_in(desk, _GRANTS, grant_id)
+    confirm_scope(found, yes=yes)
+    made = desk.call("POST", f"/{part(grant_id)}/confirm", {"digest": found["digest"]}, under=_GRANTS)
+    typer.echo(f"{clean(made['id'])}: {made['state']} until {instant(made['until'])}")
+
+
+@grants_app.command("revoke")
+def revoke(grant_id: GrantId) -> None:
+    """End one for good: from the answer on every call asks people again, and what was not run yet is taken back."""
+    ended = open_desk().call("DELETE", f"/{part(grant_id)}", under=_GRANTS)
+    typer.echo(f"{clean(ended['id'])}: {ended['state']}")
+
+
+def found_in(desk: Desk, under: str, permit_id: str) -> Shown:
+    """Return one of those that the gateway lists, or say that there is none and end with 1."""
+    items: list[Shown] = desk.call("GET", "", under=under)["items"]
+    found = next((each for each in items if each["id"] == permit_id), None)
+    if found is None:
+        end("there is none of this id here: nothing was done", code=1)
+    return found
+
+
+def confirm_scope(found: Shown, *, yes: bool) -> None:
+    """Show what is about to hold, and who wants it, and ask; anything but a yes ends with 1."""
+    typer.echo(clean(found["scope"]))
+    typer.echo(f"proposed by {clean(found['proposed_by'])}{': ' + clean(found['reason']) if found['reason'] else ''}")
+    if not yes and not typer.confirm("is this what you want to allow?", default=False):
+        end("nothing was done", code=1)
+
+
+def instant(text: str | None) -> str:
+    """Write an instant of the wire for people."""
+    return f"{datetime.fromisoformat(text).astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC" if text else "never"
+
+
+def seconds_of(text: str) -> int:
+    """Read a span such as 45m; ends with 2 for anything else."""
+    number, unit = text[:-1], text[-1:]
+    if unit not in _UNITS or not number.isascii() or not number.isdigit() or len(number) > 6 or not int(number):
+        end(f"a time is a number with m, h or d, such as 45m, not {clean(text)}", code=2)
+    return int(number) * _UNITS[unit]
+
+
+def _amounts(given: list[str] | None, option: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for each in given or []:
+        currency, sign, amount = each.partition("=")
+        if not sign or currency in found:
+            end(f"{option} takes a currency and an amount, once a currency, such as CNY=500", code=2)
+        found[currency] = amount
+    return found
+
+
+def _lines(grant: Shown) -> list[str]:
+    """Say what a person needs to know of one."""
+    spent = ", ".join(f"{clean(code)} {clean(amount)}" for code, amount in grant["spent"].items())
+    used = f"used {grant['used']} of {grant['uses'] if grant['uses'] is not None else '?'}"
+    by = f"{clean(grant['proposed_by'])} and {clean(grant['confirmed_by'] or 'nobody yet')}"
+    return [
+        f"{clean(grant['id'])}  {grant['state']}",
+        f"  {clean(grant['scope'])}",
+        f"  {used}{f', {spent} in all' if spent else ''}, last {instant(grant['last_used_at'])}; by {by}",
+        *([f"  why: {clean(grant['reason'])}"] if grant["reason"] else []),
+    ]

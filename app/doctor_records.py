@@ -1,0 +1,156 @@
+"""What `assent doctor` reads in the database: who can do what the file asks of them, and what somebody owes a look.
+
+Only what concerns every gateway is looked at everywhere; the rest where tools pay, or run behind an executor.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from app.doctor_payments import PAGE, askings, error, ok, paying_tools, warning
+from app.domain.assurance import Assurance
+from app.domain.standing import PermitKind
+from app.storage.api_keys import Scope, list_keys
+from app.storage.executions import list_unknown
+from app.storage.head_file import SQLITE, head_file_of
+from app.storage.outbox import list_rows
+from app.storage.standing import list_permits
+from app.usecases.break_glass import awaits_review
+from app.usecases.factors import without_factor
+from app.usecases.read import Read
+from app.usecases.watch_heads import RestoredError, WatchHeads
+
+if TYPE_CHECKING:
+    from app.domain.policy import Policy
+    from app.policies.policy_book import PolicyBook
+    from app.ports import Finding
+    from app.settings import Settings
+    from app.storage.store import Store
+
+_SETTLED_WITHIN = timedelta(minutes=5)
+_MOST = 500
+_NETWORKS = frozenset(
+    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "ceph", "glusterfs", "lustre", "afs", "ncpfs", "fuse.sshfs"}
+)
+_MOUNTS = Path("/proc/self/mounts")
+
+
+async def look_at_database(store: Store, settings: Settings) -> list[Finding]:
+    """Look at what concerns the database as a whole."""
+    return [*await _head(store, settings), *await asyncio.to_thread(_disk, settings.database_url)]
+
+
+async def look_at_records(store: Store, book: PolicyBook, org: str) -> list[Finding]:
+    """Look at what the rows of one org say."""
+    policy = book.current(org).policy
+    return [
+        *await _trail(store, book, org),
+        *await _executor(store, policy),
+        *await _factors(store, policy),
+        *await _owed(store, org),
+    ]
+
+
+async def _head(store: Store, settings: Settings) -> list[Finding]:
+    path = head_file_of(settings.database_url, settings.state_dir)
+    if path is None:
+        what = "a database that was restored from a backup would not be noticed: ASSENT_STATE_DIR is not set"
+        return [warning(what, "ASSENT_STATE_DIR: a folder outside of the database's backups: see docs/operations.md")]
+    try:
+        await WatchHeads(store=store, path=path).check()
+    except RestoredError as refusal:
+        return [error(str(refusal), "assent restored: see docs/operations.md")]
+    if not await asyncio.to_thread(path.exists):
+        return [warning(f"{path} is not there: a restored database would not be noticed", "start the gateway once")]
+    return [ok(f"{path}: the trail has lost nothing that it had")]
+
+
+def _disk(url: str) -> list[Finding]:
+    if not url.startswith(SQLITE):
+        return []
+    folder = os.path.realpath(Path(unquote(url.removeprefix(SQLITE).partition("?")[0])).parent)
+    try:
+        kind = file_system_of(folder, _MOUNTS.read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        return []  # not on this system
+    if kind not in _NETWORKS:
+        return []
+    what = f"the database file is on a network file system ({kind}): SQLite's locks do not hold there"
+    return [error(what, "a local disk, or PostgreSQL")]
+
+
+def file_system_of(folder: str, mounts: str) -> str | None:
+    """Return the type of the file system that a folder is on, by the lines of /proc/self/mounts."""
+    found: tuple[int, str] | None = None
+    for line in mounts.splitlines():
+        _, place, kind, *_ = [*line.split(" "), "", "", ""]
+        place = place.replace("\\040", " ")
+        inside = place and (folder == place or folder.startswith(place.rstrip("/") + "/"))
+        if inside and (found is None or len(place) >= found[0]):  # a later mount covers an earlier one
+            found = (len(place), kind)
+    return found[1] if found else None
+
+
+async def _trail(store: Store, book: PolicyBook, org: str) -> list[Finding]:
+    seen, fault = await Read(store=store, book=book).verify(org)
+    if fault:
+        return [
+            error(f"{org}: the trail is broken after {seen} events: {fault}", "keep a copy of the database; restore")
+        ]
+    return [ok(f"{org}: the trail is unbroken, {seen} events")] if seen else []
+
+
+async def _executor(store: Store, policy: Policy) -> list[Finding]:
+    enforced = [tool.name for tool in policy.tools.values() if tool.enforced]
+    if not enforced:
+        return []
+    now = await store.read(lambda tx: tx.now(), org=policy.org)
+    keys = await store.read(list_keys, org=policy.org, long=True)
+    if any(key.scope is Scope.EXECUTOR and key.live(now) for key in keys):
+        return [ok(f"{policy.org}: an executor's key is live")]
+    what = f"{policy.org}: no executor's key is live: nobody can run {', '.join(enforced)}"
+    return [error(what, "assent keys create --scope executor --label …")]
+
+
+async def _factors(store: Store, policy: Policy) -> list[Finding]:
+    """Whoever may have to approve at L3 can do so only with a second factor; one level more may come on top."""
+    needed: set[str] = set()
+    may_rise = bool(policy.payments.step_up)
+    for tool in paying_tools(policy):
+        for _, asking in askings(policy, tool):
+            reached = asking.assurance.raised if may_rise else asking.assurance
+            if reached >= Assurance.L3:
+                needed |= {
+                    who for stage in asking.stages for name in stage.of for who in policy.directory.members(name)
+                }
+    if not needed:
+        return []
+    lacking = await store.read(lambda tx: without_factor(tx, needed), org=policy.org, long=True)
+    if not lacking:
+        return [ok(f"{policy.org}: all {len(needed)} who may have to approve at L3 have a second factor")]
+    what = f"{policy.org}: no second factor, and payments may need one of them: {', '.join(lacking)}"
+    return [warning(what, f"assent factors invite E-MAIL: {PAGE}")]
+
+
+async def _owed(store: Store, org: str) -> list[Finding]:
+    """What waits for a person: outcomes that nobody knows, glass that was broken, cards that were given up."""
+    found: list[Finding] = []
+    unknown = await store.read(lambda tx: list_unknown(tx, tx.now() - _SETTLED_WITHIN, most=_MOST), org=org, long=True)
+    if unknown:
+        what = f"{org}: nobody knows whether {len(unknown)} of the calls ran, the oldest of them {unknown[0]}"
+        found.append(error(what, "look the grant's id up in the tool's records, then `assent requests reconcile`"))
+    permits = await store.read(lambda tx: list_permits(tx, PermitKind.BREAK_GLASS), org=org, long=True)
+    broken = [permit.id for permit in permits if awaits_review(permit)]
+    if broken:
+        what = f"{org}: the glass was broken and nobody has reviewed it: {', '.join(broken)}"
+        found.append(warning(what, f"assent break-glass review: {PAGE}"))
+    dead = await store.read(lambda tx: list_rows(tx, "dead", most=_MOST), org=org, long=True)
+    if dead:
+        what = f"{org}: {len(dead)} cards or changes of cards were given up"
+        found.append(warning(what, "assent outbox list, then assent outbox retry"))
+    return found or [ok(f"{org}: nothing is unknown, unreviewed or given up")]

@@ -1,0 +1,46 @@
+"""What is said about calls that nobody was asked about, and about what an execution came to, in each language."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+EN: Mapping[str, str] = {
+    "allowed.by.rule": "rule {name}",
+    "allowed.by.standing": "the standing approval {name}",
+    "allowed.approved": "✅ Allowed by {by} · {at}; nobody was asked.",
+    "allowed.executing": "✅ Allowed by {by} · {at}; nobody was asked. Running now.",
+    "allowed.succeeded": "✅ Allowed by {by} · {at}; nobody was asked. It ran once and succeeded.",
+    "allowed.failed": "✅ Allowed by {by} · {at}; nobody was asked. ❌ It ran once and failed.",
+    "allowed.unknown": "✅ Allowed by {by} · {at}; nobody was asked. ⚠️ Whether it ran is not known: please check.",
+    "allowed.lapsed": "⌛ Allowed by {by} · {at}, but never used. It did not run.",
+    "result": "Result · {name}",
+    "result.error": "What went wrong",
+    "result.unclear": "Why it is not known",
+    "trail.request.created.allowed": "asked for {tool}, under the rule {rule}",
+    "trail.request.approved.allowed": "let it through, and nobody was asked; an executor may run it",
+    "trail.call.allowed": "was allowed {tool} by the rule {rule}",
+    "trail.standing.used": "used the standing approval {standing}: {used} of {uses}",
+    "trail.break_glass.used": "may run {tool} under the broken glass {standing}: nobody was asked",
+}
+
+ZH: Mapping[str, str] = {
+    "allowed.by.rule": "规则 {name}",
+    "allowed.by.standing": "长期授权 {name}",
+    "allowed.approved": "✅ 由{by} 放行 · {at}，未询问任何人。",
+    "allowed.executing": "✅ 由{by} 放行 · {at}，未询问任何人。正在执行。",
+    "allowed.succeeded": "✅ 由{by} 放行 · {at}，未询问任何人。已执行一次，成功。",
+    "allowed.failed": "✅ 由{by} 放行 · {at}，未询问任何人。❌ 已执行一次，失败。",
+    "allowed.unknown": "✅ 由{by} 放行 · {at}，未询问任何人。⚠️ 是否执行尚不清楚，请核实。",
+    "allowed.lapsed": "⌛ 由{by} 放行 · {at}，但一直未使用。未执行。",
+    "result": "执行结果 · {name}",
+    "result.error": "失败原因",
+    "result.unclear": "结果未知的原因",
+    "trail.request.created.allowed": "请求调用 {tool}，适用规则 {rule}",
+    "trail.request.approved.allowed": "放行，未询问任何人；可由执行器执行",
+    "trail.call.allowed": "获准调用 {tool}，依据规则 {rule}",
+    "trail.standing.used": "使用长期授权 {standing}：第 {used} 次，共 {uses} 次",
+    "trail.break_glass.used": "凭紧急放行 {standing} 获准执行 {tool}，未经任何人审批",
+}

@@ -1,0 +1,54 @@
+"""What is said about payments: what a card warns of, batches and their totals, in each language."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+EN: Mapping[str, str] = {
+    "caution.new_account": "New bank details for {payee}: last paid into …{before}, this goes to …{now}.",
+    "caution.new_account.other": "New bank details for {payee}: nobody here has paid into this account before.",
+    "caution.new_account.none": "New bank details for {payee}: they were paid into an account, and this names none.",
+    "caution.first_payee": "First payment to {payee}. Nobody here has paid them before.",
+    "caution.duplicate": "Looks like a duplicate: {amount} to {payee}{reference} is twice in this call.",
+    "caution.duplicate.asked": "Looks like a duplicate: {amount} to {payee}{reference} was asked for on {at}{request}.",
+    "caution.duplicate.paid": "Looks like a duplicate: {amount} to {payee}{reference} was paid on {at}{request}.",
+    "caution.duplicate.reference": ", reference {reference},",
+    "caution.over_budget": "Over budget {budget}{payee}: {currency} {spent} of {limit} used in {span}; "
+    "this adds {adds}.",
+    "caution.over_budget.count": "Over budget {budget}{payee}: {made} of {count} payments made in {span}; this adds "
+    "{adds}.",
+    "caution.over_budget.currency": "Over budget {budget}{payee}: it has no limit for {currency}.",
+    "caution.over_budget.untold": "Over budget {budget}.",
+    "caution.over_budget.payee": " for {payee}",
+    "caution.off_hours": "This was asked outside of working hours.",
+    "caution.more": "And {count} more of this kind.",
+    "batch.total": "Total of {count} payments",
+    "batch.payees": "Payees ({count})",
+    "batch.payments": "Each payment",
+    "batch.separator": ", ",
+}
+
+ZH: Mapping[str, str] = {
+    "caution.new_account": "{payee} 的收款账户有变：上次付至 …{before}，本次付至 …{now}。",
+    "caution.new_account.other": "{payee} 的收款账户有变：此前无人向该账户付过款。",
+    "caution.new_account.none": "{payee} 的收款账户有变：以往写明账户，本次未写明。",
+    "caution.first_payee": "首次向 {payee} 付款，此前无人付过。",
+    "caution.duplicate": "疑似重复付款：本次调用中有两笔 {amount} 付给 {payee}{reference}。",
+    "caution.duplicate.asked": "疑似重复付款：{at} 已申请过 {amount} 付给 {payee}{reference}{request}。",
+    "caution.duplicate.paid": "疑似重复付款：{at} 已支付过 {amount} 给 {payee}{reference}{request}。",
+    "caution.duplicate.reference": "（单号 {reference}）",
+    "caution.over_budget": "超出预算 {budget}{payee}：{span}内已用 {currency} {spent} / {limit}，本次再加 {adds}。",
+    "caution.over_budget.count": "超出预算 {budget}{payee}：{span}内已有 {made} / {count} 笔，本次再加 {adds} 笔。",
+    "caution.over_budget.currency": "超出预算 {budget}{payee}：未设 {currency} 的限额。",
+    "caution.over_budget.untold": "超出预算 {budget}。",
+    "caution.over_budget.payee": "（收款方 {payee}）",
+    "caution.off_hours": "此请求在工作时间以外提出。",
+    "caution.more": "另有 {count} 条同类提醒。",
+    "batch.total": "{count} 笔付款合计",
+    "batch.payees": "收款方（{count}）",
+    "batch.payments": "逐笔明细",
+    "batch.separator": "、",
+}

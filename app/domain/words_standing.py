@@ -1,0 +1,68 @@
+"""What is said about standing approvals and about the broken glass, in each language."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+EN: Mapping[str, str] = {
+    "standing.scope": "The agent {agent} may use {tool} without anybody being asked, {session}, as long as {same}; "
+    "{amounts}{uses} at most, until {until}.",
+    "standing.session": "only in the session {session}",
+    "standing.any_session": "in any session",
+    "standing.same": "{path} stays {value}",
+    "standing.whole": "its arguments stay exactly {value}",
+    "standing.and": " and ",
+    "standing.amounts": "{each} at most each, {total} in all; ",
+    "standing.uses.one": "1 use",
+    "standing.uses": "{count} uses",
+    "glass.scope": "For {minutes} minutes {agent} may use {tools} without anybody being asked, whatever it costs.",
+    "glass.agent": "the agent {agent}",
+    "glass.any_agent": "every agent",
+    "glass.any_tool": "every tool about which people are asked",
+    "glass.told.asked": "🚨 {people} wants to break the glass ({id}): {reason}\n{scope}\nIt takes a second person.",
+    "glass.told.broken": "🚨 THE GLASS IS BROKEN ({id}) by {people}: {reason}\n{scope}\nIt ends {until}. Each call "
+    "under it is shown here. To stop it: assent break-glass end {id}, or assent pause.",
+    "glass.told.ended": "The broken glass {id} is over; calls under it: {uses}. Somebody other than {people} has to "
+    "review it: assent break-glass review {id}",
+    "glass.told.dropped": "Nobody breaks the glass: {id} was withdrawn.",
+    "glass.headline": "🚨 BREAK-GLASS · nobody was asked · {how}",
+    "glass.approved": "🚨 BREAK-GLASS {name} · {at}: nobody was asked.",
+    "glass.executing": "🚨 BREAK-GLASS {name} · {at}: nobody was asked. Running now.",
+    "glass.succeeded": "🚨 BREAK-GLASS {name} · {at}: nobody was asked. It ran once and succeeded.",
+    "glass.failed": "🚨 BREAK-GLASS {name} · {at}: nobody was asked. ❌ It ran once and failed.",
+    "glass.unknown": "🚨 BREAK-GLASS {name} · {at}: nobody was asked. ⚠️ Whether it ran is not known: please check.",
+    "glass.lapsed": "⌛ BREAK-GLASS {name} · {at}: nobody was asked, but it was never used. It did not run.",
+}
+
+ZH: Mapping[str, str] = {
+    "standing.scope": "智能体 {agent} 可免审批使用 {tool}（{session}），条件：{same}；{amounts}最多 {uses}，"
+    "{until} 之前有效。",
+    "standing.session": "仅限会话 {session}",
+    "standing.any_session": "不限会话",
+    "standing.same": "{path} 保持为 {value}",
+    "standing.whole": "参数与此完全一致：{value}",
+    "standing.and": "，且 ",
+    "standing.amounts": "每笔最多 {each}，合计最多 {total}；",
+    "standing.uses.one": "1 次",
+    "standing.uses": "{count} 次",
+    "glass.scope": "{minutes} 分钟内，{agent}可免审批使用{tools}，金额不限。",
+    "glass.agent": "智能体 {agent} ",
+    "glass.any_agent": "所有智能体",
+    "glass.any_tool": "所有需要审批的工具",
+    "glass.told.asked": "🚨 {people} 请求紧急放行（{id}）：{reason}\n{scope}\n须由另一人确认。",
+    "glass.told.broken": "🚨 已紧急放行（{id}），由 {people} 共同开启：{reason}\n{scope}\n{until} 结束。"
+    "期间每次调用都会在此显示。如需停止：assent break-glass end {id} 或 assent pause。",
+    "glass.told.ended": "紧急放行 {id} 已结束，期间调用 {uses} 次。"
+    "须由 {people} 以外的人复核：assent break-glass review {id}",
+    "glass.told.dropped": "紧急放行请求 {id} 已撤回，未开启。",
+    "glass.headline": "🚨 紧急放行 · 未经任何人审批 · {how}",
+    "glass.approved": "🚨 紧急放行 {name} · {at}：未经任何人审批。",
+    "glass.executing": "🚨 紧急放行 {name} · {at}：未经任何人审批。正在执行。",
+    "glass.succeeded": "🚨 紧急放行 {name} · {at}：未经任何人审批。已执行一次，成功。",
+    "glass.failed": "🚨 紧急放行 {name} · {at}：未经任何人审批。❌ 已执行一次，失败。",
+    "glass.unknown": "🚨 紧急放行 {name} · {at}：未经任何人审批。⚠️ 是否执行尚不清楚，请核实。",
+    "glass.lapsed": "⌛ 紧急放行 {name} · {at}：未经任何人审批，但一直未使用。未执行。",
+}

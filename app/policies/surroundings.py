@@ -1,0 +1,33 @@
+"""What the rules of a file may name: everything that its other sections say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from app.domain.people import Directory
+    from app.domain.policy import ChannelSpec, UnknownTools
+    from app.domain.rule import NamePattern
+    from app.domain.tool import Tool
+    from app.domain.working_time import WorkingTime
+
+CALENDAR = 'add: calendar: {work: {mon-fri: "09:00-18:00"}, holidays: []}'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What the rules may name."""
+
+    directory: Directory
+    channels: Sequence[ChannelSpec]
+    tools: Mapping[str, Tool]
+    unknown_tools: UnknownTools
+    hours: WorkingTime | None = None
+
+    def named(self, patterns: Iterable[NamePattern]) -> list[Tool]:
+        """Return the tools of the file that patterns stand for."""
+        chosen = tuple(patterns)
+        return [tool for name, tool in self.tools.items() if any(pattern.matches(name) for pattern in chosen)]

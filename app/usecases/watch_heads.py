@@ -1,0 +1,98 @@
+"""Notice a database that was restored from a backup: its trail is behind what this gateway has seen of it.
+
+What it has seen is kept in a small file (`storage/head_file.py`), written every few seconds and at the end, never in
+the way of a call. A restored database calls spent approvals unspent, so nothing starts on one before it was declared.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import structlog
+
+from app.domain.errors import UnavailableError
+from app.storage.head_file import HeadFileError, Heads, find_heads, find_lost, read_heads, write_heads
+from app.storage.transaction import EVERY_ORG
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from app.storage.store import Store
+    from app.storage.transaction import Tx
+
+log = structlog.get_logger(__name__)
+
+_MEND = (
+    "stop every gateway of it, run `assent restored --by E-MAIL --reason …`, then start again: see docs/operations.md"
+)
+
+
+class RestoredError(Exception):
+    """The database may have been restored and nobody has declared it; the text says so, and what to do."""
+
+
+class WatchHeads:
+    """The use case. Without a `path` it knows nothing and refuses nothing."""
+
+    def __init__(self, *, store: Store, path: Path | None) -> None:
+        """Take what it works on."""
+        self._store = store
+        self._path = path
+        self._noted: Heads | None = None
+
+    async def check(self) -> None:
+        """Refuse to go on with a database that has lost what it once had. Raises RestoredError."""
+        if self._path is None:
+            return
+        try:
+            known = await asyncio.to_thread(read_heads, self._path)
+        except HeadFileError as error:
+            told = f"{self._path} cannot be read: {error}. It shows whether the database was restored from a backup"
+            raise RestoredError(f"{told}. If it was, or if you are not sure: {_MEND}") from None
+        if known is None:
+            return
+        lost = await self._store.read(lambda tx: find_lost(tx, known), org=EVERY_ORG, long=True)
+        if lost is not None:
+            told = f"the database is older than what this gateway has seen of it: {lost}"
+            raise RestoredError(f"{told}. It was restored from a backup, and calls spent approvals unspent: {_MEND}")
+        self._noted = known
+
+    async def note(self) -> None:
+        """Write down how far the trail has come, if it has moved on; never anything older than what stands there."""
+        if self._path is None:
+            return
+        noted = self._noted
+
+        def unit(tx: Tx) -> tuple[Heads, str | None]:
+            heads = find_heads(tx)
+            return heads, None if noted is None or heads == noted else find_lost(tx, noted)
+
+        try:
+            heads, lost = await self._store.read(unit, org=EVERY_ORG, long=True)
+        except UnavailableError:
+            return  # there is a next time
+        if lost is not None:
+            log.error("database.went_back", why=lost, mend=_MEND)
+        elif heads != noted:
+            await self._write(heads)
+
+    async def renew(self) -> None:
+        """Take the database as it is for the truth: after a restore was declared. Raises OSError."""
+        if self._path is not None:
+            heads = await self._store.read(find_heads, org=EVERY_ORG, long=True)
+            await asyncio.to_thread(write_heads, self._path, heads)
+            self._noted = heads
+
+    async def _write(self, heads: Heads) -> None:
+        path = self._path
+        if path is None:
+            return
+        try:
+            await asyncio.to_thread(write_heads, path, heads)
+        except OSError as error:
+            why = error.strerror
+        else:
+            self._noted = heads
+            return
+        log.error("heads.unwritten", file=str(path), why=why)

@@ -1,0 +1,108 @@
+"""What runs for each channel: a worker that carries its cards, and, where the platform wants it, a long connection."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import structlog
+
+from app.domain.errors import AssentError
+from app.ports import ListeningChannel
+from app.storage.outbox import list_neglected
+from app.storage.transaction import EVERY_ORG
+from app.workers.outbox_worker import OutboxWorker
+
+if TYPE_CHECKING:
+    from app.ports import Channel, HttpAnswer, Inbound
+    from app.storage.store import Store
+    from app.usecases.channel_book import ChannelBook
+    from app.usecases.click import AnswerClick
+    from app.usecases.confirm_accounts import ConfirmAccounts
+    from app.usecases.deliver import Deliver
+    from app.usecases.fetch_groups import FetchGroups
+    from app.workers.supervisor import Supervisor
+
+log = structlog.get_logger(__name__)
+
+_NEGLECTED_AFTER = timedelta(minutes=5)
+"""How long errands wait before a replica without their channel settles them: another one may know it already."""
+
+
+class ChannelWork:
+    """Starts and stops it, channel by channel."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        deliver: Deliver,
+        clicks: AnswerClick,
+        confirm_accounts: ConfirmAccounts,
+        fetch_groups: FetchGroups,
+        supervisor: Supervisor,
+        tick: timedelta,
+    ) -> None:
+        """Take what it works on; nothing runs yet."""
+        self._store = store
+        self._deliver = deliver
+        self._clicks = clicks
+        self._confirm_accounts = confirm_accounts
+        self._fetch_groups = fetch_groups
+        self._supervisor = supervisor
+        self._tick = tick
+        self._running: dict[tuple[str, str], tuple[OutboxWorker, list[asyncio.Task[None]]]] = {}
+
+    def start(self, org: str, name: str, channel: Channel) -> None:
+        """Begin to serve a channel, unless one of this name is served already."""
+        if (org, name) in self._running:
+            return
+        worker = self._worker(org, name)
+
+        async def carry() -> None:
+            await channel.warm_up()
+            await self._confirm(org, channel)
+            await worker.run()
+
+        tasks = [self._supervisor.keep(f"outbox:{name}", carry)]
+        if isinstance(channel, ListeningChannel):
+
+            async def receive(inbound: Inbound) -> HttpAnswer:
+                return await self._clicks(org, channel, inbound)
+
+            tasks.append(self._supervisor.keep(f"listen:{name}", lambda: channel.listen(receive)))
+        self._running[org, name] = (worker, tasks)
+
+    async def stop(self, key: tuple[str, str], channel: Channel) -> None:
+        """End what runs for a channel, and close it."""
+        _, tasks = self._running.pop(key, (None, list[asyncio.Task[None]]()))
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await channel.close()
+
+    def nudge(self) -> None:
+        """Tell every worker that there may be errands."""
+        for worker, _ in self._running.values():
+            worker.nudge()
+
+    async def settle_orphans(self, channels: ChannelBook) -> None:
+        """Settle errands for channels that are no longer configured: their cards are undeliverable, loudly."""
+        neglected = await self._store.read(lambda tx: list_neglected(tx, since=_NEGLECTED_AFTER), org=EVERY_ORG)
+        for org, name in neglected:
+            if channels.find(org, name) is None:
+                orphan = self._worker(org, name)
+                while await orphan.round():
+                    pass
+
+    def _worker(self, org: str, name: str) -> OutboxWorker:
+        return OutboxWorker(store=self._store, deliver=self._deliver, org=org, channel=name, tick=self._tick)
+
+    async def _confirm(self, org: str, channel: Channel) -> None:
+        """Know who is who before the first card goes out."""
+        try:
+            await self._confirm_accounts.channel(org, channel)
+            await self._fetch_groups.org(org)
+        except AssentError as error:
+            log.warning("accounts.unconfirmed", channel=channel.name, why=error.detail)

@@ -1,0 +1,123 @@
+"""`assent grants` and `assent break-glass`: what two people do about permissions, each with their own key."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+import pytest
+from typer.testing import CliRunner
+
+from app.cli import app
+from tests.fixtures.across import Across
+from tests.fixtures.standing import ALICE, BOB, RITA, approved, submit, write_standing
+from tests.requirements import requirement
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+    from typer.testing import Result
+
+    from tests.fixtures.gateway import Gateway
+
+TERMS = ("--uses", "3", "--lasts", "8h", "--each", "CNY=500", "--total", "CNY=1500")
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """Write an org whose rules permit standing approvals."""
+    return write_standing(tmp_path)
+
+
+@pytest.fixture
+def assent(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Awaitable[Result]]:
+    """Run a command as somebody, beside the gateway."""
+    whole = httpx2.Client
+
+    async def run(*words: str, who: str = ALICE, given: str | None = None) -> Result:
+        key = (await gateway.key(who))["authorization"].removeprefix("Bearer ")
+        transport = Across(gateway, asyncio.get_running_loop())
+        monkeypatch.setattr(httpx2, "Client", lambda **more: whole(**more, transport=transport))
+        env = {"ASSENT_URL": "http://gateway.test/", "ASSENT_KEY": key}
+        return await asyncio.to_thread(CliRunner().invoke, app, [*words], input=given, env=env)
+
+    return run
+
+
+def id_in(said: Result) -> str:
+    """Return the id that a command names last."""
+    assert said.exit_code == 0, said.output
+    return said.stdout.split()[-1]
+
+
+@requirement("S-26")
+async def test_one_is_proposed_read_confirmed_used_listed_and_revoked(gateway: Gateway, assent: Any) -> None:
+    assert (await assent("grants", "list")).stdout == "there are none\n"
+    base = await approved(gateway)
+    made = await assent("grants", "propose", base["id"], *TERMS, "--reason", "monthly\nfees")
+    grant = id_in(made)
+    assert "CNY 500 at most each, CNY 1,500 in all; 3 uses at most" in made.stdout
+    assert "nothing holds yet" in made.stdout
+    unsure = await assent("grants", "confirm", grant, who=BOB, given="\n")
+    assert (unsure.exit_code, "nothing was done" in unsure.output) == (1, True)
+    assert (await submit(gateway))["decision"] == "ask"
+    own = await assent("grants", "confirm", grant, "--yes")
+    assert (own.exit_code, "a second, different person" in own.stderr) == (1, True)
+    said = await assent("grants", "confirm", grant, who=BOB, given="y\n")
+    assert said.exit_code == 0, said.output
+    assert "payee stays “Acme Ltd”" in said.stdout
+    assert (await submit(gateway))["decision"] == "allow"
+    listed = (await assent("grants", "list", who="admin")).stdout
+    for part in (f"{grant}  active", "used 1 of 3, CNY 400 in all", f"by {ALICE} and {BOB}", "why: monthly⏎ fees"):
+        assert part in listed
+    assert (await assent("grants", "revoke", grant, who=RITA)).stdout == f"{grant}: revoked\n"
+    assert (await submit(gateway))["decision"] == "ask"
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        (("--lasts", "soon"), "a time is a number with m, h or d"),
+        (("--lasts", "0h"), "a time is a number with m, h or d"),
+        (("--each", "CNY:500"), "takes a currency and an amount"),
+        (("--each", "CNY=400"), "once a currency"),
+    ],
+)
+async def test_what_cannot_be_read_is_said_and_nothing_is_sent(
+    gateway: Gateway, assent: Any, changed: tuple[str, str], why: str
+) -> None:
+    said = await assent("grants", "propose", "req_x", *TERMS, *changed)
+    assert (said.exit_code, why in said.stderr) == (2, True)
+    assert gateway.rows("SELECT id FROM standing_approvals") == []
+
+
+async def test_what_the_rule_does_not_permit_and_what_is_not_there_is_said(gateway: Gateway, assent: Any) -> None:
+    base = await approved(gateway)
+    more = await assent("grants", "propose", base["id"], *TERMS[2:], "--uses", "6")
+    assert (more.exit_code, "uses must be 1 to 5" in more.stderr) == (1, True)
+    for words in (("confirm", "sta_x", "--yes"), ("revoke", "sta_x")):
+        said = await assent("grants", *words)
+        assert (said.exit_code, "there is no" in said.stderr.lower()) == (1, True)
+
+
+@requirement("S-50")
+async def test_the_glass_is_broken_ended_and_reviewed_from_the_command_line(gateway: Gateway, assent: Any) -> None:
+    assert (await assent("break-glass", "list")).stdout == "it was never broken\n"
+    ask = ("break-glass", "ask", "--reason", "payroll is stuck", "--minutes", "10", "--tool", "pay", "--agent", "shop")
+    glass = id_in(await assent(*ask))
+    broken = await assent("break-glass", "confirm", glass, who=BOB, given="y\n")
+    assert broken.exit_code == 0, broken.output
+    assert f"{ALICE}: payroll is stuck" in broken.stdout
+    assert "THE GLASS IS BROKEN until 2026-03-01 10:10:00 UTC" in broken.stdout
+    assert (await submit(gateway))["request"]["state"] == "approved"
+    assert (await assent("break-glass", "end", glass)).exit_code == 0
+    listed = (await assent("break-glass", "list", who="auditor")).stdout
+    assert f"{glass}  ended, NOT REVIEWED YET" in listed
+    assert f"by {ALICE} and {BOB}" in listed
+    assert "used once: payroll is stuck" in listed
+    refused = await assent("break-glass", "review", glass, "--note", "fine", who=BOB)
+    assert (refused.exit_code, "neither of the two" in refused.stderr) == (1, True)
+    done = await assent("break-glass", "review", glass, "--note", "all was payroll", who=RITA)
+    assert f"reviewed by {RITA}: all was payroll" in done.stdout

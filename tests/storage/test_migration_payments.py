@@ -1,0 +1,59 @@
+"""Migration 0006 with rows in the way: what waited goes on as it was, and going back never makes anything laxer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from migrations import run
+from tests.fixtures.gateway import open_gateway
+from tests.fixtures.standing import BOB, RITA, write_standing
+from tests.requirements import requirement
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.fixtures.memory_platform import MemoryPlatform
+
+pytestmark = pytest.mark.may_block  # migrations wait for the database on this thread
+WIRE = {"payee": "Acme Ltd", "amount": "400", "currency": "CNY"}
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """Write an org whose payments wait for people."""
+    return write_standing(tmp_path)
+
+
+async def test_what_waited_before_the_upgrade_takes_a_click_and_earlier_votes_count(
+    database_url: str, config: Path, platform: MemoryPlatform
+) -> None:
+    file = config / "acme.yaml"
+    two = '- {id: rest, tools: [unsay, wrap, "stop_*"], then: ask, stages: [{of: [finance], need: 2}], channels: [api]}'
+    file.write_text(file.read_text().replace(file.read_text().splitlines()[-1].strip(), two))
+    async with open_gateway(database_url, config, platform) as g:
+        request = await g.ask("wrap", {"n": 1})
+        assert (await g.decide(request, who=BOB)).json()["state"] == "pending"
+        keys = dict(g.keys)
+    run.downgrade(database_url, "0005")
+    run.upgrade(database_url)
+    async with open_gateway(database_url, config, platform) as g:
+        g.keys |= keys
+        before = await g.read(request)
+        assert (before["assurance"], before["enforced"], before["payments"]) == ("L1", False, [])
+        assert (await g.decide(request, who=RITA)).json()["state"] == "approved"
+        assert (await g.claim(request)).json()["arguments"] == {"n": 1}
+
+
+@requirement("S-29")
+async def test_going_back_is_refused_while_something_open_would_become_laxer(
+    database_url: str, config: Path, platform: MemoryPlatform
+) -> None:
+    async with open_gateway(database_url, config, platform) as g:
+        request = await g.ask("wire", WIRE)  # only an executor runs it: the older gateway would hand it to the agent
+    with pytest.raises(RuntimeError, match="1 open request"):
+        run.downgrade(database_url, "0005")
+    async with open_gateway(database_url, config, platform) as g:
+        assert (await g.decide(request, who=RITA, verdict="deny", reason="no")).json()["state"] == "denied"
+    run.downgrade(database_url, "0005")
