@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING
 
 from playwright.async_api import async_playwright
 
+from app.domain.action import Action
 from app.domain.card import Language
 from app.ports import Click
+from app.usecases.receive import approval_form
 from channels.feishu.card import TEXT_BUDGET as FEISHU_BUDGET
 from channels.feishu.card import render_content
 from channels.feishu.simulator_cards import check_card
@@ -24,9 +26,11 @@ from channels.slack.card import TEXT_BUDGET as SLACK_BUDGET
 from channels.slack.card import render
 from channels.slack.forms import modal
 from channels.slack.simulator_blocks import check_blocks, check_view
+from examples.gallery_assurance import assurance, assurance_forms
 from examples.gallery_catalogue import ASKED_AT, PEOPLE, Exhibit, Pane, card_of, hostile, states
 from examples.gallery_consulting import consulting, modals
 from examples.gallery_palette import take_picture
+from examples.gallery_payments import payments
 from examples.gallery_review import draw_pages
 from examples.screenshots import find_chromium
 
@@ -34,6 +38,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from playwright.async_api import Page, Route
+
+    from app.domain.card import Card
+    from app.domain.form import Form
 
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images" / "gallery"
@@ -44,7 +51,9 @@ _SHEETS: dict[str, Callable[[Language], list[Exhibit]]] = {
     "states": states,
     "consulting": consulting,
     "hostile": hostile,
-    "forms": modals,
+    "payments": payments,
+    "assurance": assurance,
+    "forms": lambda language: [*modals(language), *assurance_forms(language)],
 }
 _SLACK_ONLY = frozenset({"forms"})  # in Feishu, forms stand on a person's own card
 _KINDS = {".css": "text/css", ".js": "text/javascript"}
@@ -166,14 +175,23 @@ def _slack(exhibit: Exhibit, language: Language) -> dict[str, object]:
     card = card_of(exhibit, Pane(name="slack", language=language, text_budget=SLACK_BUDGET, opens_forms=True))
     _, blocks = render(card)
     check_blocks(blocks)
-    control = next((each for each in card.controls if each.action is exhibit.modal), None)
-    if control is not None and control.form is not None:
-        view = modal(control.form, _click(control.token))
+    found = _form(card, exhibit.modal)
+    if found is not None:
+        view = modal(found[0], _click(found[1]))
         check_view(view)
         return {"view": view}
     entry = {"kind": "message", "ts": str(ASKED_AT.timestamp()), "versions": 1, "blocks": blocks, "text": ""}
     own = {"only_for": exhibit.person} if exhibit.person else {}
     return {"entry": {**entry, **own}, "menu_open": exhibit.menu_open}
+
+
+def _form(card: Card, action: Action | None) -> tuple[Form, str] | None:
+    """Return the form that a control of a card opens, and the control's token."""
+    buttons = card.buttons
+    if action is Action.APPROVE and buttons is not None and buttons.approve is not None and buttons.typed is not None:
+        return approval_form(card, buttons.typed), buttons.approve
+    control = next((each for each in card.controls if each.action is action), None)
+    return (control.form, control.token) if control is not None and control.form is not None else None
 
 
 def _click(token: str) -> Click:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, timezone
 from typing import TYPE_CHECKING, cast
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from app.domain.action import Action
     from app.domain.canonical import JsonValue
     from app.ports import Channel
+    from app.storage.switches import Switch
 
 ASKED_AT = datetime(2026, 3, 2, 2, 15, tzinfo=UTC)
 SHANGHAI = timezone(timedelta(hours=8))
@@ -55,6 +56,8 @@ class Exhibit:
     menu_open: bool = False
     modal: Action | None = None
     page: bool = True  # whether the file has `url`
+    tool: Tool = field(default_factory=lambda: TOOL)
+    pause: Switch | None = None  # what stops it while it waits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +86,7 @@ _TEXTS = {
 }
 
 
-_TOOL = Tool(
+TOOL = Tool(
     name="oa__purchase_pay",
     title="Pay {payee} {amount} {currency}",
     titles={"en": "Pay {payee} {amount} {currency}", "zh": "向 {payee} 付款 {amount} {currency}"},
@@ -102,14 +105,14 @@ _TOOL = Tool(
 )
 
 
-def policy_of(*, page: bool = True) -> Policy:
+def policy_of(*, page: bool = True, tool: Tool = TOOL) -> Policy:
     """Return the file in force. `page`: whether it says where people reach the gateway's pages."""
     people = {email: Person(email=email, name=name) for email, name in PEOPLE.items()}
     return Policy(
         org="acme",
         version="p1",
         default=Then.ASK,
-        tools={_TOOL.name: _TOOL},
+        tools={tool.name: tool},
         directory=Directory(people=people, groups=GROUPS),
         zone=SHANGHAI,
         url="https://assent.acme.example" if page else None,
@@ -119,8 +122,11 @@ def policy_of(*, page: bool = True) -> Policy:
 def card_of(exhibit: Exhibit, pane: Pane) -> Card:
     """Compose the card of an exhibit as the gateway does."""
     channel = cast("Channel", pane)  # a channel sends as well; a card depends on no more than this
-    items = [Item(request=each, delivery=_delivery(exhibit, each, pane)) for each in (exhibit.request, *exhibit.also)]
-    return compose_message(items, channel, policy_of(page=exhibit.page), _SEALS)
+    items = [
+        Item(request=each, delivery=_delivery(exhibit, each, pane), pause=exhibit.pause)
+        for each in (exhibit.request, *exhibit.also)
+    ]
+    return compose_message(items, channel, policy_of(page=exhibit.page, tool=exhibit.tool), _SEALS)
 
 
 def _delivery(exhibit: Exhibit, request: ConfirmationRequest, pane: Pane) -> Delivery:
@@ -206,7 +212,7 @@ def payment(language: Language, *, claim: str | None = None, **changes: JsonValu
         agent="payer",
         session="s-1",
         call_id="call-1",
-        tool=_TOOL.name,
+        tool=TOOL.name,
         arguments=arguments,
         requester=LI,
         owner=None,
@@ -220,9 +226,9 @@ def payment(language: Language, *, claim: str | None = None, **changes: JsonValu
         digest=binding_digest(call, request_id="req_4f7w2k", nonce="n", policy_version="p1", expires_at=expires_at),
         nonce="n",
         code="K7QM-3XWA",
-        title=visible(title_for(_TOOL, call.arguments, language.value)),
-        pinned=_TOOL.pin,
-        sensitive=_TOOL.sensitive,
+        title=visible(title_for(TOOL, call.arguments, language.value)),
+        pinned=TOOL.pin,
+        sensitive=TOOL.sensitive,
         rule_id="large-payments",
         policy_version="p1",
         why=text["why"].format(amount=arguments["amount"]),

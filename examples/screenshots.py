@@ -69,7 +69,7 @@ async def draw() -> None:
         await expect(page.locator("#feishu-toasts .toast")).to_be_visible()
         await _shoot(page, "demo-killed")
         await page.locator("#start-gateway").click()
-        await expect(page.locator(".machine.alive")).to_have_count(1, timeout=20_000)
+        await expect(page.locator(".machine.alive")).to_have_count(2, timeout=20_000)
         await feishu.get_by_role("button", name="批准", exact=True).click()
         await expect(feishu.get_by_role("button", name="批准", exact=True)).to_have_count(0)
         await page.locator("#start-agent").click()

@@ -8,7 +8,8 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
-from examples.demo.play import NotSoError, Play
+from examples.demo.act import NotSoError
+from examples.demo.play import Play
 from examples.demo.stage import Stage
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ async def _auto() -> int:
             await Play(stage).run()
         except NotSoError as fault:
             print(f"\nNOT SO: {fault}", file=sys.stderr)
-            for child in (stage.gateway, stage.agent):
+            for child in stage.children:
                 print(f"\n{child.log.name} ({child.state}), its end:", file=sys.stderr)
                 print("\n".join(child.log.read_text(errors="replace").splitlines()[-_LAST_LINES:]), file=sys.stderr)
             return 1

@@ -19,7 +19,7 @@ from starlette.routing import Route
 
 from channels.feishu.simulator_server import serve
 from examples.demo.hands import Hands, Shown
-from examples.demo.orders import PAYMENTS
+from examples.demo.orders import BUTTONS
 from examples.demo.snapshot import Snapshots
 
 if TYPE_CHECKING:
@@ -70,9 +70,10 @@ class Page:
         )
 
     def ask(self, what: str) -> None:
-        """Let the user ask the agent for one more payment."""
-        self._stage.ask_agent(PAYMENTS[what].order(f"2026-{self._invoice:04}"))
-        self._invoice += 1
+        """Let the user ask the agent for what a button says. Raises KeyError for one that does not exist."""
+        for each in BUTTONS[what].orders:
+            self._stage.ask_agent(each.order(f"2026-{self._invoice:04}"))
+            self._invoice += 1
 
     def end(self) -> None:
         """Let every open page say that the demo has ended."""
@@ -138,7 +139,7 @@ class Page:
         await self._child(what).kill()
         if what == "agent":
             self._stage.note_in_agent_log("kill -9")
-        else:
+        elif what == "gateway":
             self._snapshots.gateway_answers = False
 
     def _child(self, what: str) -> Child:
@@ -147,6 +148,8 @@ class Page:
                 return self._stage.gateway
             case "agent":
                 return self._stage.agent
+            case "executor":
+                return self._stage.executor
             case _:
                 raise BadActError("there is no such process")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from examples.demo.orders import PAYMENTS
+from examples.demo.orders import BUTTONS
 
 if TYPE_CHECKING:
     from examples.demo.child import Child
@@ -31,14 +31,15 @@ class Snapshots:
                 for v in stage.visitors.values()
             ],
             "queue": self._queue(),
-            "payments": [{"key": key, "label": payment.label} for key, payment in PAYMENTS.items()],
+            "payments": [{"key": key, "label": each.label, "zh": each.zh} for key, each in BUTTONS.items()],
             "feishu": self._feishu(),
             "slack": self._slack(),
             "modals": self._modals(),
             "gateway": _child(stage.gateway) | {"answers": self.gateway_answers and stage.gateway.pid is not None},
             "agent": _child(stage.agent),
+            "executor": _child(stage.executor),
             "log": stage.agent_log()[-_LOG_LINES:],
-            "ledger": [_without_account(entry) for entry in stage.ledger.entries()],
+            "ledger": [_without_account(entry) for entry in stage.paid()],
             "trail": stage.trail.lines(),
         }
 

@@ -1,7 +1,7 @@
 """Everything that the demo is made of, put up in a fresh folder and taken down again.
 
-The stand-ins of Slack and Feishu run in this process; the gateway (`assent serve`) and the agent are processes of their
-own, so that killing them is real. They meet only over HTTP.
+The stand-ins of Slack, Feishu and the bank run in this process; the gateway (`assent serve`), the agent and the
+executor are processes of their own, so that killing them is real. They meet only over HTTP.
 """
 
 from __future__ import annotations
@@ -24,11 +24,15 @@ from app.storage.api_keys import Scope
 from app.storage.dialect import dialect_for
 from app.storage.store import Store
 from app.usecases.keys import Keys
+from app.usecases.payees import Payees
 from channels.feishu.simulator import FeishuSimulator
 from channels.slack.simulator import SlackSimulator
+from examples.demo.bank import Bank
 from examples.demo.child import Child
+from examples.demo.orders import KNOWN
 from examples.demo.trail import Trail
 from examples.payment_ledger import Ledger
+from examples.scripted_model import WIRE
 from migrations import run
 
 if TYPE_CHECKING:
@@ -52,7 +56,7 @@ class Visitor:
 
 
 class Stage:
-    """The running demo. An async context manager; inside it, the gateway and the agent have been started."""
+    """The running demo. An async context manager; inside it, gateway, agent and executor have been started."""
 
     def __init__(self) -> None:
         """Put nothing up yet."""
@@ -83,10 +87,11 @@ class Stage:
         self.slack.callback_url = f"{self.url}/v1/channels/pay-slack/callback"
         self.feishu.callback_url = f"{self.url}/v1/channels/pay-feishu/callback"
         self.environ = self._gateway_environ()
-        agent_key, auditor_key = await self._make_keys()
+        keys = await self._furnish()
         names = {visitor.email: visitor.name for visitor in self.visitors.values()}
-        self.trail = await self._stack.enter_async_context(Trail(self.url, auditor_key, names))
+        self.trail = await self._stack.enter_async_context(Trail(self.url, keys[Scope.AUDITOR], names))
         self.ledger = Ledger(self.folder / "ledger.jsonl")
+        self.bank = self._stack.enter_context(Bank(self.folder / "bank.db"))
         self.inbox = self.folder / "inbox.jsonl"
         self.gateway = Child(
             [*self.assent, "serve", "--config", str(CONFIG), "--port", self.url.rpartition(":")[2]],
@@ -95,10 +100,19 @@ class Stage:
         )
         self.agent = Child(
             [sys.executable, "-m", "examples.payment_agent", str(self.folder)],
-            environ={**_plain_environ(), "ASSENT_URL": self.url, "ASSENT_KEY": agent_key},
+            environ={**_plain_environ(), "ASSENT_URL": self.url, "ASSENT_KEY": keys[Scope.AGENT]},
             log=self.folder / "agent.log",
         )
-        for child in (self.gateway, self.agent):
+        self.executor = Child(
+            [sys.executable, "-m", "examples.payment_executor"],
+            environ={
+                **_plain_environ(), "ASSENT_URL": self.url, "ASSENT_KEY": keys[Scope.EXECUTOR],
+                "LEDGER_URL": self.bank.url, "LEDGER_TOKEN": self.bank.token, "TOOL": WIRE,
+                "STATE_FILE": str(self.folder / "epoch"),
+            },
+            log=self.folder / "executor.log",
+        )  # fmt: skip
+        for child in self.children:
             self._stack.push_async_callback(child.stop)
             await child.start()
 
@@ -110,6 +124,15 @@ class Stage:
     def assent(self) -> list[str]:
         """The gateway's command, as it is installed."""
         return [str(Path(sys.executable).with_name("assent"))]
+
+    @property
+    def children(self) -> tuple[Child, Child, Child]:
+        """The processes that can be killed."""
+        return self.gateway, self.agent, self.executor
+
+    def paid(self) -> list[dict[str, object]]:
+        """Return everything that was ever paid, by the agent and by the executor, in order."""
+        return sorted([*self.ledger.entries(), *self.bank.entries()], key=lambda entry: str(entry["at"]))
 
     def ask_agent(self, order: str) -> None:
         """Put a user's request into the agent's inbox."""
@@ -167,8 +190,11 @@ class Stage:
             "SLACK_STAND_IN": str(slack["api_url"]),
         }
 
-    async def _make_keys(self) -> tuple[str, str]:
-        """Do what `assent migrate` and two calls of `assent keys create` do, without starting three programs."""
+    async def _furnish(self) -> dict[Scope, str]:
+        """Do what `assent migrate`, `assent keys create` and `assent payees add` do, without starting a dozen programs.
+
+        Return the keys.
+        """
         clock, url = SystemClock(), self.environ["ASSENT_DATABASE_URL"]
         run.upgrade(url)
         store = Store(dialect_for(url, clock), RandomIds())
@@ -184,9 +210,13 @@ class Stage:
                 by="demo",
             )
             auditor = await keys.create(org="acme", scope=Scope.AUDITOR, label="the demo's timeline", by="demo")
+            executor = await keys.create(org="acme", scope=Scope.EXECUTOR, label="the demo's executor", by="demo")
+            payees = Payees(store=store)
+            for name, account in KNOWN:
+                await payees.add("acme", name, account=account, by="demo")
         finally:
             await store.stop()
-        return agent.text, auditor.text
+        return {made.key.scope: made.text for made in (agent, auditor, executor)}
 
 
 def _whole_lines(path: Path) -> list[str]:

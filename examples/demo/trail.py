@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 Event = dict[str, object]
 
+_MACHINES = {"agent": "The agent", "key": "The executor"}
 _PLATFORM = {"pay-feishu": "Feishu", "pay-slack": "Slack"}
 _SENTENCES = {
     "request.created": "The agent asks to pay; the call is on hold",
@@ -37,13 +38,13 @@ _SENTENCES = {
     "card.rerouted": "The card was brought to other places",
     "request.edited": "An approver changed the call",
     "request.reviewed": "An approver looked at all of it",
-    "grant.claimed": "The agent took the approval: good for one run",
+    "grant.claimed": "{who} took the approval: good for one run",
     "grant.lapsed": "The approval was not used in time",
     "grant.revoked": "The approval was taken back",
     "execution.succeeded": "The payment ran, once, and succeeded",
     "execution.failed": "The payment ran, once, and failed",
     "execution.unknown": "Whether the payment ran is not known",
-    "execution.reconciled": "It was found out whether the payment ran",
+    "execution.reconciled": "It was found out what became of the payment: it {status}",
     "call.allowed": "A small payment: a rule allowed it",
     "call.refused": "A rule or a hook refused the call",
     "evaluation.bypassed": "An evaluation run: nobody was asked",
@@ -52,12 +53,29 @@ _SENTENCES = {
     "hook.noted": "A hook noted something",
     "session.detached": "A session began that inherits nothing from its parent",
     "switch.set": "A switch was set",
+    "request.lifted": "A refusal was lifted: it may be asked again",
+    "approver.locked": "An approver typed wrong codes and is locked for a while",
+    "factor.invited": "Somebody was invited to set up a second factor",
+    "factor.added": "Somebody set up a second factor",
+    "factor.removed": "A second factor was taken away",
+    "standing.proposed": "A standing approval was proposed",
+    "standing.confirmed": "A second person confirmed the standing approval",
+    "standing.used": "A standing approval was used",
+    "standing.revoked": "A standing approval was revoked",
+    "break_glass.proposed": "Somebody wants to break the glass",
+    "break_glass.broken": "THE GLASS WAS BROKEN by two people",
+    "break_glass.used": "A call ran under the broken glass: nobody was asked",
+    "break_glass.ended": "The broken glass was ended",
+    "break_glass.reviewed": "What was done under the broken glass was reviewed",
+    "payee.added": "A payee was put into the register",
+    "payee.removed": "A payee was taken out of the register",
+    "trail.restored": "The database was restored from a backup: what waited is void",
 }
 ENDS = frozenset({
     "request.denied", "request.expired", "request.cancelled", "request.undeliverable", "grant.lapsed", "grant.revoked",
     "execution.succeeded", "execution.failed", "execution.unknown",
 })  # fmt: skip
-BEHIND_THE_SCENES = frozenset({"key.created", "key.revoked", "policy.loaded"})
+BEHIND_THE_SCENES = frozenset({"key.created", "key.revoked", "policy.loaded", "payee.added"})
 
 
 class Trail:
@@ -128,6 +146,11 @@ def told(event: Event, names: Mapping[str, str]) -> str:
     facts = cast("Mapping[str, object]", event["facts"])
     place = _PLATFORM.get(str(facts.get("channel") or facts.get("via") or ""), "")
     who = names.get(str(event["actor"]), str(event["actor"]))
-    said = {name: facts.get(name) for name in ("reason", "text")}
+    said = {name: facts.get(name) for name in ("reason", "text", "status")}
+    if facts.get("allowed_by"):
+        return "A rule allowed it: it goes to the executor"
+    if event["kind"] == "click.refused" and facts.get("why") == "wrong_code":
+        return f"{who} typed a wrong code in {place}: refused"
     sentence = _SENTENCES.get(str(event["kind"]), str(event["kind"]))
-    return sentence.format(who="The agent" if who.startswith("agent:") else who, place=place, **said)
+    who = _MACHINES.get(who.partition(":")[0], who)
+    return sentence.format(who=who, place=place, **said)

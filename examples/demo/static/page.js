@@ -32,11 +32,11 @@ function draw() {
   drawChat($("slack"), picture.slack.filter((entry) => entry.only_for === undefined || entry.only_for === me.slack)
     .map((entry) => ({ key: entry.ts ?? entry.id, ...entry })), (entry) => slackEntry(entry, visitor));
   slackModal(picture.modals[who], visitor, picture.visitors);
-  keep($("machines"), ["gateway", "agent"].map((key) => ({ key, ...picture[key] })), machine);
+  keep($("machines"), ["gateway", "agent", "executor"].map((key) => ({ key, ...picture[key] })), machine);
   keep($("asks"), picture.payments, payment);
   if ($("queue").textContent !== picture.queue) $("queue").textContent = picture.queue;
   drawList($("log"), picture.log.map((line, index) => ({ key: index, ...line })), logLine);
-  keep($("ledger"), picture.ledger.length ? picture.ledger.map((entry) => ({ key: entry.receipt, ...entry }))
+  drawList($("ledger"), picture.ledger.length ? picture.ledger.map((entry) => ({ key: `${entry.grant} ${entry.invoice}`, ...entry }))
     : [{ key: "none" }], ledgerLine);
   drawList($("trail"), picture.trail.map((line) => ({ key: line.seq, ...line })), trailLine);
   drawNow();
@@ -64,7 +64,7 @@ function personButton(person) {
 
 // --- the machines -----------------------------------------------------------------------------------------------------
 
-const MACHINES = { gateway: "Gateway", agent: "Agent" };
+const MACHINES = { gateway: "Gateway", agent: "Agent", executor: "Executor" };
 
 function machine(item) {
   const starting = item.running && item.answers === false;
@@ -78,7 +78,7 @@ function machine(item) {
 }
 
 function payment(item) {
-  const button = el("button", { type: "button", class: "ask", id: `ask-${item.key}` }, item.label);
+  const button = el("button", { type: "button", class: "ask", id: `ask-${item.key}` }, item.label, el("small", { lang: "zh" }, item.zh));
   button.addEventListener("click", () => once(button, () => act({ act: "ask", what: item.key })));
   return button;
 }
@@ -114,27 +114,34 @@ const STEPS = ["The agent asks", "On hold, cards sent", "A person decides", "It 
 function drawNow() {
   const newest = picture.trail.filter((line) => line.request).at(-1)?.request;
   const last = Math.max(0, ...picture.trail.map((line) => Number(line.request) || 0));
-  const kinds = new Set(picture.trail.filter((line) => line.request === String(last)).map((line) => line.kind));
-  const [done, end, hint] = newest ? stand(kinds) : [0, "", "The agent is starting; its first payment comes in a moment."];
+  const lines = picture.trail.filter((line) => line.request === String(last));
+  const enforced = lines.some((line) => line.kind === "grant.claimed" && line.what.startsWith("The executor"));
+  const [done, end, hint] = newest ? stand(new Set(lines.map((line) => line.kind)), enforced) : [0, "", "The agent is starting; its first payment comes in a moment."];
   $("hint").textContent = hint;
   $("now").className = `now ${end}`;
   keep($("steps"), STEPS.map((text, index) => ({ key: index, text, state: index < done ? "done" : index === done ? "next" : "" })),
     (step) => el("li", { class: step.state }, step.text));
 }
 
-function stand(kinds) {
-  const { gateway, agent } = picture;
+function stand(kinds, enforced) {
+  const { gateway, agent, executor } = picture;
   const ends = {
     "execution.succeeded": [4, "good", "Paid, exactly once, exactly what was approved. Both cards are settled."],
     "request.denied": [4, "bad", "Denied. The agent was told no, and why. Nothing was paid."],
     "request.expired": [4, "grey", "Nobody answered in time. Silence is not consent: nothing was paid."],
     "request.undeliverable": [4, "grey", "Nobody could be reached: nothing was paid."],
-    "execution.unknown": [4, "bad", "The agent died while it was paying: the ledger tells, and it is never run again."],
+    "execution.reconciled": [4, "good", "The executor asked the bank: it was paid, once. The cards show the receipt."],
+    "execution.unknown": [4, "bad", enforced
+      ? `Whether it was paid is not known.${executor.running ? "" : " Start the executor:"} it asks the bank, and runs nothing twice.`
+      : "The agent died while it was paying: the ledger tells, and it is never run again."],
   };
   for (const [kind, answer] of Object.entries(ends)) if (kinds.has(kind)) return answer;
   if (kinds.has("request.approved")) {
     if (!gateway.running) return [3, "good", "Approved, and the gateway was killed. Start it: the approval is safe."];
-    return [3, "good", agent.running ? "Approved. The agent takes it and pays." : "Approved while the agent is dead. Start the agent: it pays, once."];
+    if (enforced && executor.running) return [3, "good", "The bank has booked it and is slow to say so: kill -9 the executor, now!"];
+    if (enforced) return [3, "wait", "The executor died in the middle. In ten seconds its time is over, and nobody knows what became of it."];
+    if (!executor.running) return [3, "good", "Approved. Start what is dead: it pays, once."];
+    return [3, "good", agent.running ? "Approved. Now it is paid." : "Approved while the agent is dead. Start the agent: it pays, once."];
   }
   if (!gateway.running) return [2, "wait", "The gateway is dead; the question is not lost. Start it, and decide."];
   if (!agent.running) return [2, "wait", "The agent is dead, its question still stands. Decide now, and start it afterwards."];
