@@ -28,7 +28,7 @@ from app.storage.requests import lock_request, lock_to_claim
 from app.usecases.carry_out import carry_out
 from app.usecases.electorate import voters_of, without_account
 from app.usecases.known_as import as_one, tools_of
-from app.usecases.still_allowed import why_not_allowed
+from app.usecases.still_allowed import why_not_allowed, why_not_approved
 from app.usecases.stop_paused import claim_refused, pause_of
 
 if TYPE_CHECKING:
@@ -151,7 +151,8 @@ class Claim:
         gone = without_account(tx, request)
         voters = voters_of(request, policy, now=now, without=gone)
         if met(request.stages, request.decisions, voters, request.assurance):
-            return None
+            why = why_not_approved(tx, self._book, request, now=now)
+            return (f"the approval no longer stands: {why}", frozenset[str]()) if why is not None else None
         approved = {decision.person for decision in request.decisions if decision.verdict is Verdict.APPROVE}
         lost = frozenset(approved - counted(worth_enough(request.decisions, request.assurance), voters))
         return _sentence(lost), lost

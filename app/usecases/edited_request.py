@@ -120,7 +120,7 @@ def _asked(
     level = ruling.asking.assurance if lowered else max(ruling.asking.assurance, request.assurance)
     asking = replace(ruling.asking, assurance=level, stages=stages_at(ruling.asking.stages, level))
     same = ruling.rule_id == request.rule_id and judged.policy.version == request.policy_version
-    widened = same and _are_wider(own, asking.stages)  # by the ladder, which the very same rule has
+    widened = same and are_wider(own, asking.stages)  # by the ladder, which the very same rule has
     new = tuple(name for name in asking.channels if name not in request.channels)
     left = request.expires_at - now
     timers = timetable(now, left, remind=asking.remind, escalate=asking.escalate)
@@ -139,7 +139,7 @@ def _asked(
     )
 
 
-def _are_wider(stages: Sequence[Stage], than: Sequence[Stage]) -> bool:
+def are_wider(stages: Sequence[Stage], than: Sequence[Stage]) -> bool:
     """Say whether stages are the same as others but for people who were brought in."""
     return len(stages) == len(than) and all(
         replace(stage, of=other.of) == other and set(other.of) <= set(stage.of)
