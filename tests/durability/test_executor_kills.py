@@ -108,9 +108,13 @@ class Town:
         """Wait until it has died at its place, or has nothing left to do that could bring it there."""
         waiting = asyncio.ensure_future(process.wait())
         try:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
+                looked = 0
                 while not waiting.done() and {"approved", "executing"} & set(states(self.url).values()):
                     await asyncio.wait({waiting}, timeout=0.02)
+                    looked += 1
+                    if looked % 200 == 0:  # a dead one's claim that was recorded only now: nobody else ends its lease
+                        await leases_run_out(self.url)
                 await asyncio.wait({waiting}, timeout=0.3)  # it may be about to look something up
         finally:
             waiting.cancel()
