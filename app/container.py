@@ -321,7 +321,7 @@ class Container:
         self.timers.every(_ACCOUNTS_EVERY, "accounts", self.confirm_accounts, jitter=30)
         self.timers.every(_GROUPS_EVERY, "groups", self.fetch_groups, jitter=5)
         self.timers.every(_PACE_EVERY, "pace", self._pace, jitter=60)
-        self.timers.every(timedelta(seconds=5), "heads", self.heads.note, jitter=1)
+        self.timers.every(timedelta(seconds=5), "heads", self.heads.note)
         self.timers.every(_FORGET_EVERY, "forget", self.sweep.forget, jitter=60)
         self.timers.every(_ORPHANS_EVERY, "orphans", self._orphans, jitter=5)
         self.timers.start()

@@ -39,7 +39,15 @@ if TYPE_CHECKING:
     from app.storage.transaction import Tx
     from app.usecases.receive import Received
 
-POLICY = "org: acme\ndefault: deny\npeople:\n{people}\ngroups:\n  finance: [{members}]\n"
+POLICY = """\
+org: acme
+default: ask
+ask: {{stages: [{{of: [finance]}}], channels: [api]}}
+people:
+{people}
+groups:
+  finance: [{members}]
+"""
 
 
 CLOCKS_WITHIN = 0.001
