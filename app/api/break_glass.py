@@ -108,7 +108,7 @@ def break_glass_router(c: Surface) -> APIRouter:
 
     @router.post("/v1/break-glass/{glass_id}/end", **takes(NothingBody, GlassView))
     async def end(glass_id: str, request: Request) -> Response:
-        """End it early, as one of the two who broke it; approvals that were not used yet are taken back."""
+        """End it early, as anybody who might break it; approvals that were not used yet are taken back."""
         key = await c.access(request, Scope.APPROVER)
         await read_model(request, NothingBody)
         return answer(_view(await c.break_glass.end(org=key.org, person=str(key.person), permit_id=glass_id)))

@@ -198,11 +198,7 @@ def _take_back(request: ConfirmationRequest, event: VoteWithdrawn) -> Step:
             decisions=tuple(d for d in request.decisions if d.person != event.person),
         ),
         effects=(RefreshCards(), Wake()),
-        record=Record(
-            kind=Kind.VOTE,
-            actor=event.person,
-            facts={**facts, "verdict": "withdraw", "withdrew": earlier.verdict.value},
-        ),
+        record=Record(kind=Kind.VOTE, actor=event.person, facts=facts),
     )
 
 

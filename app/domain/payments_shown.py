@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from app.domain.payment import Payment
 
 
+_OF_BUDGETS = (("made", ".count"), ("spent", ""), ("currency", ".currency"))
+"""Which sentence tells of a budget, by the first of these values that its caution has."""
+
+
 class ShownPayments:
     """What one card says of a request's payments. `texts` are all that its arguments show."""
 
@@ -127,8 +131,7 @@ class ShownPayments:
         )
 
     def _over_budget(self, values: Mapping[str, str]) -> str:
-        kind = ".count" if "made" in values else "" if "spent" in values else ".currency"
-        kind = kind if kind != ".currency" or "currency" in values else ".untold"
+        kind = next((kind for named, kind in _OF_BUDGETS if named in values), ".untold")
         told = {name: money_text(value) or on_one_line(value) for name, value in values.items()}
         told["payee"] = self._say("over_budget.payee", payee=self._payee(values)) if "payee" in values else ""
         told["budget"] = on_one_line(values["budget"])

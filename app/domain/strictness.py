@@ -69,7 +69,7 @@ def _otherwise(allowing: Sequence[Allow]) -> Asking | None:
     askings = [ruling.otherwise for ruling in allowing if ruling.otherwise is not None]
     if len(askings) < len(allowing):
         return None
-    return askings[0] if len(set(map(id, askings))) == 1 else _joined(askings)
+    return askings[0] if all(asking == askings[0] for asking in askings) else _joined(askings)
 
 
 def _as_inherited(agent: str, ruling: Ruling) -> Ruling:

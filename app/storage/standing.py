@@ -96,12 +96,13 @@ def insert_permit(tx: Tx, permit: Permit) -> None:
     )
 
 
-def lock_permit(tx: Tx, permit_id: str) -> tuple[Permit, datetime] | None:
-    """Lock one, and *then* read the clock: what ended while this waited is over."""
+def lock_permit(tx: Tx, permit_id: str, *, kind: PermitKind | None = None) -> tuple[Permit, datetime] | None:
+    """Lock one, and *then* read the clock: what ended while this waited is over. None: there is none of this kind."""
     row = tx.one(_LOCK if tx.locks_rows else _GET, for_org=tx.org, permit_id=permit_id)
-    if row is None:
+    permit = _from_row(row) if row is not None else None
+    if permit is None or kind not in {None, permit.kind}:
         return None
-    return _from_row(row), tx.lock_now() if tx.locks_rows else tx.now()
+    return permit, tx.lock_now() if tx.locks_rows else tx.now()
 
 
 def lock_permits(tx: Tx, kind: PermitKind) -> tuple[list[Permit], datetime]:

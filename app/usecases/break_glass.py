@@ -135,8 +135,8 @@ class BreakGlass:
         """End it early, or withdraw what was asked for: whoever asked for it or might. Raises as `confirm`."""
 
         def unit(tx: Tx) -> ShownPermit | AssentError:
-            locked = lock_permit(tx, permit_id)
-            if locked is None or locked[0].kind is not PermitKind.BREAK_GLASS:
+            locked = lock_permit(tx, permit_id, kind=PermitKind.BREAK_GLASS)
+            if locked is None:
                 return NotFoundError()
             permit, now = locked
             policy = self._policy(org)
@@ -151,8 +151,8 @@ class BreakGlass:
         """Say that one has looked at what was done. Whoever broke the glass does not review it. Raises as `confirm`."""
 
         def unit(tx: Tx) -> ShownPermit | AssentError:
-            locked = lock_permit(tx, permit_id)
-            if locked is None or locked[0].kind is not PermitKind.BREAK_GLASS:
+            locked = lock_permit(tx, permit_id, kind=PermitKind.BREAK_GLASS)
+            if locked is None:
                 return NotFoundError()
             permit, now = locked
             policy = self._policy(org)

@@ -26,7 +26,6 @@ from app.usecases.carry_out import carry_out
 from app.usecases.decide import decide, refused_click
 from app.usecases.edited_request import as_edited
 from app.usecases.electorate import acts_for, voters_of
-from app.usecases.near_copies import near_copies
 from app.usecases.weigh import spend_instead, weigh
 
 if TYPE_CHECKING:
@@ -148,8 +147,7 @@ class Edit:
             return approve_as_it_is(tx, request, now, policy, edition)
         if request.edited_by != edition.by and builds_on(request, judged.call.arguments):
             return EditRefused(request=request, refusal=Refusal.UNSUITABLE, builds_on=request.edited_by)
-        near = near_copies(tx, judged, now=now)
-        cautions = (*near, *weigh(tx, judged, now=now, instead_of=request.id))
+        cautions = weigh(tx, judged, now=now, instead_of=request.id)
         now = max(now, tx.now())  # weighing may have waited for others, and the deadline for nobody
         edited = as_edited(
             request, judged, by=edition.by, seals=self._seals, now=now, reason=edition.reason, cautions=cautions

@@ -29,7 +29,6 @@ from app.usecases.cool_down import denied_before
 from app.usecases.electorate import voters_at_first
 from app.usecases.hold_cards import held, hold_cards
 from app.usecases.judge_call import NOTHING_SAID, Said
-from app.usecases.near_copies import near_copies
 from app.usecases.permit_before import permitted_before
 from app.usecases.weigh import spend, weigh
 
@@ -77,13 +76,13 @@ class Opening:
 
     def settle(self, ruling: Ask | Allow, targets: Mapping[str, str]) -> Answered | Asked:
         """Weigh the call and write what follows. `targets` maps each channel that may be asked to its cards' chat."""
-        near = near_copies(self._tx, self._judged, now=self._now)
-        cautions = (*near, *weigh(self._tx, self._judged, now=self._now))
+        cautions = weigh(self._tx, self._judged, now=self._now)
         match raised(ruling, cautions, self._judged.policy):
             case Deny() as refused:
                 return self._turn_away(refused, ruled(self._judged, refused, allowed=False))
             case Allow() as allowed:
-                return self._allow(allowed, by=f"rule:{allowed.rule_id}", record=self._allowed(allowed))
+                record = ruled(self._judged, allowed, allowed=True)
+                return self._allow(allowed, by=f"rule:{allowed.rule_id}", record=record)
             case Ask() as asked:
                 return self._ask(asked, cautions, targets)
 
@@ -154,9 +153,6 @@ class Opening:
         """Return how a request is opened about which nobody is asked: its times are those of the rule."""
         asking = ruling.otherwise or self._judged.policy.ask or Asking(stages=(), channels=())
         return replace(asking, stages=(), channels=(), escalate=(), remind=(), fallback=())
-
-    def _allowed(self, ruling: Allow) -> Record:
-        return ruled(self._judged, ruling, allowed=True)
 
     def _turn_away(self, refusal: Deny, record: Record) -> Answered:
         """Refuse a call without asking anybody, and say so in the trail."""

@@ -85,12 +85,10 @@ def still_permits(
 
     `ruling` is what today's rules say of it; `wished`: they want people to be asked besides.
     """
-    locked = lock_permit(tx, standing_id)  # to the commit: whoever revokes it meanwhile is answered after it
-    if locked is None:
+    held = _held(tx, standing_id, now=now)  # to the commit: whoever revokes it meanwhile is answered after it
+    if held is None:
         return False
-    permit = locked[0]
-    if not permit.in_force(max(now, locked[1])) or not is_intact(permit, tx.org):
-        return False
+    permit = held[0]
     if permit.kind is PermitKind.BREAK_GLASS:
         return not isinstance(ruling, Deny) and _glass_covers(permit, call, policy)
     scope = scope_of(permit)
@@ -186,12 +184,10 @@ def _use_standing(tx: Tx, found: Permit, judged: Judged, ruling: Ask) -> Permitt
     scope = scope_of(found)
     if scope is None or scope.rule != ruling.rule_id or not scope.matches(judged.call):
         return None
-    locked = lock_permit(tx, found.id)
-    if locked is None:
+    held = _held(tx, found.id)
+    if held is None:
         return None
-    permit, now = locked
-    if not permit.in_force(now) or not is_intact(permit, tx.org):
-        return None
+    permit, now = held
     policy, call = judged.policy, judged.call
     if not _within_terms(permit, scope, ruling, policy):
         return None
@@ -220,12 +216,10 @@ def _use_standing(tx: Tx, found: Permit, judged: Judged, ruling: Ask) -> Permitt
 def _use_glass(tx: Tx, found: Permit, judged: Judged) -> Permitted | None:
     if not _glass_covers(found, judged.call, judged.policy):
         return None
-    locked = lock_permit(tx, found.id)
-    if locked is None:
+    held = _held(tx, found.id)
+    if held is None:
         return None
-    permit, now = locked
-    if not permit.in_force(now) or not is_intact(permit, tx.org):
-        return None
+    permit, now = held
     if not _glass_covers(permit, judged.call, judged.policy):
         return None
     _counted(tx, permit, now)
@@ -250,6 +244,15 @@ def _within_terms(permit: Permit, scope: StandingScope, ruling: Ask, policy: Pol
     if tool.irreversible or scope.until != permit.expires_at:
         return False
     return scope.beyond(terms, tool, made_at=permit.proposed_at) is None
+
+
+def _held(tx: Tx, permit_id: str, *, now: datetime | None = None) -> tuple[Permit, datetime] | None:
+    """Lock one that is in force (also at `now`, if that is later than the clock), and says what was confirmed."""
+    locked = lock_permit(tx, permit_id)
+    if locked is None:
+        return None
+    permit, at = locked
+    return locked if permit.in_force(max(at, now or at)) and is_intact(permit, tx.org) else None
 
 
 def is_intact(permit: Permit, org: str) -> bool:

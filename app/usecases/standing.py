@@ -132,8 +132,8 @@ class StandingApprovals:
         """
 
         def unit(tx: Tx) -> ShownPermit | AssentError:
-            locked = lock_permit(tx, permit_id)
-            if locked is None or locked[0].kind is not PermitKind.STANDING:
+            locked = lock_permit(tx, permit_id, kind=PermitKind.STANDING)
+            if locked is None:
                 return NotFoundError()
             permit, now = locked
             policy = self._policy(org)
@@ -170,8 +170,8 @@ class StandingApprovals:
         """
 
         def unit(tx: Tx) -> ShownPermit | AssentError:
-            locked = lock_permit(tx, permit_id)
-            if locked is None or locked[0].kind is not PermitKind.STANDING:
+            locked = lock_permit(tx, permit_id, kind=PermitKind.STANDING)
+            if locked is None:
                 return NotFoundError()
             permit, now = locked
             policy = self._policy(org)

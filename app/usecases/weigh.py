@@ -1,4 +1,4 @@
-"""Weigh a call against what was spent before, in the transaction that opens it, and count what it spends.
+"""Weigh a call against what was spent and denied before, in the transaction that opens it, and count what it spends.
 
 What speaks against taking it as one of many is returned, the weightiest first; `app.domain.raising` says what follows.
 Payments of an org are weighed one after the other, on all replicas: of two calls that would each be the last to fit
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from app.domain.caution import Caution, CautionKind
 from app.storage.spends import drop_spends, insert_spends, lock_spending, units_of
+from app.usecases.near_copies import near_copies
 from app.usecases.weigh_budgets import over_budgets
 from app.usecases.weigh_payees import account_tail, duplicates, strangers
 
@@ -38,8 +39,9 @@ def weigh(tx: Tx, judged: Judged, *, now: datetime, instead_of: str | None = Non
 
     From here to the commit nobody else weighs payments of this org: what is found is still true when it is counted.
     """
+    near = near_copies(tx, judged, now=now)
     if not judged.payments:
-        return ()
+        return near
     now = max(now, lock_spending(tx))
     hours = judged.policy.hours
     found = [
@@ -49,7 +51,8 @@ def weigh(tx: Tx, judged: Judged, *, now: datetime, instead_of: str | None = Non
     ]
     if hours is not None and not hours.is_working(now):
         found.append(Caution(kind=CautionKind.OFF_HOURS))
-    return tuple(each for kind in ORDER for each in _at_most(each for each in found if each.kind is kind))
+    spent = (each for kind in ORDER for each in _at_most(each for each in found if each.kind is kind))
+    return (*near, *spent)
 
 
 def spend(tx: Tx, judged: Judged, *, request_id: str | None, standing_id: str | None = None) -> None:

@@ -7,17 +7,14 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from typer.testing import CliRunner
 
-from app.cli import app
 from app.domain.audit import Kind, Record
+from tests.api.test_policy_cli import run
 from tests.fixtures.gateway import ACME, PAY, SECRET
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from typer.testing import Result
 
     from tests.fixtures.gateway import Gateway
 
@@ -58,10 +55,6 @@ def rules(tmp_path: Path) -> Path:
     path = tmp_path / "assent.yaml"
     path.write_text(RULES)
     return path
-
-
-def run(*words: str) -> Result:
-    return CliRunner().invoke(app, ["policy", *words])
 
 
 def paid(amount: Any, **more: Any) -> str:
