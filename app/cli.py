@@ -29,7 +29,7 @@ from app.domain.errors import NotFoundError
 
 # Everything else is imported where it runs: `assent check` stands in people's hooks and CI, and must start at once.
 if TYPE_CHECKING:
-    from app.storage.api_keys import ApiKey
+    from app.domain.identity.api_key import ApiKey
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -68,7 +68,7 @@ app.command("pause")(pause)
 app.command("restored")(restored)
 
 Scopes = Literal["agent", "evaluation", "approver", "executor", "auditor", "admin"]
-"""The values of `app.storage.api_keys.Scope`, which would bring the database library along."""
+"""The values of `app.domain.identity.api_key.Scope`, which would bring the database library along."""
 
 
 def _tell_version(wanted: bool) -> None:  # noqa: FBT001 - typer hands an option's value over by position
@@ -172,8 +172,8 @@ def keys_create(  # noqa: PLR0917 - options of a command
     org: Org = None,
 ) -> None:
     """Make an API key; its text is printed this once."""
+    from app.domain.identity.api_key import Scope
     from app.offline import beside_gateway, refuse_stranger, run_command
-    from app.storage.api_keys import Scope
 
     async def make() -> None:
         async with beside_gateway(config, org) as at:

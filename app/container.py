@@ -30,6 +30,9 @@ from app.usecases.cancel import Cancel
 from app.usecases.channel_book import ChannelBook
 from app.usecases.claim import Claim, Report
 from app.usecases.click import AnswerClick
+from app.usecases.clicks.extend_click import ExtendClick
+from app.usecases.clicks.reopen_click import ReopenClick
+from app.usecases.clicks.review_click import ReviewClick
 from app.usecases.confirm_accounts import ConfirmAccounts
 from app.usecases.consult import Consult
 from app.usecases.consult_clicks import ACTIONS, ConsultByClick
@@ -155,14 +158,14 @@ class Container:
         edit = Edit(store=store, book=book, judge=judge, channels=self.channels, seals=self.seals)
         consulting = ConsultByClick(store=store, book=book, seals=self.seals)
         review = Review(store=store, book=book, seals=self.seals, clock=self.clock)
-        self.extend = Extend(store=store, book=book, seals=self.seals)
-        self.reopen = Reopen(store=store, book=book, seals=self.seals, judge=judge, submit=self.submit)
+        self.extend = Extend(store=store, book=book)
+        self.reopen = Reopen(store=store, book=book, judge=judge, submit=self.submit)
         others: dict[Action, ClickTaker] = {
             **dict.fromkeys(ACTIONS, consulting),
             Action.EDIT: EditByClick(edit=edit, store=store, book=book, seals=self.seals),
-            Action.REVIEW: review,
-            Action.EXTEND: self.extend,
-            Action.REOPEN: self.reopen,
+            Action.REVIEW: ReviewClick(store=store, book=book, seals=self.seals, review=review),
+            Action.EXTEND: ExtendClick(store=store, book=book, seals=self.seals),
+            Action.REOPEN: ReopenClick(store=store, book=book, seals=self.seals, reopen=self.reopen),
         }
         receive = Receive(store=store, book=book, seals=self.seals, others=others)
         self.clicks = AnswerClick(receive=receive, later=self.supervisor.later)

@@ -14,8 +14,9 @@ from urllib.parse import unquote
 
 from app.doctor_payments import PAGE, askings, error, ok, paying_tools, warning
 from app.domain.assurance import Assurance
+from app.domain.identity.api_key import Scope
 from app.domain.standing import PermitKind
-from app.storage.api_keys import Scope, list_keys
+from app.storage.api_keys import list_keys
 from app.storage.executions import list_unknown
 from app.storage.head_file import SQLITE, head_file_of
 from app.storage.outbox import list_rows

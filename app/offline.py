@@ -18,12 +18,12 @@ from app.clock import SystemClock
 from app.domain.action import Action
 from app.domain.audit import Kind
 from app.domain.errors import AssentError, InvalidError
+from app.domain.identity.api_key import AGENTS, Scope
 from app.domain.seals import Place, Seals, parse_token
 from app.identifiers import RandomIds
 from app.policies.faults import PolicyFaultsError, near
 from app.policies.policy_book import PolicyBook, config_check
 from app.settings import Settings
-from app.storage.api_keys import AGENTS, Scope
 from app.storage.dialect import dialect_for
 from app.storage.store import Store
 from app.storage.switches import READ_ONLY

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
     from datetime import datetime, timedelta
 
-    from app.domain.card import Card, Language
+    from app.domain.card import Card
     from app.domain.form import Form
+    from app.domain.text.language import Language
 
 
 class Clock(Protocol):

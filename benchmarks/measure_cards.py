@@ -8,11 +8,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from app.domain.card import Language
 from app.domain.present import card_for
 from app.domain.quorum import Stage, Tally
 from app.domain.request import ConfirmationRequest
 from app.domain.shown import Terms
+from app.domain.text.language import Language
 from app.domain.tool_call import ToolCall
 from app.usecases.compose import without_secrets
 from benchmarks.results import Row, below, times

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Self
 
 from app.clock import SystemClock
+from app.domain.identity.api_key import Scope
 from app.domain.seals import Seals
 from app.identifiers import RandomIds
-from app.storage.api_keys import Scope
 from app.storage.dialect import dialect_for
 from app.storage.store import Store
 from app.usecases.keys import Keys

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from playwright.async_api import async_playwright
 
 from app.domain.action import Action
-from app.domain.card import Language
+from app.domain.text.language import Language
 from app.ports import Click
 from app.usecases.receive import approval_form
 from channels.feishu.card import TEXT_BUDGET as FEISHU_BUDGET

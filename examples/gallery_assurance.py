@@ -14,9 +14,9 @@ from app.domain.request import GrantStatus, Status
 from examples.gallery_catalogue import CHEN, WANG, ZHAO, Exhibit, grant, payment, settled, vote
 
 if TYPE_CHECKING:
-    from app.domain.card import Language
     from app.domain.decision import Decision
     from app.domain.request import ConfirmationRequest
+    from app.domain.text.language import Language
 
 
 def assurance(language: Language) -> list[Exhibit]:

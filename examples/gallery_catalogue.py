@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, timezone
 from typing import TYPE_CHECKING, cast
 
-from app.domain.card import Card, Language
 from app.domain.decision import Decision, Evidence, Verdict
 from app.domain.people import Directory, Person
 from app.domain.policy import Policy
@@ -24,6 +23,7 @@ from app.domain.request import (
 )
 from app.domain.rule import Then
 from app.domain.seals import Seals
+from app.domain.text.language import Language
 from app.domain.tool import Tool, title_for
 from app.domain.tool_call import ToolCall, binding_digest, call_digest
 from app.domain.visible import visible
@@ -33,6 +33,7 @@ from app.usecases.message import Item, compose_message
 if TYPE_CHECKING:
     from app.domain.action import Action
     from app.domain.canonical import JsonValue
+    from app.domain.card import Card
     from app.ports import Channel
     from app.storage.switches import Switch
 

@@ -7,11 +7,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from app.domain.action import Action
-from app.domain.card import Language
 from app.domain.consultation import HandOver, Question
 from app.domain.decision import Verdict
 from app.domain.quorum import Stage
 from app.domain.request import Audience, GrantStatus, Status
+from app.domain.text.language import Language
 from examples.gallery_catalogue import ASKED_AT, CHEN, LI, SUN, WANG, ZHAO, Exhibit, grant, payment, settled, vote
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from examples.gallery_catalogue import ASKED_AT, TOOL, WANG, ZHAO, Exhibit, gran
 
 if TYPE_CHECKING:
     from app.domain.canonical import JsonValue
-    from app.domain.card import Language
     from app.domain.request import ConfirmationRequest
+    from app.domain.text.language import Language
 
 _BATCH = Tool(
     name="oa__pay_batch",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from app.api.review_page import review_page
 from app.domain.audit import GENESIS, AuditEvent, Kind, Record, link
-from app.domain.card import Language
+from app.domain.text.language import Language
 from app.usecases.review_sheet import sheet_for
 from examples.gallery_catalogue import ASKED_AT, WANG, hostile, policy_of
 from examples.gallery_consulting import added, answered, changed, handed_over

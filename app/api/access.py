@@ -10,7 +10,7 @@ from app.domain.errors import NotFoundError, TooManyError, UnauthenticatedError,
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from app.storage.api_keys import ApiKey, Scope
+    from app.domain.identity.api_key import ApiKey, Scope
     from app.usecases.keys import Keys
 
 

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 
 from app.api import schemas
 from app.api.bodies import answer, read_model
-from app.storage.api_keys import ApiKey, Scope
+from app.domain.identity.api_key import ApiKey, Scope
 
 if TYPE_CHECKING:
     from app.api.surface import Surface

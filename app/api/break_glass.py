@@ -12,7 +12,7 @@ from app.api.operations import asks, takes
 from app.api.plain_route import PlainRoute
 from app.api.schemas import Id, NothingBody
 from app.api.standing import ConfirmBody, view_people
-from app.storage.api_keys import Scope
+from app.domain.identity.api_key import Scope
 from app.usecases.break_glass import Emergency
 from app.usecases.permit_before import glass_scope_of
 

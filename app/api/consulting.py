@@ -14,12 +14,12 @@ from app.api.schemas import Email, NothingBody, RequestView
 from app.api.verdicts import access_to, view_shown
 from app.domain.action import Action
 from app.domain.form import MOST
-from app.storage.api_keys import AGENTS, Scope
+from app.domain.identity.api_key import AGENTS, Scope
 from app.usecases.consult import Wish
 
 if TYPE_CHECKING:
     from app.api.surface import Surface
-    from app.storage.api_keys import ApiKey
+    from app.domain.identity.api_key import ApiKey
 
 _Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 _Note = Annotated[str, Field(max_length=MOST, pattern=r"^[^\x00]*$")]

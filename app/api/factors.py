@@ -11,7 +11,7 @@ from app.api.bodies import answer, read_model
 from app.api.operations import asks, takes
 from app.api.plain_route import PlainRoute
 from app.api.schemas import PROBLEMS, Email, Totp
-from app.storage.api_keys import Scope
+from app.domain.identity.api_key import Scope
 
 if TYPE_CHECKING:
     from app.api.surface import Surface

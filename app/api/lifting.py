@@ -12,7 +12,7 @@ from app.api.bodies import answer, read_model
 from app.api.operations import takes
 from app.api.plain_route import PlainRoute
 from app.api.verdicts import view_shown
-from app.storage.api_keys import Scope
+from app.domain.identity.api_key import Scope
 
 if TYPE_CHECKING:
     from app.api.surface import Surface

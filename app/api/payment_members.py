@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from app.domain.card import Language
 from app.domain.caution import CautionKind
 from app.domain.masking import mask, masked
 from app.domain.payment import plain
 from app.domain.payments_shown import ShownPayments
+from app.domain.text.language import Language
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

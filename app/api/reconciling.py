@@ -12,8 +12,8 @@ from app.api.operations import takes
 from app.api.plain_route import PlainRoute
 from app.api.verdicts import access_to, caller_of, view_shown
 from app.domain.canonical import canonical
+from app.domain.identity.api_key import AGENTS, Scope
 from app.domain.request import ExecutionStatus
-from app.storage.api_keys import AGENTS, Scope
 
 if TYPE_CHECKING:
     from app.api.surface import Surface

@@ -15,8 +15,8 @@ from app.api.verdicts import access_to, answer_call, caller_of, evaluation_key_o
 from app.domain.canonical import canonical
 from app.domain.decision import Verdict
 from app.domain.errors import InvalidError
+from app.domain.identity.api_key import AGENTS, ApiKey, Scope
 from app.domain.request import ExecutionStatus
-from app.storage.api_keys import AGENTS, ApiKey, Scope
 from app.usecases.proof import Given
 from app.usecases.submit import Submission
 

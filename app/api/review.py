@@ -16,10 +16,10 @@ from app.api.bodies import answer, read_body, read_model
 from app.api.operations import takes
 from app.api.plain_route import PlainRoute
 from app.api.review_page import closed_page, review_page, sign_in_page
-from app.domain.card import Language
 from app.domain.errors import AssentError, ForbiddenError, NotFoundError, UnauthenticatedError, UnavailableError
+from app.domain.identity.api_key import Scope
 from app.domain.sign_in import SESSION_FOR
-from app.storage.api_keys import Scope
+from app.domain.text.language import Language
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

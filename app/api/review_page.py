@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.api.page import Html, page, tag
-from app.domain.card import Language
+from app.domain.text.language import Language
 from app.domain.words import say
 
 if TYPE_CHECKING:

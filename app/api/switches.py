@@ -13,9 +13,9 @@ from app.api import schemas
 from app.api.bodies import answer, read_model
 from app.api.operations import asks, takes
 from app.api.plain_route import PlainRoute
+from app.domain.call.name_pattern import NamePattern
 from app.domain.errors import AssentError, InvalidError
-from app.domain.rule import NamePattern
-from app.storage.api_keys import Scope
+from app.domain.identity.api_key import Scope
 from assent.hooks.tool_names import CANONICAL, canonical_name
 
 if TYPE_CHECKING:

@@ -14,13 +14,13 @@ from app.api.plain_route import PlainRoute
 from app.api.queries import number_of, parameter
 from app.api.views import view_event
 from app.domain.errors import InvalidError, TooManyError
-from app.storage.api_keys import AGENTS, READERS, Scope
+from app.domain.identity.api_key import AGENTS, READERS, Scope
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from app.api.surface import Surface
-    from app.storage.api_keys import ApiKey
+    from app.domain.identity.api_key import ApiKey
 
 _MOST = 1_000
 _LAST = 2**53

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from app.api.bodies import answer
 from app.api.views import view_request
 from app.domain.errors import WrongScopeError
-from app.storage.api_keys import AGENTS, Scope
+from app.domain.identity.api_key import AGENTS, Scope
 from app.usecases.claim import Caller
 from app.usecases.hook_records import presentable
 from app.usecases.submit import Answered
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from app.api.surface import Surface
+    from app.domain.identity.api_key import ApiKey
     from app.domain.request import ConfirmationRequest
-    from app.storage.api_keys import ApiKey
     from app.usecases.judge_call import Said
     from app.usecases.submit import Submission
 

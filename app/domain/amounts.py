@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.domain.card import Language
-from app.domain.tool import money_text
+from app.domain.text.language import Language
+from app.domain.text.paths import money_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,14 +12,7 @@ A denial is worth the same at every level: no is always one click.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from app.domain.quorum import Stage
 
 
 class Assurance(StrEnum):
@@ -49,15 +42,3 @@ class Assurance(StrEnum):
     def suffices_for(self, required: Assurance) -> bool:
         """Say whether a verdict of this worth counts towards a request that takes `required`."""
         return self >= required.of_each
-
-
-FEWEST_AT_L4 = 2
-"""People who must approve at the highest level, whatever the stages say."""
-
-
-def stages_at(stages: Sequence[Stage], level: Assurance) -> tuple[Stage, ...]:
-    """Return the stages with as many people as a level takes: at L4 a lone one stands for two."""
-    whole = tuple(stages)
-    if level is not Assurance.L4 or sum(stage.need for stage in whole) >= FEWEST_AT_L4 or not whole:
-        return whole
-    return (*whole[:-1], replace(whole[-1], need=FEWEST_AT_L4))

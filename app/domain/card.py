@@ -18,13 +18,7 @@ if TYPE_CHECKING:
 
     from app.domain.action import Action
     from app.domain.form import Field, Form
-
-
-class Language(StrEnum):
-    """The language a channel's people read."""
-
-    EN = "en"
-    ZH = "zh"
+    from app.domain.text.language import Language
 
 
 class Tone(StrEnum):

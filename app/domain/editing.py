@@ -15,10 +15,12 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, cast
 
 from app.domain.canonical import MAX_INT, canonical, path_text
-from app.domain.card import Language, units
+from app.domain.card import units
 from app.domain.form import MOST, Field, FieldKind, Form
 from app.domain.masking import masked
-from app.domain.tool import steps_of, title_fields
+from app.domain.text.language import Language
+from app.domain.text.paths import DECIMAL, steps_of
+from app.domain.tool import title_fields
 from app.domain.visible import visible, visible_value
 from app.domain.words import say
 
@@ -33,7 +35,6 @@ MOST_FIELDS = 10
 """Fields of one form: more would not be read, and no platform shows many more."""
 
 _WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,15})")
-_DECIMAL = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 _TRUTHS = {"true": True, "是": True, "false": False, "否": False}
 _TRUTH_TEXTS = {(True, Language.EN): "true", (False, Language.EN): "false", (True, Language.ZH): "是"}
 _LONGEST_TOLD = 200  # characters of a value that a model is told of
@@ -264,7 +265,7 @@ def _is_lower(amount: JsonValue, than: JsonValue) -> bool:
             return False
         case int(), int():
             return 0 <= amount <= than
-        case str(), str() if _DECIMAL.fullmatch(than) and _DECIMAL.fullmatch(amount):
+        case str(), str() if DECIMAL.fullmatch(than) and DECIMAL.fullmatch(amount):
             return 0 <= Decimal(amount) <= Decimal(than)
         case _:
             return False

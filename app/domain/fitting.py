@@ -6,11 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from app.domain.action import Action
-from app.domain.card import Card, Fact, Language, units
+from app.domain.card import Card, Fact, units
 from app.domain.words import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from app.domain.text.language import Language
 
 # How many characters of each value, and how many values of each list, are tried in turn on a card that is too long.
 _TRIES = ((1_500, 40), (600, 40), (300, 30), (120, 20), (60, 12), (30, 6), (12, 2))

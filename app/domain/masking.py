@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.domain.tool import steps_of
+from app.domain.text.paths import steps_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from app.domain.canonical import digest
 from app.domain.payment import payee_key, plain
-from app.domain.tool import values_at
+from app.domain.text.paths import values_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,8 +16,8 @@ from app.domain.words import say
 if TYPE_CHECKING:
     from datetime import tzinfo
 
-    from app.domain.card import Language
     from app.domain.request import ConfirmationRequest
+    from app.domain.text.language import Language
 
 
 def approval_told(

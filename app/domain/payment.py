@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, cast
 from app.domain.amounts import CURRENCIES
 from app.domain.canonical import path_text
 from app.domain.errors import BadArgumentsError
-from app.domain.tool import steps_of
+from app.domain.text.paths import steps_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

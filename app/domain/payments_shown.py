@@ -16,16 +16,17 @@ from app.domain.caution import CautionKind
 from app.domain.masking import HIDDEN, mask
 from app.domain.payment import plain, totals
 from app.domain.span_text import span_text
-from app.domain.tool import MISSING, money_text
+from app.domain.text.paths import money_text
+from app.domain.tool import MISSING
 from app.domain.visible import visible
 from app.domain.words import say
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from app.domain.card import Language
     from app.domain.caution import Caution
     from app.domain.payment import Payment
+    from app.domain.text.language import Language
 
 
 _OF_BUDGETS = (("made", ".count"), ("spent", ""), ("currency", ".currency"))

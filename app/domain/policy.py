@@ -14,13 +14,13 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, assert_never
 
 from app.domain.attention import Attention
-from app.domain.card import Language
 from app.domain.condition import ConditionFailedError
 from app.domain.errors import UnknownToolError
 from app.domain.people import Directory
 from app.domain.rule import Then
 from app.domain.sight import look, values_seen
 from app.domain.spending import PaymentTerms
+from app.domain.text.language import Language
 from app.domain.tiers import tier_for
 from app.domain.tool import Tool
 

@@ -11,7 +11,7 @@ from datetime import UTC
 from typing import TYPE_CHECKING
 
 from app.domain.assurance import Assurance
-from app.domain.card import Buttons, Card, Control, Fact, Language, Tone
+from app.domain.card import Buttons, Card, Control, Fact, Tone
 from app.domain.decision import Verdict
 from app.domain.editing import changes_for_model
 from app.domain.fitting import fitted, withheld
@@ -19,6 +19,7 @@ from app.domain.masking import HIDDEN, masked
 from app.domain.request import GrantStatus, State
 from app.domain.shown import ShownCall, Terms
 from app.domain.span_text import span_text
+from app.domain.text.language import Language
 from app.domain.typed import typed_field
 from app.domain.visible import visible
 from app.domain.words import say

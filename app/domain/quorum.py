@@ -9,10 +9,10 @@ person fills one place in all, whether in their own right or for somebody who is
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from app.domain.assurance import FEWEST_AT_L4, Assurance
+from app.domain.assurance import Assurance
 from app.domain.decision import Verdict
 from app.domain.people import email_key
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from app.domain.decision import Decision
+    from app.domain.quorum import Stage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,3 +239,15 @@ def _tally(stages: Sequence[Stage], approving: Mapping[str, frozenset[int]]) -> 
     have = tuple(seats.count(index) for index in range(len(stages)))
     unmet = [index for index, stage in enumerate(stages) if have[index] < stage.need]
     return Tally(have=have, stage=unmet[0] if unmet else len(stages), met=bool(stages) and not unmet)
+
+
+FEWEST_AT_L4 = 2
+"""People who must approve at the highest level, whatever the stages say."""
+
+
+def stages_at(stages: Sequence[Stage], level: Assurance) -> tuple[Stage, ...]:
+    """Return the stages with as many people as a level takes: at L4 a lone one stands for two."""
+    whole = tuple(stages)
+    if level is not Assurance.L4 or sum(stage.need for stage in whole) >= FEWEST_AT_L4 or not whole:
+        return whole
+    return (*whole[:-1], replace(whole[-1], need=FEWEST_AT_L4))

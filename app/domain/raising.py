@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from app.domain.assurance import stages_at
 from app.domain.policy import Allow, Ask, Deny, ask_or_deny
+from app.domain.quorum import stages_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from app.domain.masking import HIDDEN
-from app.domain.tool import text_of, values_at
+from app.domain.text.paths import text_of, values_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

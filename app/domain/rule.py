@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from decimal import Decimal
 
+    from app.domain.call.name_pattern import NamePattern
     from app.domain.condition import Condition
     from app.domain.quorum import Stage
     from app.domain.standing import StandingTerms
@@ -28,29 +28,6 @@ class Then(StrEnum):
     ALLOW = "allow"
     DENY = "deny"
     ASK = "ask"
-
-
-@dataclass(frozen=True, slots=True)
-class NamePattern:
-    """An exact name, or a glob in which ``*`` stands for any characters. Upper and lower case differ."""
-
-    text: str
-    _regex: re.Pattern[str] | None = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        """Compile the glob once."""
-        parts = self.text.split("*")
-        regex = re.compile(".*".join(map(re.escape, parts)), re.DOTALL) if len(parts) > 1 else None
-        object.__setattr__(self, "_regex", regex)
-
-    @property
-    def is_glob(self) -> bool:
-        """Whether it can match more than one name."""
-        return self._regex is not None
-
-    def matches(self, name: str) -> bool:
-        """Say whether it stands for `name`."""
-        return self.text == name if self._regex is None else self._regex.fullmatch(name) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,12 +7,12 @@ from datetime import UTC
 from typing import TYPE_CHECKING
 
 from app.domain.amounts import amount_text, has_too_many_decimals
-from app.domain.card import Fact, Language
+from app.domain.card import Fact
 from app.domain.lookalike import Look, find_lookalikes
 from app.domain.masking import count_hidden, masked
 from app.domain.payment import plain
 from app.domain.payments_shown import ShownPayments
-from app.domain.tool import steps_of, values_at
+from app.domain.text.paths import steps_of, values_at
 from app.domain.visible import visible, visible_value
 from app.domain.words import say
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from app.domain.canonical import JsonValue
     from app.domain.payment import PaymentFields
     from app.domain.request import ConfirmationRequest
+    from app.domain.text.language import Language
 
 _MOST_LARGE = 4  # of everything that is large, nothing is
 _LARGE = 80  # characters of an amount or a payee that can stand large; longer ones stand among the facts

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from app.domain.condition import scope_of
 from app.domain.masking import HIDDEN
-from app.domain.tool import text_of, values_at
+from app.domain.text.paths import text_of, values_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

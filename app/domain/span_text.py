@@ -9,7 +9,7 @@ from app.domain.words import say
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from app.domain.card import Language
+    from app.domain.text.language import Language
 
 
 def span_text(span: timedelta, language: Language) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.domain.card import Language
 from app.domain.payment import plain
 from app.domain.present import instant_text
 from app.domain.standing import WHOLE, GlassScope, StandingScope
-from app.domain.tool import money_text
+from app.domain.text.language import Language
+from app.domain.text.paths import money_text
 from app.domain.visible import visible
 from app.domain.words import say
 

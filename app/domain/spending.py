@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from decimal import Decimal
 
+    from app.domain.call.name_pattern import NamePattern
     from app.domain.caution import CautionKind
-    from app.domain.rule import NamePattern
 
 
 class Per(StrEnum):

@@ -12,13 +12,13 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import TYPE_CHECKING, cast
 
+from app.domain.call.name_pattern import NamePattern
 from app.domain.canonical import JsonValue, digest
-from app.domain.card import Language
 from app.domain.masking import masked
 from app.domain.payment import plain, totals
-from app.domain.rule import NamePattern
 from app.domain.span_text import span_text
-from app.domain.tool import text_of, values_at
+from app.domain.text.language import Language
+from app.domain.text.paths import text_of, values_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

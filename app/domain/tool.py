@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from app.domain.canonical import check_value, path_text
 from app.domain.errors import BadArgumentsError
+from app.domain.text.paths import DECIMAL, money_text, text_of, values_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 MISSING = "?"
 _PLACE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_.-]*)\}")
-_DECIMAL = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 _LONGEST_RULE = 120  # characters of a schema's keyword that are worth repeating to the caller
 
 
@@ -100,38 +100,6 @@ def _in_units(fields: PaymentFields, arguments: Mapping[str, JsonValue]) -> list
         return []
 
 
-def text_of(value: JsonValue) -> str:
-    """Write a value for people: texts as they are, everything else as compact JSON."""
-    if isinstance(value, str):
-        return value
-    if type(value) is int:
-        return str(value)  # as JSON has it, without the price of an encoder
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def money_text(value: JsonValue) -> str | None:
-    """Write exact money with its thousands apart, every digit kept: 1,234,567.50. None for anything else."""
-    text = str(value) if type(value) is int else value
-    if not isinstance(text, str) or not _DECIMAL.fullmatch(text):
-        return None
-    whole, point, fraction = text.partition(".")
-    digits = whole.removeprefix("-")
-    sign = whole[: len(whole) - len(digits)]
-    first = len(digits) % 3
-    groups = [*([digits[:first]] if first else []), *(digits[at : at + 3] for at in range(first, len(digits), 3))]
-    return f"{sign}{','.join(groups)}{point}{fraction}"
-
-
-def steps_of(dotted: str) -> tuple[str, ...]:
-    """Return the keys that a dotted path of the file goes through. A key that holds a dot itself is none of them."""
-    return tuple(dotted.split("."))
-
-
-def values_at(arguments: Mapping[str, JsonValue], dotted: str) -> Iterator[tuple[str, JsonValue]]:
-    """Yield every value at a dotted path, each with its exact path such as ``items[0].price``."""
-    yield from _descend(cast("dict[str, JsonValue]", arguments), steps_of(dotted), ())
-
-
 def check_arguments(tool: Tool, arguments: object) -> dict[str, JsonValue]:
     """Return the arguments with the schema's defaults filled in.
 
@@ -177,23 +145,13 @@ def _within(path: str, outer: str) -> bool:
     return path == outer or path.startswith(f"{outer}.")
 
 
-def _descend(value: JsonValue, steps: tuple[str, ...], path: tuple[str | int, ...]) -> Iterator[tuple[str, JsonValue]]:
-    if not steps:
-        yield path_text(*path), value
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _descend(item, steps, (*path, index))
-    elif isinstance(value, dict) and steps[0] in value:
-        yield from _descend(value[steps[0]], steps[1:], (*path, steps[0]))
-
-
 def _refuse_inexact(path: str, value: JsonValue) -> None:
     match value:
         case bool():
             pass
         case int():
             return
-        case str() if _DECIMAL.fullmatch(value):
+        case str() if DECIMAL.fullmatch(value):
             return
         case list():
             for index, item in enumerate(value):

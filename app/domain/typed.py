@@ -18,8 +18,8 @@ from app.domain.payment import plain, totals
 from app.domain.words import say
 
 if TYPE_CHECKING:
-    from app.domain.card import Language
     from app.domain.request import ConfirmationRequest
+    from app.domain.text.language import Language
 
 TYPED = "typed"
 """The field of the form that asks for it."""

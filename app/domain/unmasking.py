@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from app.domain.canonical import canonical, path_text
 from app.domain.errors import BadArgumentsError
 from app.domain.masking import HIDDEN, masked
-from app.domain.tool import steps_of
+from app.domain.text.paths import steps_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -20,7 +20,7 @@ from app.domain import (
     words_review,
     words_standing,
 )
-from app.domain.card import Language
+from app.domain.text.language import Language
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from app.domain.assurance import FEWEST_AT_L4, Assurance, stages_at
+from app.domain.assurance import Assurance
+from app.domain.quorum import FEWEST_AT_L4, stages_at
 from app.domain.rule import Asking
 from app.policies.entries import read_entry
 from app.policies.file_models import AskEntry, OwnAskEntry
@@ -14,7 +15,7 @@ from app.policies.stage_section import read_channel_names, read_stages
 from app.policies.standing_section import read_standing
 
 if TYPE_CHECKING:
-    from app.domain.rule import NamePattern
+    from app.domain.call.name_pattern import NamePattern
     from app.policies.surroundings import Surroundings
     from app.policies.yaml_marks import MarkedYaml, Path
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from app.domain.call.name_pattern import NamePattern
 from app.domain.caution import CautionKind
-from app.domain.rule import NamePattern
 from app.domain.spending import Budget, PaymentTerms, Per
 from app.policies.entries import read_entry
 from app.policies.faults import near

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 from app.domain.agent import AgentSettings
 from app.domain.canonical import digest
-from app.domain.card import Language
 from app.domain.errors import BadJsonError
 from app.domain.policy import Policy, UnknownTools
 from app.domain.rule import Then
+from app.domain.text.language import Language
 from app.policies.agent_section import agent_names, read_agents
 from app.policies.asking_section import read_ask, require_ask
 from app.policies.attention_section import read_attention, refuse_unreadable

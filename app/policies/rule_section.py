@@ -6,10 +6,11 @@ import re
 from typing import TYPE_CHECKING
 
 from app.domain.attention import COOL_DOWN_RULE
+from app.domain.call.name_pattern import NamePattern
 from app.domain.condition import BadConditionError, Condition, compile_condition
 from app.domain.foresight import foresee
 from app.domain.policy import DEFAULT_RULE, UNKNOWN_TOOL_RULE, UnknownTools
-from app.domain.rule import Asking, NamePattern, Rule, Then
+from app.domain.rule import Asking, Rule, Then
 from app.domain.sight import facts_of
 from app.policies.asking_section import inherited_from, read_asking, refuse_asking_keys
 from app.policies.entries import listing, read_entry

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from app.domain.rule import NamePattern
+from app.domain.call.name_pattern import NamePattern
 from app.domain.standing import GlassTerms, StandingTerms
 from app.policies.entries import read_entry
 from app.policies.faults import near

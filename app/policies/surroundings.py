@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from app.domain.call.name_pattern import NamePattern
     from app.domain.people import Directory
     from app.domain.policy import ChannelSpec, UnknownTools
-    from app.domain.rule import NamePattern
     from app.domain.tool import Tool
     from app.domain.working_time import WorkingTime
 

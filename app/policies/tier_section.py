@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from decimal import Decimal
 
-    from app.domain.rule import NamePattern
+    from app.domain.call.name_pattern import NamePattern
     from app.policies.surroundings import Surroundings
     from app.policies.yaml_marks import MarkedYaml, Path
 

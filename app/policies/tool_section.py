@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from app.domain.card import Language
+from app.domain.text.language import Language
 from app.domain.tool import Tool, schema_fault, title_fields
 from app.policies.entries import read_entry, section
 from app.policies.faults import near

@@ -2,61 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import TYPE_CHECKING
-
 from sqlalchemy import bindparam, insert, select, update
 
+from app.domain.identity.api_key import ApiKey, Scope
 from app.storage.dialect import from_us, to_us
 from app.storage.tables import api_keys
 from app.storage.transaction import Row, Statement, Tx
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-
-class Scope(StrEnum):
-    """What a key is for. They do not include one another: an admin's key cannot vote, an agent's can only ask.
-
-    An evaluation key is an agent's that may also have its questions answered without people, run by run. An executor's
-    is nobody's: it runs the calls of enforced tools, of every agent of its org, and sees nothing else.
-    """
-
-    AGENT = "agent"
-    EVALUATION = "evaluation"
-    APPROVER = "approver"
-    EXECUTOR = "executor"
-    AUDITOR = "auditor"
-    ADMIN = "admin"
-
-
-AGENTS = (Scope.AGENT, Scope.EVALUATION)
-"""The scopes of keys that speak for an agent."""
-
-READERS = tuple(scope for scope in Scope if scope is not Scope.EXECUTOR)
-"""The scopes of keys that may read whatever concerns them: an executor sees what it is to run, and nothing else."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApiKey:
-    """One key. `person` is the approver, or who answers for the agent."""
-
-    id: str
-    org: str
-    scope: Scope
-    agent: str | None
-    person: str | None
-    label: str
-    secret_hash: str
-    created_at: datetime
-    expires_at: datetime | None
-    revoked_at: datetime | None
-
-    def live(self, now: datetime) -> bool:
-        """Whether the key works at `now`."""
-        return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
-
 
 _INSERT = Statement(insert(api_keys))
 _GET = Statement(select(api_keys).where(api_keys.c.id == bindparam("key_id")))

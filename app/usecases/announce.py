@@ -16,7 +16,7 @@ from app.ports import ChannelRefusedError, ChannelUnavailableError, Notice
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
 
-    from app.domain.card import Language
+    from app.domain.text.language import Language
     from app.ports import IdFactory
     from app.usecases.channel_book import ChannelBook
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.domain.audit import Kind
+from app.domain.call.submission import Submission
 from app.storage.audit_chain import list_of_request
-from app.usecases.judge_call import Submission
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from app.domain.audit import Kind, Record
-from app.domain.card import Language
+from app.domain.call.name_pattern import NamePattern
 from app.domain.errors import (
     AssentError,
     ConflictError,
@@ -25,9 +25,9 @@ from app.domain.errors import (
 )
 from app.domain.lifecycle import SYSTEM
 from app.domain.present import instant_text
-from app.domain.rule import NamePattern
 from app.domain.spelled import spelled
 from app.domain.standing import GlassScope, Permit, PermitKind, PermitStatus, permit_digest
+from app.domain.text.language import Language
 from app.domain.visible import visible
 from app.domain.words import say
 from app.storage.standing import insert_permit, list_over, list_permits, lock_permit, lock_permits, save_permit

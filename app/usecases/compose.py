@@ -11,23 +11,24 @@ from app.domain.own_approval import approval_told
 from app.domain.present import card_for, instant_text
 from app.domain.quorum import count
 from app.domain.request import Audience
+from app.domain.rules.name_of import name_of
 from app.domain.seals import Place
 from app.domain.shown import Terms
 from app.domain.tool import title_for
 from app.domain.visible import visible
 from app.domain.words import say
 from app.usecases.controls import controls_for
-from app.usecases.decide import name_of
 from app.usecases.electorate import voters_shown
 from app.usecases.outcome_facts import outcome_facts
 from app.usecases.secret_texts import without_secrets
-from assent.ready.redact import redact
+from app.usecases.writing.clean import clean
 
 if TYPE_CHECKING:
-    from app.domain.card import Card, Language
+    from app.domain.card import Card
     from app.domain.policy import Policy
     from app.domain.request import ConfirmationRequest
     from app.domain.seals import Seals
+    from app.domain.text.language import Language
     from app.domain.tool import Tool
     from app.ports import Channel
     from app.storage.deliveries import Delivery
@@ -156,8 +157,3 @@ def around(request: ConfirmationRequest) -> ConfirmationRequest:
         ),
         handovers=tuple(replace(each, note=each.note and clean(each.note)) for each in request.handovers),
     )
-
-
-def clean(text: str) -> str:
-    """Return a text of people or agents without what has the shape of a secret."""
-    return str(redact(text)[0])

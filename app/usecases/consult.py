@@ -35,11 +35,13 @@ from app.domain.errors import (
 from app.domain.lifecycle import advance
 from app.domain.present import outcome_sentence
 from app.domain.redact import scrubbed_for
+from app.domain.rules.name_of import name_of
 from app.domain.step import Refusal
 from app.storage.requests import lock_request
 from app.usecases.carry_out import carry_out
-from app.usecases.decide import name_of, refused_click
 from app.usecases.electorate import may_take, voters_of, without_account
+from app.usecases.writing.door import door_of
+from app.usecases.writing.refused_click import refused_click
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -149,12 +151,6 @@ def _event(  # noqa: PLR0917 - what an event is made of
             return may_begin(tx, request, now, policy, Action.REMIND, by=by) or Reminded(by=by, facts=facts)
         case _:
             raise ValueError(f"{wish.action} is no wish about a request that waits")
-
-
-def door_of(evidence: Evidence) -> dict[str, object]:
-    """Return through which channel, account and message something came, as the trail keeps it."""
-    said = {"channel": evidence.channel, "account": evidence.account_id, "message": evidence.message_id}
-    return {name: value for name, value in said.items() if value}
 
 
 class Consult:

@@ -8,6 +8,7 @@ from app.domain.action import Action
 from app.domain.form import MOST
 from app.domain.lifecycle import DeadlinePassed, advance
 from app.domain.people import email_key
+from app.domain.rules.name_of import name_of
 from app.domain.step import Refusal
 from app.domain.visible import visible
 from app.domain.words import say
@@ -16,7 +17,6 @@ from app.storage.memory import seen_before
 from app.usecases.carry_out import carry_out
 from app.usecases.consult import UNENTITLED, Wish, consult, may_begin
 from app.usecases.controls import FORMS, NOTE, PERSON, TEXT, form_for
-from app.usecases.decide import name_of
 from app.usecases.plan_cards import plan_people
 from app.usecases.pressed import Received, refusal
 from app.usecases.recognise import Recognised, person_of_account, recognise

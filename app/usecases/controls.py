@@ -18,10 +18,10 @@ from assent.ready.redact import redact
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from app.domain.card import Language
     from app.domain.policy import Policy
     from app.domain.request import ConfirmationRequest
     from app.domain.seals import Place, Seals
+    from app.domain.text.language import Language
     from app.ports import Channel
     from app.storage.deliveries import Delivery
 

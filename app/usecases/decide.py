@@ -8,13 +8,10 @@ asked.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from app.domain.assurance import Assurance
-from app.domain.attention import reading_left
-from app.domain.audit import Kind, Record
 from app.domain.decision import Decision, Evidence, Verdict
 from app.domain.errors import (
     AlreadySettledError,
@@ -23,20 +20,20 @@ from app.domain.errors import (
     StepUpNeededError,
     TooSoonError,
 )
-from app.domain.lifecycle import Refusal, Vote, VoteWithdrawn, advance, refusal_of
+from app.domain.lifecycle import Refusal, Vote, VoteWithdrawn, advance
 from app.domain.present import outcome_sentence
 from app.domain.quorum import Tally, count
-from app.domain.request import Risk
+from app.domain.rules.name_of import name_of
 from app.domain.step import Step
-from app.storage.audit_chain import list_of_request
 from app.usecases.carry_out import carry_out
-from app.usecases.electorate import acts_for, voters_of, without_account
+from app.usecases.electorate import acts_for
+from app.usecases.proving.may_count import reading_still_left, voters_when
+from app.usecases.writing.refused_click import refused_click
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from app.domain.policy import Policy
-    from app.domain.quorum import Electorate
     from app.domain.request import ConfirmationRequest
     from app.storage.transaction import Tx
 
@@ -73,7 +70,7 @@ def decide(
     evidence: Evidence,
 ) -> Decided:
     """Write one person's verdict on a locked request. `person` was identified by whoever calls."""
-    voters = _voters(tx, request, now, policy, speaking=person)
+    voters = voters_when(tx, request, now, policy, speaking=person)
     decision = Decision(
         id=tx.ids.new("dec"),
         person=person,
@@ -85,7 +82,7 @@ def decide(
     )
     step = advance(request, Vote(decision=decision, voters=voters), now=now)
     unread = step.refusal in {None, Refusal.STEP_UP}  # who has not read it yet need not prove anything either
-    wait = _reading_left(tx, request, decision, policy) if unread else timedelta(0)
+    wait = reading_still_left(tx, request, decision, policy) if unread else timedelta(0)
     if wait:
         step = Step(request=request, refusal=Refusal.TOO_SOON)
     after = carry_out(tx, request, step)
@@ -96,87 +93,14 @@ def decide(
     return Decided(request=after, tally=tally, refusal=step.refusal, verdict=verdict, wait_seconds=seconds)
 
 
-def may_count(
-    tx: Tx, request: ConfirmationRequest, now: datetime, policy: Policy, *, person: str, evidence: Evidence
-) -> bool:
-    """Say whether a person's approval of a locked request would count now, were it worth enough.
-
-    Only then is there any use in looking at what proves more, or in spending it.
-    """
-    if request.status.final or now >= request.expires_at:
-        return False
-    voters = _voters(tx, request, now, policy, speaking=person)
-    best = _approval(request, now, voters, person=person, evidence=replace(evidence, assurance=Assurance.L3))
-    return refusal_of(request, best, voters) is None and not _reading_left(tx, request, best, policy)
-
-
-def standing_worth(
-    tx: Tx, request: ConfirmationRequest, now: datetime, policy: Policy, *, person: str, evidence: Evidence
-) -> Assurance | None:
-    """Return what a person's approval that stands already is worth; the same again only repeats it. None: none does."""
-    earlier = next((each for each in request.decisions if each.person == person), None)
-    if earlier is None or earlier.verdict is not Verdict.APPROVE:
-        return None
-    voters = _voters(tx, request, now, policy, speaking=person)
-    again = _approval(request, now, voters, person=person, evidence=evidence)
-    return earlier.evidence.assurance if again.on_behalf_of == earlier.on_behalf_of else None
-
-
-def _approval(
-    request: ConfirmationRequest, now: datetime, voters: Electorate, *, person: str, evidence: Evidence
-) -> Decision:
-    return Decision(
-        id="",
-        person=person,
-        verdict=Verdict.APPROVE,
-        reason=None,
-        at=now,
-        evidence=evidence,
-        on_behalf_of=acts_for(person, request, voters),
-    )
-
-
-def _reading_left(tx: Tx, request: ConfirmationRequest, decision: Decision, policy: Policy) -> timedelta:
-    """Return how long an approval must still wait so that the card, or elsewhere the request, could be read."""
-    if decision.verdict is not Verdict.APPROVE or request.risk is not Risk.HIGH:
-        return timedelta(0)
-    shown_at = decision.evidence.shown_at or request.created_at
-    if request.edited_by not in {None, decision.person}:  # what somebody else made of it was not there before
-        edits = (event.at for event in list_of_request(tx, request.id) if event.record.kind is Kind.EDITED)
-        shown_at = max(shown_at, *edits)
-    return reading_left(policy.attention, risk=request.risk, shown_at=shown_at, now=decision.at)
-
-
-def _voters(tx: Tx, request: ConfirmationRequest, now: datetime, policy: Policy, *, speaking: str) -> Electorate:
-    """Return who may vote, where `speaking` has just been identified and the others are looked at anew."""
-    gone = without_account(tx, request) - {speaking}
-    return voters_of(request, policy, now=now, without=gone)
-
-
 def withdraw_vote(
     tx: Tx, request: ConfirmationRequest, now: datetime, policy: Policy, *, person: str, evidence: Evidence
 ) -> Decided:
     """Take one person's vote on a locked request back. `person` was identified by whoever calls."""
     step = advance(request, VoteWithdrawn(person=person, evidence=evidence), now=now)
     after = carry_out(tx, request, step)
-    voters = _voters(tx, after, now, policy, speaking=person)
+    voters = voters_when(tx, after, now, policy, speaking=person)
     return Decided(request=after, tally=count(after.stages, after.decisions, voters), refusal=step.refusal)
-
-
-def refused_click(evidence: Evidence, *, why: str, person: str | None) -> Record:
-    """Say in the trail that somebody tried to decide who may not."""
-    return Record(
-        kind=Kind.CLICK_REFUSED,
-        actor=person or f"account:{evidence.account_id}",
-        facts={
-            "why": why,
-            "channel": evidence.channel,
-            "account": evidence.account_id,
-            "tenant": evidence.tenant,
-            "app": evidence.app_id,
-            "message": evidence.message_id,
-        },
-    )
 
 
 def raise_refusal(decided: Decided, policy: Policy, person: str, verdict: Verdict | None) -> None:
@@ -212,9 +136,3 @@ def raise_refusal(decided: Decided, policy: Policy, person: str, verdict: Verdic
                 settled_by=settlement.by if settlement else None,
                 settled_at=settlement.at.isoformat() if settlement else None,
             )
-
-
-def name_of(policy: Policy, email: str) -> str:
-    """Return how people call a person; whoever the file does not know is called by their id."""
-    person = policy.directory.find(email)
-    return person.name if person else email

@@ -23,10 +23,11 @@ from app.domain.step import Refusal
 from app.usecases.asked_before import asked_again, sub_agent_of
 from app.usecases.call_records import notes_of
 from app.usecases.carry_out import carry_out
-from app.usecases.decide import decide, refused_click
+from app.usecases.decide import decide
 from app.usecases.edited_request import as_edited
 from app.usecases.electorate import acts_for, voters_of
 from app.usecases.weigh import spend_instead, weigh
+from app.usecases.writing.refused_click import refused_click
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -21,10 +21,11 @@ from app.domain.errors import (
 )
 from app.domain.quorum import Tally
 from app.domain.request import API
+from app.domain.rules.name_of import name_of
 from app.domain.step import Refusal
 from app.domain.unmasking import unmasked
 from app.storage.requests import lock_request
-from app.usecases.decide import Decided, name_of, raise_refusal
+from app.usecases.decide import Decided, raise_refusal
 from app.usecases.edit import ATTEMPTS, Edition, EditMade, EditRefused, approve_as_it_is, may_edit
 from app.usecases.edited_request import as_edited
 from app.usecases.proof import NOTHING_GIVEN, worth_of

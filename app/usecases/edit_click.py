@@ -9,13 +9,13 @@ from app.domain.canonical import canonical
 from app.domain.editing import FieldFaultError, edit_form, edited_arguments
 from app.domain.errors import ConflictError, InvalidError
 from app.domain.request import Status
+from app.domain.rules.name_of import name_of
 from app.domain.step import Refusal
 from app.domain.visible import visible
 from app.domain.words import say
 from app.ports import ClickOutcome, ClickResult
 from app.storage.memory import seen_before, was_seen
 from app.usecases.compose import labels_of
-from app.usecases.decide import name_of
 from app.usecases.edit import ATTEMPTS, Edition, EditMade, EditRefused, approve_as_it_is, may_edit
 from app.usecases.pressed import Received, refusal
 from app.usecases.recognise import Recognised, recognise

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from app.domain.assurance import stages_at
 from app.domain.canonical import canonical
 from app.domain.caution import CautionKind
 from app.domain.editing import changed_names, only_lowered
@@ -13,19 +12,20 @@ from app.domain.masking import masked
 from app.domain.near import near_key
 from app.domain.payment import bound_facts
 from app.domain.policy import Ask
+from app.domain.quorum import stages_at
 from app.domain.raising import raised
 from app.domain.timetable import timetable
 from app.domain.tool import title_for
 from app.domain.tool_call import binding_digest
 from app.domain.visible import visible
 from app.usecases.call_records import why
+from app.usecases.voters.wider import are_wider
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
     from app.domain.caution import Caution
-    from app.domain.quorum import Stage
     from app.domain.request import ConfirmationRequest
     from app.domain.seals import Seals
     from app.usecases.judge_call import Judged
@@ -136,12 +136,4 @@ def _asked(
         lease=asking.lease,
         rule_id=ruling.rule_id,
         why=why(ruling),
-    )
-
-
-def are_wider(stages: Sequence[Stage], than: Sequence[Stage]) -> bool:
-    """Say whether stages are the same as others but for people who were brought in."""
-    return len(stages) == len(than) and all(
-        replace(stage, of=other.of) == other and set(other.of) <= set(stage.of)
-        for stage, other in zip(stages, than, strict=True)
     )

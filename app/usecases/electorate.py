@@ -14,7 +14,7 @@ from app.domain.errors import BadArgumentsError
 from app.domain.payment import payments_of, totals
 from app.domain.people import Amount, email_key
 from app.domain.quorum import Electorate, barred_from_all, count, electorate, steps
-from app.domain.tool import values_at
+from app.domain.text.paths import values_at
 from app.ports import AccountStatus
 from app.storage.accounts import list_by_account
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
+    from app.domain.call.submission import Submission
     from app.domain.canonical import JsonValue
     from app.domain.payment import Payment
     from app.domain.tool import Tool
@@ -40,38 +41,6 @@ CALLER = "caller"
 REQUIRES_CONFIRMATION = "requires-confirmation"
 CONFIRM_ALL_TOOLS = "confirm-all-tools"
 """The ids under which the caller, a tool's flag and an agent's flag ask."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Submission:
-    """A call as the agent reports it. `org`, `agent` and `owner` come from its key, never from the body.
-
-    `evaluation` may be True only for a key of that scope: the caller has looked. `can_route`: the agent's runtime can
-    run a call in the sandbox that a hook sends it to.
-    """
-
-    org: str
-    agent: str
-    owner: str | None
-    tool: str
-    arguments: object
-    session: str | None = None
-    call_id: str | None = None
-    requester: str | None = None
-    claim: str | None = None
-    idempotency_key: str | None = None
-    parent_session: str | None = None
-    parent_agent: str | None = None
-    sub_agent: str | None = None
-    """The agent acts through a sub-agent of this name: what is written about that one binds the call as well."""
-    cwd: str | None = None
-    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
-    confirm: str | None = None
-    """Why the caller wants people to be asked whatever the rules would allow."""
-    evaluation: bool = False
-    evaluation_key: str | None = None
-    """The id of the key, if it is one of that scope: the requests that it opens are its own."""
-    can_route: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

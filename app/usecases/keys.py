@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 from app.domain.audit import Kind, Record
 from app.domain.errors import AssentError, InvalidError, NotFoundError, UnauthenticatedError
+from app.domain.identity.api_key import AGENTS, ApiKey, Scope
 from app.domain.people import email_key
-from app.storage.api_keys import AGENTS, ApiKey, Scope, find_key, insert_key, list_keys, revoke_key
+from app.storage.api_keys import find_key, insert_key, list_keys, revoke_key
 from app.storage.transaction import EVERY_ORG
 
 if TYPE_CHECKING:

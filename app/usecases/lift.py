@@ -16,8 +16,8 @@ from app.domain.redact import scrubbed_for
 from app.domain.request import API, Status
 from app.storage.lifts import is_lifted, put_lift
 from app.storage.requests import lock_request
-from app.usecases.decide import refused_click
 from app.usecases.electorate import voters_of
+from app.usecases.writing.refused_click import refused_click
 
 if TYPE_CHECKING:
     from app.domain.request import ConfirmationRequest

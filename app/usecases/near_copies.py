@@ -14,7 +14,7 @@ from app.domain.present import instant_text
 from app.domain.redact import scrubbed_for
 from app.domain.visible import visible
 from app.storage.denials import find_near_denied
-from app.usecases.compose import clean
+from app.usecases.writing.clean import clean
 
 if TYPE_CHECKING:
     from datetime import datetime

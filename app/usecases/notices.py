@@ -9,20 +9,20 @@ from app.domain.notes import ANSWER, APPROVED, QUESTION, REMINDER, parse_note
 from app.domain.own_approval import approval_told
 from app.domain.quorum import count, steps
 from app.domain.request import DeliveryStatus
+from app.domain.rules.name_of import name_of
 from app.domain.visible import visible
 from app.domain.words import say
 from app.ports import AccountStatus, Notice
 from app.storage.accounts import list_of_channel
-from app.usecases.decide import name_of
 from app.usecases.electorate import voters_of
 from assent.ready.redact import redact
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from app.domain.card import Language
     from app.domain.policy import Policy
     from app.domain.request import ConfirmationRequest
+    from app.domain.text.language import Language
     from app.ports import Channel
     from app.storage.deliveries import Delivery
     from app.storage.outbox import OutboxRow

@@ -14,7 +14,7 @@ from app.domain.execution import UNREPORTED
 from app.domain.masking import masked
 from app.domain.redact import scrubbed_for
 from app.domain.request import ExecutionStatus
-from app.domain.tool import money_text, text_of, values_at
+from app.domain.text.paths import money_text, text_of, values_at
 from app.domain.visible import visible
 from app.domain.words import say
 from app.usecases.secret_texts import without_secrets
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from app.domain.canonical import JsonValue
-    from app.domain.card import Language
     from app.domain.request import ConfirmationRequest
+    from app.domain.text.language import Language
     from app.domain.tool import Tool
 
 _MOST = 8

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.domain.rule import NamePattern
+from app.domain.call.name_pattern import NamePattern
 from app.storage.switches import PAUSE
 from assent.hooks.tool_names import canonical_name
 

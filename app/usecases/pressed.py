@@ -9,10 +9,10 @@ from app.domain.decision import Verdict
 from app.domain.lifecycle import Refusal
 from app.domain.present import outcome_sentence
 from app.domain.request import Status
+from app.domain.rules.name_of import name_of
 from app.domain.words import say
 from app.ports import ClickOutcome, ClickResult
 from app.usecases.compose import compose
-from app.usecases.decide import Decided, name_of
 from app.usecases.message import Item, compose_message
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from app.ports import Channel
     from app.storage.deliveries import Delivery
     from app.storage.switches import Switch
+    from app.usecases.decide import Decided
     from app.usecases.message import Items
 
 

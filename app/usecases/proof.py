@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from app.domain.assurance import Assurance
 from app.domain.errors import LockedError, StepUpNeededError
-from app.usecases.decide import may_count, refused_click, standing_worth
+from app.usecases.proving.may_count import may_count, standing_worth
 from app.usecases.second_factor import has_factor, locked, look_at_totp
 from app.usecases.step_up import MOST_WRONG, look_at_typed
+from app.usecases.writing.refused_click import refused_click
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -18,10 +18,10 @@ from app.storage.accounts import list_by_account
 from app.storage.deliveries import find_by_handle
 from app.storage.requests import lock_request
 from app.usecases.compose import place_of
-from app.usecases.decide import refused_click
 from app.usecases.message import items_of
 from app.usecases.pressed import PressedCard, refusal
 from app.usecases.stop_paused import pause_shown
+from app.usecases.writing.refused_click import refused_click
 
 if TYPE_CHECKING:
     from datetime import datetime

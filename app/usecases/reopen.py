@@ -14,35 +14,30 @@ from app.domain.errors import AssentError, ConflictError, InvalidError, NotEligi
 from app.domain.lifecycle import DeadlinePassed, advance
 from app.domain.policy import Allow, Ask, Deny
 from app.domain.request import API, Status
-from app.domain.visible import visible
 from app.domain.words import say
-from app.ports import ClickOutcome, ClickResult
 from app.storage.reopened import find_successor
 from app.storage.requests import find_request, lock_request
 from app.usecases.asked_before import asked_again, sub_agent_of
 from app.usecases.carry_out import carry_out
-from app.usecases.decide import refused_click
-from app.usecases.extend import may_ask_for
-from app.usecases.pressed import Received
-from app.usecases.recognise import Recognised, recognise
 from app.usecases.submit import Asked
+from app.usecases.voters.may_ask_for import may_ask_for
+from app.usecases.writing.refused_click import refused_click
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from app.domain.call.submission import Submission
     from app.domain.policy import Policy
     from app.domain.request import ConfirmationRequest
-    from app.domain.seals import SealedClick, Seals
     from app.policies.policy_book import PolicyBook
-    from app.ports import Channel, Click
     from app.storage.store import Store
     from app.storage.transaction import Tx
-    from app.usecases.judge_call import JudgeCall, Submission
+    from app.usecases.judge_call import JudgeCall
     from app.usecases.submit import Submit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Expired:
+class Expired:
     """A request that this person may ask again. `successor`: it was, as that one."""
 
     request: ConfirmationRequest
@@ -52,7 +47,7 @@ class _Expired:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Again:
+class AskedAgain:
     """What came of it: a request, opened now or `before`; or why none was, in the words of `key`."""
 
     request: ConfirmationRequest | None = None
@@ -62,22 +57,14 @@ class _Again:
 
 
 class Reopen:
-    """The use case, for the card and for the API."""
+    """The use case, by API. A click comes in through `clicks/reopen_click.py` and ends in the same `again`."""
 
-    def __init__(self, *, store: Store, book: PolicyBook, seals: Seals, judge: JudgeCall, submit: Submit) -> None:
+    def __init__(self, *, store: Store, book: PolicyBook, judge: JudgeCall, submit: Submit) -> None:
         """Take what it works on."""
         self._store = store
         self._book = book
-        self._seals = seals
         self._judge = judge
         self._submit = submit
-
-    async def __call__(self, org: str, channel: Channel, click: Click, sealed: SealedClick, /) -> Received:
-        """Carry a click out. Raises UnavailableError when nothing could be recorded."""
-        found = await self._store.write(lambda tx: self._pressed(tx, channel, click, sealed), org=org)
-        if isinstance(found, Received):
-            return found
-        return Received(outcome=_told(channel, await self._again(found)))
 
     async def reopen(self, *, org: str, request_id: str, person: str) -> ConfirmationRequest:
         """Ask again, once, and return the new request: later calls return the same one, and so does a call that waits.
@@ -87,11 +74,11 @@ class Reopen:
         UnavailableError.
         """
 
-        def unit(tx: Tx) -> _Expired | AssentError:
+        def unit(tx: Tx) -> Expired | AssentError:
             locked = lock_request(tx, request_id)
             if locked is None:
                 return NotFoundError()
-            request, now = _settled(tx, *locked)
+            request, now = as_it_stands(tx, *locked)
             if not may_ask_for(request, person, self._policy(org), now):
                 refused = refused_click(Evidence(channel=API), why="not_eligible", person=person)
                 tx.append(refused, request_id=request.id)
@@ -101,9 +88,9 @@ class Reopen:
                     f"the request is {request.state.value}: only what expired can be asked again",
                     state=request.state.value,
                 )
-            return _expired(tx, request, person)
+            return expired(tx, request, person)
 
-        again = await self._again(await self._store.write(unit, org=org, about=request_id))
+        again = await self.again(await self._store.write(unit, org=org, about=request_id))
         if again.request is None:
             raise ConflictError(say(self._policy(org).language, f"click.{again.key}", reason=again.reason))
         return again.request
@@ -111,51 +98,39 @@ class Reopen:
     def _policy(self, org: str) -> Policy:
         return self._book.current(org).policy
 
-    def _pressed(self, tx: Tx, channel: Channel, click: Click, sealed: SealedClick) -> _Expired | Received:
-        policy = self._policy(tx.org)
-        known = recognise(tx, channel, click, sealed, policy=policy, seals=self._seals)
-        if not isinstance(known, Recognised):
-            return Received(outcome=known)
-        request, now = _settled(tx, known.request, known.now)
-        if not may_ask_for(request, known.person, policy, now):
-            return Received(outcome=known.refuse(tx, "not_eligible"))
-        if request.status is not Status.EXPIRED:
-            return Received(outcome=known.pressed.showing(request).standing())
-        # The click is not counted as seen: whoever presses twice finds the same request.
-        return _expired(tx, request, known.person)
-
-    async def _again(self, expired: _Expired) -> _Again:
+    async def again(self, over: Expired) -> AskedAgain:
         """Judge the call as of now, outside of any transaction, and open a request for it if people are to be asked."""
-        if expired.successor is not None:
-            return _Again(request=expired.successor, before=True)
+        if over.successor is not None:
+            return AskedAgain(request=over.successor, before=True)
         try:
-            judged = await self._judge(_submission(expired))
+            judged = await self._judge(_submission(over))
             ruling = judged.ruling
             match ruling:
                 case Deny():
-                    return _Again(key="now_denied", reason=ruling.reason)
+                    return AskedAgain(key="now_denied", reason=ruling.reason)
                 case Allow():
-                    return _Again(key="now_allowed")
+                    return AskedAgain(key="now_allowed")
                 case Ask():
-                    again = replace(judged, predecessor_id=expired.request.id, asked_again_by=expired.person)
+                    again = replace(judged, predecessor_id=over.request.id, asked_again_by=over.person)
                     asked = await self._submit.ask_again(again, ruling)
                 case _:
                     assert_never(ruling)
         except (InvalidError, TooManyError) as error:
-            return _Again(key="not_asked_again", reason=error.detail)
+            return AskedAgain(key="not_asked_again", reason=error.detail)
         if not isinstance(asked, Asked):
-            return _Again(key="now_denied", reason=asked.reason)
-        return _Again(request=asked.request, before=asked.attached)
+            return AskedAgain(key="now_denied", reason=asked.reason)
+        return AskedAgain(request=asked.request, before=asked.attached)
 
 
-def _settled(tx: Tx, request: ConfirmationRequest, now: datetime) -> tuple[ConfirmationRequest, datetime]:
+def as_it_stands(tx: Tx, request: ConfirmationRequest, now: datetime) -> tuple[ConfirmationRequest, datetime]:
     """Return a locked request as it stands, expired if its time is over and the sweep has not come by."""
     return carry_out(tx, request, advance(request, DeadlinePassed(), now=now)), now
 
 
-def _expired(tx: Tx, request: ConfirmationRequest, person: str) -> _Expired:
+def expired(tx: Tx, request: ConfirmationRequest, person: str) -> Expired:
+    """Return what is to be asked again, and what came of it before."""
     successor_id = find_successor(tx, request.id)
-    return _Expired(
+    return Expired(
         request=request,
         person=person,
         sub_agent=sub_agent_of(tx, request.id),
@@ -163,17 +138,8 @@ def _expired(tx: Tx, request: ConfirmationRequest, person: str) -> _Expired:
     )
 
 
-def _submission(expired: _Expired) -> Submission:
+def _submission(expired: Expired) -> Submission:
     """Build the agent's own call again, as it was asked: what people changed of it was theirs."""
     request, call = expired.request, expired.request.call
     arguments = call.arguments if request.proposed is None else request.proposed
     return asked_again(call, arguments, sub_agent=expired.sub_agent)
-
-
-def _told(channel: Channel, again: _Again) -> ClickOutcome:
-    language = channel.language
-    if again.request is None:
-        sentence = say(language, f"click.{again.key}", reason=visible(again.reason))
-        return ClickOutcome(result=ClickResult.REFUSED, sentence=sentence)
-    key, result = ("reopened_before", ClickResult.ALREADY) if again.before else ("reopened", ClickResult.RECORDED)
-    return ClickOutcome(result=result, sentence=say(language, f"click.{key}", code=again.request.code))

@@ -17,26 +17,23 @@ from app.domain.request import API
 from app.domain.seals import BadTokenError
 from app.domain.sign_in import LINK_FOR, Purpose, SignIn, parse_right, render_token
 from app.domain.words import say
-from app.ports import ClickOutcome, ClickResult
 from app.storage.audit_chain import list_of_request
 from app.storage.memory import seen_before
 from app.storage.requests import find_request, lock_request
 from app.usecases.electorate import voters_of
-from app.usecases.pressed import Received, refusal
-from app.usecases.recognise import Recognised, recognise
 from app.usecases.review_sheet import Sheet, sheet_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from app.domain.card import Language
     from app.domain.errors import AssentError
     from app.domain.policy import Policy
     from app.domain.request import ConfirmationRequest
-    from app.domain.seals import SealedClick, Seals
+    from app.domain.seals import Seals
+    from app.domain.text.language import Language
     from app.policies.policy_book import PolicyBook
-    from app.ports import Channel, Click, Clock
+    from app.ports import Clock
     from app.storage.store import Store
     from app.storage.transaction import Tx
 
@@ -71,10 +68,6 @@ class Review:
         self._seals = seals
         self._clock = clock
 
-    async def __call__(self, org: str, channel: Channel, click: Click, sealed: SealedClick) -> Received:
-        """Answer a press of "See all of it" with a link, for that person alone. Raises UnavailableError."""
-        return await self._store.write(lambda tx: self._pressed(tx, channel, click, sealed), org=org)
-
     async def way(self, org: str, request_id: str, person: str) -> Way:
         """Return a link for whoever's key this is.
 
@@ -90,7 +83,7 @@ class Review:
                 return ForbiddenError(say(policy.language, "click.no_view"))
             if policy.url is None:
                 return InvalidError(say(policy.language, "click.review_off"), path="url")
-            return self._way(tx, policy.url, request_id, person, API)
+            return self.link(tx, policy.url, request_id, person, API)
 
         return await self._store.read(unit, org=org)
 
@@ -155,22 +148,8 @@ class Review:
         right = self._opened(Purpose.SESSION, session, self._clock.now())
         return await self._store.read(unit, org=right.org, long=True)
 
-    def _pressed(self, tx: Tx, channel: Channel, click: Click, sealed: SealedClick) -> Received:
-        policy = self._book.current(tx.org).policy
-        known = recognise(tx, channel, click, sealed, policy=policy, seals=self._seals)
-        if not isinstance(known, Recognised):
-            return Received(outcome=known)
-        if not may_look(known.request, policy, known.person, now=known.now):
-            return Received(outcome=known.refuse(tx, "no_view"))
-        if policy.url is None:
-            return Received(outcome=refusal(channel, "review_off", ClickResult.REFUSED))
-        if seen_before(tx, channel.name, click.event_key):
-            return Received(outcome=refusal(channel, "review_sent", ClickResult.ALREADY))
-        way = self._way(tx, policy.url, known.request.id, known.person, channel.name)
-        sentence = say(channel.language, "click.review", link=way.url)
-        return Received(outcome=ClickOutcome(result=ClickResult.RECORDED, sentence=sentence, link=way.url))
-
-    def _way(self, tx: Tx, base: str, request_id: str, person: str, via: str) -> Way:
+    def link(self, tx: Tx, base: str, request_id: str, person: str, via: str) -> Way:
+        """Make a link for one person. It is kept nowhere."""
         not_after = tx.now() + LINK_FOR
         right = SignIn(
             org=tx.org, person=person, request_id=request_id, via=via, nonce=tx.ids.new("way"), not_after=not_after

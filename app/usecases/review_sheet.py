@@ -15,22 +15,24 @@ from app.domain.card import Fact
 from app.domain.present import card_for, instant_text
 from app.domain.quorum import count, steps
 from app.domain.request import State
+from app.domain.rules.name_of import name_of
 from app.domain.shown import ShownCall, Terms
 from app.domain.visible import visible
 from app.domain.words import CATALOGUE, say
-from app.usecases.compose import around, clean, labels_of, title_in
-from app.usecases.decide import name_of
+from app.usecases.compose import around, labels_of, title_in
 from app.usecases.electorate import voters_shown
 from app.usecases.secret_texts import without_secrets
+from app.usecases.writing.clean import clean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from app.domain.audit import AuditEvent
-    from app.domain.card import Card, Language
+    from app.domain.card import Card
     from app.domain.decision import Decision
     from app.domain.policy import Policy
     from app.domain.request import ConfirmationRequest
+    from app.domain.text.language import Language
 
 _NOTHING = "–"
 _VOTES = frozenset({Kind.VOTE, Kind.APPROVED})

@@ -19,8 +19,8 @@ from app.domain.seals import BadTokenError
 from app.domain.totp import matching_steps
 from app.storage.attempts import count_failure, forget_failures, locked_until
 from app.storage.factors import find_factor, lock_factor, use_step
-from app.usecases.decide import refused_click
 from app.usecases.step_up import LOCKED_FOR, MOST_WRONG
+from app.usecases.writing.refused_click import refused_click
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -20,8 +20,8 @@ from app.storage.edited_requests import find_edited
 from app.storage.request_lists import find_call, find_call_by_digest
 from app.storage.requests import lock_request
 from app.usecases.carry_out import carry_out
+from app.usecases.executing.opened_with import opened_with
 from app.usecases.known_as import checked, tools_of
-from app.usecases.submit import opened_with
 from assent.hooks.tool_names import canonical_name
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from app.domain.assurance import Assurance
 from app.domain.audit import Kind, Record
-from app.domain.card import Language
 from app.domain.errors import (
     AssentError,
     ConflictError,
@@ -26,6 +25,7 @@ from app.domain.policy import Ask
 from app.domain.request import Status
 from app.domain.spelled import spelled
 from app.domain.standing import Permit, PermitKind, PermitStatus, StandingScope, kept, permit_digest, same_paths
+from app.domain.text.language import Language
 from app.storage.requests import find_request
 from app.storage.standing import insert_permit, list_permits, lock_permit, save_permit, spent_under
 from app.usecases.known_as import as_one, rulings_of, tools_of

@@ -14,7 +14,7 @@ from app.domain.audit import Kind, Record
 from app.domain.people import email_key
 from app.domain.typed import is_typed_right
 from app.storage.attempts import count_failure, forget_failures, locked_until
-from app.usecases.decide import refused_click
+from app.usecases.writing.refused_click import refused_click
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -8,16 +8,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from app.domain.assurance import stages_at
 from app.domain.errors import AssentError
 from app.domain.policy import Allow, Ask, Deny
-from app.domain.quorum import met
+from app.domain.quorum import met, stages_at
 from app.domain.strictness import strictest
-from app.usecases.edited_request import are_wider
 from app.usecases.electorate import voters_of
 from app.usecases.known_as import as_one, checked, rulings_of, tools_of
 from app.usecases.lineage import above_now
 from app.usecases.permit_before import still_permits
+from app.usecases.voters.wider import are_wider
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -11,11 +11,11 @@ from app.usecases.lineage import above_now, names_above
 from app.usecases.pauses import PAUSED, first_binding, pauses_of, scope_of, told
 
 if TYPE_CHECKING:
+    from app.domain.call.submission import Submission
     from app.domain.request import ConfirmationRequest
     from app.policies.policy_book import PolicyBook
     from app.storage.switches import Switch
     from app.storage.transaction import Tx
-    from app.usecases.judge_call import Submission
 
 
 def pause_of(tx: Tx, book: PolicyBook, request: ConfirmationRequest) -> Switch | AssentError | None:

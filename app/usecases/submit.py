@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, assert_never
 import structlog
 
 from app.domain.audit import Kind, Record
+from app.domain.call.submission import Submission
 from app.domain.errors import ConflictError, IdempotencyMismatchError, NotFoundError, TooManyError, WrongScopeError
 from app.domain.execution import lapse
 from app.domain.lifecycle import DeadlinePassed, advance
 from app.domain.policy import Allow, Ask, Deny
-from app.domain.request import API, ConfirmationRequest, State
+from app.domain.request import API, State
 from app.domain.tool_call import ToolCall, attach_key, call_digest
 from app.storage.edited_requests import find_edited
 from app.storage.memory import find_key, remember_key
@@ -22,7 +23,7 @@ from app.storage.request_lists import count_pending
 from app.storage.requests import find_attached, find_request, lock_request
 from app.usecases.call_records import facts_of, notes_of, ruled, why
 from app.usecases.carry_out import carry_out
-from app.usecases.judge_call import Submission
+from app.usecases.executing.opened_with import opened_with, opener_key
 from app.usecases.near_copies import near_copies
 from app.usecases.opening import Answered, Asked, Opening
 from app.usecases.pauses import PAUSED, told
@@ -160,7 +161,9 @@ class Submit:
             opening = Opening(tx, judged, self._seals, of_digest=of_digest)
             found = opening.settle(ruling, targets)
             if isinstance(found, Asked):
-                opener = _opener(judged.evaluation_key, found.request.id) if judged.evaluation_key is not None else None
+                opener = (
+                    opener_key(judged.evaluation_key, found.request.id) if judged.evaluation_key is not None else None
+                )
                 for name in filter(None, (key, opener)):
                     remember_key(tx, call.agent, name, call_digest=of_submitted, request_id=found.request.id)
             return found
@@ -216,15 +219,6 @@ class Submit:
                 reason=request.why,
             )
         return found
-
-
-def opened_with(tx: Tx, request: ConfirmationRequest, evaluation_key: str) -> bool:
-    """Say whether an evaluation key opened a request, within the time for which idempotency keys are remembered."""
-    return find_key(tx, request.call.agent, _opener(evaluation_key, request.id)) is not None
-
-
-def _opener(evaluation_key: str, request_id: str) -> str:
-    return f"opened by\n{evaluation_key}\n{request_id}"  # no caller's key has a line break
 
 
 def _named(of_digest: str, sub_agent: str | None) -> str:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal, assert_never
 
-from app.domain.card import Language
+from app.domain.text.language import Language
 from app.ports import (
     Account,
     AccountStatus,

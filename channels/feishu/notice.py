@@ -10,7 +10,7 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from app.domain.card import Language
+from app.domain.text.language import Language
 
 if TYPE_CHECKING:
     from app.ports import ClickOutcome, Notice

@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from datetime import datetime
 
-    from app.domain.card import Card, Language
+    from app.domain.card import Card
     from app.domain.form import Form
+    from app.domain.text.language import Language
     from app.ports import Account, Click, ClickOutcome, Finding, Inbound, InboundCall, Notice, Post
     from channels.slack.settings import SlackSettings
 

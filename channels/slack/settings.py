@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
-from app.domain.card import Language
+from app.domain.text.language import Language
 
 _LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 _SHORTEST_SECRET: Final = 16

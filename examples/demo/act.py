@@ -9,7 +9,7 @@ import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, cast
 
-from app.domain.card import Language
+from app.domain.text.language import Language
 from app.domain.words import say
 from examples.demo.hands import Cards, Hands
 from examples.demo.stage import AGENT

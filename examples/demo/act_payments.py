@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.domain.card import Language
+from app.domain.text.language import Language
 from app.domain.words import say
 from examples.demo.act import Act, require, step
 from examples.demo.orders import BATCH, PAYMENTS, SLICES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from app.domain.card import Language
+from app.domain.text.language import Language
 from app.domain.words import say
 from examples.demo.act import Act, require, step, until
 from examples.demo.orders import PAYMENTS

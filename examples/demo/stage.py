@@ -18,9 +18,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Self
 
 from app.clock import SystemClock
+from app.domain.identity.api_key import Scope
 from app.domain.seals import Seals
 from app.identifiers import RandomIds
-from app.storage.api_keys import Scope
 from app.storage.dialect import dialect_for
 from app.storage.store import Store
 from app.usecases.keys import Keys

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.domain.errors import InvalidError
-from app.storage.api_keys import Scope
+from app.domain.identity.api_key import Scope
 from tests.fixtures.enforced import CALL, EXECUTOR, approved, enforce, reported
 from tests.requirements import requirement
 

@@ -22,9 +22,9 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from app.container import Container
+from app.domain.identity.api_key import Scope
 from app.main import create_app
 from app.settings import Settings
-from app.storage.api_keys import Scope
 from tests.fixtures.gateway import SECRET
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.storage.api_keys import Scope
+from app.domain.identity.api_key import Scope
 from tests.requirements import requirement
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import Any, get_args
 import pytest
 
 from app.cli import Scopes
-from app.storage.api_keys import Scope
+from app.domain.identity.api_key import Scope
 
 ROOT = Path(__file__).parents[2]
 BOUND = 30

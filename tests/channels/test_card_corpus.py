@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from app.domain.card import Language
 from app.domain.present import card_for
 from app.domain.quorum import Tally
 from app.domain.shown import Terms
+from app.domain.text.language import Language
 from app.domain.visible import visible
 from channels.feishu.card import TEXT_BUDGET as FEISHU_BUDGET
 from channels.feishu.card import render_content

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.domain.card import Language, Tone
+from app.domain.card import Tone
+from app.domain.text.language import Language
 from app.ports import (
     AccountStatus,
     CallbackRejectedError,

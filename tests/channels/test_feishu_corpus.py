@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from app.domain.action import Action
-from app.domain.card import Control, Language
+from app.domain.card import Control
 from app.domain.consultation import Question
 from app.domain.form import Field, Form
 from app.domain.present import card_for
 from app.domain.quorum import Tally
 from app.domain.shown import Terms
+from app.domain.text.language import Language
 from app.domain.visible import visible
 from channels.feishu.card import TEXT_BUDGET, render_content
 from channels.feishu.simulator_cards import check_card, list_controls, list_texts

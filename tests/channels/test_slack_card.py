@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.action import Action
-from app.domain.card import Fact, Language
+from app.domain.card import Fact
 from app.domain.form import MOST, Field, FieldKind, Form
 from app.domain.present import card_for
 from app.domain.request import ExecutionStatus, GrantStatus, Status
 from app.domain.shown import Terms
+from app.domain.text.language import Language
 from app.ports import ChannelRefusedError, Click, ClickOutcome, ClickResult, Notice
 from channels.slack.card import TEXT_BUDGET, outcome_modal, private_note, render, thread_note
 from channels.slack.controls import token_of_option

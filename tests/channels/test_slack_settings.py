@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from app.domain.card import Language
+from app.domain.text.language import Language
 from channels.slack.settings import SlackSettings
 
 GOOD: dict[str, object] = {

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.amounts import CURRENCIES, amount_text, has_too_many_decimals
-from app.domain.card import Language
+from app.domain.text.language import Language
 
 
 @pytest.mark.parametrize(

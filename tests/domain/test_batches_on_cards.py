@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.domain.card import Language
 from app.domain.caution import Caution, CautionKind
 from app.domain.masking import HIDDEN
 from app.domain.payment import PaymentFields, payments_of
 from app.domain.present import card_for
 from app.domain.shown import Terms
+from app.domain.text.language import Language
 from app.domain.words import CATALOGUE
 from tests.domain.samples import a_call, a_request, approved
 from tests.requirements import requirement

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.canonical import canonical
-from app.domain.card import Language
 from app.domain.editing import (
     FieldFaultError,
     builds_on,
@@ -22,7 +21,9 @@ from app.domain.editing import edited_arguments as domain_arguments
 from app.domain.errors import BadArgumentsError
 from app.domain.form import MOST
 from app.domain.masking import masked
-from app.domain.tool import Tool, values_at
+from app.domain.text.language import Language
+from app.domain.text.paths import values_at
+from app.domain.tool import Tool
 from app.domain.unmasking import unmasked
 from app.usecases.secret_texts import without_secrets
 from tests.domain.samples import a_call, a_request

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
+from app.domain.call.name_pattern import NamePattern
 from app.domain.condition import compile_condition
 from app.domain.errors import UnknownToolError
 from app.domain.people import Directory, Person
 from app.domain.policy import Allow, Ask, Deny, Policy, UnknownTools, judge
 from app.domain.quorum import Stage
-from app.domain.rule import Asking, NamePattern, Rule, Then
+from app.domain.rule import Asking, Rule, Then
 from app.domain.tool import Tool
 from app.domain.tool_call import ToolCall
 from tests.requirements import requirement

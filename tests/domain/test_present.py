@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.card import Card, Language
 from app.domain.decision import Verdict
 from app.domain.lifecycle import advance
 from app.domain.present import HIDDEN, card_for, masked, message_for_model, outcome_sentence
 from app.domain.quorum import Stage, count
 from app.domain.request import ExecutionStatus, GrantStatus, State, Status
 from app.domain.shown import Terms
+from app.domain.text.language import Language
 from app.domain.words import CATALOGUE
 from tests.domain.samples import START, a_call, a_decision, a_request, approved, claimed, settled, vote, voters
 from tests.requirements import requirement
@@ -26,6 +26,7 @@ from tests.requirements import requirement
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from app.domain.card import Card
     from app.domain.request import ConfirmationRequest
 
 TOKENS = ("token-yes", "token-no")

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.assurance import Assurance, stages_at
+from app.domain.assurance import Assurance
 from app.domain.caution import RAISING, Caution, CautionKind
 from app.domain.policy import Allow, Ask, Deny, Policy
-from app.domain.quorum import Stage
+from app.domain.quorum import Stage, stages_at
 from app.domain.raising import raised
 from app.domain.rule import Asking, Then
 from app.domain.spending import PaymentTerms

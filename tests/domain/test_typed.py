@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.amounts import CURRENCIES
-from app.domain.card import Language
 from app.domain.payment import Payment
+from app.domain.text.language import Language
 from app.domain.typed import TYPED, is_typed_right, typed_field
 from tests.domain.samples import a_request
 from tests.requirements import requirement

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 
 from app.clock import SystemClock
+from app.domain.identity.api_key import Scope
 from app.domain.seals import Seals
 from app.failpoints import VARIABLE
-from app.storage.api_keys import Scope
 from app.usecases.keys import Keys
 from channels.feishu.simulator import FeishuSimulator
 from channels.slack.simulator import SlackSimulator

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from app.clock import SystemClock
 from app.domain.action import Action
-from app.domain.card import Language
 from app.domain.decision import Verdict
 from app.domain.errors import AlreadySettledError, AssentError, NotApprovedError
 from app.domain.seals import Seals
+from app.domain.text.language import Language
 from app.policies.policy_book import PolicyBook
 from app.ports import Account, AccountStatus, Click, MessageRef
 from app.storage.accounts import put_account

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from app.domain.card import Language
 from app.domain.seals import Seals
+from app.domain.text.language import Language
 from app.policies.faults import PolicyFaultsError
 from app.policies.policy_file import LoadedPolicy, load_policy
 from app.usecases.compose import compose

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from app.domain.action import Action
-from app.domain.card import Language
 from app.domain.consultation import HandOver, Question
 from app.domain.form import Form
 from app.domain.people import Directory, Person
@@ -19,6 +18,7 @@ from app.domain.quorum import Stage
 from app.domain.request import Audience
 from app.domain.rule import Then
 from app.domain.seals import Seals
+from app.domain.text.language import Language
 from app.domain.tool import Tool
 from app.usecases.compose import compose
 from tests.domain.samples import START, a_call, a_request

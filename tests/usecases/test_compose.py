@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from app.domain.card import Language
 from app.domain.policy import Policy
 from app.domain.request import DeliveryStatus, Settlement, Status
 from app.domain.rule import Then
 from app.domain.seals import Seals
+from app.domain.text.language import Language
 from app.domain.tool import Tool
 from app.policies.policy_file import load_policy
 from app.storage.deliveries import Delivery

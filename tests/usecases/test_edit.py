@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
     from pathlib import Path
 
-    from app.usecases.judge_call import Judged, Submission
+    from app.domain.call.submission import Submission
+    from app.usecases.judge_call import Judged
     from tests.fixtures.gateway import Gateway
     from tests.fixtures.memory_platform import MemoryPlatform
 

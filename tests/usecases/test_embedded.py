@@ -11,10 +11,10 @@ import httpx2
 import pytest
 import structlog
 
+from app.domain.identity.api_key import Scope
 from app.embedded import EmbeddedGateway, embedded_gateway
 from app.policies.faults import PolicyFaultsError
 from app.serve import StartRefusedError
-from app.storage.api_keys import Scope
 from assent import Pending, State, current_grant
 from assent.hooks import Hooks
 from assent.ready.approval_gate import ApprovalGate

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from app.domain.audit import Kind
-from app.domain.card import Language
 from app.domain.execution import UNREPORTED
 from app.domain.present import outcome_sentence
 from app.domain.request import State
+from app.domain.text.language import Language
 from app.offline import render_event
 from app.storage.requests import find_request
 from app.usecases.still_allowed import why_not_allowed

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from app.domain.errors import InvalidError
-from app.storage.api_keys import Scope
+from app.domain.identity.api_key import Scope
 from tests.fixtures.gateway import ACME, PAY
 
 if TYPE_CHECKING:

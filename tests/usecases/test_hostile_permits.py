@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 import pytest
 
-from app.storage.api_keys import Scope
+from app.domain.identity.api_key import Scope
 from app.storage.dialect import to_us
 from tests.fixtures.gateway import open_gateway
 from tests.fixtures.standing import (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.domain.card import Language
+from app.domain.text.language import Language
 from app.domain.words import say
 from tests.fixtures.gateway import PAY, open_gateway
 from tests.requirements import requirement

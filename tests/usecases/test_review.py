@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.domain.audit import Kind
-from app.domain.card import Language
 from app.domain.consultation import HandOver
 from app.domain.people import Directory, Person
 from app.domain.policy import Policy
 from app.domain.rule import Then
+from app.domain.text.language import Language
 from app.domain.words import CATALOGUE
 from app.usecases.review import may_look
 from tests.domain.samples import START, a_request

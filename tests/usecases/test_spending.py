@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.storage.api_keys import Scope
+from app.domain.identity.api_key import Scope
 from tests.fixtures.gateway import ManualClock
 from tests.fixtures.spending import approve, cautions, owned_key, pay, paying, payment, submit
 from tests.requirements import requirement

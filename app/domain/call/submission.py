@@ -1,0 +1,38 @@
+"""A call as it comes in, before anything was judged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission:
+    """A call as the agent reports it. `org`, `agent` and `owner` come from its key, never from the body.
+
+    `evaluation` may be True only for a key of that scope: the caller has looked. `can_route`: the agent's runtime can
+    run a call in the sandbox that a hook sends it to.
+    """
+
+    org: str
+    agent: str
+    owner: str | None
+    tool: str
+    arguments: object
+    session: str | None = None
+    call_id: str | None = None
+    requester: str | None = None
+    claim: str | None = None
+    idempotency_key: str | None = None
+    parent_session: str | None = None
+    parent_agent: str | None = None
+    sub_agent: str | None = None
+    """The agent acts through a sub-agent of this name: what is written about that one binds the call as well."""
+    cwd: str | None = None
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    confirm: str | None = None
+    """Why the caller wants people to be asked whatever the rules would allow."""
+    evaluation: bool = False
+    evaluation_key: str | None = None
+    """The id of the key, if it is one of that scope: the requests that it opens are its own."""
+    can_route: bool = False

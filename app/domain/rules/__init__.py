@@ -1,0 +1,1 @@
+"""What the file says, and what it answers for one call."""

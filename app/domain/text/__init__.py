@@ -1,0 +1,1 @@
+"""What values look like as text: canonical JSON, paths into arguments, what is invisible, alike or to be hidden."""

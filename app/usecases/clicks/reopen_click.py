@@ -1,0 +1,62 @@
+"""Carry out a click on "Ask again"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.domain.request import Status
+from app.domain.visible import visible
+from app.domain.words import say
+from app.ports import ClickOutcome, ClickResult
+from app.usecases.pressed import Received
+from app.usecases.recognise import Recognised, recognise
+from app.usecases.reopen import AskedAgain, Expired, as_it_stands, expired
+from app.usecases.voters.may_ask_for import may_ask_for
+
+if TYPE_CHECKING:
+    from app.domain.seals import SealedClick, Seals
+    from app.policies.policy_book import PolicyBook
+    from app.ports import Channel, Click
+    from app.storage.store import Store
+    from app.storage.transaction import Tx
+    from app.usecases.reopen import Reopen
+
+
+class ReopenClick:
+    """The use case, from a card."""
+
+    def __init__(self, *, store: Store, book: PolicyBook, seals: Seals, reopen: Reopen) -> None:
+        """Take what it works on."""
+        self._store = store
+        self._book = book
+        self._seals = seals
+        self._reopen = reopen
+
+    async def __call__(self, org: str, channel: Channel, click: Click, sealed: SealedClick, /) -> Received:
+        """Carry a click out. Raises UnavailableError when nothing could be recorded."""
+        found = await self._store.write(lambda tx: self._pressed(tx, channel, click, sealed), org=org)
+        if isinstance(found, Received):
+            return found
+        return Received(outcome=_told(channel, await self._reopen.again(found)))
+
+    def _pressed(self, tx: Tx, channel: Channel, click: Click, sealed: SealedClick) -> Expired | Received:
+        policy = self._book.current(tx.org).policy
+        known = recognise(tx, channel, click, sealed, policy=policy, seals=self._seals)
+        if not isinstance(known, Recognised):
+            return Received(outcome=known)
+        request, now = as_it_stands(tx, known.request, known.now)
+        if not may_ask_for(request, known.person, policy, now):
+            return Received(outcome=known.refuse(tx, "not_eligible"))
+        if request.status is not Status.EXPIRED:
+            return Received(outcome=known.pressed.showing(request).standing())
+        # The click is not counted as seen: whoever presses twice finds the same request.
+        return expired(tx, request, known.person)
+
+
+def _told(channel: Channel, again: AskedAgain) -> ClickOutcome:
+    language = channel.language
+    if again.request is None:
+        sentence = say(language, f"click.{again.key}", reason=visible(again.reason))
+        return ClickOutcome(result=ClickResult.REFUSED, sentence=sentence)
+    key, result = ("reopened_before", ClickResult.ALREADY) if again.before else ("reopened", ClickResult.RECORDED)
+    return ClickOutcome(result=result, sentence=say(language, f"click.{key}", code=again.request.code))

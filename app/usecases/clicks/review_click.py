@@ -1,0 +1,50 @@
+"""Carry out a click on "See all of it"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.domain.words import say
+from app.ports import ClickOutcome, ClickResult
+from app.storage.memory import seen_before
+from app.usecases.pressed import Received, refusal
+from app.usecases.recognise import Recognised, recognise
+from app.usecases.review import may_look
+
+if TYPE_CHECKING:
+    from app.domain.seals import SealedClick, Seals
+    from app.policies.policy_book import PolicyBook
+    from app.ports import Channel, Click
+    from app.storage.store import Store
+    from app.storage.transaction import Tx
+    from app.usecases.review import Review
+
+
+class ReviewClick:
+    """The use case, from a card."""
+
+    def __init__(self, *, store: Store, book: PolicyBook, seals: Seals, review: Review) -> None:
+        """Take what it works on."""
+        self._store = store
+        self._book = book
+        self._seals = seals
+        self._review = review
+
+    async def __call__(self, org: str, channel: Channel, click: Click, sealed: SealedClick) -> Received:
+        """Answer a press of "See all of it" with a link, for that person alone. Raises UnavailableError."""
+        return await self._store.write(lambda tx: self._pressed(tx, channel, click, sealed), org=org)
+
+    def _pressed(self, tx: Tx, channel: Channel, click: Click, sealed: SealedClick) -> Received:
+        policy = self._book.current(tx.org).policy
+        known = recognise(tx, channel, click, sealed, policy=policy, seals=self._seals)
+        if not isinstance(known, Recognised):
+            return Received(outcome=known)
+        if not may_look(known.request, policy, known.person, now=known.now):
+            return Received(outcome=known.refuse(tx, "no_view"))
+        if policy.url is None:
+            return Received(outcome=refusal(channel, "review_off", ClickResult.REFUSED))
+        if seen_before(tx, channel.name, click.event_key):
+            return Received(outcome=refusal(channel, "review_sent", ClickResult.ALREADY))
+        way = self._review.link(tx, policy.url, known.request.id, known.person, channel.name)
+        sentence = say(channel.language, "click.review", link=way.url)
+        return Received(outcome=ClickOutcome(result=ClickResult.RECORDED, sentence=sentence, link=way.url))

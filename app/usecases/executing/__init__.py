@@ -1,0 +1,1 @@
+"""From the approval to the outcome: claim, report, reconcile."""

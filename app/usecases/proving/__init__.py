@@ -1,0 +1,1 @@
+"""What proves that an approval is a person's own."""

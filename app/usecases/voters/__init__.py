@@ -1,0 +1,1 @@
+"""Who may decide a request at this instant."""

@@ -1,0 +1,23 @@
+"""Who may ask for more time or another round."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from app.domain.people import email_key
+from app.usecases.electorate import voters_of
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from app.domain.policy import Policy
+    from app.domain.request import ConfirmationRequest
+
+
+def may_ask_for(request: ConfirmationRequest, person: str, policy: Policy, now: datetime) -> bool:
+    """Say whether a person may ask for more time, or for another round: they may decide, or asked for the call."""
+    if email_key(person) == request.call.requester:
+        return True
+    # Whoever changed it must leave the decision to others, but may keep them from running out of time.
+    return person in voters_of(replace(request, edited_by=None), policy, now=now).entitled()

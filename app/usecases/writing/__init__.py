@@ -1,0 +1,1 @@
+"""What every decision writes: effects carried out, cards planned, refusals recorded."""
