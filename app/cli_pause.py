@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from app.cli_hooks import HERE, Config, Org
+from app.storage.make_store import make_store
 
 # Everything else is imported where it runs: see `app.cli`.
 if TYPE_CHECKING:
@@ -130,12 +131,11 @@ async def _store() -> AsyncGenerator[Store]:
     from app.identifiers import RandomIds
     from app.offline import check_schema, database_or_exit, read_settings
     from app.storage.dialect import dialect_for
-    from app.storage.store import Store
 
     url = read_settings().database_url
     check_schema(url, migrate_first=False)
     with database_or_exit(url):
-        store = Store(dialect_for(url, SystemClock()), RandomIds())
+        store = make_store(dialect_for(url, SystemClock()), RandomIds())
         store.start()
         try:
             yield store

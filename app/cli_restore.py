@@ -46,7 +46,7 @@ async def _declare(by: str, reason: str) -> None:
     from app.offline import check_schema, database_or_exit, read_settings
     from app.storage.dialect import dialect_for
     from app.storage.head_file import head_file_of
-    from app.storage.store import Store
+    from app.storage.make_store import make_store
     from app.usecases.restored import DeclareRestored
     from app.usecases.watch_heads import WatchHeads
 
@@ -54,7 +54,7 @@ async def _declare(by: str, reason: str) -> None:
     url = settings.database_url
     check_schema(url, migrate_first=False)
     with database_or_exit(url):
-        store = Store(dialect_for(url, SystemClock()), RandomIds())
+        store = make_store(dialect_for(url, SystemClock()), RandomIds())
         store.start()
         try:
             for each in await DeclareRestored(store=store)(by=by, reason=reason):

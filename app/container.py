@@ -21,8 +21,8 @@ from app.identifiers import RandomIds
 from app.policies.policy_book import PolicyBook
 from app.storage.dialect import Postgres, dialect_for
 from app.storage.head_file import head_file_of
+from app.storage.make_store import make_store
 from app.storage.policy_versions import remember_policy
-from app.storage.store import Store
 from app.telemetry import Telemetry, find_tracer, log_deed
 from app.usecases.announce import Announce
 from app.usecases.break_glass import BreakGlass
@@ -116,7 +116,7 @@ class Container:
         self.book = PolicyBook(config, environ=environ, channel_types=registry.SETTINGS)
         self.seals = Seals([secret.get_secret_value() for secret in settings.secret])
         self.ids = ids or RandomIds()
-        self.store = Store(dialect_for(settings.database_url, self.clock), self.ids)
+        self.store = make_store(dialect_for(settings.database_url, self.clock), self.ids)
         self.heads = WatchHeads(store=self.store, path=head_file_of(settings.database_url, settings.state_dir))
         self.channels = ChannelBook()
         self.waiters = Waiters(most=settings.max_waiters)

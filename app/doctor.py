@@ -22,7 +22,7 @@ from app.policies.policy_book import PolicyBook, config_check
 from app.ports import AccountStatus, ChannelRefusedError, ChannelUnavailableError, Finding, Severity
 from app.settings import Settings
 from app.storage.dialect import dialect_for
-from app.storage.store import Store
+from app.storage.make_store import make_store
 from app.usecases.watch_pace import WatchPace
 from channels import registry
 from migrations.state import NEWEST, find_present, sqlalchemy_url
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from app.ports import Channel
+    from app.storage.store import Store
 
 _DATABASE_MEND = "see ASSENT_DATABASE_URL, and whether the database runs"
 _MARK = {Severity.OK: "ok     ", Severity.WARNING: "WARNING", Severity.ERROR: "ERROR  "}
@@ -107,7 +108,7 @@ async def _inside(config: Path, environ: Mapping[str, str]) -> list[Finding]:
     settings = Settings()  # pyright: ignore[reportCallIssue] - it loaded above
     if await asyncio.to_thread(find_present, settings.database_url) is None:
         return found
-    store = Store(dialect_for(settings.database_url, SystemClock()), RandomIds())
+    store = make_store(dialect_for(settings.database_url, SystemClock()), RandomIds())
     store.start()
     try:
         found += await look_at_database(store, settings)

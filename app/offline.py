@@ -25,7 +25,7 @@ from app.policies.faults import PolicyFaultsError, near
 from app.policies.policy_book import PolicyBook, config_check
 from app.settings import Settings
 from app.storage.dialect import dialect_for
-from app.storage.store import Store
+from app.storage.make_store import make_store
 from app.storage.switches import READ_ONLY
 from app.usecases.factors import Factors
 from app.usecases.keys import Keys
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from app.domain.audit import AuditEvent
     from app.domain.people import Directory
+    from app.storage.store import Store
     from app.storage.switches import Switch
 
 NEW_DATABASE = "the database is new: `assent migrate` (or `assent serve --migrate`) makes its tables"
@@ -257,7 +258,7 @@ async def beside_gateway(config: Path, org: str | None) -> AsyncGenerator[Beside
     directory = book.current(org or orgs[0]).policy.directory
     seals = Seals([secret.get_secret_value() for secret in settings.secret])
     with database_or_exit(settings.database_url):
-        store = Store(dialect_for(settings.database_url, clock), RandomIds())
+        store = make_store(dialect_for(settings.database_url, clock), RandomIds())
         store.start()
         try:
             keys, read = Keys(store=store, seals=seals, clock=clock), Read(store=store, book=book)

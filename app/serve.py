@@ -24,7 +24,7 @@ from app.main import create_app
 from app.offline import seal_ids
 from app.storage.dialect import dialect_for
 from app.storage.head_file import head_file_of
-from app.storage.store import Store
+from app.storage.make_store import make_store
 from app.telemetry import configure_logs
 from app.usecases.watch_heads import RestoredError, WatchHeads
 
@@ -72,7 +72,7 @@ def hold_database(url: str) -> Generator[None]:
 
 async def refuse_restored(settings: Settings) -> None:
     """Look whether the database has lost what it once had, before anything starts. Raises StartRefusedError."""
-    store = Store(dialect_for(settings.database_url, SystemClock()), RandomIds())
+    store = make_store(dialect_for(settings.database_url, SystemClock()), RandomIds())
     store.start()
     try:
         path = head_file_of(settings.database_url, settings.state_dir)

@@ -11,7 +11,7 @@ from app.clock import SystemClock
 from app.domain.audit import Kind, Record
 from app.identifiers import RandomIds
 from app.storage.dialect import dialect_for
-from app.storage.store import Store
+from app.storage.make_store import make_store
 from benchmarks import references
 from benchmarks.databases import NAMES
 from benchmarks.processes import ORG
@@ -54,7 +54,7 @@ async def measure_fairness(run: Run, kind: str) -> list[Row]:
 
 
 async def _write(url: str, *, concurrent: int, seconds: float) -> list[float]:
-    store = Store(dialect_for(url, SystemClock()), RandomIds())
+    store = make_store(dialect_for(url, SystemClock()), RandomIds())
     store.start()
     spans: list[float] = []
 

@@ -18,7 +18,7 @@ from app.domain.identity.api_key import Scope
 from app.domain.seals import Seals
 from app.identifiers import RandomIds
 from app.storage.dialect import dialect_for
-from app.storage.store import Store
+from app.storage.make_store import make_store
 from app.usecases.keys import Keys
 from benchmarks.lean_http import Connection, encode
 
@@ -56,7 +56,7 @@ class KeyPair:
 async def make_keys(url: str) -> KeyPair:
     """Make both keys in a migrated database."""
     clock = SystemClock()
-    store = Store(dialect_for(url, clock), RandomIds())
+    store = make_store(dialect_for(url, clock), RandomIds())
     store.start()
     try:
         keys = Keys(store=store, seals=Seals([SECRET]), clock=clock)

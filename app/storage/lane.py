@@ -21,9 +21,7 @@ import structlog
 
 from app.domain.errors import AssentError, UnavailableError
 from app.failpoints import failpoint
-from app.storage import audit_chain
 from app.storage.dialect import CommitFate, Failure
-from app.storage.requests import lock_many
 from app.storage.transaction import EVERY_ORG, Batch, LostGuardError, Tx
 
 if TYPE_CHECKING:
@@ -32,6 +30,7 @@ if TYPE_CHECKING:
 
     from app.ports import IdFactory
     from app.storage.dialect import Dialect
+    from app.storage.transaction import Together
 
 MOST = 128
 """Units in one commit at most: keeps the longest wait short."""
@@ -65,7 +64,14 @@ class Lane:
     """A queue, a thread, a connection."""
 
     def __init__(
-        self, dialect: Dialect, ids: IdFactory, *, write: bool, name: str, committed: Callable[[Batch], None]
+        self,
+        dialect: Dialect,
+        ids: IdFactory,
+        *,
+        together: Together,
+        write: bool,
+        name: str,
+        committed: Callable[[Batch], None],
     ) -> None:
         """Prepare; `start` begins.
 
@@ -73,6 +79,7 @@ class Lane:
         """
         self._dialect = dialect
         self._ids = ids
+        self._together = together
         self._write = write
         self._committed = committed
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
@@ -190,16 +197,16 @@ class Lane:
             if org != scope:
                 scope = org
                 self._dialect.scope(connection, scope)
-            audit_chain.append_all(Tx(connection, self._dialect, self._ids, org, batch), pending)
+            self._together.append(Tx(connection, self._dialect, self._ids, org, batch), pending)
 
     def _lock_together(self, connection: Any, jobs: Sequence[Job], batch: Batch) -> str | None:
-        """Lock and read the requests that the units were handed in for, all at once; return the scope this left."""
-        ids = sorted({job.about for job in jobs if job.about.startswith("req_")})
-        if not self._write or len(ids) < 2:
+        """Lock and read what the units were handed in for, all at once; return the scope this left."""
+        named = sorted({job.about for job in jobs if job.about})
+        if not self._write or len(named) < 2:
             return None
         self._dialect.scope(connection, EVERY_ORG)
         tx = Tx(connection, self._dialect, self._ids, EVERY_ORG, batch)
-        batch.locked, batch.locked_at = lock_many(tx, ids)
+        batch.locked, batch.locked_at = self._together.lock(tx, named)
         return EVERY_ORG
 
     def _learn_fate(self, ticket: str | None, witness: str | None, error: Exception) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from app.ports import IdFactory
     from app.storage.dialect import Dialect
-    from app.storage.transaction import Batch, Tx
+    from app.storage.transaction import Batch, Together, Tx
 
 log = structlog.get_logger(__name__)
 
@@ -32,16 +32,20 @@ _MOST_WAITING = 20_000
 class Store:
     """Lanes for writing and reading, and those who want to know what a commit changed."""
 
-    def __init__(self, dialect: Dialect, ids: IdFactory) -> None:
-        """Prepare the lanes; `start` opens them."""
+    def __init__(self, dialect: Dialect, ids: IdFactory, *, together: Together) -> None:
+        """Prepare the lanes; `start` opens them. `make_store` says what the units of a commit do together."""
+
+        def lane(name: str, *, write: bool = False) -> Lane:
+            return Lane(dialect, ids, together=together, write=write, name=name, committed=self._committed)
+
         self.dialect = dialect
         self._listeners: list[Callable[[Batch], None]] = []
         # One writer on PostgreSQL too: the head of an org's trail orders its commits anyway, so a second one only makes
         # the batches smaller (measured: a fifth fewer cycles a second, a fifth more CPU), and could deadlock with it.
-        self._writer = Lane(dialect, ids, write=True, name="store-write", committed=self._committed)
+        self._writer = lane("store-write", write=True)
         # One lane for the short reads of single requests, which then share a transaction, and one for everything long.
-        self._reader = Lane(dialect, ids, write=False, name="store-read", committed=self._committed)
-        self._long_reader = Lane(dialect, ids, write=False, name="store-read-long", committed=self._committed)
+        self._reader = lane("store-read")
+        self._long_reader = lane("store-read-long")
         self._open = False
 
     def on_commit(self, listener: Callable[[Batch], None]) -> None:
@@ -63,8 +67,8 @@ class Store:
     async def write(self, work: Callable[[Tx], T | AssentError], *, org: str, about: str = "") -> T:
         """Run a unit that may change something, in the scope of one org; return after its commit.
 
-        `about` is the id of the request that the unit works on, where there is one: the requests of a batch are
-        locked and read together. Raises what the unit returned as a refusal, or UnavailableError.
+        `about` names what the unit will lock (the id of a request), where it is known: what the units of a batch are
+        about is locked and read together. Raises what the unit returned as a refusal, or UnavailableError.
         """
         return await self._through(self._writer, work, org, about)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy.sql.elements import ClauseElement
@@ -86,6 +86,19 @@ class Batch:
         """Raise LostGuardError unless every guarded write touched its one row."""
         if any(cursor.rowcount != 1 for cursor in self.guards):
             raise LostGuardError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Together:
+    """What the units of a commit have in common. The engine knows no table: whoever does hands it in.
+
+    `lock` locks and reads what several units are about, before any of them runs: rows by the name that a unit was
+    handed in with, and the instant behind the locks. `append` writes what they said in an org's trail, after all of
+    them have run.
+    """
+
+    lock: Callable[[Tx, Sequence[str]], tuple[dict[str, list[Row]], datetime]]
+    append: Callable[[Tx, Sequence[Pending]], None]
 
 
 class Tx:

@@ -22,7 +22,7 @@ from app.domain.identity.api_key import Scope
 from app.domain.seals import Seals
 from app.identifiers import RandomIds
 from app.storage.dialect import dialect_for
-from app.storage.store import Store
+from app.storage.make_store import make_store
 from app.usecases.keys import Keys
 from app.usecases.payees import Payees
 from channels.feishu.simulator import FeishuSimulator
@@ -197,7 +197,7 @@ class Stage:
         """
         clock, url = SystemClock(), self.environ["ASSENT_DATABASE_URL"]
         run.upgrade(url)
-        store = Store(dialect_for(url, clock), RandomIds())
+        store = make_store(dialect_for(url, clock), RandomIds())
         store.start()
         try:
             keys = Keys(store=store, seals=Seals([self.environ["ASSENT_SECRET"]]), clock=clock)

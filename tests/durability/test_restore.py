@@ -15,7 +15,7 @@ from app.identifiers import RandomIds
 from app.storage.audit_chain import list_events
 from app.storage.dialect import dialect_for
 from app.storage.head_file import head_file_of
-from app.storage.store import Store
+from app.storage.make_store import make_store
 from app.usecases.restored import DeclareRestored
 from app.usecases.watch_heads import RestoredError, WatchHeads
 from tests.fixtures.backups import Backup
@@ -108,7 +108,7 @@ class Drill:
 
     async def declare(self, *, clock: Any = None) -> list[Fenced]:
         """Do what `assent restored` does."""
-        store = Store(dialect_for(self.url, clock or self.clock or SystemClock()), RandomIds())
+        store = make_store(dialect_for(self.url, clock or self.clock or SystemClock()), RandomIds())
         store.start()
         try:
             done = await DeclareRestored(store=store)(by=OLGA, reason="the disk died")

@@ -13,8 +13,8 @@ from app.clock import SystemClock
 from app.domain.lifecycle import opened
 from app.identifiers import RandomIds
 from app.storage.dialect import Postgres, Sqlite, dialect_for
+from app.storage.make_store import make_store
 from app.storage.requests import lock_request
-from app.storage.store import Store
 from app.usecases.carry_out import carry_out, open_request
 from tests.domain.samples import START, a_call, a_request
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from app.domain.lifecycle import Step
     from app.domain.request import ConfirmationRequest
     from app.storage.dialect import Dialect
+    from app.storage.store import Store
     from app.storage.transaction import Tx
 
 ORG = "acme"
@@ -73,7 +74,7 @@ def manual_dialect(url: str, clock: ManualClock) -> Dialect:
 async def open_store(url: str, clock: ManualClock | None = None) -> AsyncIterator[Store]:
     """Run a store; without a clock it has the real one."""
     dialect = manual_dialect(url, clock) if clock else dialect_for(url, SystemClock())
-    store = Store(dialect, RandomIds())
+    store = make_store(dialect, RandomIds())
     store.start()
     try:
         yield store

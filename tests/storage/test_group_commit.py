@@ -19,8 +19,8 @@ from app.domain.request import Status
 from app.identifiers import RandomIds
 from app.storage import lane
 from app.storage.audit_chain import get_head, list_events
+from app.storage.make_store import make_store
 from app.storage.requests import find_request, insert_request, lock_request, save_request
-from app.storage.store import Store
 from app.storage.transaction import LostGuardError
 from app.usecases.carry_out import carry_out
 from tests.domain.samples import a_request, vote
@@ -82,7 +82,7 @@ class WatchedStore:
             return Watched(real, self.said, self.gate) if "write" in threading.current_thread().name else real
 
         dialect.connect = watched  # type: ignore[method-assign]
-        self.store = Store(dialect, RandomIds())
+        self.store = make_store(dialect, RandomIds())
         self.store.on_commit(self.batches.append)
 
     async def together(self, *units: Callable[[Tx], Any] | About) -> list[Any]:
@@ -362,7 +362,7 @@ async def test_a_database_that_is_away_is_tried_once_for_all_who_wait(database_u
         raise OSError("no route to the database")
 
     dialect.connect = away  # type: ignore[method-assign]
-    store = Store(dialect, RandomIds())
+    store = make_store(dialect, RandomIds())
     store._open = True  # they are handed in before the lanes serve, so that they make one batch
     waiting = [asyncio.ensure_future(store.write(note("never"), org=ORG)) for _ in range(20)]
     await asyncio.sleep(0)

@@ -18,9 +18,9 @@ from app.identifiers import RandomIds
 from app.serve import StartRefusedError
 from app.storage.dialect import dialect_for
 from app.storage.head_file import Heads, find_heads, head_file_of, read_heads, write_heads
+from app.storage.make_store import make_store
 from app.storage.payment_tables import standing_approvals
 from app.storage.restores import list_restores
-from app.storage.store import Store
 from app.storage.transaction import EVERY_ORG, Statement
 from app.usecases.restored import DeclareRestored
 from app.usecases.watch_heads import RestoredError, WatchHeads
@@ -31,6 +31,7 @@ from tests.storage.rig import open_store
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from app.storage.store import Store
     from tests.fixtures.gateway import Gateway
     from tests.fixtures.memory_platform import MemoryPlatform
 
@@ -178,7 +179,7 @@ async def test_a_clock_that_was_set_back_leaves_nothing_of_the_past_on_this_side
     g = gateway
     waiting, granted = await g.ask("by_api", {"n": 1}), await g.ask("by_api", {"n": 2})
     await g.decide(granted)
-    slow = Store(dialect_for(g.url, ManualClock(g.clock.now() - timedelta(hours=1))), RandomIds())
+    slow = make_store(dialect_for(g.url, ManualClock(g.clock.now() - timedelta(hours=1))), RandomIds())
     slow.start()
     try:
         done = {each.org: each for each in await DeclareRestored(store=slow)(by=OLGA, reason="a new host")}

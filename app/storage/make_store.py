@@ -1,0 +1,19 @@
+"""Put the engine and the tables together: requests are locked first and the trail's head last, in every commit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.storage.audit_chain import append_all
+from app.storage.requests import lock_many
+from app.storage.store import Store
+from app.storage.transaction import Together
+
+if TYPE_CHECKING:
+    from app.ports import IdFactory
+    from app.storage.dialect import Dialect
+
+
+def make_store(dialect: Dialect, ids: IdFactory) -> Store:
+    """Return a store; `start` opens it."""
+    return Store(dialect, ids, together=Together(lock=lock_many, append=append_all))
