@@ -17,10 +17,12 @@ from app.cli_break_glass import break_glass_app
 from app.cli_decide import approve, deny
 from app.cli_factors import factors_app
 from app.cli_grants import grants_app
-from app.cli_hooks import HERE, Config, Org, check_calls, hooks_app, read_only
+from app.cli_hooks import check_calls, hooks_app
+from app.cli_options import HERE, Config, Org
 from app.cli_pause import pause
 from app.cli_payees import payees_app
 from app.cli_policy import policy_app
+from app.cli_read_only import read_only
 from app.cli_reconcile import reconcile
 from app.cli_requests import requests_app
 from app.cli_restore import restored

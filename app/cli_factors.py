@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli_decide import ask_totp
-from app.cli_hooks import HERE, Config, Org
+from app.cli_options import HERE, Config, Org
 from app.cli_requests import clean, open_desk
 
 # Everything else is imported where it runs: see `app.cli`.

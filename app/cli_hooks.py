@@ -1,20 +1,17 @@
-"""The commands about hooks: trying calls on them, listing them, and the switch that keeps everything read-only."""
+"""The commands about hooks: trying calls on them, and listing them."""
 
 from __future__ import annotations
 
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 # Everything else is imported where it runs: `assent check` stands in people's hooks and CI, and must start at once.
 hooks_app = typer.Typer(no_args_is_help=True, help="Hooks.")
 
-Config = Annotated[Path, typer.Option("--config", "-c", help="assent.yaml, or a directory of them")]
-Org = Annotated[str | None, typer.Option("--org", help="which org, where there are several")]
-HERE = Path("assent.yaml")
 Tried = Annotated[
     Path | None, typer.Option("--config", "-c", help="an assent.yaml; left out: the ready guards alone, no file")
 ]
@@ -53,16 +50,3 @@ def hooks_list(
 
     for line in list_hooks(open_trial(config).hooks, tool=tool, agent=agent, moment=moment):
         typer.echo(line)
-
-
-def read_only(
-    state: Annotated[Literal["on", "off", "show"], typer.Argument(help="switch it, or say how it stands")],
-    agent: Annotated[str | None, typer.Option(help="only this agent; all of the org's if left out")] = None,
-    reason: Annotated[str | None, typer.Option(help="agents are told it")] = None,
-    config: Config = HERE,
-    org: Org = None,
-) -> None:
-    """Let only those tools run that are declared to write nothing; on every replica within a second."""
-    from app.offline import run_command, tell_read_only
-
-    run_command(tell_read_only(config, org, on={"on": True, "off": False}.get(state), agent=agent, reason=reason))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from app.cli_hooks import HERE, Config, Org
+from app.cli_options import HERE, Config, Org
 from app.storage.make_store import make_store
 
 # Everything else is imported where it runs: see `app.cli`.

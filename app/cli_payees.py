@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.cli_hooks import HERE, Config, Org
+from app.cli_options import HERE, Config, Org
 
 # Everything else is imported where it runs: see `app.cli`.
 if TYPE_CHECKING:

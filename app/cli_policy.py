@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from app.cli_hooks import HERE, Config, Org
+from app.cli_options import HERE, Config, Org
 
 if TYPE_CHECKING:
     from app.policies.case_file import Case

@@ -16,11 +16,13 @@ from app.clock import SystemClock
 from app.doctor_payments import look_at_file
 from app.doctor_records import look_at_database, look_at_records
 from app.domain.errors import UnavailableError
+from app.domain.seals import seal_ids
 from app.identifiers import RandomIds
-from app.offline import NEW_DATABASE, counted, database_fault, seal_ids
+from app.offline import NEW_DATABASE, counted
 from app.policies.policy_book import PolicyBook, config_check
 from app.ports import AccountStatus, ChannelRefusedError, ChannelUnavailableError, Finding, Severity
 from app.settings import Settings
+from app.storage.database_fault import database_fault
 from app.storage.dialect import dialect_for
 from app.storage.make_store import make_store
 from app.usecases.watch_pace import WatchPace
@@ -61,7 +63,8 @@ def _settings() -> list[Finding]:
             Finding(severity=Severity.ERROR, what=f"ASSENT_{str(fault['loc'][0]).upper()}: {fault['msg']}")
             for fault in error.errors(include_input=False, include_url=False)
         ]
-    sealed = f"{counted(len(settings.secret), 'master secret')}, key ids {', '.join(seal_ids(settings))}"
+    ids = seal_ids(secret.get_secret_value() for secret in settings.secret)
+    sealed = f"{counted(len(ids), 'master secret')}, key ids {', '.join(ids)}"
     found = [Finding(severity=Severity.OK, what=f"settings: {sealed}")]
     if len(settings.secret) > 1:
         mend = "drop the old one from ASSENT_SECRET once no card of its time is pending"

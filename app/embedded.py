@@ -29,10 +29,10 @@ from app.container import Container
 from app.domain.errors import AssentError
 from app.domain.identity.api_key import Scope
 from app.main import create_app
-from app.offline import database_fault
 from app.ports import ListeningChannel
 from app.serve import StartRefusedError, hold_database, refuse_restored
 from app.settings import Settings
+from app.storage.database_fault import database_fault
 from app.telemetry import redact
 from assent.client import AsyncGateway
 from migrations.state import NEWEST, find_present

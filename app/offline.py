@@ -4,33 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sqlite3
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import unquote, urlsplit
 
-import psycopg
 import typer
 from pydantic import ValidationError
 
 from app.clock import SystemClock
-from app.domain.action import Action
 from app.domain.audit import Kind
 from app.domain.errors import AssentError, InvalidError
 from app.domain.identity.api_key import AGENTS, Scope
-from app.domain.seals import Place, Seals, parse_token
+from app.domain.seals import Seals
 from app.identifiers import RandomIds
 from app.policies.faults import PolicyFaultsError, near
 from app.policies.policy_book import PolicyBook, config_check
 from app.settings import Settings
+from app.storage.database_fault import database_fault
 from app.storage.dialect import dialect_for
 from app.storage.make_store import make_store
-from app.storage.switches import READ_ONLY
 from app.usecases.factors import Factors
 from app.usecases.keys import Keys
 from app.usecases.read import Read
-from app.usecases.switch import Switches
 from channels import registry
 from migrations.state import NEWEST, find_present
 
@@ -41,10 +36,8 @@ if TYPE_CHECKING:
     from app.domain.audit import AuditEvent
     from app.domain.people import Directory
     from app.storage.store import Store
-    from app.storage.switches import Switch
 
 NEW_DATABASE = "the database is new: `assent migrate` (or `assent serve --migrate`) makes its tables"
-_LONGEST_CAUSE = 300
 
 SENTENCES = {
     Kind.CREATED: "{actor} asked for {tool}{payment}; the rule {rule} {asks}{warned}",
@@ -173,13 +166,6 @@ def read_settings() -> Settings:
         raise typer.Exit(code=2) from None
 
 
-def seal_ids(settings: Settings) -> list[str]:
-    """Return the public ids of the master secrets in use, newest first: what every button and key was sealed with."""
-    nowhere = Place(org="", request_id="", digest="", revision=0, channel="", chat_id="")
-    tokens = [Seals([secret.get_secret_value()]).token(Action.DENY, "none", nowhere) for secret in settings.secret]
-    return [parse_token(token).key_id for token in tokens]
-
-
 def refuse_faults(config: Path, *, ending: str = "; nothing was started") -> None:
     """Say every fault of the configuration and end with 2, if there is one."""
     faults = config_check(config, environ=os.environ, channel_types=registry.SETTINGS)
@@ -217,18 +203,6 @@ def database_or_exit(url: str) -> Generator[None]:
             raise
         typer.echo(f"ASSENT_DATABASE_URL: the database does not answer: {why}", err=True)
         raise typer.Exit(code=2) from None
-
-
-def database_fault(error: Exception, url: str) -> str | None:
-    """Say in one line, without the password, what the database or its driver complains of; None for other errors."""
-    cause: object = getattr(error, "orig", None) or error  # SQLAlchemy wraps the driver's own
-    if not isinstance(cause, sqlite3.Error | psycopg.Error):
-        return "its address cannot be read" if type(error).__module__.startswith("sqlalchemy.") else None
-    told = " ".join(str(cause).split())
-    password = urlsplit(url).password or ""
-    for secret in {password, unquote(password)} - {""}:
-        told = told.replace(secret, "•••")
-    return told[:_LONGEST_CAUSE] or type(cause).__name__
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,30 +252,6 @@ def refuse_stranger(scope: Scope, person: str | None, directory: Directory) -> N
         raise InvalidError(told, path="person")
     if scope in AGENTS:
         typer.echo(f"warning: {told}", err=True)
-
-
-async def tell_read_only(
-    config: Path, org: str | None, *, on: bool | None, agent: str | None, reason: str | None
-) -> None:
-    """Flip the read-only switch (None: leave it as it is) and print how it stands, or all of them."""
-    async with beside_gateway(config, org) as at:
-        switches = Switches(store=at.store, clock=SystemClock())
-        if on is not None:
-            standing = [await switches.set_read_only(at.org, on=on, agent=agent, reason=reason, by="cli")]
-        else:
-            listed = [each for each in await switches.list(at.org) if each.name == READ_ONLY]
-            standing = [each for each in listed if agent in {None, each.agent}]
-    for switch in standing:
-        typer.echo(_told(switch))
-    if not standing:
-        typer.echo("off: nobody has touched it")
-
-
-def _told(switch: Switch) -> str:
-    whose = f"the agent {switch.agent}" if switch.agent else "every agent"
-    why = f": {switch.reason}" if switch.reason else ""
-    state = "on" if switch.is_on else "off"
-    return f"{state} for {whose} since {switch.set_at:%Y-%m-%d %H:%M:%S} UTC, by {switch.set_by}{why}"
 
 
 def run_command(work: Coroutine[object, object, None]) -> None:

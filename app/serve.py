@@ -19,9 +19,9 @@ import uvicorn
 
 from app.clock import SystemClock
 from app.container import Container
+from app.domain.seals import seal_ids
 from app.identifiers import RandomIds
 from app.main import create_app
-from app.offline import seal_ids
 from app.storage.dialect import dialect_for
 from app.storage.head_file import head_file_of
 from app.storage.make_store import make_store
@@ -122,7 +122,7 @@ class _Server(uvicorn.Server):
 def run_server(settings: Settings, config: Path, environ: Mapping[str, str], *, address: socket.socket) -> None:
     """Serve on an opened address until told to stop. Raises StartRefusedError when the start failed."""
     configure_logs(settings.log_format)
-    log.info("secrets.loaded", key_ids=seal_ids(settings))
+    log.info("secrets.loaded", key_ids=seal_ids(secret.get_secret_value() for secret in settings.secret))
     log.info("address.bound", host=address.getsockname()[0], port=address.getsockname()[1])
     container = Container(settings, config, environ)
     server = _Server(

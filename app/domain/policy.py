@@ -184,7 +184,8 @@ def judge(policy: Policy, call: ToolCall, *, now: datetime, explaining: bool = F
             trace.append(TraceStep(rule.id, matched=True, why="has no condition"))
             return _answer(policy, rule, tool, call, tuple(trace))
         if scope is None:
-            scope = look(policy, tool, call, now)
+            known = call.tool in policy.tools
+            scope = look(tool, call, now, known=known, zone=policy.zone, hours=policy.hours)
         try:
             holds = rule.when.holds(scope)
         except ConditionFailedError as error:

@@ -21,12 +21,11 @@ from typing import TYPE_CHECKING
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
-from app.domain.action import ACTIONS, LETTERS
+from app.domain.action import ACTIONS, LETTERS, Action
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from app.domain.action import Action
 
 MIN_SECRET = 32
 """Characters that a master secret must have at least."""
@@ -168,3 +167,9 @@ def parse_token(token: str) -> SealedClick:
 
 def _key_id(secret: str) -> str:
     return hashlib.sha256(b"assent.key-id.v1\x00" + secret.encode()).hexdigest()[:8]
+
+
+def seal_ids(secrets: Iterable[str]) -> list[str]:
+    """Return the public ids of master secrets, in their order: what every button and key was sealed with."""
+    nowhere = Place(org="", request_id="", digest="", revision=0, channel="", chat_id="")
+    return [parse_token(Seals([secret]).token(Action.DENY, "none", nowhere)).key_id for secret in secrets]

@@ -11,12 +11,13 @@ from app.domain.text.paths import text_of, values_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import tzinfo
 
     from app.domain.canonical import JsonValue
     from app.domain.condition import Condition, Scope
-    from app.domain.policy import Policy
     from app.domain.tool import Tool
     from app.domain.tool_call import ToolCall
+    from app.domain.working_time import WorkingTime
 
 _LONGEST_VALUE = 200
 
@@ -34,17 +35,17 @@ def facts_of(tool: Tool, *, known: bool) -> dict[str, object]:
     }
 
 
-def look(policy: Policy, tool: Tool, call: ToolCall, now: datetime) -> Scope:
-    """Return what the conditions of a policy see of a call at an instant."""
+def look(tool: Tool, call: ToolCall, now: datetime, *, known: bool, zone: tzinfo, hours: WorkingTime | None) -> Scope:
+    """Return what conditions see of a call at an instant; `known`: the file has the tool, and `zone` and `hours`."""
     return scope_of(
         arguments=call.arguments,
         agent=call.agent,
         user=call.requester,
         session=call.session,
-        tool=lambda: facts_of(tool, known=call.tool in policy.tools),
+        tool=lambda: facts_of(tool, known=known),
         now=now,
-        zone=policy.zone,
-        hours=policy.hours,
+        zone=zone,
+        hours=hours,
     )
 
 
