@@ -242,7 +242,7 @@ def keys_revoke(key_id: str, config: Config = HERE, org: Org = None) -> None:
 @audit_app.command("verify")
 def audit_verify(config: Config = HERE, org: Org = None) -> None:
     """Walk the whole chain, print its head and the declared restores; exit 1 with the first fault, 2 if it is empty."""
-    from app.domain.visible import visible
+    from app.domain.text.visible import visible
     from app.offline import beside_gateway, counted, run_command
     from app.storage.restores import list_restores
     from app.storage.transaction import EVERY_ORG

@@ -179,8 +179,8 @@ def _refuse(why: str) -> NoReturn:
 
 
 def _json(text: str, what: str) -> dict[str, Any]:
-    from app.domain.canonical import parse_json
     from app.domain.errors import BadJsonError
+    from app.domain.text.canonical import parse_json
 
     try:
         value = parse_json(text.strip().encode())
@@ -193,7 +193,7 @@ def _json(text: str, what: str) -> dict[str, Any]:
 
 def _try(case: Case, loaded: LoadedPolicy) -> tuple[Case, Explanation, str]:
     """Return the case, what came out, and what is wrong with that ("" for nothing)."""
-    from app.domain.condition import TIMES
+    from app.domain.rules.condition import TIMES
     from app.policies.case_file import NOON
     from app.usecases.explain import explain
 

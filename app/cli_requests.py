@@ -286,7 +286,7 @@ def _value(value: object) -> str:
 
 def clean(text: object) -> str:
     """Make what came from outside visible, on one line: it can neither turn the text nor begin a line of ours."""
-    from app.domain.visible import visible
+    from app.domain.text.visible import visible
 
     line = visible(str(text)).replace("⏎\n", "⏎ ")
     return "".join(each if each.isprintable() else f"\\u{{{ord(each):X}}}" for each in line)

@@ -12,10 +12,10 @@ import structlog
 from app.api.access import Access, Pace
 from app.api.surface import Surface
 from app.clock import SystemClock
-from app.domain.action import Action
-from app.domain.audit import Kind, Record
 from app.domain.errors import AssentError, UnavailableError
-from app.domain.seals import Seals
+from app.domain.identity.seals import Seals
+from app.domain.request.action import Action
+from app.domain.trail.audit import Kind, Record
 from app.hooks.org_hooks import Supplies, build_hooks
 from app.identifiers import RandomIds
 from app.policies.policy_book import PolicyBook

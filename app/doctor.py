@@ -16,7 +16,7 @@ from app.clock import SystemClock
 from app.doctor_payments import look_at_file
 from app.doctor_records import look_at_database, look_at_records
 from app.domain.errors import UnavailableError
-from app.domain.seals import seal_ids
+from app.domain.identity.seals import seal_ids
 from app.identifiers import RandomIds
 from app.offline import NEW_DATABASE, counted
 from app.policies.policy_book import PolicyBook, config_check

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.domain.assurance import Assurance
-from app.domain.caution import CautionKind
-from app.domain.rule import Then
+from app.domain.people.assurance import Assurance
+from app.domain.request.caution import CautionKind
+from app.domain.rules.rule import Then
 from app.ports import Finding, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from app.domain.policy import Policy
-    from app.domain.rule import Asking, Rule
-    from app.domain.tool import Tool
+    from app.domain.call.tool import Tool
+    from app.domain.rules.policy import Policy
+    from app.domain.rules.rule import Asking, Rule
 
 PAGE = "see docs/payments.md"
 _FEWEST = 2  # people who break the glass

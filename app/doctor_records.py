@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from app.doctor_payments import PAGE, askings, error, ok, paying_tools, warning
-from app.domain.assurance import Assurance
 from app.domain.identity.api_key import Scope
-from app.domain.standing import PermitKind
+from app.domain.people.assurance import Assurance
+from app.domain.rules.permits import PermitKind
 from app.storage.api_keys import list_keys
 from app.storage.executions import list_unknown
 from app.storage.head_file import SQLITE, head_file_of
@@ -27,7 +27,7 @@ from app.usecases.read import Read
 from app.usecases.watch_heads import RestoredError, WatchHeads
 
 if TYPE_CHECKING:
-    from app.domain.policy import Policy
+    from app.domain.rules.policy import Policy
     from app.policies.policy_book import PolicyBook
     from app.ports import Finding
     from app.settings import Settings

@@ -12,10 +12,10 @@ import typer
 from pydantic import ValidationError
 
 from app.clock import SystemClock
-from app.domain.audit import Kind
 from app.domain.errors import AssentError, InvalidError
 from app.domain.identity.api_key import AGENTS, Scope
-from app.domain.seals import Seals
+from app.domain.identity.seals import Seals
+from app.domain.trail.audit import Kind
 from app.identifiers import RandomIds
 from app.policies.faults import PolicyFaultsError, near
 from app.policies.policy_book import PolicyBook, config_check
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Coroutine, Generator
     from pathlib import Path
 
-    from app.domain.audit import AuditEvent
-    from app.domain.people import Directory
+    from app.domain.people.people import Directory
+    from app.domain.trail.audit import AuditEvent
     from app.storage.store import Store
 
 NEW_DATABASE = "the database is new: `assent migrate` (or `assent serve --migrate`) makes its tables"

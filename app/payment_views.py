@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from app.domain.assurance import Assurance
-from app.domain.payment import plain, totals
-from app.domain.rule import Then
+from app.domain.money.payment import plain, totals
+from app.domain.people.assurance import Assurance
+from app.domain.rules.rule import Then
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import timedelta
     from decimal import Decimal
 
-    from app.domain.policy import Policy
-    from app.domain.rule import Asking, Rule, Tier
-    from app.domain.spending import Budget
-    from app.domain.standing import StandingTerms
+    from app.domain.rules.permits import StandingTerms
+    from app.domain.rules.policy import Policy
+    from app.domain.rules.rule import Asking, Rule, Tier
+    from app.domain.rules.spending import Budget
     from app.usecases.explain import Explanation
 
 _MOST_PAYEES = 5

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
     from datetime import datetime, timedelta
 
-    from app.domain.card import Card
-    from app.domain.form import Form
+    from app.domain.card.card import Card
+    from app.domain.card.form import Form
     from app.domain.text.language import Language
 
 

@@ -19,7 +19,7 @@ import uvicorn
 
 from app.clock import SystemClock
 from app.container import Container
-from app.domain.seals import seal_ids
+from app.domain.identity.seals import seal_ids
 from app.identifiers import RandomIds
 from app.main import create_app
 from app.storage.dialect import dialect_for

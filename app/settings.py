@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from app.domain.seals import MIN_SECRET
+from app.domain.identity.seals import MIN_SECRET
 
 
 class Settings(BaseSettings):

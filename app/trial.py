@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import typer
 
 from app.clock import SystemClock
-from app.domain.canonical import parse_json
 from app.domain.errors import BadJsonError, InvalidError
+from app.domain.text.canonical import parse_json
 from assent.hooks.chain import run_chain
 from assent.hooks.context import HookContext
 from assent.hooks.declaration import Declaration
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from app.domain.agent import AgentSettings
-    from app.domain.canonical import JsonValue
-    from app.domain.policy import Policy
+    from app.domain.call.agent import AgentSettings
+    from app.domain.rules.policy import Policy
+    from app.domain.text.canonical import JsonValue
     from app.ports import Clock
     from assent.hooks.registry import Registered
 
@@ -99,9 +99,9 @@ class Trial:
         )
 
     def _by_rules(self, policy: Policy, call: Call, outcome: Outcome) -> dict[str, Any]:
-        from app.domain.policy import Allow, Ask
-        from app.domain.strictness import Wish, at_least_ask, strictest
-        from app.domain.tool_call import ToolCall
+        from app.domain.call.tool_call import ToolCall
+        from app.domain.rules.policy import Allow, Ask
+        from app.domain.rules.strictest import Wish, at_least_ask, strictest
         from app.usecases.known_as import as_one, checked, rulings_of, tools_of
 
         try:

@@ -8,12 +8,12 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from app.domain.present import card_for
-from app.domain.quorum import Stage, Tally
-from app.domain.request import ConfirmationRequest
-from app.domain.shown import Terms
+from app.domain.call.tool_call import ToolCall
+from app.domain.card.card_for import card_for
+from app.domain.card.shown_call import Terms
+from app.domain.request.quorum import Stage, Tally
+from app.domain.request.request import ConfirmationRequest
 from app.domain.text.language import Language
-from app.domain.tool_call import ToolCall
 from app.usecases.compose import without_secrets
 from benchmarks.results import Row, below, times
 from benchmarks.run import known
@@ -21,7 +21,7 @@ from channels.feishu import card as feishu
 from channels.slack import card as slack
 
 if TYPE_CHECKING:
-    from app.domain.card import Card
+    from app.domain.card.card import Card
     from benchmarks.run import Run
 
 _LIMIT = 1e-3

@@ -8,7 +8,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from app.clock import SystemClock
-from app.domain.audit import Kind, Record
+from app.domain.trail.audit import Kind, Record
 from app.identifiers import RandomIds
 from app.storage.dialect import dialect_for
 from app.storage.make_store import make_store

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import assent
-from app.domain.policy import Allow, judge
-from app.domain.tool_call import ToolCall
+from app.domain.call.tool_call import ToolCall
+from app.domain.rules.policy import Allow, judge
 from app.policies.policy_book import PolicyBook
 from benchmarks import references
 from benchmarks.lean_http import encode, rate

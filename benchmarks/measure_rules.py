@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import cel
 
-from app.domain.policy import Ask, judge
-from app.domain.tool_call import ToolCall
+from app.domain.call.tool_call import ToolCall
+from app.domain.rules.policy import Ask, judge
 from app.policies.policy_file import load_policy
 from benchmarks.processes import AGENT, ORG
 from benchmarks.results import Row, below, times
 from benchmarks.run import known
 
 if TYPE_CHECKING:
-    from app.domain.policy import Policy
+    from app.domain.rules.policy import Policy
     from benchmarks.run import Run
 
 RULES = 500

@@ -15,7 +15,7 @@ from typing import Self
 
 from app.clock import SystemClock
 from app.domain.identity.api_key import Scope
-from app.domain.seals import Seals
+from app.domain.identity.seals import Seals
 from app.identifiers import RandomIds
 from app.storage.dialect import dialect_for
 from app.storage.make_store import make_store

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 
 from app.container import Container
-from app.domain.lifecycle import opened
+from app.domain.lifecycle.lifecycle import opened
 from app.settings import Settings
 from app.usecases.carry_out import open_request
 from app.usecases.submit import Asked, Submission
@@ -20,7 +20,7 @@ from benchmarks.talks import Opened
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.request import ConfirmationRequest
     from app.storage.transaction import Tx
 
 _UNIT = 500

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from playwright.async_api import async_playwright
 
-from app.domain.action import Action
+from app.domain.request.action import Action
 from app.domain.text.language import Language
 from app.ports import Click
 from app.usecases.receive import approval_form
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
     from playwright.async_api import Page, Route
 
-    from app.domain.card import Card
-    from app.domain.form import Form
+    from app.domain.card.card import Card
+    from app.domain.card.form import Form
 
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images" / "gallery"

@@ -6,16 +6,16 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from app.domain.action import Action
-from app.domain.assurance import Assurance
-from app.domain.decision import Evidence, Verdict
-from app.domain.payment import Payment
-from app.domain.request import GrantStatus, Status
+from app.domain.money.payment import Payment
+from app.domain.people.assurance import Assurance
+from app.domain.request.action import Action
+from app.domain.request.decision import Evidence, Verdict
+from app.domain.request.request import GrantStatus, Status
 from examples.gallery_catalogue import CHEN, WANG, ZHAO, Exhibit, grant, payment, settled, vote
 
 if TYPE_CHECKING:
-    from app.domain.decision import Decision
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.decision import Decision
+    from app.domain.request.request import ConfirmationRequest
     from app.domain.text.language import Language
 
 

@@ -6,11 +6,13 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, timezone
 from typing import TYPE_CHECKING, cast
 
-from app.domain.decision import Decision, Evidence, Verdict
-from app.domain.people import Directory, Person
-from app.domain.policy import Policy
-from app.domain.quorum import Stage
-from app.domain.request import (
+from app.domain.call.tool import Tool, title_for
+from app.domain.call.tool_call import ToolCall, binding_digest, call_digest
+from app.domain.identity.seals import Seals
+from app.domain.people.people import Directory, Person
+from app.domain.request.decision import Decision, Evidence, Verdict
+from app.domain.request.quorum import Stage
+from app.domain.request.request import (
     Audience,
     ConfirmationRequest,
     DeliveryStatus,
@@ -21,19 +23,17 @@ from app.domain.request import (
     Settlement,
     Status,
 )
-from app.domain.rule import Then
-from app.domain.seals import Seals
+from app.domain.rules.policy import Policy
+from app.domain.rules.rule import Then
 from app.domain.text.language import Language
-from app.domain.tool import Tool, title_for
-from app.domain.tool_call import ToolCall, binding_digest, call_digest
-from app.domain.visible import visible
+from app.domain.text.visible import visible
 from app.storage.deliveries import Delivery
 from app.usecases.message import Item, compose_message
 
 if TYPE_CHECKING:
-    from app.domain.action import Action
-    from app.domain.canonical import JsonValue
-    from app.domain.card import Card
+    from app.domain.card.card import Card
+    from app.domain.request.action import Action
+    from app.domain.text.canonical import JsonValue
     from app.ports import Channel
     from app.storage.switches import Switch
 

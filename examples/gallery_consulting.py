@@ -6,17 +6,17 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from app.domain.action import Action
-from app.domain.consultation import HandOver, Question
-from app.domain.decision import Verdict
-from app.domain.quorum import Stage
-from app.domain.request import Audience, GrantStatus, Status
+from app.domain.request.action import Action
+from app.domain.request.consultation import HandOver, Question
+from app.domain.request.decision import Verdict
+from app.domain.request.quorum import Stage
+from app.domain.request.request import Audience, GrantStatus, Status
 from app.domain.text.language import Language
 from examples.gallery_catalogue import ASKED_AT, CHEN, LI, SUN, WANG, ZHAO, Exhibit, grant, payment, settled, vote
 
 if TYPE_CHECKING:
-    from app.domain.canonical import JsonValue
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.request import ConfirmationRequest
+    from app.domain.text.canonical import JsonValue
 
 _LATER = ASKED_AT + timedelta(minutes=9)
 _TEXTS = {

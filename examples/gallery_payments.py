@@ -7,17 +7,17 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, cast
 
-from app.domain.assurance import Assurance
-from app.domain.caution import Caution, CautionKind
-from app.domain.payment import Payment, PaymentFields, payments_of
-from app.domain.request import Execution, ExecutionStatus, GrantStatus, Status
-from app.domain.tool import Tool, title_for
+from app.domain.call.tool import Tool, title_for
+from app.domain.money.payment import Payment, PaymentFields, payments_of
+from app.domain.people.assurance import Assurance
+from app.domain.request.caution import Caution, CautionKind
+from app.domain.request.request import Execution, ExecutionStatus, GrantStatus, Status
 from app.storage.switches import PAUSE, Switch
 from examples.gallery_catalogue import ASKED_AT, TOOL, WANG, ZHAO, Exhibit, grant, payment, settled
 
 if TYPE_CHECKING:
-    from app.domain.canonical import JsonValue
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.request import ConfirmationRequest
+    from app.domain.text.canonical import JsonValue
     from app.domain.text.language import Language
 
 _BATCH = Tool(

@@ -8,8 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from app.api.review_page import review_page
-from app.domain.audit import GENESIS, AuditEvent, Kind, Record, link
 from app.domain.text.language import Language
+from app.domain.trail.audit import GENESIS, AuditEvent, Kind, Record, link
 from app.usecases.review_sheet import sheet_for
 from examples.gallery_catalogue import ASKED_AT, WANG, hostile, policy_of
 from examples.gallery_consulting import added, answered, changed, handed_over
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from playwright.async_api import Browser, ConsoleMessage, Route
     from starlette.responses import Response
 
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.request import ConfirmationRequest
 
 _ORIGIN = "http://review.localhost"
 SIZES = {"phone": (390, 844), "desk": (1200, 900)}

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import BaseModel, ValidationError
 from starlette.responses import JSONResponse
 
-from app.domain.canonical import parse_json
 from app.domain.errors import BadJsonError, InvalidError, TooLargeError, TooSlowError
+from app.domain.text.canonical import parse_json
 
 if TYPE_CHECKING:
     from starlette.requests import Request

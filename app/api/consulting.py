@@ -12,9 +12,9 @@ from app.api.operations import takes
 from app.api.plain_route import PlainRoute
 from app.api.schemas import Email, NothingBody, RequestView
 from app.api.verdicts import access_to, view_shown
-from app.domain.action import Action
-from app.domain.form import MOST
+from app.domain.card.form import MOST
 from app.domain.identity.api_key import AGENTS, Scope
+from app.domain.request.action import Action
 from app.usecases.consult import Wish
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from app.api.requests import idempotency_key_of
 from app.api.verdicts import answer_call, caller_of, evaluation_key_of, refuse_evaluation, view_bag
 from app.domain.errors import NotFoundError
 from app.domain.identity.api_key import AGENTS, ApiKey
-from app.domain.request import ExecutionStatus
+from app.domain.request.request import ExecutionStatus
 from app.usecases.hook_records import presentable
 from app.usecases.run_hooks import AgentRun, Ran
 from app.usecases.settle_by_call import FinishedCall, Settled

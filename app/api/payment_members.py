@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from app.domain.caution import CautionKind
-from app.domain.masking import mask, masked
-from app.domain.payment import plain
-from app.domain.payments_shown import ShownPayments
+from app.domain.card.payments_shown import ShownPayments
+from app.domain.money.payment import plain
+from app.domain.request.caution import CautionKind
 from app.domain.text.language import Language
+from app.domain.text.masking import mask, masked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from app.domain.canonical import JsonValue
-    from app.domain.caution import Caution
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.caution import Caution
+    from app.domain.request.request import ConfirmationRequest
+    from app.domain.text.canonical import JsonValue
 
 
 class PaymentView(BaseModel):

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from app.domain.errors import InvalidError
-from app.domain.request import State, Status
+from app.domain.request.request import State, Status
 from app.storage.dialect import to_us
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.request import ConfirmationRequest
 
 MOST_ITEMS = 200
 _NAMES = frozenset({"status", "state", "agent", "session", "open", "limit", "cursor"})

@@ -11,9 +11,9 @@ from app.api.bodies import answer, read_model
 from app.api.operations import takes
 from app.api.plain_route import PlainRoute
 from app.api.verdicts import access_to, caller_of, view_shown
-from app.domain.canonical import canonical
 from app.domain.identity.api_key import AGENTS, Scope
-from app.domain.request import ExecutionStatus
+from app.domain.request.request import ExecutionStatus
+from app.domain.text.canonical import canonical
 
 if TYPE_CHECKING:
     from app.api.surface import Surface

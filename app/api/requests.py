@@ -12,17 +12,17 @@ from app.api.operations import asks, takes
 from app.api.plain_route import PlainRoute
 from app.api.queries import ListQuery, cursor_behind, number_of, parameter
 from app.api.verdicts import access_to, answer_call, caller_of, evaluation_key_of, refuse_evaluation, view_shown
-from app.domain.canonical import canonical
-from app.domain.decision import Verdict
 from app.domain.errors import InvalidError
 from app.domain.identity.api_key import AGENTS, ApiKey, Scope
-from app.domain.request import ExecutionStatus
+from app.domain.request.decision import Verdict
+from app.domain.request.request import ExecutionStatus
+from app.domain.text.canonical import canonical
 from app.usecases.proof import Given
 from app.usecases.submit import Submission
 
 if TYPE_CHECKING:
     from app.api.surface import Surface
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.request import ConfirmationRequest
 
 LONGEST_WAIT = 60.0
 """Seconds for which one call is held at most; callers ask again."""

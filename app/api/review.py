@@ -18,14 +18,14 @@ from app.api.plain_route import PlainRoute
 from app.api.review_page import closed_page, review_page, sign_in_page
 from app.domain.errors import AssentError, ForbiddenError, NotFoundError, UnauthenticatedError, UnavailableError
 from app.domain.identity.api_key import Scope
-from app.domain.sign_in import SESSION_FOR
+from app.domain.identity.review_link import SESSION_FOR
 from app.domain.text.language import Language
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from app.api.surface import Surface
-    from app.domain.policy import Policy
+    from app.domain.rules.policy import Policy
 
 _MOST = 4_096  # bytes of the one form
 _DOOR = "/review/sign-in"

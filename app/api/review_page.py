@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from app.api.page import Html, page, tag
 from app.domain.text.language import Language
-from app.domain.words import say
+from app.domain.words.say import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from starlette.responses import Response
 
-    from app.domain.card import Fact
+    from app.domain.card.card import Fact
     from app.usecases.review_sheet import Entry, Sheet
 
 _TAGS = {Language.EN: "en", Language.ZH: "zh-CN"}

@@ -15,7 +15,7 @@ from app.api.operations import asks, takes
 from app.api.plain_route import PlainRoute
 from app.api.schemas import PROBLEMS, Id
 from app.domain.identity.api_key import Scope
-from app.domain.payment import plain
+from app.domain.money.payment import plain
 from app.domain.text.language import Language
 from app.usecases.permit_before import scope_of
 from app.usecases.standing import Proposal

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from app.api.surface import Surface
     from app.domain.identity.api_key import ApiKey
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.request import ConfirmationRequest
     from app.usecases.judge_call import Said
     from app.usecases.submit import Submission
 

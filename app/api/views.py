@@ -6,16 +6,16 @@ import json
 from typing import TYPE_CHECKING
 
 from app.api.payment_members import payment_members
-from app.domain.editing import changed_names
-from app.domain.present import masked, message_for_model
+from app.domain.card.card_for import masked, message_for_model
+from app.domain.card.editing import changed_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from app.domain.audit import AuditEvent
-    from app.domain.canonical import JsonValue
-    from app.domain.quorum import Tally
-    from app.domain.request import ConfirmationRequest, Execution
+    from app.domain.request.quorum import Tally
+    from app.domain.request.request import ConfirmationRequest, Execution
+    from app.domain.text.canonical import JsonValue
+    from app.domain.trail.audit import AuditEvent
 
 
 def view_request(request: ConfirmationRequest, tally: Tally, *, whole: bool) -> dict[str, object]:

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from app.domain.policy import UnknownTools
+from app.domain.rules.policy import UnknownTools
 from assent.hooks.declared import build
 from assent.hooks.registry import HookRegistry
 from assent.ready.read_only import ReadOnlyGuard
@@ -15,8 +15,8 @@ from assent.ready.read_only import ReadOnlyGuard
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from app.domain.policy import Policy
-    from app.domain.tool import Tool
+    from app.domain.call.tool import Tool
+    from app.domain.rules.policy import Policy
     from assent.hooks.declaration import Declaration
     from assent.ready.rate_limit import Counters
     from assent.ready.read_only import IsOn

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from app.domain.agent import AgentSettings
+from app.domain.call.agent import AgentSettings
 from app.policies.entries import read_entry, section
 from app.policies.file_models import AgentEntry
 from app.policies.hook_section import read_hook

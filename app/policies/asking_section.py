@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from app.domain.assurance import Assurance
-from app.domain.quorum import FEWEST_AT_L4, stages_at
-from app.domain.rule import Asking
+from app.domain.people.assurance import Assurance
+from app.domain.request.quorum import FEWEST_AT_L4, stages_at
+from app.domain.rules.rule import Asking
 from app.policies.entries import read_entry
 from app.policies.file_models import AskEntry, OwnAskEntry
 from app.policies.ladder_section import read_ladder

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from app.domain.attention import Attention, is_quiet
-from app.domain.request import Risk
+from app.domain.request.request import Risk
+from app.domain.rules.attention import Attention, is_quiet
 from app.policies.entries import read_entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from app.domain.rule import Asking
+    from app.domain.rules.rule import Asking
     from app.policies.yaml_marks import MarkedYaml
 
 _SPAN = re.compile(r"(0|[1-9][0-9]{0,5})([smhd])")

@@ -7,7 +7,7 @@ from datetime import UTC, date, timedelta
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, available_timezones
 
-from app.domain.working_time import WorkingTime
+from app.domain.people.working_time import WorkingTime
 from app.policies.entries import read_entry
 from app.policies.faults import near
 from app.policies.file_models import CalendarEntry
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import tzinfo
 
-    from app.domain.working_time import Spans
+    from app.domain.people.working_time import Spans
     from app.policies.yaml_marks import MarkedYaml, Path
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")

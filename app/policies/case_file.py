@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from app.domain.assurance import Assurance
-from app.domain.people import email_key
-from app.domain.rule import Then
-from app.domain.tool_call import ToolCall
+from app.domain.call.tool_call import ToolCall
+from app.domain.people.assurance import Assurance
+from app.domain.people.people import email_key
+from app.domain.rules.rule import Then
 from app.policies.entries import listing, read_entry
 from app.policies.faults import Fault, PolicyFaultsError, near
 from app.policies.yaml_marks import read_yaml
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from datetime import tzinfo
     from pathlib import Path
 
-    from app.domain.canonical import JsonValue
+    from app.domain.text.canonical import JsonValue
 
 FILE_NAME = "cases.yaml"
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)  # a Monday

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
-from app.domain.policy import ChannelSpec
-from app.domain.request import API
+from app.domain.request.request import API
+from app.domain.rules.policy import ChannelSpec
 from app.policies.entries import read_entry, section
 from app.policies.faults import near
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from app.domain.canonical import JsonValue
+    from app.domain.text.canonical import JsonValue
     from app.policies.yaml_marks import MarkedYaml, Path
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from pydantic_core import ErrorDetails
 
-    from app.domain.canonical import JsonValue
+    from app.domain.text.canonical import JsonValue
     from app.policies.yaml_marks import MarkedYaml, Path
 
 M = TypeVar("M", bound=BaseModel)

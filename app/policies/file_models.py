@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
-from app.domain.assurance import Assurance
-from app.domain.payment import FINEST, LARGEST
-from app.domain.request import Risk
+from app.domain.money.payment import FINEST, LARGEST
+from app.domain.people.assurance import Assurance
+from app.domain.request.request import Risk
 from app.policies.spans import span_within
 
 _DURATION = re.compile(r"([1-9][0-9]{0,5})([smhd])")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from app.domain.policy import UnknownTools
+from app.domain.rules.policy import UnknownTools
 from app.policies.entries import listing, read_entry
 from app.policies.faults import near
 from app.policies.file_models import HookEntry
@@ -22,8 +22,8 @@ from assent.hooks.tool_names import CANONICAL
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from app.domain.canonical import JsonValue
-    from app.domain.tool import Tool
+    from app.domain.call.tool import Tool
+    from app.domain.text.canonical import JsonValue
     from app.policies.yaml_marks import MarkedYaml, Path
 
 _WAYS = ("use", "python", "command")

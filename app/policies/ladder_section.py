@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from app.domain.request import API
-from app.domain.timetable import Rung
+from app.domain.request.request import API
+from app.domain.request.timetable import Rung
 from app.policies.stage_section import read_channel_names, refuse_unknown_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.domain.people import Directory
-    from app.domain.policy import ChannelSpec
-    from app.domain.rule import Asking
+    from app.domain.people.people import Directory
+    from app.domain.rules.policy import ChannelSpec
+    from app.domain.rules.rule import Asking
     from app.policies.file_models import LadderEntry, RungEntry
     from app.policies.yaml_marks import MarkedYaml, Path
 

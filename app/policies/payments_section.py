@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from app.domain.call.name_pattern import NamePattern
-from app.domain.caution import CautionKind
-from app.domain.spending import Budget, PaymentTerms, Per
+from app.domain.request.caution import CautionKind
+from app.domain.rules.spending import Budget, PaymentTerms, Per
 from app.policies.entries import read_entry
 from app.policies.faults import near
 from app.policies.file_models import Pattern, Sums
@@ -19,7 +19,7 @@ from app.policies.surroundings import CALENDAR
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.domain.canonical import JsonValue
+    from app.domain.text.canonical import JsonValue
     from app.policies.surroundings import Surroundings
     from app.policies.yaml_marks import MarkedYaml, Path
 

@@ -7,7 +7,7 @@ import unicodedata
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from app.domain.people import Away, Directory, GroupSource, Person, email_key
+from app.domain.people.people import Away, Directory, GroupSource, Person, email_key
 from app.policies.entries import key_names, read_entry, section
 from app.policies.faults import near
 from app.policies.file_models import GroupEntry, PersonEntry
@@ -15,8 +15,8 @@ from app.policies.file_models import GroupEntry, PersonEntry
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from app.domain.canonical import JsonValue
-    from app.domain.policy import ChannelSpec
+    from app.domain.rules.policy import ChannelSpec
+    from app.domain.text.canonical import JsonValue
     from app.policies.yaml_marks import MarkedYaml, Path
 
 _EMAIL = re.compile(r"[^\s@]{1,64}@[^\s@]{1,189}")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from app.domain.people import GroupSource
+    from app.domain.people.people import GroupSource
 
 _ENDINGS = (".yaml", ".yml")
 

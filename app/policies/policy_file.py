@@ -13,11 +13,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.domain.agent import AgentSettings
-from app.domain.canonical import digest
+from app.domain.call.agent import AgentSettings
 from app.domain.errors import BadJsonError
-from app.domain.policy import Policy, UnknownTools
-from app.domain.rule import Then
+from app.domain.rules.policy import Policy, UnknownTools
+from app.domain.rules.rule import Then
+from app.domain.text.canonical import digest
 from app.domain.text.language import Language
 from app.policies.agent_section import agent_names, read_agents
 from app.policies.asking_section import read_ask, require_ask
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from app.domain.canonical import JsonValue
-    from app.domain.people import GroupSource
-    from app.domain.rule import Asking, Rule
+    from app.domain.people.people import GroupSource
+    from app.domain.rules.rule import Asking, Rule
+    from app.domain.text.canonical import JsonValue
     from app.policies.yaml_marks import MarkedYaml
     from assent.hooks.declaration import Declaration
 

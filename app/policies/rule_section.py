@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from app.domain.attention import COOL_DOWN_RULE
 from app.domain.call.name_pattern import NamePattern
-from app.domain.condition import BadConditionError, Condition, compile_condition
-from app.domain.foresight import foresee
-from app.domain.policy import DEFAULT_RULE, UNKNOWN_TOOL_RULE, UnknownTools
-from app.domain.rule import Asking, Rule, Then
-from app.domain.sight import facts_of
+from app.domain.rules.attention import COOL_DOWN_RULE
+from app.domain.rules.condition import BadConditionError, Condition, compile_condition
+from app.domain.rules.condition_scope import facts_of
+from app.domain.rules.dead_conditions import foresee
+from app.domain.rules.policy import DEFAULT_RULE, UNKNOWN_TOOL_RULE, UnknownTools
+from app.domain.rules.rule import Asking, Rule, Then
 from app.policies.asking_section import inherited_from, read_asking, refuse_asking_keys
 from app.policies.entries import listing, read_entry
 from app.policies.faults import near
@@ -23,8 +23,8 @@ from app.policies.tier_section import highest_asking, read_tiers
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from app.domain.canonical import JsonValue
-    from app.domain.rule import Tier
+    from app.domain.rules.rule import Tier
+    from app.domain.text.canonical import JsonValue
     from app.policies.asking_section import Inherited
     from app.policies.surroundings import Surroundings
     from app.policies.yaml_marks import MarkedYaml, Path

@@ -10,7 +10,7 @@ from app.policies.faults import near
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from app.domain.canonical import JsonValue
+    from app.domain.text.canonical import JsonValue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

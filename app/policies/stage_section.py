@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from app.domain.quorum import Stage, steps
-from app.domain.request import API
+from app.domain.request.quorum import Stage, steps
+from app.domain.request.request import API
 from app.policies.faults import near
 from app.policies.file_models import PartEntry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from app.domain.people import Directory
-    from app.domain.policy import ChannelSpec
+    from app.domain.people.people import Directory
+    from app.domain.rules.policy import ChannelSpec
     from app.policies.file_models import StageEntry
     from app.policies.yaml_marks import MarkedYaml, Path
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from app.domain.call.name_pattern import NamePattern
-from app.domain.standing import GlassTerms, StandingTerms
+from app.domain.rules.permits import GlassTerms, StandingTerms
 from app.policies.entries import read_entry
 from app.policies.faults import near
 from app.policies.file_models import Name, Pattern, StandingEntry
@@ -19,9 +19,9 @@ from app.policies.stage_section import read_channel_names, refuse_unknown_names
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.domain.canonical import JsonValue
-    from app.domain.rule import Asking
-    from app.domain.tool import Tool
+    from app.domain.call.tool import Tool
+    from app.domain.rules.rule import Asking
+    from app.domain.text.canonical import JsonValue
     from app.policies.surroundings import Surroundings
     from app.policies.yaml_marks import MarkedYaml, Path
 

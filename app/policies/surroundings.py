@@ -9,10 +9,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from app.domain.call.name_pattern import NamePattern
-    from app.domain.people import Directory
-    from app.domain.policy import ChannelSpec, UnknownTools
-    from app.domain.tool import Tool
-    from app.domain.working_time import WorkingTime
+    from app.domain.call.tool import Tool
+    from app.domain.people.people import Directory
+    from app.domain.people.working_time import WorkingTime
+    from app.domain.rules.policy import ChannelSpec, UnknownTools
 
 CALENDAR = 'add: calendar: {work: {mon-fri: "09:00-18:00"}, holidays: []}'
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from app.domain.rule import Asking, Then, Tier
+from app.domain.rules.rule import Asking, Then, Tier
 from app.policies.asking_section import (
     Inherited,
     merged,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.domain.payment import PaymentFields
+from app.domain.money.payment import PaymentFields
 from app.policies.entries import read_entry
 from app.policies.file_models import PaymentEntry
 from app.policies.schema_paths import place_of
 
 if TYPE_CHECKING:
-    from app.domain.canonical import JsonValue
-    from app.domain.tool import Tool
+    from app.domain.call.tool import Tool
+    from app.domain.text.canonical import JsonValue
     from app.policies.yaml_marks import MarkedYaml, Path
 
 _BOUND = ("amount", "currency", "payee")

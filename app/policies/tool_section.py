@@ -6,8 +6,8 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
+from app.domain.call.tool import Tool, schema_fault, title_fields
 from app.domain.text.language import Language
-from app.domain.tool import Tool, schema_fault, title_fields
 from app.policies.entries import read_entry, section
 from app.policies.faults import near
 from app.policies.file_models import ToolEntry

@@ -17,7 +17,7 @@ from app.policies.faults import Fault
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from app.domain.canonical import JsonValue
+    from app.domain.text.canonical import JsonValue
 
 Path: TypeAlias = "tuple[str | int, ...]"
 MAX_DEPTH = 32

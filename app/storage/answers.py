@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import bindparam, func, or_, select
 
-from app.domain.attention import Answer
-from app.domain.decision import Verdict
+from app.domain.request.decision import Verdict
+from app.domain.rules.attention import Answer
 from app.storage.dialect import from_us, to_us
 from app.storage.tables import decisions, deliveries, requests
 from app.storage.transaction import Statement, Tx

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import bindparam, insert, select, update
 
-from app.domain.audit import GENESIS, AuditEvent, Kind, Record, link
-from app.domain.canonical import plain_canonical
+from app.domain.text.canonical import plain_canonical
+from app.domain.trail.audit import GENESIS, AuditEvent, Kind, Record, link
 from app.storage.dialect import from_us, to_us
 from app.storage.tables import audit_events, audit_heads
 from app.storage.transaction import Pending, Row, Statement, Tx

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import and_, bindparam, or_, select, update
 
-from app.domain.request import Audience, DeliveryStatus, Risk, Status
+from app.domain.request.request import Audience, DeliveryStatus, Risk, Status
 from app.storage.deliveries import delivery_from
 from app.storage.dialect import to_us
 from app.storage.outbox import Errand

@@ -11,7 +11,7 @@ from app.storage.tables import decisions
 from app.storage.transaction import Statement, Tx
 
 if TYPE_CHECKING:
-    from app.domain.decision import Decision
+    from app.domain.request.decision import Decision
 
 _INSERT = Statement(insert(decisions))
 _DELETE = Statement(

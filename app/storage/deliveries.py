@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import bindparam, insert, or_, select, update
 
-from app.domain.request import Audience, DeliveryStatus
+from app.domain.request.request import Audience, DeliveryStatus
 from app.ports import MessageRef
 from app.storage.dialect import from_us, to_us
 from app.storage.tables import deliveries

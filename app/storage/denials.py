@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import bindparam, literal_column, select
 
-from app.domain.tool_call import call_digest as digest_of
+from app.domain.call.tool_call import call_digest as digest_of
 from app.storage.dialect import to_us
 from app.storage.lifts import still_stands
 from app.storage.requests import find_request
@@ -16,7 +16,7 @@ from app.storage.transaction import Statement, Tx
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.request import ConfirmationRequest
 
 _DENIED = requests.c.status == literal_column("'denied'")  # not a parameter: the indexes are of these rows alone
 _NEWEST = Statement(

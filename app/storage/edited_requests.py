@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import bindparam, select
 
-from app.domain.tool_call import call_digest
+from app.domain.call.tool_call import call_digest
 from app.storage.requests import find_request
 from app.storage.tables import requests
 from app.storage.transaction import Statement, Tx
@@ -14,7 +14,7 @@ from app.storage.transaction import Statement, Tx
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from app.domain.request import State
+    from app.domain.request.request import State
 
 _MOST_ALIKE = 20
 _EDITED = Statement(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import bindparam, insert, or_, select, update
 
-from app.domain.request import GrantStatus
+from app.domain.request.request import GrantStatus
 from app.storage.dialect import to_us
 from app.storage.tables import executions, grants
 from app.storage.transaction import Statement, Tx
@@ -14,7 +14,7 @@ from app.storage.transaction import Statement, Tx
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from app.domain.request import ConfirmationRequest, Execution, Grant
+    from app.domain.request.request import ConfirmationRequest, Execution, Grant
 
 _ISSUE = Statement(insert(grants))
 _MOVE = Statement(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import bindparam, exists, func, insert, select, update
 
-from app.domain.request import DeliveryStatus
+from app.domain.request.request import DeliveryStatus
 from app.storage.dialect import from_us, to_us
 from app.storage.tables import deliveries, outbox
 from app.storage.transaction import Row, Statement, Tx

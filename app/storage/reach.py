@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import BigInteger, bindparam, case, or_, select, union, update
 
-from app.domain.request import Audience, DeliveryStatus
+from app.domain.request.request import Audience, DeliveryStatus
 from app.storage.dialect import MICROSECOND, to_us
 from app.storage.outbox import Errand
 from app.storage.tables import deliveries, outbox, requests

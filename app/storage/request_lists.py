@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import and_, bindparam, func, or_, select
 
-from app.domain.request import OPEN_STATES
+from app.domain.request.request import OPEN_STATES
 from app.storage.requests import find_request
 from app.storage.tables import executions, requests
 from app.storage.transaction import Row, Statement, Tx
@@ -15,7 +15,7 @@ from app.storage.transaction import Row, Statement, Tx
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.request import ConfirmationRequest
 
 _FILTERS = {
     "agent": requests.c.agent == bindparam("agent"),

@@ -9,13 +9,14 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from app.domain.assurance import Assurance
-from app.domain.caution import Caution, CautionKind
-from app.domain.consultation import HandOver, Question
-from app.domain.decision import Decision, Evidence, Verdict
-from app.domain.payment import Payment, plain
-from app.domain.quorum import Stage
-from app.domain.request import (
+from app.domain.call.tool_call import ToolCall
+from app.domain.money.payment import Payment, plain
+from app.domain.people.assurance import Assurance
+from app.domain.request.caution import Caution, CautionKind
+from app.domain.request.consultation import HandOver, Question
+from app.domain.request.decision import Decision, Evidence, Verdict
+from app.domain.request.quorum import Stage
+from app.domain.request.request import (
     ConfirmationRequest,
     Execution,
     ExecutionStatus,
@@ -25,8 +26,7 @@ from app.domain.request import (
     Settlement,
     Status,
 )
-from app.domain.timetable import Act, Timer
-from app.domain.tool_call import ToolCall
+from app.domain.request.timetable import Act, Timer
 from app.storage.dialect import MICROSECOND, from_us, to_us
 
 if TYPE_CHECKING:

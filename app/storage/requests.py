@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.request import ConfirmationRequest
 
 _AGGREGATE = (
     select(

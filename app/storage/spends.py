@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Text, and_, bindparam, cast, delete, func, insert, literal_column, or_, select
 
-from app.domain.payment import FINEST
-from app.domain.request import State
+from app.domain.money.payment import FINEST
+from app.domain.request.request import State
 from app.storage.dialect import from_us, to_us
 from app.storage.payment_tables import spends
 from app.storage.tables import requests
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy.sql.elements import ColumnElement
 
-    from app.domain.payment import Payment
+    from app.domain.money.payment import Payment
 
 NOT_RUN = frozenset({State.DENIED, State.EXPIRED, State.CANCELLED, State.UNDELIVERABLE, State.LAPSED})
 """How a request ends without being run: what it had reserved is free again."""

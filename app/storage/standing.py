@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, cast
 from sqlalchemy import BigInteger, bindparam, func, insert, select, update
 from sqlalchemy import cast as sql_cast
 
-from app.domain.canonical import canonical
-from app.domain.standing import Permit, PermitKind, PermitStatus
+from app.domain.rules.permits import Permit, PermitKind, PermitStatus
+from app.domain.text.canonical import canonical
 from app.storage.dialect import from_us, to_us
 from app.storage.payment_tables import restores, spends, standing_approvals
 from app.storage.transaction import Row, Statement, Tx
@@ -18,7 +18,7 @@ from app.storage.transaction import Row, Statement, Tx
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from app.domain.canonical import JsonValue
+    from app.domain.text.canonical import JsonValue
 
 _UNIT = Decimal(10) ** -4  # amounts are stored in ten-thousandths
 

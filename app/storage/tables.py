@@ -29,8 +29,8 @@ from sqlalchemy import (
     text,
 )
 
-from app.domain.decision import Verdict
-from app.domain.request import DeliveryStatus, ExecutionStatus, GrantStatus, State, Status
+from app.domain.request.decision import Verdict
+from app.domain.request.request import DeliveryStatus, ExecutionStatus, GrantStatus, State, Status
 from app.storage import hook_tables, payment_tables
 from app.storage.schema import metadata
 
@@ -276,7 +276,7 @@ outbox = Table(
     Column("attempts", Integer, nullable=False, server_default="0"),
     Column("created_at", BigInteger, nullable=False),
     Column("error", Text),
-    Column("note", Text),  # what a notice says: see `app.domain.notes`
+    Column("note", Text),  # what a notice says: see `app.domain.trail.notes`
     CheckConstraint("kind IN ('post', 'refresh', 'notify')", name="kind"),
     CheckConstraint("status IN ('queued', 'done', 'dead')", name="status"),
 )

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy.sql.elements import ClauseElement
 
-    from app.domain.audit import Record
+    from app.domain.trail.audit import Record
     from app.ports import IdFactory
     from app.storage.dialect import Dialect
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from app.domain.errors import AssentError
-from app.domain.request import API
+from app.domain.request.request import API
 from app.ports import ChannelRefusedError, ChannelUnavailableError, Notice
 
 if TYPE_CHECKING:

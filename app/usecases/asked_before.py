@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.domain.audit import Kind
 from app.domain.call.submission import Submission
+from app.domain.trail.audit import Kind
 from app.storage.audit_chain import list_of_request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from app.domain.canonical import JsonValue
-    from app.domain.tool_call import ToolCall
+    from app.domain.call.tool_call import ToolCall
+    from app.domain.text.canonical import JsonValue
     from app.storage.transaction import Tx
 
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from app.domain.audit import Kind, Record
 from app.domain.call.name_pattern import NamePattern
+from app.domain.card.card_for import instant_text
+from app.domain.card.permit_sentence import spelled
 from app.domain.errors import (
     AssentError,
     ConflictError,
@@ -23,13 +24,12 @@ from app.domain.errors import (
     NotEligibleError,
     NotFoundError,
 )
-from app.domain.lifecycle import SYSTEM
-from app.domain.present import instant_text
-from app.domain.spelled import spelled
-from app.domain.standing import GlassScope, Permit, PermitKind, PermitStatus, permit_digest
+from app.domain.lifecycle.lifecycle import SYSTEM
+from app.domain.rules.permits import GlassScope, Permit, PermitKind, PermitStatus, permit_digest
 from app.domain.text.language import Language
-from app.domain.visible import visible
-from app.domain.words import say
+from app.domain.text.visible import visible
+from app.domain.trail.audit import Kind, Record
+from app.domain.words.say import say
 from app.storage.standing import insert_permit, list_over, list_permits, lock_permit, lock_permits, save_permit
 from app.storage.transaction import EVERY_ORG
 from app.usecases.permit_before import glass_channels, glass_scope_of, is_intact
@@ -38,8 +38,8 @@ from app.usecases.standing import ShownPermit
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from app.domain.policy import Policy
-    from app.domain.standing import GlassTerms
+    from app.domain.rules.permits import GlassTerms
+    from app.domain.rules.policy import Policy
     from app.policies.policy_book import PolicyBook
     from app.storage.store import Store
     from app.storage.transaction import Tx

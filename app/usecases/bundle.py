@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from app.domain.request import Audience, DeliveryStatus, Risk
+from app.domain.request.request import Audience, DeliveryStatus, Risk
 from app.storage import bundles, deliveries
 from app.storage.outbox import Errand, enqueue
 from app.storage.requests import find_request
@@ -23,9 +23,9 @@ from app.usecases.message import Item, compose_message, item_of, items_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from app.domain.card import Card
-    from app.domain.policy import Policy
-    from app.domain.seals import Seals
+    from app.domain.card.card import Card
+    from app.domain.identity.seals import Seals
+    from app.domain.rules.policy import Policy
     from app.ports import Channel
     from app.storage.deliveries import Delivery
     from app.storage.transaction import Tx

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.domain.audit import Kind, Record
-from app.domain.canonical import canonical
-from app.domain.masking import masked
-from app.domain.tool_call import call_digest
+from app.domain.call.tool_call import call_digest
+from app.domain.text.canonical import canonical
+from app.domain.text.masking import masked
+from app.domain.trail.audit import Kind, Record
 from app.usecases.hook_records import noted
 from assent.hooks.moments import Moment
 
 if TYPE_CHECKING:
-    from app.domain.policy import Ask, Ruling
+    from app.domain.rules.policy import Ask, Ruling
     from app.usecases.judge_call import Judged
 
 

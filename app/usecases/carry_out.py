@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from app.domain.effect import (
+from app.domain.call.tool_call import attach_key
+from app.domain.lifecycle.effect import (
     AskRequester,
     IssueGrant,
     Notify,
@@ -15,10 +16,9 @@ from app.domain.effect import (
     TellRequester,
     Wake,
 )
-from app.domain.execution import issue
-from app.domain.people import email_key
-from app.domain.request import Audience, DeliveryStatus
-from app.domain.tool_call import attach_key
+from app.domain.lifecycle.execution import issue
+from app.domain.people.people import email_key
+from app.domain.request.request import Audience, DeliveryStatus
 from app.storage.decisions import put_decision
 from app.storage.deliveries import list_deliveries
 from app.storage.executions import save_execution, save_grant
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from app.domain.effect import Effect
-    from app.domain.lifecycle import Step
-    from app.domain.request import ConfirmationRequest
+    from app.domain.lifecycle.effect import Effect
+    from app.domain.lifecycle.lifecycle import Step
+    from app.domain.request.request import ConfirmationRequest
     from app.storage.transaction import Tx
 
 

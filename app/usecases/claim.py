@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from app.domain import execution
-from app.domain.decision import Verdict
 from app.domain.errors import (
     AlreadyClaimedError,
     AssentError,
@@ -19,11 +17,13 @@ from app.domain.errors import (
     UnknownToolError,
     WrongScopeError,
 )
-from app.domain.lifecycle import Refusal
-from app.domain.quorum import counted, met, worth_enough
-from app.domain.redact import scrubbed_for
-from app.domain.request import GrantStatus
-from app.domain.restoring import RESTORED, fence, is_open
+from app.domain.lifecycle import execution
+from app.domain.lifecycle.lifecycle import Refusal
+from app.domain.lifecycle.restored import RESTORED, fence, is_open
+from app.domain.request.decision import Verdict
+from app.domain.request.quorum import counted, met, worth_enough
+from app.domain.request.redact import scrubbed_for
+from app.domain.request.request import GrantStatus
 from app.storage.requests import lock_request, lock_to_claim
 from app.usecases.carry_out import carry_out
 from app.usecases.electorate import voters_of, without_account
@@ -34,8 +34,8 @@ from app.usecases.stop_paused import claim_refused, pause_of
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from app.domain.policy import Policy
-    from app.domain.request import ConfirmationRequest, ExecutionStatus
+    from app.domain.request.request import ConfirmationRequest, ExecutionStatus
+    from app.domain.rules.policy import Policy
     from app.policies.policy_book import PolicyBook
     from app.storage.store import Store
     from app.storage.transaction import Tx

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, assert_never
 import structlog
 
 from app.domain.errors import UnavailableError
-from app.domain.words import say
+from app.domain.words.say import say
 from app.failpoints import failpoint
 from app.ports import (
     Challenge,

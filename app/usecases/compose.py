@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from app.domain.action import Action
-from app.domain.card import units
-from app.domain.own_approval import approval_told
-from app.domain.present import card_for, instant_text
-from app.domain.quorum import count
-from app.domain.request import Audience
+from app.domain.call.tool import title_for
+from app.domain.card.card import units
+from app.domain.card.card_for import card_for, instant_text
+from app.domain.card.own_approval import approval_told
+from app.domain.card.shown_call import Terms
+from app.domain.identity.seals import Place
+from app.domain.request.action import Action
+from app.domain.request.quorum import count
+from app.domain.request.request import Audience
 from app.domain.rules.name_of import name_of
-from app.domain.seals import Place
-from app.domain.shown import Terms
-from app.domain.tool import title_for
-from app.domain.visible import visible
-from app.domain.words import say
+from app.domain.text.visible import visible
+from app.domain.words.say import say
 from app.usecases.controls import controls_for
 from app.usecases.electorate import voters_shown
 from app.usecases.outcome_facts import outcome_facts
@@ -24,12 +24,12 @@ from app.usecases.secret_texts import without_secrets
 from app.usecases.writing.clean import clean
 
 if TYPE_CHECKING:
-    from app.domain.card import Card
-    from app.domain.policy import Policy
-    from app.domain.request import ConfirmationRequest
-    from app.domain.seals import Seals
+    from app.domain.call.tool import Tool
+    from app.domain.card.card import Card
+    from app.domain.identity.seals import Seals
+    from app.domain.request.request import ConfirmationRequest
+    from app.domain.rules.policy import Policy
     from app.domain.text.language import Language
-    from app.domain.tool import Tool
     from app.ports import Channel
     from app.storage.deliveries import Delivery
     from app.storage.switches import Switch

@@ -14,7 +14,7 @@ from app.ports import ChannelRefusedError, ChannelUnavailableError
 from app.storage.accounts import list_of_channel, put_account
 
 if TYPE_CHECKING:
-    from app.domain.people import Person
+    from app.domain.people.people import Person
     from app.policies.policy_book import PolicyBook
     from app.ports import Account, Channel
     from app.storage.store import Store

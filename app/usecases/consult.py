@@ -9,18 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from app.domain.action import Action
-from app.domain.asides import (
-    ApproverAdded,
-    HandedOver,
-    QuestionAnswered,
-    QuestionAsked,
-    Reminded,
-    may_answer,
-    with_added,
-)
-from app.domain.consultation import HandOver
-from app.domain.decision import Evidence
+from app.domain.card.card_for import outcome_sentence
 from app.domain.errors import (
     AlreadyAnsweredError,
     AlreadySettledError,
@@ -32,11 +21,22 @@ from app.domain.errors import (
     TooOftenError,
     TooSoonError,
 )
-from app.domain.lifecycle import advance
-from app.domain.present import outcome_sentence
-from app.domain.redact import scrubbed_for
+from app.domain.lifecycle.consultations import (
+    ApproverAdded,
+    HandedOver,
+    QuestionAnswered,
+    QuestionAsked,
+    Reminded,
+    may_answer,
+    with_added,
+)
+from app.domain.lifecycle.lifecycle import advance
+from app.domain.lifecycle.step import Refusal
+from app.domain.request.action import Action
+from app.domain.request.consultation import HandOver
+from app.domain.request.decision import Evidence
+from app.domain.request.redact import scrubbed_for
 from app.domain.rules.name_of import name_of
-from app.domain.step import Refusal
 from app.storage.requests import lock_request
 from app.usecases.carry_out import carry_out
 from app.usecases.electorate import may_take, voters_of, without_account
@@ -46,10 +46,10 @@ from app.usecases.writing.refused_click import refused_click
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from app.domain.asides import Aside
-    from app.domain.policy import Policy
-    from app.domain.quorum import Electorate
-    from app.domain.request import ConfirmationRequest
+    from app.domain.lifecycle.consultations import Aside
+    from app.domain.request.quorum import Electorate
+    from app.domain.request.request import ConfirmationRequest
+    from app.domain.rules.policy import Policy
     from app.policies.policy_book import PolicyBook
     from app.storage.store import Store
     from app.storage.transaction import Tx

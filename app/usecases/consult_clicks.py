@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.domain.action import Action
-from app.domain.form import MOST
-from app.domain.lifecycle import DeadlinePassed, advance
-from app.domain.people import email_key
+from app.domain.card.form import MOST
+from app.domain.lifecycle.lifecycle import DeadlinePassed, advance
+from app.domain.lifecycle.step import Refusal
+from app.domain.people.people import email_key
+from app.domain.request.action import Action
 from app.domain.rules.name_of import name_of
-from app.domain.step import Refusal
-from app.domain.visible import visible
-from app.domain.words import say
+from app.domain.text.visible import visible
+from app.domain.words.say import say
 from app.ports import ClickOutcome, ClickResult
 from app.storage.memory import seen_before
 from app.usecases.carry_out import carry_out
@@ -22,8 +22,8 @@ from app.usecases.pressed import Received, refusal
 from app.usecases.recognise import Recognised, person_of_account, recognise
 
 if TYPE_CHECKING:
-    from app.domain.policy import Policy
-    from app.domain.seals import SealedClick, Seals
+    from app.domain.identity.seals import SealedClick, Seals
+    from app.domain.rules.policy import Policy
     from app.policies.policy_book import PolicyBook
     from app.ports import Channel, Click
     from app.storage.store import Store

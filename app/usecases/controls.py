@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.domain.action import Action
-from app.domain.asides import may_answer
-from app.domain.card import Control
-from app.domain.editing import edit_form
-from app.domain.form import Field, FieldKind, Form
-from app.domain.request import Audience, State
-from app.domain.visible import visible
-from app.domain.words import say
+from app.domain.card.card import Control
+from app.domain.card.editing import edit_form
+from app.domain.card.form import Field, FieldKind, Form
+from app.domain.lifecycle.consultations import may_answer
+from app.domain.request.action import Action
+from app.domain.request.request import Audience, State
+from app.domain.text.visible import visible
+from app.domain.words.say import say
 from app.usecases.secret_texts import without_secrets
 from assent.ready.redact import redact
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from app.domain.policy import Policy
-    from app.domain.request import ConfirmationRequest
-    from app.domain.seals import Place, Seals
+    from app.domain.identity.seals import Place, Seals
+    from app.domain.request.request import ConfirmationRequest
+    from app.domain.rules.policy import Policy
     from app.domain.text.language import Language
     from app.ports import Channel
     from app.storage.deliveries import Delivery

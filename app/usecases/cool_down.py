@@ -10,17 +10,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from app.domain.attention import COOL_DOWN_RULE
-from app.domain.policy import Ask, Deny
-from app.domain.visible import visible
+from app.domain.rules.attention import COOL_DOWN_RULE
+from app.domain.rules.policy import Ask, Deny
+from app.domain.text.visible import visible
 from app.storage.denials import find_denied
 from app.usecases.call_records import ruled
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from app.domain.audit import Record
-    from app.domain.request import Settlement
+    from app.domain.request.request import Settlement
+    from app.domain.trail.audit import Record
     from app.storage.transaction import Tx
     from app.usecases.judge_call import Judged
 

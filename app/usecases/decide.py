@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from app.domain.decision import Decision, Evidence, Verdict
+from app.domain.card.card_for import outcome_sentence
 from app.domain.errors import (
     AlreadySettledError,
     InvalidError,
@@ -20,11 +20,11 @@ from app.domain.errors import (
     StepUpNeededError,
     TooSoonError,
 )
-from app.domain.lifecycle import Refusal, Vote, VoteWithdrawn, advance
-from app.domain.present import outcome_sentence
-from app.domain.quorum import Tally, count
+from app.domain.lifecycle.lifecycle import Refusal, Vote, VoteWithdrawn, advance
+from app.domain.lifecycle.step import Step
+from app.domain.request.decision import Decision, Evidence, Verdict
+from app.domain.request.quorum import Tally, count
 from app.domain.rules.name_of import name_of
-from app.domain.step import Step
 from app.usecases.carry_out import carry_out
 from app.usecases.electorate import acts_for
 from app.usecases.proving.may_count import reading_still_left, voters_when
@@ -33,8 +33,8 @@ from app.usecases.writing.refused_click import refused_click
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from app.domain.policy import Policy
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.request import ConfirmationRequest
+    from app.domain.rules.policy import Policy
     from app.storage.transaction import Tx
 
 

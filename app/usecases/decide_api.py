@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from app.domain.decision import Evidence, Verdict
 from app.domain.errors import AssentError, DigestMismatchError, LockedError, NotFoundError
-from app.domain.request import API
+from app.domain.request.decision import Evidence, Verdict
+from app.domain.request.request import API
 from app.storage.requests import lock_request
 from app.usecases.decide import decide, raise_refusal, withdraw_vote
 from app.usecases.proof import NOTHING_GIVEN, worth_of
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from app.domain.request import ConfirmationRequest
-    from app.domain.seals import Seals
+    from app.domain.identity.seals import Seals
+    from app.domain.request.request import ConfirmationRequest
     from app.policies.policy_book import PolicyBook
     from app.storage.store import Store
     from app.storage.transaction import Tx

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, TypeVar, assert_never
 
 import structlog
 
+from app.domain.card.own_approval import approval_told
 from app.domain.errors import AssentError
-from app.domain.own_approval import approval_told
-from app.domain.request import Audience, DeliveryStatus
+from app.domain.request.request import Audience, DeliveryStatus
 from app.failpoints import failpoint
 from app.ports import ChannelRefusedError, ChannelUnavailableError, EditClosedError, Post
 from app.storage import deliveries
@@ -39,8 +39,8 @@ from app.usecases.ways import Ways
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.domain.policy import Policy
-    from app.domain.seals import Seals
+    from app.domain.identity.seals import Seals
+    from app.domain.rules.policy import Policy
     from app.policies.policy_book import PolicyBook
     from app.ports import Channel, MessageRef, Notice
     from app.storage.deliveries import Delivery

@@ -10,16 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from app.domain.asides import Edited
-from app.domain.canonical import canonical
-from app.domain.decision import Decision, Verdict
-from app.domain.editing import builds_on
+from app.domain.card.editing import builds_on
 from app.domain.errors import ConflictError
-from app.domain.lifecycle import DeadlinePassed, advance, refusal_of
-from app.domain.policy import Allow, Ask, Deny
-from app.domain.redact import scrubbed, scrubbed_for
-from app.domain.request import API
-from app.domain.step import Refusal
+from app.domain.lifecycle.consultations import Edited
+from app.domain.lifecycle.lifecycle import DeadlinePassed, advance, refusal_of
+from app.domain.lifecycle.step import Refusal
+from app.domain.request.decision import Decision, Verdict
+from app.domain.request.redact import scrubbed, scrubbed_for
+from app.domain.request.request import API
+from app.domain.rules.policy import Allow, Ask, Deny
+from app.domain.text.canonical import canonical
 from app.usecases.asked_before import asked_again, sub_agent_of
 from app.usecases.call_records import notes_of
 from app.usecases.carry_out import carry_out
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from app.domain.canonical import JsonValue
-    from app.domain.decision import Evidence
-    from app.domain.policy import Policy
-    from app.domain.quorum import Electorate
-    from app.domain.request import ConfirmationRequest
-    from app.domain.seals import Seals
+    from app.domain.identity.seals import Seals
+    from app.domain.request.decision import Evidence
+    from app.domain.request.quorum import Electorate
+    from app.domain.request.request import ConfirmationRequest
+    from app.domain.rules.policy import Policy
+    from app.domain.text.canonical import JsonValue
     from app.policies.policy_book import PolicyBook
     from app.storage.store import Store
     from app.storage.transaction import Tx

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from app.domain.canonical import canonical
-from app.domain.decision import Evidence, Verdict
 from app.domain.errors import (
     AssentError,
     ConflictError,
@@ -19,11 +17,13 @@ from app.domain.errors import (
     NotFoundError,
     UnavailableError,
 )
-from app.domain.quorum import Tally
-from app.domain.request import API
+from app.domain.lifecycle.step import Refusal
+from app.domain.request.decision import Evidence, Verdict
+from app.domain.request.quorum import Tally
+from app.domain.request.request import API
 from app.domain.rules.name_of import name_of
-from app.domain.step import Refusal
-from app.domain.unmasking import unmasked
+from app.domain.text.canonical import canonical
+from app.domain.text.unmasking import unmasked
 from app.storage.requests import lock_request
 from app.usecases.decide import Decided, raise_refusal
 from app.usecases.edit import ATTEMPTS, Edition, EditMade, EditRefused, approve_as_it_is, may_edit
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from app.domain.canonical import JsonValue
-    from app.domain.request import ConfirmationRequest
-    from app.domain.seals import Seals
+    from app.domain.identity.seals import Seals
+    from app.domain.request.request import ConfirmationRequest
+    from app.domain.text.canonical import JsonValue
     from app.policies.policy_book import PolicyBook
     from app.storage.store import Store
     from app.storage.transaction import Tx

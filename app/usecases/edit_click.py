@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.domain.canonical import canonical
-from app.domain.editing import FieldFaultError, edit_form, edited_arguments
+from app.domain.card.editing import FieldFaultError, edit_form, edited_arguments
 from app.domain.errors import ConflictError, InvalidError
-from app.domain.request import Status
+from app.domain.lifecycle.step import Refusal
+from app.domain.request.request import Status
 from app.domain.rules.name_of import name_of
-from app.domain.step import Refusal
-from app.domain.visible import visible
-from app.domain.words import say
+from app.domain.text.canonical import canonical
+from app.domain.text.visible import visible
+from app.domain.words.say import say
 from app.ports import ClickOutcome, ClickResult
 from app.storage.memory import seen_before, was_seen
 from app.usecases.compose import labels_of
@@ -22,8 +22,8 @@ from app.usecases.recognise import Recognised, recognise
 from app.usecases.secret_texts import without_secrets
 
 if TYPE_CHECKING:
-    from app.domain.request import ConfirmationRequest
-    from app.domain.seals import SealedClick, Seals
+    from app.domain.identity.seals import SealedClick, Seals
+    from app.domain.request.request import ConfirmationRequest
     from app.policies.policy_book import PolicyBook
     from app.ports import Channel, Click
     from app.storage.store import Store

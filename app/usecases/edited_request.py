@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from app.domain.canonical import canonical
-from app.domain.caution import CautionKind
-from app.domain.editing import changed_names, only_lowered
-from app.domain.masking import masked
-from app.domain.near import near_key
-from app.domain.payment import bound_facts
-from app.domain.policy import Ask
-from app.domain.quorum import stages_at
-from app.domain.raising import raised
-from app.domain.timetable import timetable
-from app.domain.tool import title_for
-from app.domain.tool_call import binding_digest
-from app.domain.visible import visible
+from app.domain.call.near_key import near_key
+from app.domain.call.tool import title_for
+from app.domain.call.tool_call import binding_digest
+from app.domain.card.editing import changed_names, only_lowered
+from app.domain.money.payment import bound_facts
+from app.domain.request.caution import CautionKind
+from app.domain.request.quorum import stages_at
+from app.domain.request.timetable import timetable
+from app.domain.rules.cautions_raise import raised
+from app.domain.rules.policy import Ask
+from app.domain.text.canonical import canonical
+from app.domain.text.masking import masked
+from app.domain.text.visible import visible
 from app.usecases.call_records import why
 from app.usecases.voters.wider import are_wider
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from app.domain.caution import Caution
-    from app.domain.request import ConfirmationRequest
-    from app.domain.seals import Seals
+    from app.domain.identity.seals import Seals
+    from app.domain.request.caution import Caution
+    from app.domain.request.request import ConfirmationRequest
     from app.usecases.judge_call import Judged
 
 

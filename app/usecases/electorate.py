@@ -11,9 +11,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
 from app.domain.errors import BadArgumentsError
-from app.domain.payment import payments_of, totals
-from app.domain.people import Amount, email_key
-from app.domain.quorum import Electorate, barred_from_all, count, electorate, steps
+from app.domain.money.payment import payments_of, totals
+from app.domain.people.people import Amount, email_key
+from app.domain.request.quorum import Electorate, barred_from_all, count, electorate, steps
 from app.domain.text.paths import values_at
 from app.ports import AccountStatus
 from app.storage.accounts import list_by_account
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from app.domain.consultation import HandOver
-    from app.domain.decision import Decision
-    from app.domain.payment import PaymentFields
-    from app.domain.policy import Policy
-    from app.domain.quorum import Stage
-    from app.domain.request import ConfirmationRequest
-    from app.domain.tool import Tool
-    from app.domain.tool_call import ToolCall
+    from app.domain.call.tool import Tool
+    from app.domain.call.tool_call import ToolCall
+    from app.domain.money.payment import PaymentFields
+    from app.domain.request.consultation import HandOver
+    from app.domain.request.decision import Decision
+    from app.domain.request.quorum import Stage
+    from app.domain.request.request import ConfirmationRequest
+    from app.domain.rules.policy import Policy
     from app.storage.transaction import Tx
 
 _MOST_KEPT = 1024

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from app.domain.call.tool import Tool, check_arguments
 from app.domain.errors import InvalidError
-from app.domain.payment import payments_of
-from app.domain.policy import Allow, Ask, Deny, Ruling, TraceStep, judge
-from app.domain.raising import raised
-from app.domain.rule import Then
-from app.domain.strictness import Wish, at_least_ask
-from app.domain.tool import Tool, check_arguments
+from app.domain.money.payment import payments_of
+from app.domain.rules.cautions_raise import raised
+from app.domain.rules.policy import Allow, Ask, Deny, Ruling, TraceStep, judge
+from app.domain.rules.rule import Then
+from app.domain.rules.strictest import Wish, at_least_ask
 from app.usecases.electorate import voters_for
 from app.usecases.judge_call import CONFIRM_ALL_TOOLS, REQUIRES_CONFIRMATION
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from app.domain.payment import Payment
-    from app.domain.rule import Asking
-    from app.domain.spending import Budget
-    from app.domain.tool_call import ToolCall
+    from app.domain.call.tool_call import ToolCall
+    from app.domain.money.payment import Payment
+    from app.domain.rules.rule import Asking
+    from app.domain.rules.spending import Budget
     from app.policies.policy_file import LoadedPolicy
 
 ARGUMENTS = "arguments"

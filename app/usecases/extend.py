@@ -8,12 +8,12 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from app.domain.asides import LONGEST, Extended
-from app.domain.decision import Evidence
 from app.domain.errors import AlreadySettledError, AssentError, ConflictError, NotEligibleError, NotFoundError
-from app.domain.lifecycle import Refusal, advance
-from app.domain.request import API
-from app.domain.timetable import REMINDERS, reminders
+from app.domain.lifecycle.consultations import LONGEST, Extended
+from app.domain.lifecycle.lifecycle import Refusal, advance
+from app.domain.request.decision import Evidence
+from app.domain.request.request import API
+from app.domain.request.timetable import REMINDERS, reminders
 from app.storage.requests import lock_request
 from app.usecases.carry_out import carry_out
 from app.usecases.voters.may_ask_for import may_ask_for
@@ -21,8 +21,8 @@ from app.usecases.writing.door import door_of
 from app.usecases.writing.refused_click import refused_click
 
 if TYPE_CHECKING:
-    from app.domain.policy import Policy
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.request import ConfirmationRequest
+    from app.domain.rules.policy import Policy
     from app.policies.policy_book import PolicyBook
     from app.storage.store import Store
     from app.storage.transaction import Tx

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 import structlog
 
-from app.domain.audit import Kind, Record
 from app.domain.errors import AssentError, ForbiddenError, InvalidError, LockedError, NotFoundError
-from app.domain.people import email_key
-from app.domain.seals import BadTokenError, Seals
-from app.domain.totp import matching_steps, setup_uri
+from app.domain.identity.seals import BadTokenError, Seals
+from app.domain.identity.totp import matching_steps, setup_uri
+from app.domain.people.people import email_key
+from app.domain.trail.audit import Kind, Record
 from app.policies.faults import near
 from app.storage.attempts import forget_failures, locked_until
 from app.storage.factors import Factor, FactorStatus, drop_factor, list_factors, lock_factor, put_factor

@@ -19,7 +19,7 @@ from app.storage.accounts import list_of_channel
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from app.domain.people import GroupSource
+    from app.domain.people.people import GroupSource
     from app.policies.policy_book import PolicyBook
     from app.ports import Clock
     from app.storage.store import Store

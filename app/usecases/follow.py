@@ -7,8 +7,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from app.domain.audit import AuditEvent
 from app.domain.errors import UnavailableError
+from app.domain.trail.audit import AuditEvent
 from app.storage.audit_chain import get_head, list_events
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.domain.audit import Kind, Record
-from app.domain.request import Audience
+from app.domain.request.request import Audience
+from app.domain.trail.audit import Kind, Record
 from app.storage import deliveries
 from app.storage.outbox import Errand, OutboxRow, settle
 from app.storage.requests import lock_request

@@ -9,17 +9,17 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from app.domain.attention import BUDGET_WINDOW, Posting, goes_out_at
-from app.domain.audit import Kind, Record
-from app.domain.quorum import reachable, steps
-from app.domain.timetable import Act
+from app.domain.request.quorum import reachable, steps
+from app.domain.request.timetable import Act
+from app.domain.rules.attention import BUDGET_WINDOW, Posting, goes_out_at
+from app.domain.trail.audit import Kind, Record
 from app.storage.counters import take, wait_for
 from app.usecases.electorate import voters_of
 
 if TYPE_CHECKING:
-    from app.domain.policy import Policy
-    from app.domain.quorum import Electorate
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.quorum import Electorate
+    from app.domain.request.request import ConfirmationRequest
+    from app.domain.rules.policy import Policy
     from app.storage.transaction import Tx
 
 

@@ -6,15 +6,15 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from app.domain.audit import Kind, Record
-from app.domain.canonical import MAX_INT
-from app.domain.masking import HIDDEN
-from app.domain.redact import scrubbed
+from app.domain.request.redact import scrubbed
+from app.domain.text.canonical import MAX_INT
+from app.domain.text.masking import HIDDEN
+from app.domain.trail.audit import Kind, Record
 from assent.hooks.moments import Moment
 from assent.hooks.observer import Deed
 
 if TYPE_CHECKING:
-    from app.domain.canonical import JsonValue
+    from app.domain.text.canonical import JsonValue
     from assent.hooks.outcome import Outcome
 
 Scrub: TypeAlias = Callable[[str], str]

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from app.domain.call.tool_call import ToolCall
 from app.domain.errors import InvalidError
-from app.domain.payment import payments_of
-from app.domain.people import email_key
-from app.domain.policy import Ask, Deny, Policy, Ruling
-from app.domain.strictness import Wish, at_least_ask, strictest
-from app.domain.tool_call import ToolCall
+from app.domain.money.payment import payments_of
+from app.domain.people.people import email_key
+from app.domain.rules.policy import Ask, Deny, Policy, Ruling
+from app.domain.rules.strictest import Wish, at_least_ask, strictest
 from app.usecases.hook_records import plain_text, scrub_of
 from app.usecases.known_as import as_one, checked, rulings_of, tools_of
 from app.usecases.run_hooks import AgentRun, RunHooks
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from app.domain.call.submission import Submission
-    from app.domain.canonical import JsonValue
-    from app.domain.payment import Payment
-    from app.domain.tool import Tool
+    from app.domain.call.tool import Tool
+    from app.domain.money.payment import Payment
+    from app.domain.text.canonical import JsonValue
     from app.ports import Clock
     from app.storage.switches import Switch
     from app.usecases.hook_records import Scrub

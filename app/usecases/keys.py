@@ -13,17 +13,17 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.domain.audit import Kind, Record
 from app.domain.errors import AssentError, InvalidError, NotFoundError, UnauthenticatedError
 from app.domain.identity.api_key import AGENTS, ApiKey, Scope
-from app.domain.people import email_key
+from app.domain.people.people import email_key
+from app.domain.trail.audit import Kind, Record
 from app.storage.api_keys import find_key, insert_key, list_keys, revoke_key
 from app.storage.transaction import EVERY_ORG
 
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
-    from app.domain.seals import Seals
+    from app.domain.identity.seals import Seals
     from app.ports import Clock
     from app.storage.store import Store
     from app.storage.transaction import Tx

@@ -10,19 +10,19 @@ from collections import ChainMap
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from app.domain.call.tool import Tool, check_arguments
 from app.domain.errors import UnknownToolError
-from app.domain.payment import payments_of
-from app.domain.policy import DEFAULT_RULE, UNKNOWN_TOOL_RULE, judge
-from app.domain.tool import Tool, check_arguments
+from app.domain.money.payment import payments_of
+from app.domain.rules.policy import DEFAULT_RULE, UNKNOWN_TOOL_RULE, judge
 from assent.hooks.tool_names import CANONICAL, canonical_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-    from app.domain.canonical import JsonValue
-    from app.domain.policy import Policy, Ruling
-    from app.domain.tool_call import ToolCall
+    from app.domain.call.tool_call import ToolCall
+    from app.domain.rules.policy import Policy, Ruling
+    from app.domain.text.canonical import JsonValue
 
 
 def names_of(policy: Policy, tool: str) -> tuple[str, ...]:

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.domain.audit import Kind, Record
-from app.domain.decision import Evidence
 from app.domain.errors import AssentError, ConflictError, NotEligibleError, NotFoundError
-from app.domain.people import email_key
-from app.domain.redact import scrubbed_for
-from app.domain.request import API, Status
+from app.domain.people.people import email_key
+from app.domain.request.decision import Evidence
+from app.domain.request.redact import scrubbed_for
+from app.domain.request.request import API, Status
+from app.domain.trail.audit import Kind, Record
 from app.storage.lifts import is_lifted, put_lift
 from app.storage.requests import lock_request
 from app.usecases.electorate import voters_of
 from app.usecases.writing.refused_click import refused_click
 
 if TYPE_CHECKING:
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.request import ConfirmationRequest
     from app.policies.policy_book import PolicyBook
     from app.storage.store import Store
     from app.storage.transaction import Tx

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from app.domain.audit import Kind, Record
 from app.domain.errors import AssentError, InvalidError
+from app.domain.trail.audit import Kind, Record
 from app.storage.sessions import (
     Session,
     adopt,

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.domain.caution import Caution, CautionKind
-from app.domain.near import near_key
-from app.domain.present import instant_text
-from app.domain.redact import scrubbed_for
-from app.domain.visible import visible
+from app.domain.call.near_key import near_key
+from app.domain.card.card_for import instant_text
+from app.domain.request.caution import Caution, CautionKind
+from app.domain.request.redact import scrubbed_for
+from app.domain.text.visible import visible
 from app.storage.denials import find_near_denied
 from app.usecases.writing.clean import clean
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.request import ConfirmationRequest
     from app.storage.transaction import Tx
     from app.usecases.judge_call import Judged
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from app.domain.notes import ANSWER, APPROVED, QUESTION, REMINDER, parse_note
-from app.domain.own_approval import approval_told
-from app.domain.quorum import count, steps
-from app.domain.request import DeliveryStatus
+from app.domain.card.own_approval import approval_told
+from app.domain.request.quorum import count, steps
+from app.domain.request.request import DeliveryStatus
 from app.domain.rules.name_of import name_of
-from app.domain.visible import visible
-from app.domain.words import say
+from app.domain.text.visible import visible
+from app.domain.trail.notes import ANSWER, APPROVED, QUESTION, REMINDER, parse_note
+from app.domain.words.say import say
 from app.ports import AccountStatus, Notice
 from app.storage.accounts import list_of_channel
 from app.usecases.electorate import voters_of
@@ -20,8 +20,8 @@ from assent.ready.redact import redact
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from app.domain.policy import Policy
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.request import ConfirmationRequest
+    from app.domain.rules.policy import Policy
     from app.domain.text.language import Language
     from app.ports import Channel
     from app.storage.deliveries import Delivery

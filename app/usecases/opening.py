@@ -11,18 +11,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from app.domain.audit import Kind, Record
-from app.domain.lifecycle import opened, permitted
-from app.domain.near import near_key
-from app.domain.policy import Allow, Ask, Deny
-from app.domain.quorum import reachable
-from app.domain.raising import raised
-from app.domain.request import ConfirmationRequest
-from app.domain.rule import Asking
-from app.domain.timetable import timetable
-from app.domain.tool import title_for
-from app.domain.tool_call import binding_digest
-from app.domain.visible import visible
+from app.domain.call.near_key import near_key
+from app.domain.call.tool import title_for
+from app.domain.call.tool_call import binding_digest
+from app.domain.lifecycle.lifecycle import opened, permitted
+from app.domain.request.quorum import reachable
+from app.domain.request.request import ConfirmationRequest
+from app.domain.request.timetable import timetable
+from app.domain.rules.cautions_raise import raised
+from app.domain.rules.policy import Allow, Ask, Deny
+from app.domain.rules.rule import Asking
+from app.domain.text.visible import visible
+from app.domain.trail.audit import Kind, Record
 from app.usecases.call_records import notes_of, ruled, why
 from app.usecases.carry_out import carry_out, open_request
 from app.usecases.cool_down import denied_before
@@ -35,8 +35,8 @@ from app.usecases.weigh import spend, weigh
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from app.domain.caution import Caution
-    from app.domain.seals import Seals
+    from app.domain.identity.seals import Seals
+    from app.domain.request.caution import Caution
     from app.storage.transaction import Tx
     from app.usecases.judge_call import Judged
     from app.usecases.permit_before import Permitted

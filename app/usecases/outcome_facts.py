@@ -9,24 +9,24 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, cast
 
-from app.domain.card import Fact
-from app.domain.execution import UNREPORTED
-from app.domain.masking import masked
-from app.domain.redact import scrubbed_for
-from app.domain.request import ExecutionStatus
+from app.domain.card.card import Fact
+from app.domain.lifecycle.execution import UNREPORTED
+from app.domain.request.redact import scrubbed_for
+from app.domain.request.request import ExecutionStatus
+from app.domain.text.masking import masked
 from app.domain.text.paths import money_text, text_of, values_at
-from app.domain.visible import visible
-from app.domain.words import say
+from app.domain.text.visible import visible
+from app.domain.words.say import say
 from app.usecases.secret_texts import without_secrets
 from assent.ready.redact import redact
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from app.domain.canonical import JsonValue
-    from app.domain.request import ConfirmationRequest
+    from app.domain.call.tool import Tool
+    from app.domain.request.request import ConfirmationRequest
+    from app.domain.text.canonical import JsonValue
     from app.domain.text.language import Language
-    from app.domain.tool import Tool
 
 _MOST = 8
 _LONGEST = 200

@@ -9,10 +9,10 @@ from __future__ import annotations
 import unicodedata
 from typing import TYPE_CHECKING
 
-from app.domain.audit import Kind, Record
 from app.domain.errors import ConflictError, InvalidError, NotFoundError
-from app.domain.payment import account_key, payee_key
-from app.domain.visible import visible
+from app.domain.money.payment import account_key, payee_key
+from app.domain.text.visible import visible
+from app.domain.trail.audit import Kind, Record
 from app.storage.payees import Payee, find_payees, list_payees, put_payee, remove_payee
 from app.storage.spends import list_paid, lock_spending
 from app.usecases.weigh_payees import tail_of

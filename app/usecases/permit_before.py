@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from app.domain.assurance import Assurance
-from app.domain.audit import Kind, Record
+from app.domain.call.tool_call import call_digest
 from app.domain.errors import UnknownToolError
-from app.domain.people import email_key
-from app.domain.policy import Ask, Deny
-from app.domain.quorum import reachable
-from app.domain.standing import GlassScope, Permit, PermitKind, StandingScope, permit_digest
-from app.domain.tool_call import call_digest
+from app.domain.people.assurance import Assurance
+from app.domain.people.people import email_key
+from app.domain.request.quorum import reachable
+from app.domain.rules.permits import GlassScope, Permit, PermitKind, StandingScope, permit_digest
+from app.domain.rules.policy import Ask, Deny
+from app.domain.trail.audit import Kind, Record
 from app.storage.standing import list_active, lock_permit, save_permit, spent_under
 from app.usecases.electorate import voters_for
 from app.usecases.known_as import as_one, tools_of
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from app.domain.caution import Caution
-    from app.domain.policy import Policy, Ruling
-    from app.domain.tool_call import ToolCall
+    from app.domain.call.tool_call import ToolCall
+    from app.domain.request.caution import Caution
+    from app.domain.rules.policy import Policy, Ruling
     from app.storage.transaction import Tx
     from app.usecases.judge_call import Judged
 

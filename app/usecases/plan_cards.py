@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.domain.notes import ANSWER, REMINDER, approved_note, parse_note
-from app.domain.request import Audience, DeliveryStatus
+from app.domain.request.request import Audience, DeliveryStatus
+from app.domain.trail.notes import ANSWER, REMINDER, approved_note, parse_note
 from app.ports import AccountStatus
 from app.storage.accounts import list_of_person
 from app.storage.deliveries import Delivery, insert_delivery, list_deliveries, revise
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import datetime
 
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.request import ConfirmationRequest
     from app.storage.transaction import Tx
 
 

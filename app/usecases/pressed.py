@@ -5,22 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from app.domain.decision import Verdict
-from app.domain.lifecycle import Refusal
-from app.domain.present import outcome_sentence
-from app.domain.request import Status
+from app.domain.card.card_for import outcome_sentence
+from app.domain.lifecycle.lifecycle import Refusal
+from app.domain.request.decision import Verdict
+from app.domain.request.request import Status
 from app.domain.rules.name_of import name_of
-from app.domain.words import say
+from app.domain.words.say import say
 from app.ports import ClickOutcome, ClickResult
 from app.usecases.compose import compose
 from app.usecases.message import Item, compose_message
 
 if TYPE_CHECKING:
-    from app.domain.card import Card
-    from app.domain.form import Form
-    from app.domain.policy import Policy
-    from app.domain.request import ConfirmationRequest
-    from app.domain.seals import Seals
+    from app.domain.card.card import Card
+    from app.domain.card.form import Form
+    from app.domain.identity.seals import Seals
+    from app.domain.request.request import ConfirmationRequest
+    from app.domain.rules.policy import Policy
     from app.ports import Channel
     from app.storage.deliveries import Delivery
     from app.storage.switches import Switch

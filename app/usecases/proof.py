@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from app.domain.assurance import Assurance
 from app.domain.errors import LockedError, StepUpNeededError
+from app.domain.people.assurance import Assurance
 from app.usecases.proving.may_count import may_count, standing_worth
 from app.usecases.second_factor import has_factor, locked, look_at_totp
 from app.usecases.step_up import MOST_WRONG, look_at_typed
@@ -19,10 +19,10 @@ from app.usecases.writing.refused_click import refused_click
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from app.domain.decision import Evidence
-    from app.domain.policy import Policy
-    from app.domain.request import ConfirmationRequest
-    from app.domain.seals import Seals
+    from app.domain.identity.seals import Seals
+    from app.domain.request.decision import Evidence
+    from app.domain.request.request import ConfirmationRequest
+    from app.domain.rules.policy import Policy
     from app.storage.transaction import Tx
     from app.usecases.second_factor import Tried
     from app.usecases.step_up import Mistyped

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.domain.audit import first_fault
 from app.domain.errors import NotFoundError
-from app.domain.quorum import count
+from app.domain.request.quorum import count
+from app.domain.trail.audit import first_fault
 from app.storage.audit_chain import get_head, list_events, list_of_request
 from app.storage.outbox import count_by_status
 from app.storage.policy_versions import find_policy
@@ -18,9 +18,9 @@ from app.usecases.electorate import voters_shown
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from app.domain.audit import AuditEvent
-    from app.domain.quorum import Tally
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.quorum import Tally
+    from app.domain.request.request import ConfirmationRequest
+    from app.domain.trail.audit import AuditEvent
     from app.policies.policy_book import PolicyBook
     from app.storage.store import Store
     from app.storage.transaction import Tx

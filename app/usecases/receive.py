@@ -9,15 +9,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
-from app.domain.action import Action
-from app.domain.assurance import Assurance
-from app.domain.decision import Verdict
-from app.domain.form import Field, Form
-from app.domain.lifecycle import DeadlinePassed, advance
-from app.domain.present import instant_text
-from app.domain.seals import BadTokenError, parse_token
-from app.domain.typed import TYPED, typed_field
-from app.domain.words import say
+from app.domain.card.card_for import instant_text
+from app.domain.card.form import Field, Form
+from app.domain.card.typed import TYPED, typed_field
+from app.domain.identity.seals import BadTokenError, parse_token
+from app.domain.lifecycle.lifecycle import DeadlinePassed, advance
+from app.domain.people.assurance import Assurance
+from app.domain.request.action import Action
+from app.domain.request.decision import Verdict
+from app.domain.words.say import say
 from app.ports import ClickOutcome, ClickResult
 from app.storage.memory import seen_before
 from app.usecases.carry_out import carry_out
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from app.domain.card import Card
-    from app.domain.seals import SealedClick, Seals
+    from app.domain.card.card import Card
+    from app.domain.identity.seals import SealedClick, Seals
     from app.policies.policy_book import PolicyBook
     from app.ports import Channel, Click
     from app.storage.store import Store

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from app.domain.decision import Evidence
-from app.domain.seals import BadTokenError
+from app.domain.identity.seals import BadTokenError
+from app.domain.request.decision import Evidence
 from app.ports import AccountStatus, ClickOutcome, ClickResult
 from app.storage.accounts import list_by_account
 from app.storage.deliveries import find_by_handle
@@ -26,9 +26,9 @@ from app.usecases.writing.refused_click import refused_click
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from app.domain.policy import Policy
-    from app.domain.request import ConfirmationRequest
-    from app.domain.seals import SealedClick, Seals
+    from app.domain.identity.seals import SealedClick, Seals
+    from app.domain.request.request import ConfirmationRequest
+    from app.domain.rules.policy import Policy
     from app.ports import Channel, Click
     from app.storage.transaction import Tx
 

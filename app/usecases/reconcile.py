@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.domain import execution
 from app.domain.errors import NotFoundError, NotStartedError, OutcomeConflictError
-from app.domain.lifecycle import Refusal
-from app.domain.redact import scrubbed_for
-from app.domain.request import State
+from app.domain.lifecycle import execution
+from app.domain.lifecycle.lifecycle import Refusal
+from app.domain.request.redact import scrubbed_for
+from app.domain.request.request import State
 from app.storage.requests import lock_request
 from app.usecases.carry_out import carry_out
 
 if TYPE_CHECKING:
     from app.domain.errors import AssentError
-    from app.domain.request import ConfirmationRequest, ExecutionStatus
+    from app.domain.request.request import ConfirmationRequest, ExecutionStatus
     from app.storage.store import Store
     from app.storage.transaction import Tx
     from app.usecases.claim import Caller

@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from app.domain.audit import Kind, Record
-from app.domain.request import DeliveryStatus
+from app.domain.request.request import DeliveryStatus
+from app.domain.trail.audit import Kind, Record
 from app.storage import deliveries
 from app.storage.bundles import list_members
 from app.storage.outbox import Errand, OutboxRow, enqueue, reschedule, settle
@@ -22,7 +22,7 @@ from app.usecases.message import cards_of
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from app.domain.card import Card
+    from app.domain.card.card import Card
     from app.ports import ChannelUnavailableError, MessageRef
     from app.storage.deliveries import Delivery
     from app.storage.transaction import Tx

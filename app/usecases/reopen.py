@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, assert_never
 
-from app.domain.decision import Evidence
 from app.domain.errors import AssentError, ConflictError, InvalidError, NotEligibleError, NotFoundError, TooManyError
-from app.domain.lifecycle import DeadlinePassed, advance
-from app.domain.policy import Allow, Ask, Deny
-from app.domain.request import API, Status
-from app.domain.words import say
+from app.domain.lifecycle.lifecycle import DeadlinePassed, advance
+from app.domain.request.decision import Evidence
+from app.domain.request.request import API, Status
+from app.domain.rules.policy import Allow, Ask, Deny
+from app.domain.words.say import say
 from app.storage.reopened import find_successor
 from app.storage.requests import find_request, lock_request
 from app.usecases.asked_before import asked_again, sub_agent_of
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from app.domain.call.submission import Submission
-    from app.domain.policy import Policy
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.request import ConfirmationRequest
+    from app.domain.rules.policy import Policy
     from app.policies.policy_book import PolicyBook
     from app.storage.store import Store
     from app.storage.transaction import Tx

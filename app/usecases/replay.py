@@ -12,13 +12,13 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
-from app.domain.assurance import Assurance
-from app.domain.audit import Kind
-from app.domain.canonical import parse_json
+from app.domain.call.tool_call import ToolCall
 from app.domain.errors import BadJsonError
-from app.domain.rule import Then
-from app.domain.strictness import Wish
-from app.domain.tool_call import ToolCall
+from app.domain.people.assurance import Assurance
+from app.domain.rules.rule import Then
+from app.domain.rules.strictest import Wish
+from app.domain.text.canonical import parse_json
+from app.domain.trail.audit import Kind
 from app.storage.dialect import to_us
 from app.usecases.explain import ARGUMENTS, Explanation, explain
 from app.usecases.judge_call import CALLER
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from datetime import datetime
 
-    from app.domain.audit import AuditEvent
-    from app.domain.canonical import JsonValue
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.request import ConfirmationRequest
+    from app.domain.text.canonical import JsonValue
+    from app.domain.trail.audit import AuditEvent
     from app.policies.policy_file import LoadedPolicy
     from app.usecases.read import Read
 

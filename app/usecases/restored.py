@@ -12,10 +12,10 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.domain.audit import Kind, Record
-from app.domain.people import email_key
-from app.domain.request import ExecutionStatus, Status
-from app.domain.restoring import RESTORED, fence
+from app.domain.lifecycle.restored import RESTORED, fence
+from app.domain.people.people import email_key
+from app.domain.request.request import ExecutionStatus, Status
+from app.domain.trail.audit import Kind, Record
 from app.storage.api_keys import list_keys
 from app.storage.audit_chain import get_head
 from app.storage.requests import lock_request

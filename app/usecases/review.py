@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.domain.audit import Kind, Record
 from app.domain.errors import ForbiddenError, InvalidError, NotFoundError, UnauthenticatedError
-from app.domain.people import email_key
-from app.domain.request import API
-from app.domain.seals import BadTokenError
-from app.domain.sign_in import LINK_FOR, Purpose, SignIn, parse_right, render_token
-from app.domain.words import say
+from app.domain.identity.review_link import LINK_FOR, Purpose, SignIn, parse_right, render_token
+from app.domain.identity.seals import BadTokenError
+from app.domain.people.people import email_key
+from app.domain.request.request import API
+from app.domain.trail.audit import Kind, Record
+from app.domain.words.say import say
 from app.storage.audit_chain import list_of_request
 from app.storage.memory import seen_before
 from app.storage.requests import find_request, lock_request
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from app.domain.errors import AssentError
-    from app.domain.policy import Policy
-    from app.domain.request import ConfirmationRequest
-    from app.domain.seals import Seals
+    from app.domain.identity.seals import Seals
+    from app.domain.request.request import ConfirmationRequest
+    from app.domain.rules.policy import Policy
     from app.domain.text.language import Language
     from app.policies.policy_book import PolicyBook
     from app.ports import Clock

@@ -10,15 +10,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, cast
 
-from app.domain.audit import Kind
-from app.domain.card import Fact
-from app.domain.present import card_for, instant_text
-from app.domain.quorum import count, steps
-from app.domain.request import State
+from app.domain.card.card import Fact
+from app.domain.card.card_for import card_for, instant_text
+from app.domain.card.shown_call import ShownCall, Terms
+from app.domain.request.quorum import count, steps
+from app.domain.request.request import State
 from app.domain.rules.name_of import name_of
-from app.domain.shown import ShownCall, Terms
-from app.domain.visible import visible
-from app.domain.words import CATALOGUE, say
+from app.domain.text.visible import visible
+from app.domain.trail.audit import Kind
+from app.domain.words.say import CATALOGUE, say
 from app.usecases.compose import around, labels_of, title_in
 from app.usecases.electorate import voters_shown
 from app.usecases.secret_texts import without_secrets
@@ -27,12 +27,12 @@ from app.usecases.writing.clean import clean
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from app.domain.audit import AuditEvent
-    from app.domain.card import Card
-    from app.domain.decision import Decision
-    from app.domain.policy import Policy
-    from app.domain.request import ConfirmationRequest
+    from app.domain.card.card import Card
+    from app.domain.request.decision import Decision
+    from app.domain.request.request import ConfirmationRequest
+    from app.domain.rules.policy import Policy
     from app.domain.text.language import Language
+    from app.domain.trail.audit import AuditEvent
 
 _NOTHING = "–"
 _VOTES = frozenset({Kind.VOTE, Kind.APPROVED})

@@ -28,9 +28,9 @@ from assent.ready.read_only import ReadOnlyGuard
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from app.domain.audit import Record
-    from app.domain.policy import Policy
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.request import ConfirmationRequest
+    from app.domain.rules.policy import Policy
+    from app.domain.trail.audit import Record
     from app.policies.policy_file import LoadedPolicy
     from app.ports import Clock
     from app.storage.store import Store

@@ -10,13 +10,13 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.domain.audit import Kind, Record
-from app.domain.decision import Evidence
 from app.domain.errors import LockedError
-from app.domain.people import email_key
-from app.domain.request import API
-from app.domain.seals import BadTokenError
-from app.domain.totp import matching_steps
+from app.domain.identity.seals import BadTokenError
+from app.domain.identity.totp import matching_steps
+from app.domain.people.people import email_key
+from app.domain.request.decision import Evidence
+from app.domain.request.request import API
+from app.domain.trail.audit import Kind, Record
 from app.storage.attempts import count_failure, forget_failures, locked_until
 from app.storage.factors import find_factor, lock_factor, use_step
 from app.usecases.step_up import LOCKED_FOR, MOST_WRONG
@@ -25,7 +25,7 @@ from app.usecases.writing.refused_click import refused_click
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from app.domain.seals import Seals
+    from app.domain.identity.seals import Seals
     from app.storage.transaction import Tx
 
 

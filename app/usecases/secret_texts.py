@@ -11,7 +11,7 @@ from assent.ready.redact_shapes import SHAPES
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from app.domain.canonical import JsonValue
+    from app.domain.text.canonical import JsonValue
 
 # The number of a card or account is what people compare before they pay; the file says where it is sensitive.
 _IN_ARGUMENTS = tuple(shape for shape in SHAPES if shape.name != "card-number")

@@ -10,12 +10,12 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from app.domain.call.tool_call import ToolCall, call_digest
 from app.domain.errors import AssentError
-from app.domain.execution import report
-from app.domain.lifecycle import Refusal
-from app.domain.redact import scrubbed_for
-from app.domain.request import State
-from app.domain.tool_call import ToolCall, call_digest
+from app.domain.lifecycle.execution import report
+from app.domain.lifecycle.lifecycle import Refusal
+from app.domain.request.redact import scrubbed_for
+from app.domain.request.request import State
 from app.storage.edited_requests import find_edited
 from app.storage.request_lists import find_call, find_call_by_digest
 from app.storage.requests import lock_request
@@ -25,7 +25,7 @@ from app.usecases.known_as import checked, tools_of
 from assent.hooks.tool_names import canonical_name
 
 if TYPE_CHECKING:
-    from app.domain.request import ConfirmationRequest, ExecutionStatus
+    from app.domain.request.request import ConfirmationRequest, ExecutionStatus
     from app.policies.policy_book import PolicyBook
     from app.storage.store import Store
     from app.storage.transaction import Tx

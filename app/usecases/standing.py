@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from app.domain.assurance import Assurance
-from app.domain.audit import Kind, Record
+from app.domain.card.permit_sentence import spelled
 from app.domain.errors import (
     AssentError,
     ConflictError,
@@ -20,12 +19,13 @@ from app.domain.errors import (
     NotFoundError,
     UnknownToolError,
 )
-from app.domain.people import Amount
-from app.domain.policy import Ask
-from app.domain.request import Status
-from app.domain.spelled import spelled
-from app.domain.standing import Permit, PermitKind, PermitStatus, StandingScope, kept, permit_digest, same_paths
+from app.domain.people.assurance import Assurance
+from app.domain.people.people import Amount
+from app.domain.request.request import Status
+from app.domain.rules.permits import Permit, PermitKind, PermitStatus, StandingScope, kept, permit_digest, same_paths
+from app.domain.rules.policy import Ask
 from app.domain.text.language import Language
+from app.domain.trail.audit import Kind, Record
 from app.storage.requests import find_request
 from app.storage.standing import insert_permit, list_permits, lock_permit, save_permit, spent_under
 from app.usecases.known_as import as_one, rulings_of, tools_of
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from datetime import datetime, timedelta
     from decimal import Decimal
 
-    from app.domain.policy import Policy
-    from app.domain.request import ConfirmationRequest
-    from app.domain.standing import StandingTerms
-    from app.domain.tool import Tool
+    from app.domain.call.tool import Tool
+    from app.domain.request.request import ConfirmationRequest
+    from app.domain.rules.permits import StandingTerms
+    from app.domain.rules.policy import Policy
     from app.policies.policy_book import PolicyBook
     from app.storage.store import Store
     from app.storage.transaction import Tx

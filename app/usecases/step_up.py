@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from app.domain.audit import Kind, Record
-from app.domain.people import email_key
-from app.domain.typed import is_typed_right
+from app.domain.card.typed import is_typed_right
+from app.domain.people.people import email_key
+from app.domain.trail.audit import Kind, Record
 from app.storage.attempts import count_failure, forget_failures, locked_until
 from app.usecases.writing.refused_click import refused_click
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from app.domain.decision import Evidence
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.decision import Evidence
+    from app.domain.request.request import ConfirmationRequest
     from app.storage.transaction import Tx
 
 MOST_WRONG = 3

@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from app.domain.errors import AssentError
-from app.domain.policy import Allow, Ask, Deny
-from app.domain.quorum import met, stages_at
-from app.domain.strictness import strictest
+from app.domain.request.quorum import met, stages_at
+from app.domain.rules.policy import Allow, Ask, Deny
+from app.domain.rules.strictest import strictest
 from app.usecases.electorate import voters_of
 from app.usecases.known_as import as_one, checked, rulings_of, tools_of
 from app.usecases.lineage import above_now
@@ -21,8 +21,8 @@ from app.usecases.voters.wider import are_wider
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from app.domain.policy import Ruling
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.request import ConfirmationRequest
+    from app.domain.rules.policy import Ruling
     from app.policies.policy_book import PolicyBook
     from app.storage.transaction import Tx
 

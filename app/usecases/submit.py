@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, assert_never
 
 import structlog
 
-from app.domain.audit import Kind, Record
 from app.domain.call.submission import Submission
+from app.domain.call.tool_call import ToolCall, attach_key, call_digest
 from app.domain.errors import ConflictError, IdempotencyMismatchError, NotFoundError, TooManyError, WrongScopeError
-from app.domain.execution import lapse
-from app.domain.lifecycle import DeadlinePassed, advance
-from app.domain.policy import Allow, Ask, Deny
-from app.domain.request import API, State
-from app.domain.tool_call import ToolCall, attach_key, call_digest
+from app.domain.lifecycle.execution import lapse
+from app.domain.lifecycle.lifecycle import DeadlinePassed, advance
+from app.domain.request.request import API, State
+from app.domain.rules.policy import Allow, Ask, Deny
+from app.domain.trail.audit import Kind, Record
 from app.storage.edited_requests import find_edited
 from app.storage.memory import find_key, remember_key
 from app.storage.request_lists import count_pending
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from app.domain.errors import AssentError
-    from app.domain.seals import Seals
+    from app.domain.identity.seals import Seals
     from app.storage.store import Store
     from app.storage.transaction import Tx
     from app.usecases.channel_book import ChannelBook

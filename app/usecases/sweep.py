@@ -11,12 +11,12 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.domain.asides import TimersDue
-from app.domain.audit import Kind, Record
-from app.domain.execution import lapse, lose
-from app.domain.lifecycle import DeadlinePassed, Step, advance
-from app.domain.people import email_key
-from app.domain.request import DeliveryStatus
+from app.domain.lifecycle.consultations import TimersDue
+from app.domain.lifecycle.execution import lapse, lose
+from app.domain.lifecycle.lifecycle import DeadlinePassed, Step, advance
+from app.domain.people.people import email_key
+from app.domain.request.request import DeliveryStatus
+from app.domain.trail.audit import Kind, Record
 from app.storage import due
 from app.storage.deliveries import find_delivery
 from app.storage.reach import list_late, mark_late
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from app.domain.policy import Policy
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.request import ConfirmationRequest
+    from app.domain.rules.policy import Policy
     from app.policies.policy_book import PolicyBook
     from app.storage.store import Store
     from app.storage.transaction import Tx

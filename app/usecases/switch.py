@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.domain.audit import Kind, Record
+from app.domain.trail.audit import Kind, Record
 from app.storage.switches import PAUSE, READ_ONLY, Switch, list_switches, put_switch
 from app.usecases.pauses import first_binding, pauses_of
 from assent.ready.read_only import Switch as GuardSwitch

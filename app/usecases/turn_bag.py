@@ -6,8 +6,8 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from app.domain.canonical import MAX_DEPTH, check_value
 from app.domain.errors import BadJsonError
+from app.domain.text.canonical import MAX_DEPTH, check_value
 from app.usecases.hook_records import presentable
 from assent.hooks.hook import OnError
 from assent.hooks.moments import POWERS, Moment, Power

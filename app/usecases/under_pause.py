@@ -10,10 +10,10 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
-from app.domain.execution import revoke
-from app.domain.lifecycle import Withdrawn, advance
-from app.domain.request import GrantStatus, Status
-from app.domain.step import Refusal
+from app.domain.lifecycle.execution import revoke
+from app.domain.lifecycle.lifecycle import Withdrawn, advance
+from app.domain.lifecycle.step import Refusal
+from app.domain.request.request import GrantStatus, Status
 from app.storage.deliveries import list_deliveries, mark_outdated
 from app.storage.outbox import Errand, enqueue
 from app.storage.requests import lock_request

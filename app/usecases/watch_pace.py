@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from app.domain.attention import LOOK_BACK, RubberStamp, rubber_stamps
+from app.domain.rules.attention import LOOK_BACK, RubberStamp, rubber_stamps
 from app.storage.answers import list_answers
 
 if TYPE_CHECKING:

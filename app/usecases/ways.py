@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from app.domain.audit import Kind, Record
 from app.domain.errors import NotFoundError
-from app.domain.lifecycle import NobodyReachable, advance
-from app.domain.policy import Policy
-from app.domain.request import API, Audience
-from app.domain.rule import Then
+from app.domain.lifecycle.lifecycle import NobodyReachable, advance
+from app.domain.request.request import API, Audience
+from app.domain.rules.policy import Policy
+from app.domain.rules.rule import Then
+from app.domain.trail.audit import Kind, Record
 from app.storage.deliveries import list_deliveries
 from app.storage.reach import list_causes
 from app.usecases.carry_out import carry_out
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.request import ConfirmationRequest
     from app.policies.policy_book import PolicyBook
     from app.storage.deliveries import Delivery
     from app.storage.transaction import Tx

@@ -1,6 +1,6 @@
 """Weigh a call against what was spent and denied before, in the transaction that opens it, and count what it spends.
 
-What speaks against taking it as one of many is returned, the weightiest first; `app.domain.raising` says what follows.
+What speaks against taking it as one of many is returned, the weightiest first; `cautions_raise` says what follows.
 Payments of an org are weighed one after the other, on all replicas: of two calls that would each be the last to fit
 into a budget, one finds the other counted.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 import unicodedata
 from typing import TYPE_CHECKING
 
-from app.domain.caution import Caution, CautionKind
+from app.domain.request.caution import Caution, CautionKind
 from app.storage.spends import drop_spends, insert_spends, lock_spending, units_of
 from app.usecases.near_copies import near_copies
 from app.usecases.weigh_budgets import over_budgets

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, assert_never
 
-from app.domain.caution import Caution, CautionKind
-from app.domain.payment import plain, totals
-from app.domain.policy import Allow
-from app.domain.spending import Budget, Per
+from app.domain.money.payment import plain, totals
+from app.domain.request.caution import Caution, CautionKind
+from app.domain.rules.policy import Allow
+from app.domain.rules.spending import Budget, Per
 from app.storage.spends import amount_of, list_spent
 from app.usecases.known_as import names_of
 from app.usecases.weigh_payees import payee_told
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from app.domain.payment import Payment
+    from app.domain.money.payment import Payment
     from app.storage.transaction import Tx
     from app.usecases.judge_call import Judged
 

@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from app.domain.caution import Caution, CautionKind
-from app.domain.payment import payee_key, plain
-from app.domain.present import instant_text
-from app.domain.tool import MISSING
+from app.domain.call.tool import MISSING
+from app.domain.card.card_for import instant_text
+from app.domain.money.payment import payee_key, plain
+from app.domain.request.caution import Caution, CautionKind
 from app.storage.payees import find_payees
 from app.storage.spends import list_alike, list_paid, units_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from app.domain.payment import Payment
+    from app.domain.money.payment import Payment
     from app.storage.spends import Earlier
     from app.storage.transaction import Tx
     from app.usecases.judge_call import Judged

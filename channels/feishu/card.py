@@ -17,8 +17,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from app.domain.card import Tone
-from app.domain.form import MOST
+from app.domain.card.card import Tone
+from app.domain.card.form import MOST
 from app.ports import ChannelRefusedError
 from channels.feishu.controls import fillable, form_control, plain_controls, verdict_controls
 from channels.feishu.elements import column, div, plain, rule
@@ -26,7 +26,7 @@ from channels.feishu.elements import column, div, plain, rule
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from app.domain.card import Card, Control, Fact
+    from app.domain.card.card import Card, Control, Fact
     from channels.feishu.elements import Json
 
 TEXT_BUDGET = 5000

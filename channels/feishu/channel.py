@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from datetime import datetime
 
-    from app.domain.card import Card
-    from app.domain.form import Form
+    from app.domain.card.card import Card
+    from app.domain.card.form import Form
     from app.ports import Click, ClickOutcome, Finding, Inbound, InboundCall, Notice, Post
     from channels.feishu.client import Contact
     from channels.feishu.settings import FeishuSettings

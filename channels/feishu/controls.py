@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from app.domain.card import units
-from app.domain.form import MOST, FieldKind
+from app.domain.card.card import units
+from app.domain.card.form import MOST, FieldKind
 from channels.feishu.elements import MOST_ON_BUTTON, button, div, plain, rule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from app.domain.card import Buttons, Control
-    from app.domain.form import Field, Form
+    from app.domain.card.card import Buttons, Control
+    from app.domain.card.form import Field, Form
     from channels.feishu.elements import Json
 
 REASON_INPUT = "reason"

@@ -16,14 +16,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, cast
 
-from app.domain.card import Tone, units
+from app.domain.card.card import Tone, units
 from app.ports import ChannelRefusedError
 from channels.slack.controls import controls
 from channels.slack.forms import PERSON_ID
 from channels.slack.texts import SECTION_MOST, clip, escape, pieces, plain, sections, weight
 
 if TYPE_CHECKING:
-    from app.domain.card import Card, Fact
+    from app.domain.card.card import Card, Fact
     from app.ports import ClickOutcome, Notice
 
 TEXT_BUDGET: Final = 9_000

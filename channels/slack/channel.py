@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 import structlog
 
-from app.domain.typed import TYPED
+from app.domain.card.typed import TYPED
 from app.ports import (
     CallbackRejectedError,
     ChannelRefusedError,
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from datetime import datetime
 
-    from app.domain.card import Card
-    from app.domain.form import Form
+    from app.domain.card.card import Card
+    from app.domain.card.form import Form
     from app.domain.text.language import Language
     from app.ports import Account, Click, ClickOutcome, Finding, Inbound, InboundCall, Notice, Post
     from channels.slack.settings import SlackSettings

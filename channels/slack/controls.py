@@ -17,12 +17,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from app.domain.action import Action
-from app.domain.words import say
+from app.domain.request.action import Action
+from app.domain.words.say import say
 from channels.slack.texts import clip, plain
 
 if TYPE_CHECKING:
-    from app.domain.card import Buttons, Card, Control
+    from app.domain.card.card import Buttons, Card, Control
 
 APPROVE: Final = "assent_approve"
 APPROVE_TYPED: Final = "assent_form_approve"

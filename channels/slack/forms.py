@@ -10,13 +10,13 @@ import json
 import re
 from typing import TYPE_CHECKING, Final, assert_never
 
-from app.domain.card import units
-from app.domain.form import MOST, FieldKind
+from app.domain.card.card import units
+from app.domain.card.form import MOST, FieldKind
 from app.ports import ChannelRefusedError
 from channels.slack.texts import clip, plain, sections
 
 if TYPE_CHECKING:
-    from app.domain.form import Field, Form
+    from app.domain.card.form import Field, Form
     from app.ports import Click
 
 FORM_MODAL: Final = "assent_form_modal"

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 from app.domain.text.language import Language
-from app.domain.words import say
+from app.domain.words.say import say
 from examples.demo.hands import Cards, Hands
 from examples.demo.stage import AGENT
 

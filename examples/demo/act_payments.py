@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.domain.text.language import Language
-from app.domain.words import say
+from app.domain.words.say import say
 from examples.demo.act import Act, require, step
 from examples.demo.orders import BATCH, PAYMENTS, SLICES
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from app.domain.text.language import Language
-from app.domain.words import say
+from app.domain.words.say import say
 from examples.demo.act import Act, require, step, until
 from examples.demo.orders import PAYMENTS
 from examples.scripted_model import explain

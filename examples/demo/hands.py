@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from app.domain.text.language import Language
-from app.domain.words import say
+from app.domain.words.say import say
 from channels.feishu.simulator import CannotPressError as CannotPressFeishuError
 from channels.slack.simulator import CannotPressError as CannotPressSlackError
 

@@ -17,11 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import assent
-from app.domain.canonical import canonical
-from app.domain.decision import Evidence, Verdict
-from app.domain.execution import claim
-from app.domain.lifecycle import NobodyReachable, advance
-from app.domain.tool_call import ToolCall, binding_digest
+from app.domain.call.tool_call import ToolCall, binding_digest
+from app.domain.lifecycle.execution import claim
+from app.domain.lifecycle.lifecycle import NobodyReachable, advance
+from app.domain.request.decision import Evidence, Verdict
+from app.domain.text.canonical import canonical
 from app.storage.requests import lock_request
 from app.usecases.carry_out import carry_out
 from app.usecases.decide import decide

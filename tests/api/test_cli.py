@@ -18,7 +18,7 @@ import pytest
 from typer.testing import CliRunner
 
 from app.cli import app
-from app.domain.audit import Kind
+from app.domain.trail.audit import Kind
 from app.offline import SENTENCES
 from channels.slack.simulator import SlackSimulator
 from migrations.state import NEWEST, find_present

@@ -15,7 +15,7 @@ from app.doctor import examine_all
 from app.doctor_payments import look_at_file
 from app.doctor_records import file_system_of, look_at_database, look_at_records
 from app.domain.identity.api_key import Scope
-from app.domain.seals import Seals
+from app.domain.identity.seals import Seals
 from app.policies.policy_book import PolicyBook
 from app.ports import Severity
 from app.settings import Settings

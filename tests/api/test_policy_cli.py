@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from app.cli import app
-from app.domain.audit import Kind, Record
+from app.domain.trail.audit import Kind, Record
 from app.policies.policy_file import load_policy
 from app.usecases.replay import Replay
 from channels import registry

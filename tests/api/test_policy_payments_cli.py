@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.domain.audit import Kind, Record
+from app.domain.trail.audit import Kind, Record
 from tests.api.test_policy_cli import run
 from tests.fixtures.gateway import ACME, PAY, SECRET
 from tests.requirements import requirement

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, cast
 
 from aiohttp import web
 
-from app.domain.action import LETTERS, Action
-from app.domain.card import Buttons, Card, Control, Fact, Tone
-from app.domain.form import Field, FieldKind, Form
+from app.domain.card.card import Buttons, Card, Control, Fact, Tone
+from app.domain.card.form import Field, FieldKind, Form
+from app.domain.request.action import LETTERS, Action
 from app.domain.text.language import Language
 from app.ports import AccountStatus, CallbackRejectedError, HttpAnswer, InboundCall, MessageRef
 from channels.slack.channel import SlackChannel

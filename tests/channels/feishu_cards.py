@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from app.domain.action import Action
-from app.domain.card import Buttons, Card, Control, Fact, Tone
-from app.domain.form import Field, FieldKind, Form
+from app.domain.card.card import Buttons, Card, Control, Fact, Tone
+from app.domain.card.form import Field, FieldKind, Form
+from app.domain.request.action import Action
 from app.domain.text.language import Language
 
 APPROVE, DENY = "a1.k1.handle.y.mac", "a1.k1.handle.n.mac"

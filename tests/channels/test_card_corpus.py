@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from app.domain.present import card_for
-from app.domain.quorum import Tally
-from app.domain.shown import Terms
+from app.domain.card.card_for import card_for
+from app.domain.card.shown_call import Terms
+from app.domain.request.quorum import Tally
 from app.domain.text.language import Language
-from app.domain.visible import visible
+from app.domain.text.visible import visible
 from channels.feishu.card import TEXT_BUDGET as FEISHU_BUDGET
 from channels.feishu.card import render_content
 from channels.feishu.simulator_cards import check_card, list_controls, list_texts
@@ -25,8 +25,8 @@ from tests.requirements import requirement
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from app.domain.card import Card
-    from app.domain.request import ConfirmationRequest
+    from app.domain.card.card import Card
+    from app.domain.request.request import ConfirmationRequest
 
 PAYLOADS = [
     "<!channel>",

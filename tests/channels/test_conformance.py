@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.domain.card import Buttons, Card, Fact, Tone
-from app.domain.form import Field, Form
+from app.domain.card.card import Buttons, Card, Fact, Tone
+from app.domain.card.form import Field, Form
 from app.domain.text.language import Language
 from app.ports import (
     AccountStatus,

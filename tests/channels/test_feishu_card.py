@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.card import Card, Fact, Tone, units
+from app.domain.card.card import Card, Fact, Tone, units
 from channels.feishu.card import (
     MAX_CONTENT,
     MAX_ELEMENTS,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.domain.card import Tone
+from app.domain.card.card import Tone
 from app.domain.text.language import Language
 from app.ports import (
     AccountStatus,

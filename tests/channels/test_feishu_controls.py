@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from app.domain.action import Action
-from app.domain.card import Card, Fact, Tone, units
-from app.domain.form import MOST, Field, FieldKind
+from app.domain.card.card import Card, Fact, Tone, units
+from app.domain.card.form import MOST, Field, FieldKind
+from app.domain.request.action import Action
 from app.ports import ChannelRefusedError
 from channels.feishu.card import (
     MAX_CONTENT,

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from app.domain.action import Action
-from app.domain.card import Control
-from app.domain.consultation import Question
-from app.domain.form import Field, Form
-from app.domain.present import card_for
-from app.domain.quorum import Tally
-from app.domain.shown import Terms
+from app.domain.card.card import Control
+from app.domain.card.card_for import card_for
+from app.domain.card.form import Field, Form
+from app.domain.card.shown_call import Terms
+from app.domain.request.action import Action
+from app.domain.request.consultation import Question
+from app.domain.request.quorum import Tally
 from app.domain.text.language import Language
-from app.domain.visible import visible
+from app.domain.text.visible import visible
 from channels.feishu.card import TEXT_BUDGET, render_content
 from channels.feishu.simulator_cards import check_card, list_controls, list_texts
 from tests.channels.test_card_corpus import CORPUS, PAYLOADS, WRAPPERS, nodes
@@ -24,7 +24,7 @@ from tests.domain.samples import START, a_call, a_request
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
-    from app.domain.card import Card
+    from app.domain.card.card import Card
 
 TAGS = {"div", "plain_text", "column_set", "column", "hr", "button", "form", "input"}
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.domain.action import Action
-from app.domain.form import Field
+from app.domain.card.form import Field
+from app.domain.request.action import Action
 from app.ports import (
     ChannelRefusedError,
     ChannelUnavailableError,

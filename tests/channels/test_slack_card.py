@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.action import Action
-from app.domain.card import Fact
-from app.domain.form import MOST, Field, FieldKind, Form
-from app.domain.present import card_for
-from app.domain.request import ExecutionStatus, GrantStatus, Status
-from app.domain.shown import Terms
+from app.domain.card.card import Fact
+from app.domain.card.card_for import card_for
+from app.domain.card.form import MOST, Field, FieldKind, Form
+from app.domain.card.shown_call import Terms
+from app.domain.request.action import Action
+from app.domain.request.request import ExecutionStatus, GrantStatus, Status
 from app.domain.text.language import Language
 from app.ports import ChannelRefusedError, Click, ClickOutcome, ClickResult, Notice
 from channels.slack.card import TEXT_BUDGET, outcome_modal, private_note, render, thread_note
@@ -30,8 +30,8 @@ from tests.requirements import requirement
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from app.domain.card import Card
-    from app.domain.request import ConfirmationRequest
+    from app.domain.card.card import Card
+    from app.domain.request.request import ConfirmationRequest
 
 SETTLED_REQUESTS = [
     approved(),

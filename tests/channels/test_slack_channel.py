@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.domain.card import Fact
+from app.domain.card.card import Fact
 from app.ports import (
     ChannelRefusedError,
     ChannelUnavailableError,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.domain.action import Action
+from app.domain.request.action import Action
 from app.ports import (
     ChannelRefusedError,
     ChannelUnavailableError,

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.domain.consultation import Question
-from app.domain.form import Field, FieldKind, Form
-from app.domain.visible import visible
+from app.domain.card.form import Field, FieldKind, Form
+from app.domain.request.consultation import Question
+from app.domain.text.visible import visible
 from app.ports import Click, ClickOutcome, ClickResult, Notice
 from channels.slack.card import TEXT_BUDGET, outcome_modal, private_note, render, thread_note
 from channels.slack.forms import modal
@@ -19,7 +19,7 @@ from tests.domain.samples import START, a_call
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.request import ConfirmationRequest
 
 DATE = "<!date^1772361000^{date_short_pretty} {time}|2026-03-01 10:30 UTC>"
 CLICK = Click(

@@ -6,12 +6,12 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from app.domain.decision import Decision, Evidence, Verdict
-from app.domain.execution import issue
-from app.domain.lifecycle import Vote
-from app.domain.quorum import Electorate, Stage, electorate
-from app.domain.request import ConfirmationRequest, Execution, ExecutionStatus, GrantStatus, Settlement, Status
-from app.domain.tool_call import ToolCall, binding_digest, call_digest
+from app.domain.call.tool_call import ToolCall, binding_digest, call_digest
+from app.domain.lifecycle.execution import issue
+from app.domain.lifecycle.lifecycle import Vote
+from app.domain.request.decision import Decision, Evidence, Verdict
+from app.domain.request.quorum import Electorate, Stage, electorate
+from app.domain.request.request import ConfirmationRequest, Execution, ExecutionStatus, GrantStatus, Settlement, Status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

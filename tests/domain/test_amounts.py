@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.amounts import CURRENCIES, amount_text, has_too_many_decimals
+from app.domain.money.amounts import CURRENCIES, amount_text, has_too_many_decimals
 from app.domain.text.language import Language
 
 

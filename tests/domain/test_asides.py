@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.domain.asides import (
+from app.domain.lifecycle.consultations import (
     MOST,
     ApproverAdded,
     HandedOver,
@@ -18,22 +18,22 @@ from app.domain.asides import (
     may_answer,
     with_added,
 )
-from app.domain.audit import Kind
-from app.domain.consultation import HandOver, Question
-from app.domain.decision import Verdict
-from app.domain.effect import AskRequester, IssueGrant, Notify, PostMore
-from app.domain.lifecycle import advance
-from app.domain.quorum import Electorate, Stage, electorate
-from app.domain.request import Status
-from app.domain.step import Refusal
+from app.domain.lifecycle.effect import AskRequester, IssueGrant, Notify, PostMore
+from app.domain.lifecycle.lifecycle import advance
+from app.domain.lifecycle.step import Refusal
+from app.domain.request.consultation import HandOver, Question
+from app.domain.request.decision import Verdict
+from app.domain.request.quorum import Electorate, Stage, electorate
+from app.domain.request.request import Status
+from app.domain.trail.audit import Kind
 from tests.domain.samples import OWNER, REQUESTER, START, a_decision, a_request, vote
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.domain.request import ConfirmationRequest
-    from app.domain.step import Step
+    from app.domain.lifecycle.step import Step
+    from app.domain.request.request import ConfirmationRequest
 
 ANN, BOB, CHO, DAN = (f"{name}@acme.example" for name in ("ann", "bob", "cho", "dan"))
 NOW = START + timedelta(minutes=7)

@@ -11,15 +11,22 @@ from typing import TYPE_CHECKING
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.domain.asides import ApproverAdded, HandedOver, QuestionAnswered, QuestionAsked, Reminded, with_added
-from app.domain.consultation import HandOver
-from app.domain.decision import Evidence, Verdict
-from app.domain.lifecycle import Vote, VoteWithdrawn, advance
-from app.domain.people import Away, Directory, Person, email_key
-from app.domain.policy import Policy
-from app.domain.quorum import Stage, count
-from app.domain.request import Status
-from app.domain.rule import Then
+from app.domain.lifecycle.consultations import (
+    ApproverAdded,
+    HandedOver,
+    QuestionAnswered,
+    QuestionAsked,
+    Reminded,
+    with_added,
+)
+from app.domain.lifecycle.lifecycle import Vote, VoteWithdrawn, advance
+from app.domain.people.people import Away, Directory, Person, email_key
+from app.domain.request.consultation import HandOver
+from app.domain.request.decision import Evidence, Verdict
+from app.domain.request.quorum import Stage, count
+from app.domain.request.request import Status
+from app.domain.rules.policy import Policy
+from app.domain.rules.rule import Then
 from app.usecases.electorate import acts_for, may_take, voters_of
 from tests.domain.samples import START, a_call, a_decision, a_request
 from tests.requirements import requirement
@@ -28,8 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from app.domain.request import ConfirmationRequest
-    from app.domain.step import Step
+    from app.domain.lifecycle.step import Step
+    from app.domain.request.request import ConfirmationRequest
 
 NAMES = ("ann", "bob", "cho", "dan", "eve", "olga", "rex")
 PEOPLE = [f"{name}@acme.example" for name in NAMES]

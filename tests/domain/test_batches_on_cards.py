@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.domain.caution import Caution, CautionKind
-from app.domain.masking import HIDDEN
-from app.domain.payment import PaymentFields, payments_of
-from app.domain.present import card_for
-from app.domain.shown import Terms
+from app.domain.card.card_for import card_for
+from app.domain.card.shown_call import Terms
+from app.domain.money.payment import PaymentFields, payments_of
+from app.domain.request.caution import Caution, CautionKind
 from app.domain.text.language import Language
-from app.domain.words import CATALOGUE
+from app.domain.text.masking import HIDDEN
+from app.domain.words.say import CATALOGUE
 from tests.domain.samples import a_call, a_request, approved
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
-    from app.domain.card import Card
-    from app.domain.request import ConfirmationRequest
+    from app.domain.card.card import Card
+    from app.domain.request.request import ConfirmationRequest
 
 BATCH = PaymentFields(
     amount="items.amount",

@@ -11,8 +11,8 @@ import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.canonical import MAX_INT, canonical, check_value, digest, parse_json, plain_canonical
 from app.domain.errors import BadJsonError
+from app.domain.text.canonical import MAX_INT, canonical, check_value, digest, parse_json, plain_canonical
 from tests.requirements import requirement
 
 numbers = st.integers(-MAX_INT, MAX_INT) | st.floats(allow_nan=False, allow_infinity=False).filter(

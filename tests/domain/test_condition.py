@@ -9,7 +9,8 @@ from zoneinfo import ZoneInfo
 import cel
 import pytest
 
-from app.domain.condition import (
+from app.domain.money.exact_money import amount
+from app.domain.rules.condition import (
     FUNCTIONS,
     BadConditionError,
     Condition,
@@ -17,7 +18,6 @@ from app.domain.condition import (
     compile_condition,
     scope_of,
 )
-from app.domain.exact_money import amount
 from tests.requirements import requirement
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)

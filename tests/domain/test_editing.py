@@ -9,28 +9,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.canonical import canonical
-from app.domain.editing import (
+from app.domain.call.tool import Tool
+from app.domain.card.editing import (
     FieldFaultError,
     builds_on,
     changes_for_model,
     only_lowered,
 )
-from app.domain.editing import edit_form as domain_form
-from app.domain.editing import edited_arguments as domain_arguments
+from app.domain.card.editing import edit_form as domain_form
+from app.domain.card.editing import edited_arguments as domain_arguments
+from app.domain.card.form import MOST
 from app.domain.errors import BadArgumentsError
-from app.domain.form import MOST
-from app.domain.masking import masked
+from app.domain.text.canonical import canonical
 from app.domain.text.language import Language
+from app.domain.text.masking import masked
 from app.domain.text.paths import values_at
-from app.domain.tool import Tool
-from app.domain.unmasking import unmasked
+from app.domain.text.unmasking import unmasked
 from app.usecases.secret_texts import without_secrets
 from tests.domain.samples import a_call, a_request
 
 if TYPE_CHECKING:
-    from app.domain.form import Form
-    from app.domain.request import ConfirmationRequest
+    from app.domain.card.form import Form
+    from app.domain.request.request import ConfirmationRequest
 
 TOOL = Tool(name="oa__purchase_pay", title="Pay {payee} {lines.price}", money=("amount", "lines.price"))
 

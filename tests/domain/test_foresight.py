@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from app.domain.condition import BadConditionError
-from app.domain.foresight import foresee
+from app.domain.rules.condition import BadConditionError
+from app.domain.rules.dead_conditions import foresee
 from tests.requirements import requirement
 
 TOOLS: list[dict[str, Any]] = [{"name": "pay", "writes": True}, {"name": "refund", "writes": True}]

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.domain.audit import Kind
-from app.domain.decision import Evidence, Verdict
-from app.domain.effect import IssueGrant, PostCards, RefreshCards, Wake
-from app.domain.execution import claim, lapse, lose, report, revoke
-from app.domain.lifecycle import (
+from app.domain.lifecycle.effect import IssueGrant, PostCards, RefreshCards, Wake
+from app.domain.lifecycle.execution import claim, lapse, lose, report, revoke
+from app.domain.lifecycle.lifecycle import (
     DeadlinePassed,
     NobodyReachable,
     Refusal,
@@ -21,8 +19,10 @@ from app.domain.lifecycle import (
     advance,
     opened,
 )
-from app.domain.quorum import Stage, electorate
-from app.domain.request import ExecutionStatus, GrantStatus, State, Status
+from app.domain.request.decision import Evidence, Verdict
+from app.domain.request.quorum import Stage, electorate
+from app.domain.request.request import ExecutionStatus, GrantStatus, State, Status
+from app.domain.trail.audit import Kind
 from tests.domain.samples import (
     FINANCE,
     OWNER,
@@ -39,8 +39,8 @@ from tests.domain.samples import (
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
-    from app.domain.lifecycle import Event, Step
-    from app.domain.request import ConfirmationRequest
+    from app.domain.lifecycle.lifecycle import Event, Step
+    from app.domain.request.request import ConfirmationRequest
 
 ANN, BOB = "ann@acme.example", "bob@acme.example"
 LATER = START + timedelta(minutes=31)

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.assurance import Assurance
-from app.domain.decision import Evidence, Verdict
-from app.domain.effect import IssueGrant, TellApprovers
-from app.domain.execution import claim, issue, lapse, lose, report
-from app.domain.lifecycle import DeadlinePassed, NobodyReachable, Step, VoteWithdrawn, Withdrawn, advance
-from app.domain.quorum import Stage
-from app.domain.request import ExecutionStatus, GrantStatus, Status
+from app.domain.lifecycle.effect import IssueGrant, TellApprovers
+from app.domain.lifecycle.execution import claim, issue, lapse, lose, report
+from app.domain.lifecycle.lifecycle import DeadlinePassed, NobodyReachable, Step, VoteWithdrawn, Withdrawn, advance
+from app.domain.people.assurance import Assurance
+from app.domain.request.decision import Evidence, Verdict
+from app.domain.request.quorum import Stage
+from app.domain.request.request import ExecutionStatus, GrantStatus, Status
 from tests.domain.samples import FINANCE, OWNER, REQUESTER, START, a_request, vote
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.request import ConfirmationRequest
 
 PEOPLE = [*sorted(FINANCE), OWNER, REQUESTER, "stranger@acme.example"]
 MEMBERS = (FINANCE | {OWNER, REQUESTER},)

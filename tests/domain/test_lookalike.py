@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.lookalike import Finding, Look, find_lookalikes, skeleton
+from app.domain.text.lookalike import Finding, Look, find_lookalikes, skeleton
 from tests.requirements import requirement
 
 

@@ -7,10 +7,10 @@ from decimal import Decimal
 
 import pytest
 
-from app.domain.payment import PaymentFields
-from app.domain.people import Amount
-from app.domain.tool import Tool, title_for
-from app.domain.tool_call import ToolCall
+from app.domain.call.tool import Tool, title_for
+from app.domain.call.tool_call import ToolCall
+from app.domain.money.payment import PaymentFields
+from app.domain.people.people import Amount
 from app.usecases.electorate import amount_of
 
 FIELDS = PaymentFields(amount="payments.cents", currency="currency", payee="payments.to", minor_units=True)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.canonical import parse_json
+from app.domain.call.tool import Tool, check_arguments
 from app.domain.errors import BadArgumentsError
-from app.domain.payment import (
+from app.domain.money.payment import (
     MOST,
     Payment,
     PaymentFields,
@@ -22,9 +22,9 @@ from app.domain.payment import (
     plain,
     totals,
 )
-from app.domain.rule import Then, Tier
-from app.domain.tiers import tier_for
-from app.domain.tool import Tool, check_arguments
+from app.domain.rules.rule import Then, Tier
+from app.domain.rules.tiers import tier_for
+from app.domain.text.canonical import parse_json
 from tests.requirements import requirement
 
 if TYPE_CHECKING:

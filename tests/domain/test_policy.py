@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from app.domain.call.name_pattern import NamePattern
-from app.domain.condition import compile_condition
+from app.domain.call.tool import Tool
+from app.domain.call.tool_call import ToolCall
 from app.domain.errors import UnknownToolError
-from app.domain.people import Directory, Person
-from app.domain.policy import Allow, Ask, Deny, Policy, UnknownTools, judge
-from app.domain.quorum import Stage
-from app.domain.rule import Asking, Rule, Then
-from app.domain.tool import Tool
-from app.domain.tool_call import ToolCall
+from app.domain.people.people import Directory, Person
+from app.domain.request.quorum import Stage
+from app.domain.rules.condition import compile_condition
+from app.domain.rules.policy import Allow, Ask, Deny, Policy, UnknownTools, judge
+from app.domain.rules.rule import Asking, Rule, Then
 from tests.requirements import requirement
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)

@@ -10,8 +10,8 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-from app.domain.policy import Ask, Policy, judge
-from app.domain.tool_call import ToolCall
+from app.domain.call.tool_call import ToolCall
+from app.domain.rules.policy import Ask, Policy, judge
 from app.policies.policy_file import load_policy
 from tests.requirements import requirement
 

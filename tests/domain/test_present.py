@@ -12,22 +12,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.decision import Verdict
-from app.domain.lifecycle import advance
-from app.domain.present import HIDDEN, card_for, masked, message_for_model, outcome_sentence
-from app.domain.quorum import Stage, count
-from app.domain.request import ExecutionStatus, GrantStatus, State, Status
-from app.domain.shown import Terms
+from app.domain.card.card_for import HIDDEN, card_for, masked, message_for_model, outcome_sentence
+from app.domain.card.shown_call import Terms
+from app.domain.lifecycle.lifecycle import advance
+from app.domain.request.decision import Verdict
+from app.domain.request.quorum import Stage, count
+from app.domain.request.request import ExecutionStatus, GrantStatus, State, Status
 from app.domain.text.language import Language
-from app.domain.words import CATALOGUE
+from app.domain.words.say import CATALOGUE
 from tests.domain.samples import START, a_call, a_decision, a_request, approved, claimed, settled, vote, voters
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from app.domain.card import Card
-    from app.domain.request import ConfirmationRequest
+    from app.domain.card.card import Card
+    from app.domain.request.request import ConfirmationRequest
 
 TOKENS = ("token-yes", "token-no")
 CANARY = "CANARY-6222-0001"

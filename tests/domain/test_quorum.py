@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.decision import Decision, Verdict
-from app.domain.quorum import Stage, count, counted, denied, electorate, reachable, steps
+from app.domain.request.decision import Decision, Verdict
+from app.domain.request.quorum import Stage, count, counted, denied, electorate, reachable, steps
 from tests.domain.samples import a_decision
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
-    from app.domain.quorum import Electorate
+    from app.domain.request.quorum import Electorate
 
 CROWD = ["a", "b", "c", "d", "e"]
 GROUPS = st.frozensets(st.sampled_from(CROWD))

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.assurance import Assurance
-from app.domain.caution import RAISING, Caution, CautionKind
-from app.domain.policy import Allow, Ask, Deny, Policy
-from app.domain.quorum import Stage, stages_at
-from app.domain.raising import raised
-from app.domain.rule import Asking, Then
-from app.domain.spending import PaymentTerms
+from app.domain.people.assurance import Assurance
+from app.domain.request.caution import RAISING, Caution, CautionKind
+from app.domain.request.quorum import Stage, stages_at
+from app.domain.rules.cautions_raise import raised
+from app.domain.rules.policy import Allow, Ask, Deny, Policy
+from app.domain.rules.rule import Asking, Then
+from app.domain.rules.spending import PaymentTerms
 
 ONE = (Stage(of=("finance",), need=1),)
 BOTH = (Stage(of=("finance",), need=1), Stage(of=("board",), need=1))

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.action import Action
-from app.domain.seals import BadTokenError, Place, SealedClick, Seals, WeakSecretError, parse_token
+from app.domain.identity.seals import BadTokenError, Place, SealedClick, Seals, WeakSecretError, parse_token
+from app.domain.request.action import Action
 from tests.requirements import requirement
 
 OLD, NEW = "o" * 40, "n" * 40

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.seals import BadTokenError, Seals
-from app.domain.sign_in import SESSION_FOR, Purpose, SignIn, parse_right, render_token
+from app.domain.identity.review_link import SESSION_FOR, Purpose, SignIn, parse_right, render_token
+from app.domain.identity.seals import BadTokenError, Seals
 from tests.domain.samples import START
 from tests.requirements import requirement
 

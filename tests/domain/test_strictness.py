@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.policy import Allow, Ask, Deny, Policy
-from app.domain.quorum import Stage
-from app.domain.rule import Asking, Then
-from app.domain.strictness import Wish, at_least_ask, strictest
+from app.domain.request.quorum import Stage
+from app.domain.rules.policy import Allow, Ask, Deny, Policy
+from app.domain.rules.rule import Asking, Then
+from app.domain.rules.strictest import Wish, at_least_ask, strictest
 
 if TYPE_CHECKING:
-    from app.domain.policy import Ruling
+    from app.domain.rules.policy import Ruling
 
 MINUTE = timedelta(minutes=1)
 ASKINGS = st.builds(

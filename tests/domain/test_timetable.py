@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.asides import Extended, TimersDue
-from app.domain.audit import Kind
-from app.domain.decision import Verdict
-from app.domain.lifecycle import DeadlinePassed, Refusal, advance
-from app.domain.present import message_for_model
-from app.domain.request import GrantStatus, Status
-from app.domain.timetable import Act, Rung, Timer, in_order, reminders, timetable
+from app.domain.card.card_for import message_for_model
+from app.domain.lifecycle.consultations import Extended, TimersDue
+from app.domain.lifecycle.lifecycle import DeadlinePassed, Refusal, advance
+from app.domain.request.decision import Verdict
+from app.domain.request.request import GrantStatus, Status
+from app.domain.request.timetable import Act, Rung, Timer, in_order, reminders, timetable
+from app.domain.trail.audit import Kind
 from tests.domain.samples import FINANCE, START, a_request, approved, vote, voters
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.request import ConfirmationRequest
 
 MANAGERS = frozenset({"meg@acme.example"})
 PEOPLE = {"managers": MANAGERS}

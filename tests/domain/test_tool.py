@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.domain.call.tool import Tool, check_arguments, schema_fault, title_for
 from app.domain.errors import BadArgumentsError, BadJsonError
 from app.domain.text.paths import money_text
-from app.domain.tool import Tool, check_arguments, schema_fault, title_for
 from tests.requirements import requirement
 
 SCHEMA: dict[str, Any] = {

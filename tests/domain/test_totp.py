@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
-from app.domain.totp import matching_steps, setup_uri, step_at
+from app.domain.identity.totp import matching_steps, setup_uri, step_at
 from tests.requirements import requirement
 
 SECRET = base64.b32encode(b"12345678901234567890").decode()

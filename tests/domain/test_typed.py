@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.amounts import CURRENCIES
-from app.domain.payment import Payment
+from app.domain.card.typed import TYPED, is_typed_right, typed_field
+from app.domain.money.amounts import CURRENCIES
+from app.domain.money.payment import Payment
 from app.domain.text.language import Language
-from app.domain.typed import TYPED, is_typed_right, typed_field
 from tests.domain.samples import a_request
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.request import ConfirmationRequest
 
 CODE = "K7QM-3XWA"  # of the sample
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.visible import visible, visible_value
+from app.domain.text.visible import visible, visible_value
 from tests.requirements import requirement
 
 BLANK_LOOKING = "\u115f\u1160\u3164\uffa0\u2800\u034f\u17b4\u17b5\u180b\ufe00\ufe0f\U000e0100\u00ad\U0001d159"

@@ -20,7 +20,7 @@ import httpx2
 
 from app.clock import SystemClock
 from app.domain.identity.api_key import Scope
-from app.domain.seals import Seals
+from app.domain.identity.seals import Seals
 from app.failpoints import VARIABLE
 from app.usecases.keys import Keys
 from channels.feishu.simulator import FeishuSimulator

@@ -8,10 +8,10 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from app.clock import SystemClock
-from app.domain.action import Action
-from app.domain.decision import Verdict
 from app.domain.errors import AlreadySettledError, AssentError, NotApprovedError
-from app.domain.seals import Seals
+from app.domain.identity.seals import Seals
+from app.domain.request.action import Action
+from app.domain.request.decision import Verdict
 from app.domain.text.language import Language
 from app.policies.policy_book import PolicyBook
 from app.ports import Account, AccountStatus, Click, MessageRef
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.request import ConfirmationRequest
     from app.storage.store import Store
     from app.storage.transaction import Tx
     from app.usecases.receive import Received

@@ -18,10 +18,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.domain.canonical import canonical
+from app.domain.call.tool_call import binding_digest
 from app.domain.errors import AssentError, BadArgumentsError, DigestMismatchError
-from app.domain.payment import PaymentFields, payments_of
-from app.domain.tool_call import binding_digest
+from app.domain.money.payment import PaymentFields, payments_of
+from app.domain.text.canonical import canonical
 from app.storage.requests import find_request
 from app.usecases.claim import Caller
 from tests.fixtures.gateway import open_gateway
@@ -30,7 +30,7 @@ from tests.requirements import requirement
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.request import ConfirmationRequest
     from tests.fixtures.gateway import Gateway
     from tests.fixtures.memory_platform import MemoryPlatform
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.domain.request import State
+from app.domain.request.request import State
 from tests.domain.samples import FINANCE
 from tests.durability.invariants import faults
 from tests.durability.replicas import replicas

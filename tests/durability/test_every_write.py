@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.domain.lifecycle import advance
+from app.domain.lifecycle.lifecycle import advance
 from tests.domain.samples import vote
 from tests.durability.invariants import faults
 from tests.durability.write_driver import ORDER

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.domain.audit import Kind, Record
+from app.domain.trail.audit import Kind, Record
 from app.storage.requests import lock_request
 from app.storage.spends import lock_spending
 from app.storage.standing import lock_permit

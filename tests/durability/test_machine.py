@@ -18,10 +18,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from app.domain.decision import Verdict
 from app.domain.errors import AssentError
-from app.domain.quorum import Stage
-from app.domain.request import ExecutionStatus
+from app.domain.request.decision import Verdict
+from app.domain.request.quorum import Stage
+from app.domain.request.request import ExecutionStatus
 from app.policies.policy_book import PolicyBook
 from app.usecases.claim import Caller
 from tests.domain.samples import FINANCE, OWNER, REQUESTER
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.request import ConfirmationRequest
 
 ROOM = channel("pay-slack")
 PEOPLE = st.sampled_from([*sorted(FINANCE), OWNER, REQUESTER, "stranger@acme.example"])

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from app.clock import SystemClock
-from app.domain.decision import Verdict
 from app.domain.errors import PausedError
-from app.domain.request import ConfirmationRequest
+from app.domain.request.decision import Verdict
+from app.domain.request.request import ConfirmationRequest
 from app.usecases.switch import Switches
 from tests.durability.invariants import faults
 from tests.durability.replicas import Replica, replicas

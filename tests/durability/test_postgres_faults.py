@@ -18,10 +18,10 @@ import httpx2
 import psycopg
 import pytest
 
-from app.domain.decision import Verdict
 from app.domain.errors import AlreadySettledError, AssentError, UnavailableError
-from app.domain.quorum import Stage
-from app.domain.request import State
+from app.domain.request.decision import Verdict
+from app.domain.request.quorum import Stage
+from app.domain.request.request import State
 from app.storage.dialect import CommitFate
 from migrations import run
 from tests.domain.samples import FINANCE, a_call, a_request
@@ -36,7 +36,7 @@ from tests.storage.rig import ORG, behind, look, opening
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.request import ConfirmationRequest
     from app.storage.transaction import Tx
     from tests.durability.replicas import Replica
 

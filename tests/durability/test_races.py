@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.domain.decision import Verdict
 from app.domain.errors import AlreadySettledError, AssentError
-from app.domain.quorum import Stage
-from app.domain.request import State, Status
+from app.domain.request.decision import Verdict
+from app.domain.request.quorum import Stage
+from app.domain.request.request import State, Status
 from app.ports import ClickResult
 from tests.domain.samples import FINANCE
 from tests.durability.invariants import SETTLING, faults
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
     from pathlib import Path
 
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.request import ConfirmationRequest
 
 ANN, BOB, CHO = sorted(FINANCE)
 TWO = (Stage(of=("finance",), need=2),)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from app.clock import SystemClock
-from app.domain.audit import first_fault
+from app.domain.trail.audit import first_fault
 from app.identifiers import RandomIds
 from app.storage.audit_chain import list_events
 from app.storage.dialect import dialect_for

@@ -10,9 +10,9 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from app.domain.execution import claim, report
-from app.domain.lifecycle import advance
-from app.domain.request import ExecutionStatus
+from app.domain.lifecycle.execution import claim, report
+from app.domain.lifecycle.lifecycle import advance
+from app.domain.request.request import ExecutionStatus
 from tests.domain.samples import vote
 from tests.storage.rig import ORG, ManualClock, given_request, open_store, stepping
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from app.domain.lifecycle import Step
-    from app.domain.request import ConfirmationRequest
+    from app.domain.lifecycle.lifecycle import Step
+    from app.domain.request.request import ConfirmationRequest
 
 STEPS: dict[str, Callable[[ConfirmationRequest, datetime], Step]] = {
     "approved": lambda r, now: advance(r, vote(r, "ann@acme.example"), now=now),

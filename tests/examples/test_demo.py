@@ -17,7 +17,7 @@ import pytest
 import yaml
 from playwright.async_api import expect
 
-from app.domain.audit import Kind
+from app.domain.trail.audit import Kind
 from examples.demo import __main__ as program
 from examples.demo.act import NotSoError
 from examples.demo.act_waiting import Waiting

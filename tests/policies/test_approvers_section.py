@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.people import Amount, Away
-from app.domain.quorum import Stage
+from app.domain.people.people import Amount, Away
+from app.domain.request.quorum import Stage
 from app.policies.faults import PolicyFaultsError
 from app.policies.policy_file import LoadedPolicy, load_policy
 from app.usecases.electorate import voters_for

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.attention import Attention
+from app.domain.rules.attention import Attention
 from app.policies.attention_section import AttentionEntry
 from app.policies.faults import PolicyFaultsError
 from app.policies.policy_file import load_policy

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.domain.agent import AgentSettings
+from app.domain.call.agent import AgentSettings
 from app.hooks.org_hooks import BUILT_IN, READ_ONLY, Supplies, build_hooks
 from app.policies.faults import PolicyFaultsError
 from app.policies.policy_file import LoadedPolicy, load_policy

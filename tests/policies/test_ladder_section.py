@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from app.domain.request import Risk
-from app.domain.timetable import Act, Rung, timetable
+from app.domain.request.request import Risk
+from app.domain.request.timetable import Act, Rung, timetable
 from app.policies.faults import PolicyFaultsError
 from app.policies.policy_file import LoadedPolicy, load_policy
 from channels.registry import SETTINGS
 
 if TYPE_CHECKING:
-    from app.domain.rule import Asking
+    from app.domain.rules.rule import Asking
 
 PAGE = Path(__file__).parents[2] / "docs/reminders.md"
 FILE = """\

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.domain.caution import CautionKind
-from app.domain.payment import PaymentFields
-from app.domain.spending import Per
+from app.domain.money.payment import PaymentFields
+from app.domain.request.caution import CautionKind
+from app.domain.rules.spending import Per
 from app.policies.faults import PolicyFaultsError
 from app.policies.payments_section import BudgetEntry, PaymentsEntry
 from app.policies.policy_file import LoadedPolicy, load_policy

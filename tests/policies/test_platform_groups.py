@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel
 
-from app.domain.people import GroupSource
+from app.domain.people.people import GroupSource
 from app.policies.faults import PolicyFaultsError
 from app.policies.policy_file import LoadedPolicy, load_policy
 from tests.requirements import requirement

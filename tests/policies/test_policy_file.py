@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
-from app.domain.policy import UnknownTools
-from app.domain.rule import Then
+from app.domain.rules.policy import UnknownTools
+from app.domain.rules.rule import Then
 from app.domain.text.language import Language
 from app.policies.faults import PolicyFaultsError
 from app.policies.policy_file import LoadedPolicy, load_policy

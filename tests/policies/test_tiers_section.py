@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from app.domain.assurance import Assurance
-from app.domain.policy import Allow, Ask, Deny, judge
-from app.domain.request import Risk
-from app.domain.rule import Then
-from app.domain.standing import GlassTerms, StandingTerms
+from app.domain.people.assurance import Assurance
+from app.domain.request.request import Risk
+from app.domain.rules.permits import GlassTerms, StandingTerms
+from app.domain.rules.policy import Allow, Ask, Deny, judge
+from app.domain.rules.rule import Then
 from app.policies.faults import PolicyFaultsError
 from app.policies.policy_file import LoadedPolicy, load_policy
 from tests.domain.samples import a_call
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
-    from app.domain.rule import Rule
+    from app.domain.rules.rule import Rule
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 FILE = """\

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from app.domain.seals import Seals
+from app.domain.identity.seals import Seals
 from app.domain.text.language import Language
 from app.policies.faults import PolicyFaultsError
 from app.policies.policy_file import LoadedPolicy, load_policy
@@ -16,7 +16,7 @@ from tests.domain.samples import a_call, a_request
 from tests.usecases.test_compose import DELIVERY
 
 if TYPE_CHECKING:
-    from app.domain.card import Card
+    from app.domain.card.card import Card
     from app.ports import Channel
 
 FILE = """\

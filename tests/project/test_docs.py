@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from app.domain.condition import FUNCTIONS, VARIABLES, compile_condition, scope_of
+from app.domain.rules.condition import FUNCTIONS, VARIABLES, compile_condition, scope_of
 from app.policies import file_models
 from app.policies.policy_book import config_check
 from app.policies.policy_file import load_policy

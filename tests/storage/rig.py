@@ -10,7 +10,7 @@ import psycopg
 import sqlalchemy as sa
 
 from app.clock import SystemClock
-from app.domain.lifecycle import opened
+from app.domain.lifecycle.lifecycle import opened
 from app.identifiers import RandomIds
 from app.storage.dialect import Postgres, Sqlite, dialect_for
 from app.storage.make_store import make_store
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
     from datetime import datetime, timedelta
 
-    from app.domain.lifecycle import Step
-    from app.domain.request import ConfirmationRequest
+    from app.domain.lifecycle.lifecycle import Step
+    from app.domain.request.request import ConfirmationRequest
     from app.storage.dialect import Dialect
     from app.storage.store import Store
     from app.storage.transaction import Tx

@@ -11,18 +11,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.domain.assurance import Assurance
-from app.domain.audit import Kind, Record
-from app.domain.consultation import HandOver, Question
-from app.domain.decision import Decision, Evidence, Verdict
+from app.domain.call.tool_call import ToolCall
 from app.domain.errors import UnavailableError
-from app.domain.execution import claim, lapse, report, revoke
-from app.domain.lifecycle import Refusal, Vote, VoteWithdrawn, advance
-from app.domain.quorum import Electorate, Stage, electorate
-from app.domain.request import ExecutionStatus, Risk, State
-from app.domain.step import Step
-from app.domain.timetable import Act, Timer
-from app.domain.tool_call import ToolCall
+from app.domain.lifecycle.execution import claim, lapse, report, revoke
+from app.domain.lifecycle.lifecycle import Refusal, Vote, VoteWithdrawn, advance
+from app.domain.lifecycle.step import Step
+from app.domain.people.assurance import Assurance
+from app.domain.request.consultation import HandOver, Question
+from app.domain.request.decision import Decision, Evidence, Verdict
+from app.domain.request.quorum import Electorate, Stage, electorate
+from app.domain.request.request import ExecutionStatus, Risk, State
+from app.domain.request.timetable import Act, Timer
+from app.domain.trail.audit import Kind, Record
 from app.storage.request_lists import list_requests
 from app.storage.requests import find_request
 from app.usecases.carry_out import carry_out
@@ -31,7 +31,7 @@ from tests.requirements import requirement
 from tests.storage.rig import ORG, given_request, opening, stepping
 
 if TYPE_CHECKING:
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.request import ConfirmationRequest
     from app.storage.store import Store
     from app.storage.transaction import Tx
     from tests.storage.rig import ManualClock

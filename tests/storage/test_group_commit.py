@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.domain.audit import Kind, Record, first_fault
 from app.domain.errors import NotFoundError, UnavailableError
-from app.domain.lifecycle import advance
-from app.domain.quorum import Stage
-from app.domain.request import Status
+from app.domain.lifecycle.lifecycle import advance
+from app.domain.request.quorum import Stage
+from app.domain.request.request import Status
+from app.domain.trail.audit import Kind, Record, first_fault
 from app.identifiers import RandomIds
 from app.storage import lane
 from app.storage.audit_chain import get_head, list_events

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import psycopg
 import pytest
 
-from app.domain.audit import Kind, Record
-from app.domain.decision import Verdict
-from app.domain.execution import claim
-from app.domain.lifecycle import advance
+from app.domain.lifecycle.execution import claim
+from app.domain.lifecycle.lifecycle import advance
+from app.domain.request.decision import Verdict
+from app.domain.trail.audit import Kind, Record
 from tests.domain.samples import START, vote
 from tests.requirements import requirement
 from tests.storage.rig import ORG, REFUSED, behind, given_request, look, open_store, stepping

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.domain.lifecycle import advance
+from app.domain.lifecycle.lifecycle import advance
 from migrations import run
 from tests.domain.samples import vote
 from tests.storage.rig import ORG, behind, given_request, look, open_store, stepping

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.lifecycle import advance
+from app.domain.lifecycle.lifecycle import advance
 from app.storage.dialect import CHANNEL, from_us, payloads, to_us
 from app.workers.notifications import Notifications
 from tests.domain.samples import START, vote

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from app.domain.errors import NotApprovedError
-from app.domain.quorum import Stage, count, reachable
+from app.domain.request.quorum import Stage, count, reachable
 from app.ports import AccountStatus
 from app.usecases.claim import Caller, Claim
 from app.usecases.electorate import voters_at_first, voters_shown

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.domain.action import Action
-from app.domain.assurance import Assurance
-from app.domain.decision import Evidence, Verdict
-from app.domain.seals import parse_token
-from app.domain.typed import TYPED
+from app.domain.card.typed import TYPED
+from app.domain.identity.seals import parse_token
+from app.domain.people.assurance import Assurance
+from app.domain.request.action import Action
+from app.domain.request.decision import Evidence, Verdict
 from app.storage.deliveries import find_by_handle
 from app.storage.requests import lock_request
 from app.usecases.compose import place_of

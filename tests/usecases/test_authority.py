@@ -190,8 +190,8 @@ def test_only_one_function_turns_a_vote_into_a_decision() -> None:
                     found.add(str(path.relative_to(ROOT)))
         return found
 
-    assert importers("app.domain.lifecycle", "Vote") == {"app/usecases/decide.py"}
-    assert importers("app.domain.lifecycle", "VoteWithdrawn") == {"app/usecases/decide.py"}
+    assert importers("app.domain.lifecycle.lifecycle", "Vote") == {"app/usecases/decide.py"}
+    assert importers("app.domain.lifecycle.lifecycle", "VoteWithdrawn") == {"app/usecases/decide.py"}
     assert importers("app.storage.decisions", "drop_decision") == {"app/storage/requests.py"}
     assert importers("app.storage.decisions", "put_decision") == {"app/usecases/carry_out.py"}
     assert importers("app.storage.requests", "save_request") == {"app/usecases/carry_out.py"}

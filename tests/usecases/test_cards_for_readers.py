@@ -9,25 +9,25 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from app.domain.action import Action
-from app.domain.consultation import HandOver, Question
-from app.domain.form import Form
-from app.domain.people import Directory, Person
-from app.domain.policy import Policy
-from app.domain.quorum import Stage
-from app.domain.request import Audience
-from app.domain.rule import Then
-from app.domain.seals import Seals
+from app.domain.call.tool import Tool
+from app.domain.card.form import Form
+from app.domain.identity.seals import Seals
+from app.domain.people.people import Directory, Person
+from app.domain.request.action import Action
+from app.domain.request.consultation import HandOver, Question
+from app.domain.request.quorum import Stage
+from app.domain.request.request import Audience
+from app.domain.rules.policy import Policy
+from app.domain.rules.rule import Then
 from app.domain.text.language import Language
-from app.domain.tool import Tool
 from app.usecases.compose import compose
 from tests.domain.samples import START, a_call, a_request
 from tests.requirements import requirement
 from tests.usecases.test_compose import DELIVERY
 
 if TYPE_CHECKING:
-    from app.domain.card import Card
-    from app.domain.request import ConfirmationRequest
+    from app.domain.card.card import Card
+    from app.domain.request.request import ConfirmationRequest
     from app.ports import Channel
     from tests.fixtures.gateway import Gateway
 

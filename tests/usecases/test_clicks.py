@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.domain.action import Action
-from app.domain.seals import BadTokenError, Place, Seals, parse_token
+from app.domain.identity.seals import BadTokenError, Place, Seals, parse_token
+from app.domain.request.action import Action
 from app.ports import Ignored
 from app.storage.memory import CLICK_RETENTION
 from channels.feishu import callback as feishu_callback

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from app.domain.policy import Policy
-from app.domain.request import DeliveryStatus, Settlement, Status
-from app.domain.rule import Then
-from app.domain.seals import Seals
+from app.domain.call.tool import Tool
+from app.domain.identity.seals import Seals
+from app.domain.request.request import DeliveryStatus, Settlement, Status
+from app.domain.rules.policy import Policy
+from app.domain.rules.rule import Then
 from app.domain.text.language import Language
-from app.domain.tool import Tool
 from app.policies.policy_file import load_policy
 from app.storage.deliveries import Delivery
 from app.usecases.compose import compose, review_place
@@ -25,7 +25,7 @@ from tests.domain.samples import START, a_call, a_request
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.request import ConfirmationRequest
     from app.ports import Channel
 
 SECRETS = [

@@ -13,17 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from app.domain.asides import Edited
-from app.domain.canonical import canonical
-from app.domain.decision import Decision, Evidence, Verdict
-from app.domain.editing import builds_on
-from app.domain.execution import issue
-from app.domain.lifecycle import Vote, advance
-from app.domain.policy import Ask, Deny, Policy, judge
-from app.domain.request import ConfirmationRequest, State
-from app.domain.seals import Seals
-from app.domain.tool import check_arguments
-from app.domain.tool_call import ToolCall, binding_digest, call_digest
+from app.domain.call.tool import check_arguments
+from app.domain.call.tool_call import ToolCall, binding_digest, call_digest
+from app.domain.card.editing import builds_on
+from app.domain.identity.seals import Seals
+from app.domain.lifecycle.consultations import Edited
+from app.domain.lifecycle.execution import issue
+from app.domain.lifecycle.lifecycle import Vote, advance
+from app.domain.request.decision import Decision, Evidence, Verdict
+from app.domain.request.request import ConfirmationRequest, State
+from app.domain.rules.policy import Ask, Deny, Policy, judge
+from app.domain.text.canonical import canonical
 from app.policies.policy_file import load_policy
 from app.usecases.edited_request import as_edited
 from app.usecases.electorate import acts_for, voters_of
@@ -33,7 +33,7 @@ from tests.domain.samples import START
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
-    from app.domain.step import Step
+    from app.domain.lifecycle.step import Step
 
 FILE = """
 org: acme

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.domain.audit import Kind
-from app.domain.execution import UNREPORTED
-from app.domain.present import outcome_sentence
-from app.domain.request import State
+from app.domain.card.card_for import outcome_sentence
+from app.domain.lifecycle.execution import UNREPORTED
+from app.domain.request.request import State
 from app.domain.text.language import Language
+from app.domain.trail.audit import Kind
 from app.offline import render_event
 from app.storage.requests import find_request
 from app.usecases.still_allowed import why_not_allowed

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.domain.redact import scrubbed
+from app.domain.request.redact import scrubbed
 from tests.fixtures.spending import approve, cautions, pay, paying, payment, submit
 from tests.requirements import requirement
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.domain.asides import Edited
 from app.domain.errors import AlreadySettledError, ConflictError, NotEligibleError, NotFoundError
-from app.domain.lifecycle import advance
+from app.domain.lifecycle.consultations import Edited
+from app.domain.lifecycle.lifecycle import advance
 from app.storage.requests import lock_request
 from app.usecases.carry_out import carry_out
 from app.usecases.electorate import voters_of

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from app.domain.text.language import Language
-from app.domain.words import say
+from app.domain.words.say import say
 from tests.fixtures.gateway import PAY, open_gateway
 from tests.requirements import requirement
 

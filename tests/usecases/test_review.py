@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.domain.audit import Kind
-from app.domain.consultation import HandOver
-from app.domain.people import Directory, Person
-from app.domain.policy import Policy
-from app.domain.rule import Then
+from app.domain.people.people import Directory, Person
+from app.domain.request.consultation import HandOver
+from app.domain.rules.policy import Policy
+from app.domain.rules.rule import Then
 from app.domain.text.language import Language
-from app.domain.words import CATALOGUE
+from app.domain.trail.audit import Kind
+from app.domain.words.say import CATALOGUE
 from app.usecases.review import may_look
 from tests.domain.samples import START, a_request
 from tests.fixtures.review_visits import ReadPage, Visitor, token_of, with_url

@@ -13,18 +13,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.domain.decision import Verdict
-from app.domain.execution import claim, lapse, report
-from app.domain.lifecycle import DeadlinePassed, Vote, Withdrawn, advance
-from app.domain.payment import PaymentFields, payments_of
-from app.domain.policy import Allow, Policy
-from app.domain.quorum import Stage
-from app.domain.request import ExecutionStatus
-from app.domain.rule import Asking, Then
-from app.domain.seals import Seals
-from app.domain.spending import Budget, PaymentTerms, Per
-from app.domain.tool import Tool
-from app.domain.tool_call import call_digest
+from app.domain.call.tool import Tool
+from app.domain.call.tool_call import call_digest
+from app.domain.identity.seals import Seals
+from app.domain.lifecycle.execution import claim, lapse, report
+from app.domain.lifecycle.lifecycle import DeadlinePassed, Vote, Withdrawn, advance
+from app.domain.money.payment import PaymentFields, payments_of
+from app.domain.request.decision import Verdict
+from app.domain.request.quorum import Stage
+from app.domain.request.request import ExecutionStatus
+from app.domain.rules.policy import Allow, Policy
+from app.domain.rules.rule import Asking, Then
+from app.domain.rules.spending import Budget, PaymentTerms, Per
 from app.policies.policy_book import PolicyBook
 from app.usecases.judge_call import NOTHING_SAID, Judged
 from app.usecases.opening import Answered, Opening
@@ -38,7 +38,7 @@ from tests.storage.rig import ManualClock, open_store, stepping
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.request import ConfirmationRequest
     from app.storage.store import Store
     from app.storage.transaction import Tx
 

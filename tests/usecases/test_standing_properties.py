@@ -18,10 +18,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from app.domain.payment import Payment, PaymentFields
-from app.domain.standing import Permit, PermitKind, PermitStatus, StandingScope, StandingTerms, kept, same_paths
-from app.domain.tool import Tool
-from app.domain.tool_call import ToolCall
+from app.domain.call.tool import Tool
+from app.domain.call.tool_call import ToolCall
+from app.domain.money.payment import Payment, PaymentFields
+from app.domain.rules.permits import Permit, PermitKind, PermitStatus, StandingScope, StandingTerms, kept, same_paths
 from tests.domain.samples import START
 from tests.fixtures.standing import ALICE, PAY, approved, standing, submit, write_standing
 from tests.requirements import requirement

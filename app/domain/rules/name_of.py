@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from app.domain.policy import Policy
+    from app.domain.rules.policy import Policy
 
 
 def name_of(policy: Policy, email: str) -> str:

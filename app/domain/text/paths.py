@@ -6,12 +6,12 @@ import json
 import re
 from typing import TYPE_CHECKING, cast
 
-from app.domain.canonical import path_text
+from app.domain.text.canonical import path_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from app.domain.canonical import JsonValue
+    from app.domain.text.canonical import JsonValue
 
 
 DECIMAL = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")

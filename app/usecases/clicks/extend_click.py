@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.domain.lifecycle import Refusal, Step, advance
-from app.domain.present import instant_text
-from app.domain.words import say
+from app.domain.card.card_for import instant_text
+from app.domain.lifecycle.lifecycle import Refusal, Step, advance
+from app.domain.words.say import say
 from app.ports import ClickOutcome, ClickResult
 from app.storage.memory import seen_before
 from app.usecases.carry_out import carry_out
@@ -16,7 +16,7 @@ from app.usecases.recognise import Recognised, recognise
 from app.usecases.voters.may_ask_for import may_ask_for
 
 if TYPE_CHECKING:
-    from app.domain.seals import SealedClick, Seals
+    from app.domain.identity.seals import SealedClick, Seals
     from app.policies.policy_book import PolicyBook
     from app.ports import Channel, Click
     from app.storage.store import Store

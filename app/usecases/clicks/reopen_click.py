@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.domain.request import Status
-from app.domain.visible import visible
-from app.domain.words import say
+from app.domain.request.request import Status
+from app.domain.text.visible import visible
+from app.domain.words.say import say
 from app.ports import ClickOutcome, ClickResult
 from app.usecases.pressed import Received
 from app.usecases.recognise import Recognised, recognise
@@ -14,7 +14,7 @@ from app.usecases.reopen import AskedAgain, Expired, as_it_stands, expired
 from app.usecases.voters.may_ask_for import may_ask_for
 
 if TYPE_CHECKING:
-    from app.domain.seals import SealedClick, Seals
+    from app.domain.identity.seals import SealedClick, Seals
     from app.policies.policy_book import PolicyBook
     from app.ports import Channel, Click
     from app.storage.store import Store

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.domain.words import say
+from app.domain.words.say import say
 from app.ports import ClickOutcome, ClickResult
 from app.storage.memory import seen_before
 from app.usecases.pressed import Received, refusal
@@ -12,7 +12,7 @@ from app.usecases.recognise import Recognised, recognise
 from app.usecases.review import may_look
 
 if TYPE_CHECKING:
-    from app.domain.seals import SealedClick, Seals
+    from app.domain.identity.seals import SealedClick, Seals
     from app.policies.policy_book import PolicyBook
     from app.ports import Channel, Click
     from app.storage.store import Store

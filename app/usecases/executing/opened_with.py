@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from app.storage.memory import find_key
 
 if TYPE_CHECKING:
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.request import ConfirmationRequest
     from app.storage.transaction import Tx
 
 

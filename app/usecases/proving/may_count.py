@@ -6,21 +6,21 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from app.domain.assurance import Assurance
-from app.domain.attention import reading_left
-from app.domain.audit import Kind
-from app.domain.decision import Decision, Evidence, Verdict
-from app.domain.lifecycle import refusal_of
-from app.domain.request import Risk
+from app.domain.lifecycle.lifecycle import refusal_of
+from app.domain.people.assurance import Assurance
+from app.domain.request.decision import Decision, Evidence, Verdict
+from app.domain.request.request import Risk
+from app.domain.rules.attention import reading_left
+from app.domain.trail.audit import Kind
 from app.storage.audit_chain import list_of_request
 from app.usecases.electorate import acts_for, voters_of, without_account
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from app.domain.policy import Policy
-    from app.domain.quorum import Electorate
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.quorum import Electorate
+    from app.domain.request.request import ConfirmationRequest
+    from app.domain.rules.policy import Policy
     from app.storage.transaction import Tx
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from app.domain.people import email_key
+from app.domain.people.people import email_key
 from app.usecases.electorate import voters_of
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from app.domain.policy import Policy
-    from app.domain.request import ConfirmationRequest
+    from app.domain.request.request import ConfirmationRequest
+    from app.domain.rules.policy import Policy
 
 
 def may_ask_for(request: ConfirmationRequest, person: str, policy: Policy, now: datetime) -> bool:

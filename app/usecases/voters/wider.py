@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.domain.quorum import Stage
+    from app.domain.request.quorum import Stage
 
 
 def are_wider(stages: Sequence[Stage], than: Sequence[Stage]) -> bool:

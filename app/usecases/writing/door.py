@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from app.domain.decision import Evidence
+    from app.domain.request.decision import Evidence
 
 
 def door_of(evidence: Evidence) -> dict[str, object]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.domain.audit import Kind, Record
+from app.domain.trail.audit import Kind, Record
 
 if TYPE_CHECKING:
-    from app.domain.decision import Evidence
+    from app.domain.request.decision import Evidence
 
 
 def refused_click(evidence: Evidence, *, why: str, person: str | None) -> Record:

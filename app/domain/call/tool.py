@@ -1,0 +1,223 @@
+"""What the file says of one tool: how its calls are shown, and what its arguments must look like.
+
+Fields are named by dotted paths (``payee.name``); a path goes through every element of a list on its way
+(``items.price`` is the price of each item).
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from app.domain.errors import BadArgumentsError
+from app.domain.text.canonical import check_value, path_text
+from app.domain.text.paths import DECIMAL, money_text, text_of, values_at
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from jsonschema.exceptions import ValidationError
+
+    from app.domain.money.payment import PaymentFields
+    from app.domain.text.canonical import JsonValue
+
+MISSING = "?"
+_PLACE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_.-]*)\}")
+_LONGEST_RULE = 120  # characters of a schema's keyword that are worth repeating to the caller
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """One tool. `title` is a template such as ``Pay {payee}``; None shows the bare name.
+
+    `titles` are its translations and `labels` what arguments are called, both by language (``en``, ``zh``). `pin` is
+    shown first, `sensitive` is never shown, `money` must be whole numbers or decimal texts, `payee` is to whom; without
+    it a pinned argument that is called like one counts. `schema` is a JSON
+    Schema (draft 2020-12) of the arguments, or None. `writes` is False for tools that only read, None where the file
+    does not say: such a tool counts as writing. `requires_confirmation` asks people whatever the rules would allow.
+    `payment` says where its payments stand; they are in `pin`, `money` and `payee` as well. `irreversible`: there is
+    never a standing approval. `enforced`: it runs behind an executor only. `result` are the parts of its result that
+    people may see.
+    """
+
+    name: str
+    title: str | None = None
+    pin: tuple[str, ...] = ()
+    sensitive: tuple[str, ...] = ()
+    money: tuple[str, ...] = ()
+    payee: tuple[str, ...] = ()
+    titles: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
+    labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, "Mapping[str, str]"], hash=False)
+    schema: Mapping[str, JsonValue] | None = field(default=None, hash=False)
+    writes: bool | None = None
+    requires_confirmation: bool = False
+    payment: PaymentFields | None = None
+    irreversible: bool = False
+    enforced: bool = False
+    result: tuple[str, ...] = ()
+
+    def hides(self, path: str) -> bool:
+        """Say whether showing the value at `path` would show something sensitive."""
+        return any(_within(path, secret) or _within(secret, path) for secret in self.sensitive)
+
+
+def title_fields(template: str) -> tuple[str, ...]:
+    """Return the fields that a title names."""
+    return tuple(_PLACE.findall(template))
+
+
+def title_for(tool: Tool, arguments: Mapping[str, JsonValue], language: str | None = None) -> str:
+    """Fill the title. Missing and sensitive fields are "?"; money is grouped; other texts stay, all else is JSON.
+
+    In `language` where the file has it so.
+    """
+    template = tool.titles.get(language or "", tool.title)
+    if template is None:
+        return tool.name
+
+    def shown(place: re.Match[str]) -> str:
+        if tool.hides(place[1]):
+            return MISSING
+        values = [value for _, value in values_at(arguments, place[1])]
+        if tool.payment is not None and tool.payment.minor_units and place[1] == tool.payment.amount:
+            values = _in_units(tool.payment, arguments) or values
+        money = place[1] in tool.money
+        return ", ".join((money and money_text(value)) or text_of(value) for value in values) if values else MISSING
+
+    return _PLACE.sub(shown, template)
+
+
+def _in_units(fields: PaymentFields, arguments: Mapping[str, JsonValue]) -> list[JsonValue]:
+    """Return amounts of cents in units of their currency: nobody reads 500001 as ¥5,000.01."""
+    from app.domain.money.payment import payments_of, plain  # it reads paths with what stands here
+
+    try:
+        return [plain(payment.amount) for payment in payments_of(fields, arguments)]
+    except BadArgumentsError:
+        return []
+
+
+def check_arguments(tool: Tool, arguments: object) -> dict[str, JsonValue]:
+    """Return the arguments with the schema's defaults filled in.
+
+    Raises BadJsonError for values that JSON cannot say safely and BadArgumentsError for money that is not exact and for
+    arguments against the schema; both with the `path` of the fault and without the value that is at fault.
+    """
+    if not isinstance(arguments, dict):
+        raise BadArgumentsError("the arguments are not an object", path="")
+    whole = cast("dict[str, JsonValue]", check_value(cast("object", arguments)))
+    if tool.schema is not None:
+        whole = cast("dict[str, JsonValue]", _filled(whole, tool.schema))
+        error = _first_error(_validator(json.dumps(tool.schema, sort_keys=True)), whole)
+        if error is not None:
+            raise _refusal(error)
+    for dotted in tool.money:
+        for path, value in values_at(whole, dotted):
+            _refuse_inexact(path, value)
+    return whole
+
+
+def schema_fault(schema: Mapping[str, JsonValue]) -> str | None:
+    """Say what is wrong with a schema itself, or None. References must point into the schema: nothing is fetched."""
+    from jsonschema import Draft202012Validator
+
+    error = _first_error(_validator(json.dumps(Draft202012Validator.META_SCHEMA)), schema)
+    if error is not None:
+        where = path_text(*error.absolute_path)
+        return f"{where or 'the schema'} is not JSON Schema (`{error.validator}`)"
+    pending: list[JsonValue] = [cast("dict[str, JsonValue]", schema)]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, dict):
+            for key, value in part.items():
+                if key in {"$ref", "$dynamicRef"} and isinstance(value, str) and not value.startswith("#"):
+                    return f'`{key}` may only point into the schema itself ("#/…")'
+                pending.append(value)
+        elif isinstance(part, list):
+            pending.extend(part)
+    return None
+
+
+def _within(path: str, outer: str) -> bool:
+    return path == outer or path.startswith(f"{outer}.")
+
+
+def _refuse_inexact(path: str, value: JsonValue) -> None:
+    match value:
+        case bool():
+            pass
+        case int():
+            return
+        case str() if DECIMAL.fullmatch(value):
+            return
+        case list():
+            for index, item in enumerate(value):
+                _refuse_inexact(f"{path}[{index}]", item)
+            return
+        case _:
+            pass
+    why = 'money must be a whole number or a decimal text such as "12.50"'
+    raise BadArgumentsError(f"{path}: {why}", path=path, why=why)
+
+
+def _filled(value: JsonValue, schema: JsonValue | Mapping[str, JsonValue]) -> JsonValue:
+    """Fill `default`s of missing properties, through plain `properties` only; `value` itself is left alone."""
+    if not isinstance(value, dict) or not isinstance(schema, dict):
+        return value
+    properties = schema.get("properties")
+    if not isinstance(properties, dict):
+        return value
+    filled = dict(value)
+    for name, rule in properties.items():
+        if name in filled:
+            filled[name] = _filled(filled[name], rule)
+        elif isinstance(rule, dict) and "default" in rule:
+            filled[name] = rule["default"]
+    return filled
+
+
+class _Validator(Protocol):
+    """What we use of the library's validator, whose own types are partly unknown."""
+
+    def iter_errors(self, instance: object) -> Iterator[ValidationError]: ...
+
+
+@functools.lru_cache(maxsize=256)
+def _validator(schema: str) -> _Validator:
+    """Compile a schema, once; a registry of our own keeps foreign references from being fetched.
+
+    The library is loaded when the first schema needs it: a gateway without schemas starts without it.
+    """
+    from jsonschema import Draft202012Validator
+    from referencing import Registry
+
+    return cast("_Validator", Draft202012Validator(cast("dict[str, Any]", json.loads(schema)), registry=Registry()))
+
+
+def _first_error(validator: _Validator, value: object) -> ValidationError | None:
+    """Return the error nearest to the top, the first of them by path."""
+    errors = validator.iter_errors(value)
+    return min(errors, key=lambda error: (len(error.absolute_path), str(list(error.absolute_path))), default=None)
+
+
+def _refusal(error: ValidationError) -> BadArgumentsError:
+    """Tell what the schema wants. Never with the library's own message: it repeats the caller's values."""
+    where = path_text(*error.absolute_path)
+    wanted = cast("object", error.validator_value)
+    match error.validator:
+        case "required":
+            here = cast("dict[str, object]", error.instance)
+            lacking = [name for name in cast("list[str]", wanted) if name not in here]
+            why = f"lacks {', '.join(lacking)}"
+        case "additionalProperties":
+            known = cast("dict[str, object]", cast("dict[str, object]", error.schema).get("properties", {}))
+            extra = [name for name in cast("dict[str, object]", error.instance) if name not in known]
+            why = f"has unknown {path_text(extra[0])}" if extra else "has unknown fields"
+        case "type":
+            why = f"must be of type {text_of(cast('JsonValue', wanted))}"
+        case _:
+            why = f"does not satisfy `{error.validator}: {text_of(cast('JsonValue', wanted))[:_LONGEST_RULE]}`"
+    return BadArgumentsError(f"{where}: {why}" if where else f"the arguments: {why}", path=where, why=why)

@@ -1,0 +1,96 @@
+"""What an agent is about to do, and the two digests that name it.
+
+`call_digest` names the call alone and serves only to recognise that it was asked before. `binding_digest` names what is
+approved: the call together with the request that asks for it, its policy and its deadline. Only the second can release
+an execution. Both are SHA-256 over RFC 8785 canonical JSON.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from app.domain.money.payment import bound_facts
+from app.domain.text.canonical import digest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from app.domain.money.payment import Payment
+    from app.domain.text.canonical import JsonValue
+
+SCHEMA = "assent.call.v1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """One call as the gateway judges it: arguments are validated and have their defaults.
+
+    `agent`, `org` and `owner` come from the agent's key. `session`, `call_id`, `requester` and `claim` are what the
+    agent says: they may bar an approver or help to recognise a call, but never allow anything.
+    """
+
+    org: str
+    agent: str
+    session: str | None
+    call_id: str | None
+    tool: str
+    arguments: Mapping[str, JsonValue]
+    requester: str | None  # e-mail of the person on whose behalf the agent acts
+    owner: str | None  # e-mail of the person who answers for the agent
+    claim: str | None  # the agent's own words for the approver
+
+
+def call_digest(call: ToolCall) -> str:
+    """Name the call alone: the same org, agent, tool and arguments have the same digest."""
+    return digest(_bare(call))
+
+
+def binding_digest(
+    call: ToolCall,
+    *,
+    request_id: str,
+    nonce: str,
+    policy_version: str,
+    expires_at: datetime,
+    payments: Sequence[Payment] = (),
+) -> str:
+    """Name what an approval releases: this call, for this request, under this policy, until this instant.
+
+    Of payments the totals and the payees are named besides the arguments: which of these they are is the file's word.
+    """
+    bound: dict[str, JsonValue] = {
+        **_bare(call),
+        "session": call.session,
+        "requester": call.requester,
+        "request_id": request_id,
+        "nonce": nonce,
+        "policy_version": policy_version,
+        "expires_at": expires_at.isoformat(),
+        **({"payment": bound_facts(payments)} if payments else {}),
+    }
+    return digest(bound)
+
+
+def _bare(call: ToolCall) -> dict[str, JsonValue]:
+    return {
+        "schema": SCHEMA,
+        "org": call.org,
+        "agent": call.agent,
+        "tool": call.tool,
+        "arguments": dict(call.arguments),
+    }
+
+
+def attach_key(call: ToolCall, of_digest: str) -> str | None:
+    """Name the same call of the same session and for the same person, so that a repetition stands on the open request.
+
+    For another person it is another call: whoever it is asked for may not approve it. None: no session.
+    """
+    if call.session is None:
+        return None
+    parts = (call.agent, call.session, call.requester or "")
+    named = "".join(f"{len(part)}:{part}" for part in parts) + of_digest
+    return hashlib.sha256(named.encode()).hexdigest()

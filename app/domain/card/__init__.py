@@ -1,0 +1,1 @@
+"""What a person sees of a request, free of any platform."""

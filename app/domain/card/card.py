@@ -1,0 +1,115 @@
+r"""What a person sees of a request: words and values, no platform's markup.
+
+A card is structure. Each channel renders it in the best form its platform has, and none of them invents text: every
+sentence on a card comes from here, so that Slack, Feishu and the console cannot disagree.
+
+Everything that came from outside (arguments, reasons, names) has been made *visible* before it is put here: control,
+invisible and direction-changing characters stand as ``\\u{202E}``. Channels must still show it as plain text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from app.domain.card.form import Field, Form
+    from app.domain.request.action import Action
+    from app.domain.text.language import Language
+
+
+class Tone(StrEnum):
+    """The colour of a card: what it asks of the reader at a glance."""
+
+    WAITING = "waiting"  # orange: you are asked
+    GOOD = "good"  # green: approved, or ran well
+    BAD = "bad"  # red: denied, failed, or nobody knows what happened
+    NEUTRAL = "neutral"  # grey: expired, cancelled, no longer of interest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One labelled value."""
+
+    label: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Buttons:
+    """The live controls of a card.
+
+    Tokens are opaque, at most 200 ASCII characters, and go back to the gateway exactly as they are. ``approve`` is None
+    when the card may only be denied: ``Card.withheld`` then says why.
+    """
+
+    approve: str | None
+    deny: str
+    approve_label: str
+    deny_label: str
+    reason_label: str  # the label of the text box for the reason of a denial
+    reason_hint: str
+    confirm_title: str  # "Approve?", asked again where the platform can
+    confirm_text: str
+    cancel_label: str
+    typed: Field | None = None  # what must be typed before Approve counts; the field's name is `typed.TYPED`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Control:
+    """Something else that can be done from a card. `form` is what must be filled in first, if anything."""
+
+    action: Action
+    label: str
+    token: str
+    form: Form | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """One request as one channel's people see it now. Settled cards have no buttons."""
+
+    request_id: str
+    revision: int  # of this card in this place; a superseded revision is refused when clicked
+    language: Language
+    tone: Tone
+    headline: str  # "Approval needed" / "Approved" / "Denied" ...
+    title: str  # one sentence from the tool's template: "Pay 80000 CNY to Acme Ltd"
+    tool: str  # the tool's name
+    highlights: tuple[Fact, ...] = ()  # how much and to whom: shown large, above all else
+    warnings: tuple[str, ...] = ()  # what on this card may be taken for something else
+    facts: tuple[Fact, ...]  # who asks, why people are asked, the pinned fields
+    arguments: tuple[Fact, ...]  # the rest of the arguments, whole; or their beginnings, and `withheld` says so
+    hidden: str | None = None  # how many values are not shown, and that the call runs with them all the same
+    agent_says: Fact | None  # the agent's own words, labelled as its claim
+    footer: str  # short code, request id
+    outcome: str | None  # who decided what when, once settled
+    progress: str | None  # "1 of 2 approvals · finance"
+    withheld: str | None  # why there is no Approve button
+    deadline: datetime | None  # aware, UTC; only while the request is pending
+    until: Fact | None = (
+        None  # the deadline in words, in the org's time zone; `span` alone where the platform has dates
+    )
+    span: str | None = None  # how long people had when they were asked
+    buttons: Buttons | None
+    changes: tuple[Fact, ...] = ()  # what people changed of the call: the argument, and what it was and is
+    dialogue: tuple[Fact, ...] = ()  # what was asked back and answered, in order; an answer says that it is a claim
+    controls: tuple[Control, ...] = ()  # besides Approve and Deny, the most needed first
+    own: bool = False  # one person's own copy, seen by nobody else
+    also: tuple[Card, ...] = ()  # other requests that share this message, each with controls of its own
+
+    def size(self) -> int:
+        """The length of the text on the card in UTF-16 units, for a platform's budget: the strictest way to count."""
+        said = [self.headline, self.title, self.tool, self.footer, self.outcome, self.progress, self.withheld]
+        facts = [*self.highlights, *self.changes, *self.facts, *self.arguments, *self.dialogue]
+        facts += [fact for fact in (self.agent_says, self.until) if fact]
+        texts = [*said, *self.warnings, self.hidden, *(text for fact in facts for text in (fact.label, fact.value))]
+        return sum(units(text) for text in texts if text) + sum(card.size() for card in self.also)
+
+
+def units(text: str) -> int:
+    """Count UTF-16 units: two for what lies beyond U+FFFF, such as emoji."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2

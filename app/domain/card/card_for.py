@@ -1,0 +1,326 @@
+"""From a request to what people and models read: the card, the answer to a click, the sentence for the model.
+
+Here outside text becomes visible and sensitive values are masked, once, for every surface. Channels and the API never
+format an argument themselves.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC
+from typing import TYPE_CHECKING
+
+from app.domain.card.budget import fitted, withheld
+from app.domain.card.card import Buttons, Card, Control, Fact, Tone
+from app.domain.card.editing import changes_for_model
+from app.domain.card.shown_call import ShownCall, Terms
+from app.domain.card.typed import typed_field
+from app.domain.people.assurance import Assurance
+from app.domain.request.decision import Verdict
+from app.domain.request.request import GrantStatus, State
+from app.domain.text.language import Language
+from app.domain.text.masking import HIDDEN, masked
+from app.domain.text.visible import visible
+from app.domain.words.say import say
+from app.domain.words.span_text import span_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime, tzinfo
+
+    from app.domain.request.consultation import HandOver, Question
+    from app.domain.request.quorum import Tally
+    from app.domain.request.request import ConfirmationRequest
+
+__all__ = ["HIDDEN", "Terms", "card_for", "masked", "message_for_model", "outcome_sentence"]
+
+_TITLE_ASKED_AGAIN = 150  # characters of the title that fit into the second question of any platform
+
+_TONE = {
+    State.PENDING: Tone.WAITING,
+    State.APPROVED: Tone.GOOD,
+    State.EXECUTING: Tone.GOOD,
+    State.SUCCEEDED: Tone.GOOD,
+    State.FAILED: Tone.BAD,
+    State.UNKNOWN: Tone.BAD,
+    State.DENIED: Tone.BAD,
+    State.EXPIRED: Tone.NEUTRAL,
+    State.CANCELLED: Tone.NEUTRAL,
+    State.UNDELIVERABLE: Tone.NEUTRAL,
+    State.LAPSED: Tone.NEUTRAL,
+}
+
+
+def card_for(
+    request: ConfirmationRequest,
+    terms: Terms,
+    *,
+    revision: int,
+    tally: Tally | None,
+    tokens: tuple[str, str] | None,
+    budget: int,
+    controls: tuple[Control, ...] = (),
+    own: bool = False,
+    headline: str | None = None,
+    paused: str | None = None,
+    results: tuple[Fact, ...] = (),
+) -> Card:
+    """Build the card of a request as it stands.
+
+    `tokens` are the sealed (approve, deny) of this place while the request is pending. `tally` is None once it is
+    settled. `headline` stands in the place of the one that says how it stands; `paused` is said before all else.
+    If the card cannot show every byte of the call within `budget` (`Card.size`), or must hide what must be seen, it has
+    no Approve and says why.
+    """
+    pending = request.state is State.PENDING
+    language = terms.language
+    shown = ShownCall(request, terms)
+    span = say(language, "until.span", left=span_text(request.expires_at - request.created_at, language))
+    until = say(language, "until.value", time=instant_text(request.expires_at, terms.zone), span=span)
+    card = Card(
+        request_id=request.id,
+        revision=revision,
+        language=language,
+        tone=Tone.BAD if request.by_broken_glass else _TONE[request.state],
+        headline=headline or _headline(request, language),
+        title=request.title,
+        tool=visible(request.call.tool),
+        highlights=shown.highlights(),
+        warnings=(*((paused,) if paused else ()), *shown.warnings()) if pending else (),
+        facts=(*_asking(request, terms), *shown.pinned(), *results),
+        arguments=shown.rest(),
+        hidden=say(language, "hidden", count=count) if (count := shown.count_hidden()) else None,
+        agent_says=_claim(request, language),
+        footer=_footer(request, language),
+        outcome=None if pending else outcome_sentence(request, language, terms.name_of, terms.zone),
+        progress=_progress(request, tally, terms) if pending and tally else None,
+        withheld=None,
+        deadline=request.expires_at if pending else None,
+        until=Fact(label=say(language, "until"), value=until) if pending else None,
+        span=span if pending else None,
+        buttons=_buttons(request, language, tokens) if pending and tokens else None,
+        changes=shown.changes(),
+        dialogue=_dialogue(request, terms),
+        controls=controls,
+        own=own,
+    )
+    if card.buttons and not request.assurance.on_cards:
+        card = withheld(card, say(language, f"withheld.{request.assurance.value}", request=request.id))
+    if pending and (unseen := shown.unseen()):
+        card = withheld(card, say(language, "withheld.hidden", fields=", ".join(unseen), review=terms.review))
+    return fitted(card, budget, review=terms.review)
+
+
+def _headline(request: ConfirmationRequest, language: Language) -> str:
+    how = say(language, f"headline.{request.state.value}")
+    return say(language, "glass.headline", how=how) if request.by_broken_glass else how
+
+
+def _asking(request: ConfirmationRequest, terms: Terms) -> tuple[Fact, ...]:
+    language, agent, asker = terms.language, visible(request.call.agent), request.call.requester
+    who = say(language, "asks.value", agent=agent)
+    if asker:
+        name, account = terms.name_of(asker), visible(asker)
+        requester = account if name == account else f"{name} <{account}>"
+        who = say(language, "asks.for", agent=agent, requester=requester)
+    why, rule = visible(request.why), request.rule_id
+    if rule and rule not in why:
+        why = say(language, "why.value", why=why, rule=visible(rule))
+    return (Fact(label=say(language, "asks"), value=who), Fact(label=say(language, "why"), value=why))
+
+
+def _claim(request: ConfirmationRequest, language: Language) -> Fact | None:
+    if not request.call.claim:
+        return None
+    return Fact(label=say(language, "claim"), value=visible(request.call.claim))
+
+
+def _dialogue(request: ConfirmationRequest, terms: Terms) -> tuple[Fact, ...]:
+    """Return what was asked back and answered, and who handed their place over, in order."""
+    said = [(each.at, _asked_back(each, terms)) for each in request.questions]
+    said += [(each.at, (_handed_over(each, terms),)) for each in request.handovers]
+    return tuple(fact for _, facts in sorted(said, key=lambda each: each[0]) for fact in facts)
+
+
+def _handed_over(over: HandOver, terms: Terms) -> Fact:
+    note = f" · “{visible(over.note)}”" if over.note else ""
+    return Fact(
+        label=say(terms.language, "dialogue.handed", person=terms.name_of(over.by)),
+        value=say(terms.language, "dialogue.handed.to", person=terms.name_of(over.to), note=note),
+    )
+
+
+def _asked_back(question: Question, terms: Terms) -> tuple[Fact, ...]:
+    language, text, answerer = terms.language, visible(question.text), question.answered_by
+    label = say(language, "dialogue.asked", person=terms.name_of(question.by))
+    if question.answer is None or answerer is None:
+        return (Fact(label=label, value=say(language, "dialogue.open", text=text)),)
+    agent = answerer.removeprefix("agent:")
+    by = terms.name_of(agent) if agent == answerer else say(language, "dialogue.agent", agent=visible(agent))
+    answer = Fact(label=say(language, "dialogue.answered", person=by), value=visible(question.answer))
+    return (Fact(label=label, value=text), answer)
+
+
+def _progress(request: ConfirmationRequest, tally: Tally, terms: Terms) -> str | None:
+    """Say how many of how many have agreed in the step that is asked now, and who."""
+    if not request.stages:
+        return None
+    language = terms.language
+    steps = [0]  # the step of each stage; joined stages are asked together
+    for stage in request.stages[1:]:
+        steps.append(steps[-1] + (not stage.joined))
+    step = steps[min(tally.stage, len(steps) - 1)]
+    text = " + ".join(
+        say(language, "progress", have=have, need=stage.need, groups=", ".join(map(terms.name_of, stage.of)))
+        for stage, have, of_step in zip(request.stages, tally.have, steps, strict=True)
+        if of_step == step
+    )
+    if steps[-1]:
+        text = say(language, "progress.step", step=step + 1, steps=steps[-1] + 1, text=text)
+    level, people = request.assurance, _approving(request, language, terms.name_of)
+    takes = [] if level is Assurance.L1 else [say(language, f"level.{level.value}")]
+    return " · ".join([text, *takes, *([say(language, "progress.by", people=people)] if people else [])])
+
+
+def _footer(request: ConfirmationRequest, language: Language) -> str:
+    footer, level = say(language, "footer", code=request.code, request=request.id), request.assurance
+    return footer if level is Assurance.L1 else say(language, "footer.level", footer=footer, level=level.value)
+
+
+def _approving(request: ConfirmationRequest, language: Language, name_of: Callable[[str], str]) -> str:
+    """Name who has approved, and for whom."""
+    given = {over.to: over.by for over in request.handovers}
+    names = [
+        say(language, "voted.for", person=name_of(each.person), absent=name_of(each.on_behalf_of))
+        if each.on_behalf_of
+        else say(language, "given.by", person=name_of(each.person), absent=name_of(given[each.person]))
+        if each.person in given
+        else name_of(each.person)
+        for each in request.decisions
+        if each.verdict is Verdict.APPROVE
+    ]
+    return ("、" if language is Language.ZH else ", ").join(names)
+
+
+def _buttons(request: ConfirmationRequest, language: Language, tokens: tuple[str, str]) -> Buttons:
+    approve, deny = tokens
+    title = request.title if len(request.title) <= _TITLE_ASKED_AGAIN else ""
+    return Buttons(
+        approve=approve,
+        deny=deny,
+        approve_label=say(language, "approve"),
+        deny_label=say(language, "deny"),
+        reason_label=say(language, "deny.reason"),
+        reason_hint=say(language, "deny.hint"),
+        confirm_title=say(language, "confirm.title"),
+        confirm_text=say(language, "confirm.text", title=title, code=request.code).lstrip(),
+        cancel_label=say(language, "cancel"),
+        typed=typed_field(request, language) if request.assurance is Assurance.L2 else None,
+    )
+
+
+def instant_text(at: datetime, zone: tzinfo) -> str:
+    """Write an instant in a zone: 2026-03-01 18:30 UTC+8. Seconds only where there are some."""
+    local = at.astimezone(zone)
+    hours, minutes = f"{local:%z}"[:3], f"{local:%z}"[3:5]
+    offset = "" if f"{local:%z}" == "+0000" else f"{int(hours):+d}" + (f":{minutes}" if minutes != "00" else "")
+    return f"{local:%Y-%m-%d %H:%M:%S}".removesuffix(":00") + f" UTC{offset}"
+
+
+def outcome_sentence(
+    request: ConfirmationRequest, language: Language, name_of: Callable[[str], str], zone: tzinfo = UTC
+) -> str:
+    """Say how a settled request ended: who, what, when. A person is named only for a vote that was cast in time."""
+    settlement = request.settlement
+    if settlement is None:
+        return say(language, f"headline.{request.state.value}")
+    if request.allowed_by is not None:
+        return _allowed_sentence(request, request.allowed_by, settlement.at, language, zone)
+    note = f" · “{visible(settlement.reason)}”" if settlement.reason else ""
+    by = _approving(request, language, name_of) if request.grant else name_of(settlement.by)
+    return say(
+        language,
+        f"outcome.{request.state.value}",
+        by=by,
+        at=instant_text(settlement.at.replace(second=0, microsecond=0), zone),
+        note=note,
+    )
+
+
+def _allowed_sentence(
+    request: ConfirmationRequest, allowed_by: str, at: datetime, language: Language, zone: tzinfo
+) -> str:
+    """Say by what a call was let through about which nobody was asked."""
+    kind, _, name = allowed_by.partition(":")
+    told, when = visible(name), instant_text(at.replace(second=0, microsecond=0), zone)
+    if request.by_broken_glass:  # some platforms show this sentence in the place of the headline
+        return say(language, f"glass.{request.state.value}", name=told, at=when)
+    by = say(language, f"allowed.by.{kind}", name=told)
+    return say(language, f"allowed.{request.state.value}", by=by, at=when)
+
+
+_FINAL = "It did not run. Do not retry it, rephrase it, or try to reach the same end another way."
+
+_FOR_MODEL = {
+    State.PENDING: "Waiting for a person's approval (request {id}, code {code}) until {until}. It has not run.",
+    State.APPROVED: "Approved (request {id}); it may be claimed once.",
+    State.EXECUTING: "Approved and claimed (request {id}); its outcome was not reported yet. Do not run it again.",
+    State.SUCCEEDED: "Approved; it ran once and succeeded (request {id}). Do not run it again.",
+    State.FAILED: "Approved; it ran once and failed (request {id}): {error}. Running it again needs a new approval.",
+    State.UNKNOWN: "Approved and started once, but whether it ran is not known (request {id}). Do not run it again.",
+    State.DENIED: "A person denied this call (request {id}){reason}. " + _FINAL,
+    State.EXPIRED: "Nobody decided in time (request {id}). Silence is not consent. " + _FINAL,
+    State.CANCELLED: "The request was withdrawn (request {id}){reason}. " + _FINAL,
+    State.UNDELIVERABLE: "No approver could be reached (request {id}). " + _FINAL,
+    State.LAPSED: "The approval was not used in time and has lapsed (request {id}). It did not run. "
+    "A new call asks again.",
+}
+
+
+_RUNS_CHANGED = " A person changed its arguments: {changes}. What was approved and handed out is the changed call."
+_CHANGED = {
+    State.PENDING: " A person changed its arguments: {changes}. What people decide about now is the changed call.",
+    State.APPROVED: " A person changed its arguments: {changes}. What is approved, and will run, is the changed call.",
+    State.EXECUTING: _RUNS_CHANGED,
+    State.SUCCEEDED: _RUNS_CHANGED,
+    State.FAILED: _RUNS_CHANGED,
+    State.UNKNOWN: _RUNS_CHANGED,
+}
+
+
+_BY_EXECUTOR = {
+    State.APPROVED: "Approved (request {id}); the executor of this tool runs it. Do not run it yourself, and do not "
+    "ask again: wait for its outcome.",
+    State.EXECUTING: "Approved, and the executor of this tool runs it now (request {id}). Do not run it yourself, and "
+    "do not ask again: wait for its outcome.",
+}
+"""Where the agent's side runs nothing at all."""
+
+
+_EMAILS = re.compile(r"[^\s,]+@[^\s,]+(?:, [^\s,]+@[^\s,]+)*")
+
+
+def message_for_model(request: ConfirmationRequest) -> str:
+    """Say to the model, shortly and finally, how its call stands, and what people changed of it. Names no approver."""
+    changes = changes_for_model(request)
+    told = _CHANGED[request.state].replace("{changes}", changes) if changes and request.state in _CHANGED else ""
+    return _standing_for_model(request) + told
+
+
+def _standing_for_model(request: ConfirmationRequest) -> str:
+    if request.grant is not None and request.grant.status is GrantStatus.REVOKED:
+        why = _EMAILS.sub("somebody who approved", visible(request.revoked_why or "no reason was given"))
+        return f"The approval was taken back before it was used (request {request.id}): {why}. It did not run."
+    settlement = request.settlement
+    reason = f", saying: {visible(settlement.reason)}" if settlement and settlement.reason else ""
+    error = visible(request.execution.error) if request.execution and request.execution.error else "no error was given"
+    until: datetime = request.expires_at
+    words = (request.enforced and _BY_EXECUTOR.get(request.state)) or _FOR_MODEL[request.state]
+    told = words.format(
+        id=request.id, code=request.code, until=f"{until:%Y-%m-%d %H:%M:%S} UTC", reason=reason, error=error
+    )
+    question = request.open_question if request.state is State.PENDING else None
+    if question is None:
+        return told
+    text = visible(question.text).replace('"', "'")
+    return f'{told} An approver asks (question {question.id}): "{text}" The question can be answered while it waits.'

@@ -1,0 +1,78 @@
+"""Spell out in one sentence what a permission given beforehand allows: its second person reads that and confirms it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.domain.card.card_for import instant_text
+from app.domain.money.payment import plain
+from app.domain.rules.permits import WHOLE, GlassScope, StandingScope
+from app.domain.text.language import Language
+from app.domain.text.paths import money_text
+from app.domain.text.visible import visible
+from app.domain.words.say import say
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import tzinfo
+    from decimal import Decimal
+
+_LONGEST = 300  # characters of one value
+_COMMA = {Language.EN: ", ", Language.ZH: "、"}
+
+
+def spelled(scope: StandingScope | GlassScope, language: Language, zone: tzinfo) -> str:
+    """Return the sentence. Values are shown as inert text, and quoted."""
+    return _standing(scope, language, zone) if isinstance(scope, StandingScope) else _glass(scope, language)
+
+
+def _standing(scope: StandingScope, language: Language, zone: tzinfo) -> str:
+    session = (
+        say(language, "standing.any_session")
+        if scope.session is None
+        else say(language, "standing.session", session=_quoted(scope.session))
+    )
+    same = (
+        say(language, "standing.whole", value=_quoted(kept.shown))
+        if path == WHOLE
+        else say(language, "standing.same", path=visible(path), value=_quoted(kept.shown))
+        for path, kept in sorted(scope.same.items())
+    )
+    amounts = (
+        say(language, "standing.amounts", each=_money(scope.each, language), total=_money(scope.total, language))
+        if scope.each
+        else ""
+    )
+    uses = say(language, "standing.uses.one" if scope.uses == 1 else "standing.uses", count=scope.uses)
+    return say(
+        language,
+        "standing.scope",
+        agent=_quoted(scope.agent),
+        tool=_quoted(scope.tool),
+        session=session,
+        same=say(language, "standing.and").join(same),
+        amounts=amounts,
+        uses=uses,
+        until=instant_text(scope.until, zone),
+    )
+
+
+def _glass(scope: GlassScope, language: Language) -> str:
+    every = scope.tools == ("*",)
+    tools = say(language, "glass.any_tool") if every else _COMMA[language].join(map(_quoted, scope.tools))
+    agent = (
+        say(language, "glass.any_agent")
+        if scope.agent is None
+        else say(language, "glass.agent", agent=_quoted(scope.agent))
+    )
+    return say(language, "glass.scope", minutes=scope.minutes, agent=agent, tools=tools)
+
+
+def _money(amounts: Mapping[str, Decimal], language: Language) -> str:
+    each = (f"{currency} {money_text(plain(amount))}" for currency, amount in sorted(amounts.items()))
+    return _COMMA[language].join(each)
+
+
+def _quoted(text: str) -> str:
+    shown = visible(text).replace("⏎\n", "⏎ ")
+    return f"“{shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + '…'}”"

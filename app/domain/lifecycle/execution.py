@@ -1,0 +1,187 @@
+"""What follows an approval: the grant is claimed once or lapses, the execution ends, or nobody knows how it ended.
+
+Pure, like `lifecycle.py`, and with its `Step`: a sweep that expires requests can never touch what is here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from app.domain.lifecycle.effect import RefreshCards, TellRequester, Wake
+from app.domain.lifecycle.lifecycle import SYSTEM, Refusal, Step
+from app.domain.request.request import ConfirmationRequest, Execution, ExecutionStatus, Grant, GrantStatus, Status
+from app.domain.trail.audit import Kind, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from datetime import datetime
+
+
+UNREPORTED = "no outcome was reported in time"
+"""Stands where the error of an execution stands of which nothing was heard."""
+
+
+def claim(request: ConfirmationRequest, *, execution_id: str, claim_id: str, by: str, now: datetime) -> Step:
+    """Spend the grant and start the execution: the only way to either.
+
+    The same `claim_id` again is not refused: the caller lost our answer, and is given the same one (no effects).
+    """
+    grant = request.grant
+    if request.execution is not None:
+        same = request.execution.claim_id == claim_id and request.execution.status is ExecutionStatus.STARTED
+        return Step(request=request, refusal=None if same else Refusal.CLAIMED)
+    if request.status is not Status.APPROVED or grant is None:
+        return Step(request=request, refusal=Refusal.NOT_APPROVED)
+    if grant.status is not GrantStatus.ISSUED:
+        return Step(request=request, refusal=Refusal.LAPSED)
+    if now >= grant.not_after:
+        return replace(lapse(request, now=now), refusal=Refusal.LAPSED)
+    execution = Execution(
+        id=execution_id,
+        claim_id=claim_id,
+        status=ExecutionStatus.STARTED,
+        started_at=now,
+        lease_until=now + request.lease,
+    )
+    return Step(
+        request=replace(
+            request,
+            version=request.version + 1,
+            grant=replace(grant, status=GrantStatus.CONSUMED),
+            execution=execution,
+        ),
+        effects=(Wake(),),
+        record=Record(
+            kind=Kind.CLAIMED,
+            actor=by,
+            facts={"grant": grant.id, "execution": execution_id, "claim": claim_id, "digest": request.digest},
+        ),
+    )
+
+
+def lapse(request: ConfirmationRequest, *, now: datetime) -> Step:
+    """End a grant that nobody claimed in its time."""
+    grant = request.grant
+    if grant is None or grant.status is not GrantStatus.ISSUED or now < grant.not_after:
+        return Step(request=request, refusal=Refusal.TOO_EARLY)
+    return Step(
+        request=replace(request, version=request.version + 1, grant=replace(grant, status=GrantStatus.LAPSED)),
+        effects=(RefreshCards(), Wake()),
+        record=Record(kind=Kind.LAPSED, actor=SYSTEM, facts={"grant": grant.id}),
+    )
+
+
+def revoke(request: ConfirmationRequest, *, why: str, lost: Collection[str], now: datetime, by: str = SYSTEM) -> Step:
+    """Take back a grant that was not spent: those who approved may no longer approve, or somebody stopped it.
+
+    `why` is the sentence that the request keeps, `lost` the people whose approval counts no longer.
+    """
+    grant = request.grant
+    if request.execution is not None or grant is None or grant.status is not GrantStatus.ISSUED:
+        return Step(request=request, refusal=Refusal.NOT_APPROVED)
+    if now >= grant.not_after:
+        return replace(lapse(request, now=now), refusal=Refusal.LAPSED)
+    return Step(
+        request=replace(
+            request,
+            version=request.version + 1,
+            grant=replace(grant, status=GrantStatus.REVOKED),
+            revoked_why=why,
+        ),
+        effects=(RefreshCards(), Wake()),
+        record=Record(
+            kind=Kind.REVOKED,
+            actor=by,
+            facts={"grant": grant.id, "why": why, "lost": sorted(lost), "digest": request.digest},
+        ),
+        refusal=Refusal.REVOKED,
+    )
+
+
+def report(
+    request: ConfirmationRequest,
+    *,
+    claim_id: str,
+    status: ExecutionStatus,
+    result: str | None,
+    error: str | None,
+    by: str,
+    now: datetime,
+) -> Step:
+    """Record what the tool did. Repeating the same outcome changes nothing; another one is refused.
+
+    An unknown outcome may be reconciled later to succeeded or failed, never run again.
+    """
+    execution = request.execution
+    if execution is None or execution.claim_id != claim_id:
+        return Step(request=request, refusal=Refusal.NOT_STARTED)
+    if execution.status is status:
+        same = (execution.result, execution.error) == (result, error) or status is ExecutionStatus.UNKNOWN
+        return Step(request=request, refusal=Refusal.REPEATED if same else Refusal.OUTCOME_CONFLICT)
+    if execution.status not in {ExecutionStatus.STARTED, ExecutionStatus.UNKNOWN} or status is ExecutionStatus.STARTED:
+        return Step(request=request, refusal=Refusal.OUTCOME_CONFLICT)
+    kind = Kind.RECONCILED if execution.status is ExecutionStatus.UNKNOWN else _OUTCOME_KIND[status]
+    settled = replace(execution, status=status, settled_at=now, result=result, error=error)
+    return _executed(request, settled, kind, by)
+
+
+def reconcile(
+    request: ConfirmationRequest,
+    *,
+    status: ExecutionStatus,
+    result: str | None,
+    error: str | None,
+    note: str,
+    by: str,
+    now: datetime,
+) -> Step:
+    """Settle an unknown outcome by evidence, which `note` names. The same again changes nothing; another is refused."""
+    execution = request.execution
+    if execution is None:
+        return Step(request=request, refusal=Refusal.NOT_STARTED)
+    if (execution.status, execution.result, execution.error) == (status, result, error):
+        return Step(request=request, refusal=Refusal.REPEATED)
+    if execution.status is not ExecutionStatus.UNKNOWN or status not in _CERTAIN:
+        return Step(request=request, refusal=Refusal.OUTCOME_CONFLICT)
+    settled = replace(execution, status=status, settled_at=now, result=result, error=error)
+    return _executed(request, settled, Kind.RECONCILED, by, note=note)
+
+
+def lose(request: ConfirmationRequest, *, now: datetime) -> Step:
+    """Say that nobody knows what became of an execution whose lease ran out."""
+    execution = request.execution
+    if execution is None or execution.status is not ExecutionStatus.STARTED or now < execution.lease_until:
+        return Step(request=request, refusal=Refusal.TOO_EARLY)
+    unknown = replace(execution, status=ExecutionStatus.UNKNOWN, settled_at=now, error=UNREPORTED)
+    return _executed(request, unknown, Kind.UNKNOWN, SYSTEM)
+
+
+def _executed(
+    request: ConfirmationRequest, execution: Execution, kind: Kind, by: str, *, note: str | None = None
+) -> Step:
+    facts = {
+        **({} if note is None else {"note": note}),
+        "grant": request.grant.id if request.grant else None,
+        "execution": execution.id,
+        "status": execution.status.value,  # not its result or error: a tool's text may hold anything, for ever
+    }
+    return Step(
+        request=replace(request, version=request.version + 1, execution=execution),
+        # Elsewhere the agent that runs it tells whoever asked.
+        effects=(RefreshCards(), *((TellRequester(),) if request.enforced else ()), Wake()),
+        record=Record(kind=kind, actor=by, facts=facts),
+    )
+
+
+_CERTAIN = {ExecutionStatus.SUCCEEDED, ExecutionStatus.FAILED}
+_OUTCOME_KIND = {
+    ExecutionStatus.SUCCEEDED: Kind.SUCCEEDED,
+    ExecutionStatus.FAILED: Kind.FAILED,
+    ExecutionStatus.UNKNOWN: Kind.UNKNOWN,
+}
+
+
+def issue(request: ConfirmationRequest, *, grant_id: str, not_after: datetime) -> ConfirmationRequest:
+    """Attach the grant that an approval yields (the `IssueGrant` effect); same version: it is part of the approval."""
+    return replace(request, grant=Grant(id=grant_id, status=GrantStatus.ISSUED, not_after=not_after))

@@ -1,0 +1,1 @@
+"""Amounts, exactly: how they are read, compared and written."""

@@ -1,0 +1,1 @@
+"""The durable question: what is asked of whom, and what they said."""

@@ -1,0 +1,57 @@
+"""Take sensitive values out of free text, such as the error of a tool that repeats its arguments."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from app.domain.text.masking import HIDDEN
+from app.domain.text.paths import text_of, values_at
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from app.domain.request.request import ConfirmationRequest
+    from app.domain.text.canonical import JsonValue
+
+_SHORTEST = 3  # characters: a shorter value is no secret, and its hiding would garble the text
+_NUMBER = 8  # letters and digits, most of them digits: what is shorter may stand in a text by chance
+_LONGEST_NUMBER = 64
+
+
+def scrubbed(text: str, arguments: Mapping[str, JsonValue], sensitive: Iterable[str]) -> str:
+    """Return `text` with every value that stands at or under a sensitive path hidden, longest first."""
+    values = {leaf for path in sensitive for _, value in values_at(arguments, path) for leaf in _leaves(value)}
+    for value in sorted(values, key=len, reverse=True):
+        if len(value) >= _SHORTEST:
+            text = text.replace(value, HIDDEN)
+            text = _hide_number(text, value)
+    return text
+
+
+def _hide_number(text: str, value: str) -> str:
+    """Hide the number of an account or card however it is written: banks give it back in groups, or in capitals."""
+    signs = [char for char in value if char.isalnum()]
+    if not _NUMBER <= len(signs) <= _LONGEST_NUMBER or 2 * sum(map(str.isdigit, signs)) <= len(signs):
+        return text
+    return re.sub(r"[\s./-]?".join(map(re.escape, signs)), HIDDEN, text, flags=re.IGNORECASE)
+
+
+def scrubbed_for(text: str, request: ConfirmationRequest) -> str:
+    """Return `text` without the sensitive values of a request: of the call as it is, and as the agent had it."""
+    text = scrubbed(text, request.call.arguments, request.sensitive)
+    return text if request.proposed is None else scrubbed(text, request.proposed, request.sensitive)
+
+
+def _leaves(value: JsonValue) -> Iterable[str]:
+    match value:
+        case dict():
+            for item in value.values():
+                yield from _leaves(item)
+        case list():
+            for item in value:
+                yield from _leaves(item)
+        case None | bool():
+            return
+        case _:
+            yield text_of(value)

@@ -1,0 +1,252 @@
+"""The durable question, the permission it may yield, and what then ran: the words of the four state machines.
+
+    request    pending ─stages met─▶ approved    ─denials─▶ denied    ─deadline─▶ expired
+                       ─withdrawn──▶ cancelled   ─nobody reachable─▶ undeliverable          all but pending are final
+    grant      issued ─claim─▶ consumed          ─not claimed in time─▶ lapsed   ─kill switch─▶ revoked
+    execution  started ─▶ succeeded | failed     ─lease over─▶ unknown ─reconciled─▶ succeeded | failed
+    delivery   queued ─▶ live ─▶ retired         ─▶ undeliverable
+
+They are four because they have four owners: the sweep that expires requests can never touch an execution.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from app.domain.people.assurance import Assurance
+from app.domain.request.quorum import barred_from_all
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime, timedelta
+
+    from app.domain.call.tool_call import ToolCall
+    from app.domain.money.payment import Payment
+    from app.domain.request.caution import Caution
+    from app.domain.request.consultation import HandOver, Question
+    from app.domain.request.decision import Decision
+    from app.domain.request.quorum import Stage
+    from app.domain.request.timetable import Timer
+    from app.domain.text.canonical import JsonValue
+
+
+BROKEN_GLASS = "standing:gls_"
+"""How `allowed_by` of a request under a broken glass begins."""
+
+API = "api"
+"""The channel name that stands for the HTTP API itself: people decide with their own keys, and no card is posted."""
+
+
+class Risk(StrEnum):
+    """How much a rule says hangs on a call: what of people's attention it takes."""
+
+    LOW = "low"  # may wait for the digest
+    NORMAL = "normal"
+    HIGH = "high"  # always at once, and not approved before it could be read
+
+
+class Status(StrEnum):
+    """Where the question stands. All but PENDING are final."""
+
+    PENDING = "pending"
+    APPROVED = "approved"
+    DENIED = "denied"
+    EXPIRED = "expired"
+    CANCELLED = "cancelled"
+    UNDELIVERABLE = "undeliverable"
+
+    @property
+    def final(self) -> bool:
+        """Whether this status never changes again."""
+        return self is not Status.PENDING
+
+
+class GrantStatus(StrEnum):
+    """Whether the permission can still be used."""
+
+    ISSUED = "issued"
+    CONSUMED = "consumed"
+    LAPSED = "lapsed"
+    REVOKED = "revoked"
+
+
+class ExecutionStatus(StrEnum):
+    """What the tool did, as far as is known."""
+
+    STARTED = "started"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+
+
+class DeliveryStatus(StrEnum):
+    """Where one card stands. A card is a view, never the truth."""
+
+    QUEUED = "queued"
+    LIVE = "live"
+    RETIRED = "retired"
+    UNDELIVERABLE = "undeliverable"
+
+
+class Audience(StrEnum):
+    """Whom a card is for."""
+
+    APPROVERS = "approvers"
+    REQUESTER = "requester"  # shows what was asked back and takes the answer; decides nothing
+
+
+class State(StrEnum):
+    """The one word that people read, derived from request, grant and execution."""
+
+    PENDING = "pending"
+    APPROVED = "approved"
+    EXECUTING = "executing"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+    DENIED = "denied"
+    EXPIRED = "expired"
+    CANCELLED = "cancelled"
+    UNDELIVERABLE = "undeliverable"
+    LAPSED = "lapsed"
+
+
+OPEN_STATES = frozenset({State.PENDING, State.APPROVED, State.EXECUTING, State.UNKNOWN})
+"""States in which something is still owed: an answer, a claim, an outcome."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settlement:
+    """How a request became final: by whom, when, why and through which door.
+
+    `by` is a person only if one voted in time.
+    """
+
+    at: datetime
+    by: str  # e-mail, or "system", or "agent:<name>"
+    reason: str | None
+    via: str | None  # the channel's name, "api", or None for the system's own doing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """The single-use permission. Its id is the idempotency key that the tool is handed."""
+
+    id: str
+    status: GrantStatus
+    not_after: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Execution:
+    """What came of the grant. `claim_id` was made by the caller, so that a repeated claim is recognised."""
+
+    id: str
+    claim_id: str
+    status: ExecutionStatus
+    started_at: datetime
+    lease_until: datetime
+    settled_at: datetime | None = None
+    result: str | None = None  # canonical JSON
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfirmationRequest:
+    """The question with all that belongs to it, as one value.
+
+    `version` grows by one with every change of any part, and each change has exactly one audit event of that version.
+    """
+
+    id: str
+    call: ToolCall
+    call_digest: str
+    digest: str  # what is approved and claimed
+    nonce: str
+    code: str  # the short code that people compare
+    title: str
+    pinned: tuple[str, ...]  # argument names that must be seen first
+    sensitive: tuple[str, ...]  # argument names whose values never leave the store
+    rule_id: str | None
+    policy_version: str
+    why: str  # why this needs approval, in a sentence
+    stages: tuple[Stage, ...]
+    channels: tuple[str, ...]
+    claim_within: timedelta  # how long the grant lives
+    lease: timedelta  # how long an execution may take before its outcome is unknown
+    created_at: datetime
+    expires_at: datetime
+    status: Status = Status.PENDING
+    version: int = 1
+    settlement: Settlement | None = None
+    decisions: tuple[Decision, ...] = ()
+    grant: Grant | None = None
+    execution: Execution | None = None
+    predecessor_id: str | None = None
+    revoked_why: str | None = None  # why the grant was taken back before it was used, in a sentence
+    risk: Risk = Risk.NORMAL
+    fallback: tuple[str, ...] = ()  # channels that are tried when none of `channels` can be reached
+    timers: tuple[Timer, ...] = ()  # what is still to happen while it waits, the next first
+    reminded_at: datetime | None = None
+    extensions: int = 0
+    handovers: tuple[HandOver, ...] = ()
+    questions: tuple[Question, ...] = ()
+    proposed: Mapping[str, JsonValue] | None = None  # the agent's own arguments, where people changed them
+    edited_by: str | None = None  # e-mail of whoever changed them last
+    only_lowered: bool = False  # the changes did nothing but lower amounts
+    assurance: Assurance = Assurance.L1  # what an approval takes
+    payments: tuple[Payment, ...] = ()  # what it pays, as the file reads its arguments
+    cautions: tuple[Caution, ...] = ()  # what speaks against taking it as one of many
+    near_key: str | None = None  # calls that say the same where it must be seen have the same
+    enforced: bool = False  # only an executor may claim it
+    allowed_by: str | None = None  # "rule:<id>" or "standing:<id>": no people were asked, and this is why it may run
+
+    @property
+    def by_broken_glass(self) -> bool:
+        """Whether nobody was asked because two people broke the glass: everybody must see such a request."""
+        return (self.allowed_by or "").startswith(BROKEN_GLASS)
+
+    @property
+    def card_channels(self) -> tuple[str, ...]:
+        """The channels that carry cards."""
+        return tuple(name for name in self.channels if name != API)
+
+    @property
+    def state(self) -> State:
+        """The one word for people."""
+        if self.execution is not None:
+            return _EXECUTED[self.execution.status]
+        if self.grant is not None and self.grant.status in {GrantStatus.LAPSED, GrantStatus.REVOKED}:
+            return State.LAPSED
+        return State(self.status.value)
+
+    @property
+    def attachable(self) -> bool:
+        """Whether the same call of the same session stands on this request instead of asking again."""
+        return self.state in {State.PENDING, State.APPROVED}
+
+    @property
+    def barred(self) -> frozenset[str]:
+        """Who may decide in no stage, by `email_key`: the requester, the owner and the editor, unless a rule allows."""
+        call = self.call
+        return barred_from_all(self.stages, requester=call.requester, owner=call.owner, editor=self.editor)
+
+    @property
+    def editor(self) -> str | None:
+        """Whose the arguments are by now: somebody else must approve them. Nobody's where amounts were but lowered."""
+        return None if self.only_lowered else self.edited_by
+
+    @property
+    def open_question(self) -> Question | None:
+        """The first question that has no answer yet."""
+        return next((question for question in self.questions if question.answer is None), None)
+
+
+_EXECUTED = {
+    ExecutionStatus.STARTED: State.EXECUTING,
+    ExecutionStatus.SUCCEEDED: State.SUCCEEDED,
+    ExecutionStatus.FAILED: State.FAILED,
+    ExecutionStatus.UNKNOWN: State.UNKNOWN,
+}

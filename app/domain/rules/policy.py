@@ -1,0 +1,295 @@
+"""The rules of an org and the answer they give for one tool call.
+
+Rules are read top to bottom and the first that matches answers; the default answers what no rule names. Doubt never
+allows: a condition that cannot be evaluated asks people, and where there is nobody to ask the answer is no. Nothing
+that an agent says of itself (that its call is safe, read-only, approved) is looked at.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, field, replace
+from datetime import UTC
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple, assert_never
+
+from app.domain.call.tool import Tool
+from app.domain.errors import UnknownToolError
+from app.domain.people.people import Directory
+from app.domain.rules.attention import Attention
+from app.domain.rules.condition import ConditionFailedError
+from app.domain.rules.condition_scope import look, values_seen
+from app.domain.rules.rule import Then
+from app.domain.rules.spending import PaymentTerms
+from app.domain.rules.tiers import tier_for
+from app.domain.text.language import Language
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime, tzinfo
+
+    from app.domain.call.tool_call import ToolCall
+    from app.domain.people.working_time import WorkingTime
+    from app.domain.request.quorum import Electorate
+    from app.domain.rules.condition import Scope
+    from app.domain.rules.permits import GlassTerms
+    from app.domain.rules.rule import Asking, Rule, Tier
+
+DEFAULT_RULE = "default"  # the id under which the file's default answers
+UNKNOWN_TOOL_RULE = "unknown-tool"  # the id under which a tool that the file does not know is denied
+
+
+class UnknownTools(StrEnum):
+    """What becomes of a call of a tool that the file's `tools` do not name."""
+
+    RULES = "rules"  # the rules and the default decide, as for any tool
+    DENY = "deny"
+    REFUSE = "refuse"  # the call itself is an error: `Policy.get_tool` raises
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelSpec:
+    """A configured channel, without its secrets."""
+
+    name: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """One org's file, checked and compiled. `ask` is None only where nothing would need it.
+
+    `zone` is that of the conditions' `now`; `hours` is None where the file has no calendar.
+    """
+
+    org: str
+    version: str
+    default: Then
+    ask: Asking | None = None
+    unknown_tools: UnknownTools = UnknownTools.RULES
+    tools: Mapping[str, Tool] = field(default_factory=dict[str, Tool])
+    rules: tuple[Rule, ...] = ()
+    directory: Directory = field(default_factory=Directory)
+    channels: tuple[ChannelSpec, ...] = ()
+    language: Language = Language.EN
+    zone: tzinfo = UTC
+    hours: WorkingTime | None = None
+    url: str | None = None  # where people reach the gateway's pages
+    attention: Attention = field(default_factory=Attention)
+    payments: PaymentTerms = field(default_factory=PaymentTerms)
+    break_glass: GlassTerms | None = None
+    electorates: dict[object, Electorate] = field(
+        init=False, repr=False, compare=False, default_factory=dict[object, "Electorate"]
+    )
+    """Who may vote on calls that are alike: found once, and forgotten with this version of the file."""
+    _rules_of: dict[str, tuple[Rule, ...]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Sort the rules by tool, so that judging a call looks only at the rules that name its tool."""
+        names = {*self.tools, *(p.text for rule in self.rules for p in rule.tools if not p.is_glob)}
+        object.__setattr__(self, "_rules_of", {name: self._naming(name) for name in names})
+
+    def rules_for(self, tool: str) -> tuple[Rule, ...]:
+        """Return the rules that name this tool, in the file's order."""
+        known = self._rules_of.get(tool)
+        return self._naming(tool) if known is None else known
+
+    def get_tool(self, name: str) -> Tool:
+        """Return what the file says of a tool; of an unknown one, its bare name.
+
+        Raises UnknownToolError where the file refuses unknown tools.
+        """
+        known = self.tools.get(name)
+        if known is not None:
+            return known
+        if self.unknown_tools is UnknownTools.REFUSE:
+            near = difflib.get_close_matches(name, self.tools, n=3)
+            hint = f"; near it: {', '.join(near)}" if near else ""
+            raise UnknownToolError(f"the configuration does not know this tool{hint}", path="tool", near=near)
+        return Tool(name=name)
+
+    def _naming(self, tool: str) -> tuple[Rule, ...]:
+        return tuple(rule for rule in self.rules if rule.names(tool))
+
+
+class TraceStep(NamedTuple):
+    """What became of one rule. `values` is what its condition named, with sensitive arguments hidden.
+
+    A tuple, because a call may be held against hundreds of rules and each leaves one of these.
+    """
+
+    rule_id: str
+    matched: bool
+    why: str
+    values: tuple[tuple[str, str], ...] = ()
+    tier: int | None = None  # which tier of the rule answered, from 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Answer:
+    rule_id: str
+    reason: str  # one sentence
+    policy_version: str
+    trace: tuple[TraceStep, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allow(_Answer):
+    """The call may go ahead. `record` is False where the file wants no trail of such calls.
+
+    `otherwise` is whom to ask where something still speaks against it (a budget that is used up, a payee who was never
+    paid); None: nobody, and then the answer is no.
+    """
+
+    record: bool
+    otherwise: Asking | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deny(_Answer):
+    """The call may not go ahead."""
+
+    record: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask(_Answer):
+    """People decide."""
+
+    asking: Asking
+
+
+Ruling = Allow | Deny | Ask
+
+
+def judge(policy: Policy, call: ToolCall, *, now: datetime, explaining: bool = False) -> Ruling:
+    """Answer a call whose arguments have been checked. Never raises for what a call contains.
+
+    The trace has the values of the rule that answers; `explaining`, also of those that did not match.
+    """
+    tool = policy.tools.get(call.tool)
+    if tool is None:
+        tool = Tool(name=call.tool)
+        if policy.unknown_tools is not UnknownTools.RULES:
+            why = "The configuration does not know this tool."
+            step = TraceStep(rule_id=UNKNOWN_TOOL_RULE, matched=True, why=why)
+            return _deny(policy, UNKNOWN_TOOL_RULE, why, (step,))
+    trace: list[TraceStep] = []
+    scope: Scope | None = None
+    for rule in policy.rules_for(call.tool):
+        if rule.agents and not rule.is_for(call.agent):
+            trace.append(TraceStep(rule.id, matched=False, why="is about other agents"))
+            continue
+        if rule.when is None:
+            trace.append(TraceStep(rule.id, matched=True, why="has no condition"))
+            return _answer(policy, rule, tool, call, tuple(trace))
+        if scope is None:
+            known = call.tool in policy.tools
+            scope = look(tool, call, now, known=known, zone=policy.zone, hours=policy.hours)
+        try:
+            holds = rule.when.holds(scope)
+        except ConditionFailedError as error:
+            why = f"its condition could not be evaluated: {error.why}"
+            trace.append(TraceStep(rule.id, True, why, values_seen(rule.when, tool, call, scope)))
+            return _in_doubt(policy, rule, tuple(trace))
+        values = values_seen(rule.when, tool, call, scope) if holds or explaining else ()
+        if holds:
+            trace.append(TraceStep(rule.id, True, "its condition is true", values))
+            return _answer(policy, rule, tool, call, tuple(trace))
+        trace.append(TraceStep(rule.id, False, "its condition is false", values))
+    trace.append(TraceStep(rule_id=DEFAULT_RULE, matched=True, why="no rule matched"))
+    return _by_default(policy, tuple(trace))
+
+
+def _answer(policy: Policy, rule: Rule, tool: Tool, call: ToolCall, trace: tuple[TraceStep, ...]) -> Ruling:
+    if rule.tiers:
+        return _by_amount(policy, rule, tool, call, trace)
+    match rule.then:
+        case Then.ALLOW:
+            reason = rule.reason or f"Rule {rule.id} allows it."
+            return Allow(
+                rule_id=rule.id,
+                reason=reason,
+                policy_version=policy.version,
+                trace=trace,
+                record=rule.record,
+                otherwise=policy.ask,
+            )
+        case Then.DENY:
+            reason = rule.reason or f"Rule {rule.id} forbids it."
+            return _deny(policy, rule.id, reason, trace, record=rule.record)
+        case Then.ASK:
+            return ask_or_deny(policy, rule.id, rule.reason or f"Rule {rule.id} asks for approval.", rule.asking, trace)
+        case _:
+            assert_never(rule.then)
+
+
+def _by_amount(policy: Policy, rule: Rule, tool: Tool, call: ToolCall, trace: tuple[TraceStep, ...]) -> Ruling:
+    """Answer by the tier that the call's totals are within."""
+    at = tier_for(rule.tiers, tool, call.arguments)
+    tier = rule.tiers[at]
+    asking = next((above.asking for above in rule.tiers[at:] if above.asking is not None), None)
+    trace = (*trace[:-1], trace[-1]._replace(why=f"{trace[-1].why}; {tier.told()} answers", tier=at + 1))
+    return _of_tier(policy, rule, tier, asking, trace)
+
+
+def _of_tier(
+    policy: Policy, rule: Rule, tier: Tier, asking: Asking | None, trace: tuple[TraceStep, ...]
+) -> Allow | Deny | Ask:
+    match tier.then:
+        case Then.ALLOW:
+            return Allow(
+                rule_id=rule.id,
+                reason=rule.reason or f"Rule {rule.id} allows it ({tier.told()}).",
+                policy_version=policy.version,
+                trace=trace,
+                record=True,
+                otherwise=asking,
+            )
+        case Then.DENY:
+            return _deny(policy, rule.id, rule.reason or f"Rule {rule.id} forbids it ({tier.told()}).", trace)
+        case Then.ASK:
+            reason = rule.reason or f"Rule {rule.id} asks for approval."
+            return ask_or_deny(policy, rule.id, reason, asking, trace)
+        case _:
+            assert_never(tier.then)
+
+
+def _in_doubt(policy: Policy, rule: Rule, trace: tuple[TraceStep, ...]) -> Ruling:
+    reason = f"The condition of rule {rule.id} could not be evaluated, so people are asked."
+    asking = rule.asking or policy.ask
+    # What was permitted beforehand was permitted for what the rule is about, and that is not known here.
+    return ask_or_deny(policy, rule.id, reason, replace(asking, standing=None) if asking else None, trace)
+
+
+def _by_default(policy: Policy, trace: tuple[TraceStep, ...]) -> Ruling:
+    match policy.default:
+        case Then.ALLOW:
+            reason = "No rule matched, and the default is to allow."
+            return Allow(
+                rule_id=DEFAULT_RULE,
+                reason=reason,
+                policy_version=policy.version,
+                trace=trace,
+                record=True,
+                otherwise=policy.ask,
+            )
+        case Then.DENY:
+            return _deny(policy, DEFAULT_RULE, "No rule matched, and the default is to deny.", trace)
+        case Then.ASK:
+            return ask_or_deny(policy, DEFAULT_RULE, "No rule covers this call, so people decide.", policy.ask, trace)
+        case _:
+            assert_never(policy.default)
+
+
+def ask_or_deny(
+    policy: Policy, rule_id: str, reason: str, asking: Asking | None, trace: tuple[TraceStep, ...]
+) -> Ask | Deny:
+    """Ask whom `asking` names; where that is nobody, the answer is no."""
+    if asking is None or not asking.stages or not asking.channels:
+        return _deny(policy, rule_id, f"{reason.removesuffix('.')}; but there is nobody to ask.", trace)
+    return Ask(rule_id=rule_id, reason=reason, policy_version=policy.version, trace=trace, asking=asking)
+
+
+def _deny(policy: Policy, rule_id: str, reason: str, trace: tuple[TraceStep, ...], *, record: bool = True) -> Deny:
+    return Deny(rule_id=rule_id, reason=reason, policy_version=policy.version, trace=trace, record=record)

@@ -1,0 +1,95 @@
+"""One rule of the file: what it is about, what it answers, and whom it asks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from app.domain.people.assurance import Assurance
+from app.domain.request.request import Risk
+from app.domain.request.timetable import REMINDERS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from decimal import Decimal
+
+    from app.domain.call.name_pattern import NamePattern
+    from app.domain.request.quorum import Stage
+    from app.domain.request.timetable import Rung
+    from app.domain.rules.condition import Condition
+    from app.domain.rules.permits import StandingTerms
+
+
+class Then(StrEnum):
+    """What a rule answers."""
+
+    ALLOW = "allow"
+    DENY = "deny"
+    ASK = "ask"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """Whom to ask, where, and how long: what rules that leave it out inherit from the file's `ask`."""
+
+    stages: tuple[Stage, ...]
+    channels: tuple[str, ...]
+    timeout: timedelta = timedelta(minutes=30)
+    claim_within: timedelta = timedelta(minutes=10)  # how long an approval may wait to be used
+    lease: timedelta = timedelta(minutes=10)  # how long an execution may take before its outcome is unknown
+    remind: tuple[float, ...] = REMINDERS  # at which fractions of `timeout` those who have not answered hear of it
+    escalate: tuple[Rung, ...] = ()  # who is brought in as time passes
+    fallback: tuple[str, ...] = ()  # channels that are tried when none of `channels` can be reached
+    risk: Risk = Risk.NORMAL
+    assurance: Assurance = Assurance.L1
+    standing: StandingTerms | None = None  # what a standing approval may allow at most; None: there is none
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tier:
+    """What a rule answers for payments up to an amount in each currency; `up_to` None is for all above."""
+
+    up_to: Mapping[str, Decimal] | None = field(hash=False)
+    then: Then
+    asking: Asking | None = None
+
+    def holds(self, sums: Mapping[str, Decimal]) -> bool:
+        """Say whether the totals of a call are all within it; a currency that it does not name is above it."""
+        limits = self.up_to
+        return limits is None or all(amount <= limits.get(currency, -1) for currency, amount in sums.items())
+
+    def told(self) -> str:
+        """Name it in a few words."""
+        if self.up_to is None:
+            return "the highest tier"
+        return f"the tier up to {', '.join(f'{currency} {amount:f}' for currency, amount in self.up_to.items())}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One rule of the file. Only a rule that asks has `asking`. No `agents` means every agent.
+
+    `tiers` are by amount, the lowest first; the last one has no limit. A rule with tiers says `ask`, and each of them
+    what it answers; `asking` is then that of the last.
+    """
+
+    id: str
+    tools: tuple[NamePattern, ...]
+    agents: tuple[NamePattern, ...] = ()
+    when: Condition | None = None
+    then: Then
+    reason: str | None = None
+    asking: Asking | None = None
+    tiers: tuple[Tier, ...] = ()
+    record: bool = True
+    line: int = 0
+
+    def names(self, tool: str) -> bool:
+        """Say whether the rule is about this tool."""
+        return any(pattern.matches(tool) for pattern in self.tools)
+
+    def is_for(self, agent: str) -> bool:
+        """Say whether the rule is about this agent."""
+        return not self.agents or any(pattern.matches(agent) for pattern in self.agents)

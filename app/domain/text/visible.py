@@ -1,0 +1,86 @@
+r"""Outside text made inert and visible: what a person sees is what is there.
+
+Characters that cannot be seen, or that change the direction or look of their neighbours, stand as ``\u{202E}``; line
+breaks and tabs stay but cannot hide what follows: a run of three or more is written as its length, and so is a run of
+blanks. Nothing is removed, so the text decodes back to the input.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from app.domain.text.canonical import JsonValue
+
+_HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs", "Co", "Cn"})
+# Letters and marks that render as nothing: Hangul fillers, the Braille blank, the grapheme joiner, Mongolian and
+# standard variation selectors (Unicode's Default_Ignorable_Code_Point, the part outside the categories above).
+_BLANK = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f\u17b4\u17b5\U0001d159\U00016fe4") | {
+    chr(code) for span in ((0x180B, 0x1810), (0xFE00, 0xFE10), (0xE0100, 0xE01F0)) for code in range(*span)
+}
+_PLAIN = re.compile(r"[ -\[\]-~\u4e00-\u9fff]*")  # ASCII without the backslash, and common Chinese: nothing to do
+_SPACES = re.compile(r" {3,}")
+_BREAKS = re.compile(r"(?:⏎\n){3,}|(?:→\t){3,}")
+_STRIKING = frozenset(map(chr, range(0x334, 0x339)))  # marks that strike a letter through: another letter, or none
+_MOST_MARKS = 2  # marks on one letter: as many as Vietnamese needs; a flood of them would paint over other lines
+_OTHER_SPACES = frozenset(
+    "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+)
+
+
+def visible(text: str) -> str:
+    """Show every character of `text`, escaping those that cannot be seen as they are."""
+    if _PLAIN.fullmatch(text) and "   " not in text:
+        return text
+    shown = _thinned(text) if any(unicodedata.category(char) == "Mn" for char in text) else "".join(map(_show, text))
+    # A long run of blanks or breaks can push what matters out of sight: its length is written instead.
+    shown = _BREAKS.sub(lambda run: f"{run[0][0]}×{len(run[0]) // 2}{run[0][1]}", shown)
+    return _SPACES.sub(lambda run: f" \\u{{20}}×{len(run.group()) - 1} ", shown)
+
+
+def _show(char: str) -> str:
+    if char == "\n":
+        return "⏎\n"
+    if char == "\t":
+        return "→\t"
+    if char == "\\":
+        return "\\\\"
+    category = unicodedata.category(char)
+    hidden = category in _HIDDEN_CATEGORIES or category == "Me" or char in _STRIKING
+    return escaped(char) if hidden or char in _BLANK or char in _OTHER_SPACES else char
+
+
+def escaped(text: str) -> str:
+    r"""Write every character of `text` by its number: ``\u{202E}``."""
+    return "".join(f"\\u{{{ord(char):X}}}" for char in text)
+
+
+def _thinned(text: str) -> str:
+    """Show `text`, with at most two combining marks on each letter; the others, and those on nothing, by number."""
+    pieces: list[str] = []
+    marks = _MOST_MARKS  # at the start there is no letter to stand on
+    for char in text:
+        if unicodedata.category(char) in {"Mn", "Me"}:
+            marks += 1
+            pieces.append(escaped(char) if marks > _MOST_MARKS else _show(char))
+        else:
+            pieces.append(_show(char))
+            marks = 0
+        if pieces[-1] != char or char == " ":
+            marks = _MOST_MARKS  # what is written by its number carries no marks
+    return "".join(pieces)
+
+
+def hides(text: str) -> bool:
+    """Say whether `text` has characters that cannot be seen, or that turn or blot their neighbours. Blanks are none."""
+    return any(len(_show(char)) > len(char) and char not in _OTHER_SPACES and char not in "\n\t\\" for char in text)
+
+
+def visible_value(value: JsonValue) -> str:
+    """Show a JSON value: strings as they are, everything else as compact JSON."""
+    if isinstance(value, str):
+        return visible(value)
+    return visible(json.dumps(value, ensure_ascii=False, sort_keys=True))

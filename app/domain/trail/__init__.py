@@ -1,0 +1,1 @@
+"""What is written of every act, linked so that it cannot be changed unnoticed."""

@@ -1,0 +1,1 @@
+"""Every sentence that people read, in English and 中文."""

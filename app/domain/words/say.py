@@ -1,0 +1,208 @@
+"""Every sentence that Assent says to people on cards and in answers to clicks, in each language.
+
+One place, so that a wording can be read through, and so that no language lacks a sentence (a test compares the keys).
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from typing import TYPE_CHECKING
+
+from app.domain.text.language import Language
+from app.domain.words import assurance as words_assurance
+from app.domain.words import attention as words_attention
+from app.domain.words import consultations as words_consultations
+from app.domain.words import edit as words_edit
+from app.domain.words import ladder as words_ladder
+from app.domain.words import outcome as words_outcome
+from app.domain.words import pauses as words_pauses
+from app.domain.words import payments as words_payments
+from app.domain.words import permits as words_permits
+from app.domain.words import review as words_review
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_EN: Mapping[str, str] = {
+    "headline.pending": "Approval needed",
+    "headline.approved": "Approved",
+    "headline.executing": "Approved · running",
+    "headline.succeeded": "Approved · done",
+    "headline.failed": "Approved · failed",
+    "headline.unknown": "Approved · outcome unknown",
+    "headline.denied": "Denied",
+    "headline.expired": "Expired",
+    "headline.cancelled": "Cancelled",
+    "headline.undeliverable": "Nobody could be reached",
+    "headline.lapsed": "Approved · never used",
+    "asks": "Asked by",
+    "asks.value": "agent {agent} (no requester named)",
+    "asks.for": "{requester}, through agent {agent}",
+    "why": "Why you are asked",
+    "why.value": "{why} · rule {rule}",
+    "until": "Decide by",
+    "until.value": "{time} ({span})",
+    "until.span": "within {left} of being asked",
+    "unit.d": "d",
+    "unit.h": "h",
+    "unit.min": "min",
+    "unit.s": "s",
+    "claim": "The agent says (not verified)",
+    "tool": "Tool",
+    "claim.omitted": "Left out: it is too long for this card ({size} characters).",
+    "progress": "{have} of {need} approvals · {groups}",
+    "progress.step": "Step {step} of {steps}: {text}",
+    "progress.by": "Approved so far by {people}",
+    "voted.for": "{person} (for {absent})",
+    "footer": "Code {code} · {request}",
+    "outcome.approved": "✅ Approved by {by} · {at}{note}",
+    "outcome.denied": "⛔ Denied by {by} · {at}{note}",
+    "outcome.expired": "⌛ Nobody decided in time · {at}. It did not run.",
+    "outcome.cancelled": "⌛ Withdrawn by {by} · {at}{note}. It did not run.",
+    "outcome.undeliverable": "⌛ Nobody could be reached · {at}. It did not run.",
+    "outcome.executing": "✅ Approved by {by} · {at}. Running now.",
+    "outcome.succeeded": "✅ Approved by {by} · {at}. It ran once and succeeded.",
+    "outcome.failed": "✅ Approved by {by} · {at}. ❌ It ran once and failed.",
+    "outcome.unknown": "✅ Approved by {by} · {at}. ⚠️ Whether it ran is not known: please check.",
+    "outcome.lapsed": "⌛ Approved by {by} · {at}, but never used in time. It did not run.",
+    "withheld.size": "Approve is not offered here: this card cannot show all of the call ({size} characters; "
+    "{budget} fit). What follows “…” is missing. {review}",
+    "withheld.hidden": "Approve is not offered here: {fields} must be seen, but looks like a secret and is not shown. "
+    "{review}",
+    "withheld.review": "To see it whole, ask the gateway's API for request {request}; you can still deny here.",
+    "cut": "{text}… [{count} more characters not shown]",
+    "cut.facts": "{count} more not shown",
+    "look.mixed": "{where}: “{shown}” mixes letters of different alphabets. It may imitate another name.",
+    "look.borrowed": "{where}: “{shown}” is written in foreign letters that look like Latin ones.",
+    "look.formed": "{where}: “{shown}” has letters or digits in an unusual form. It may imitate another text.",
+    "look.digits": "{where}: “{shown}” has digits that are not 0–9.",
+    "look.unseen": "{where}: has characters that cannot be seen or that turn the text; they stand as \\u{{…}}.",
+    "look.turning": "{where}: has right-to-left letters; the order on your screen may not be the real one.",
+    "look.disguised": "{where}: “{shown}” has an I, 0 or 1 where a letter is expected. Compare it with the real name.",
+    "look.decimals": "{where}: more digits after the point than this currency has.",
+    "look.more": "More warnings of this kind: {count}.",
+    "approve": "Approve",
+    "deny": "Deny",
+    "deny.reason": "Why not?",
+    "deny.hint": "The agent sees this reason.",
+    "confirm.title": "Approve this?",
+    "confirm.text": "{title}\n\nIt runs once, exactly as shown. Code {code}.",
+    "cancel": "Go back",
+    "hidden": "Values hidden on this card: {count}. The call runs with the real ones.",
+    "click.approved": "Recorded: approved. It may run once now.",
+    "click.denied": "Recorded: denied. The agent has been told.",
+    "click.counted": "Recorded. {have} of {need} approvals; more are needed.",
+    "click.repeated": "You have already approved this.",
+    "click.settled": "Nothing changed: {outcome}",
+    "click.barred": "You asked for this, or the agent is yours: someone else must decide. The request still waits.",
+    "click.not_eligible": "You are not among the people who decide this. The request still waits.",
+    "click.unmapped": "This account is not linked to anyone who may decide. The request still waits.",
+    "click.inactive": "This account may not decide: it is a guest, a bot, or deactivated. The request still waits.",
+    "click.unverified": "Your account could not be confirmed just now. Nothing was recorded; try again in a minute.",
+    "click.stale": "This card is no longer the live one. Please use the newest card.",
+    "click.retry": "Nothing was recorded. Please press again in a moment.",
+    "click.reason_needed": "Please say why.",
+}
+
+_ZH: Mapping[str, str] = {
+    "headline.pending": "待审批",
+    "headline.approved": "已批准",
+    "headline.executing": "已批准 · 执行中",
+    "headline.succeeded": "已批准 · 已执行",
+    "headline.failed": "已批准 · 执行失败",
+    "headline.unknown": "已批准 · 结果未知",
+    "headline.denied": "已拒绝",
+    "headline.expired": "已过期",
+    "headline.cancelled": "已撤回",
+    "headline.undeliverable": "无法送达审批人",
+    "headline.lapsed": "已批准 · 未使用",
+    "asks": "申请方",
+    "asks.value": "智能体 {agent}（未说明申请人）",
+    "asks.for": "{requester}（通过智能体 {agent}）",
+    "why": "审批原因",
+    "why.value": "{why} · 规则 {rule}",
+    "until": "决定期限",
+    "until.value": "{time} 之前（{span}）",
+    "until.span": "自申请起 {left}内",
+    "unit.d": "天",
+    "unit.h": "小时",
+    "unit.min": "分钟",
+    "unit.s": "秒",
+    "claim": "智能体自述（未经核实）",
+    "tool": "工具",
+    "claim.omitted": "未显示：过长，卡片放不下（{size} 字）。",
+    "progress": "已批准 {have} / {need} · {groups}",
+    "progress.step": "第 {step} 步，共 {steps} 步：{text}",
+    "progress.by": "目前已批准：{people}",
+    "voted.for": "{person}（代 {absent}）",
+    "footer": "核对码 {code} · {request}",
+    "outcome.approved": "✅ {by} 已批准 · {at}{note}",
+    "outcome.denied": "⛔ {by} 已拒绝 · {at}{note}",
+    "outcome.expired": "⌛ 逾期无人决定 · {at}。未执行。",
+    "outcome.cancelled": "⌛ {by} 已撤回 · {at}{note}。未执行。",
+    "outcome.undeliverable": "⌛ 无法联系到任何审批人 · {at}。未执行。",
+    "outcome.executing": "✅ {by} 已批准 · {at}。正在执行。",
+    "outcome.succeeded": "✅ {by} 已批准 · {at}。已执行一次，成功。",
+    "outcome.failed": "✅ {by} 已批准 · {at}。❌ 已执行一次，失败。",
+    "outcome.unknown": "✅ {by} 已批准 · {at}。⚠️ 是否执行尚不清楚，请核实。",
+    "outcome.lapsed": "⌛ {by} 已批准 · {at}，但逾期未使用。未执行。",
+    "withheld.size": "此处不提供“批准”：卡片无法完整显示这次调用（{size} 字，最多 {budget} 字），“…”之后的内容未显示。"
+    "{review}",
+    "withheld.hidden": "此处不提供“批准”：{fields} 必须可见，但其内容疑似密钥，已隐藏。{review}",
+    "withheld.review": "请通过网关 API 查看请求 {request} 的全文；仍可在此拒绝。",
+    "cut": "{text}… [另有 {count} 字未显示]",
+    "cut.facts": "另有 {count} 项未显示",
+    "look.mixed": "{where}：“{shown}”混用了不同文字的字母，可能在冒充其他名称。",
+    "look.borrowed": "{where}：“{shown}”使用了形似拉丁字母的外文字母。",
+    "look.formed": "{where}：“{shown}”含有特殊字形的字母或数字，可能在冒充其他文字。",
+    "look.digits": "{where}：“{shown}”含有 0–9 以外的数字。",
+    "look.unseen": "{where}：含有不可见或改变文字方向的字符，以 \\u{{…}} 标出。",
+    "look.turning": "{where}：含有从右向左书写的文字，屏幕上的顺序可能与实际不同。",
+    "look.disguised": "{where}：“{shown}”中有易混淆的 I、0 或 1，请与真实名称核对。",
+    "look.decimals": "{where}：小数位数超过该货币的最小单位。",
+    "look.more": "另有 {count} 条同类警告。",
+    "approve": "批准",
+    "deny": "拒绝",
+    "deny.reason": "拒绝原因",
+    "deny.hint": "智能体会看到这个原因。",
+    "confirm.title": "确认批准？",
+    "confirm.text": "{title}\n\n将按所示内容执行一次。核对码 {code}。",
+    "cancel": "返回",
+    "hidden": "本卡片隐藏了 {count} 个值；执行时使用真实值。",
+    "click.approved": "已记录：批准。现在可以执行一次。",
+    "click.denied": "已记录：拒绝。智能体已收到通知。",
+    "click.counted": "已记录。批准 {have} / {need}，还需要其他人。",
+    "click.repeated": "您已经批准过了。",
+    "click.settled": "没有变化：{outcome}",
+    "click.barred": "这是您本人的申请，或该智能体归您所有，须由他人决定。请求仍在等待。",
+    "click.not_eligible": "您不在此请求的审批人之列。请求仍在等待。",
+    "click.unmapped": "此账号没有对应的审批人。请求仍在等待。",
+    "click.inactive": "此账号不能审批（访客、机器人或已停用）。请求仍在等待。",
+    "click.unverified": "暂时无法确认您的账号，未做任何记录，请一分钟后再试。",
+    "click.stale": "这张卡片已失效，请使用最新的卡片。",
+    "click.retry": "未做任何记录，请稍后再按一次。",
+    "click.reason_needed": "请填写原因。",
+}
+
+_PARTS = (
+    words_consultations,
+    words_assurance,
+    words_attention,
+    words_edit,
+    words_ladder,
+    words_outcome,
+    words_pauses,
+    words_payments,
+    words_review,
+    words_permits,
+)
+
+CATALOGUE: Mapping[Language, Mapping[str, str]] = {
+    Language.EN: dict(ChainMap({}, dict(_EN), *(dict(part.EN) for part in _PARTS))),
+    Language.ZH: dict(ChainMap({}, dict(_ZH), *(dict(part.ZH) for part in _PARTS))),
+}
+
+
+def say(language: Language, key: str, **values: object) -> str:
+    """Return one sentence in one language. `values` are put in as they are: make outside text visible first."""
+    return CATALOGUE[language][key].format(**values)
