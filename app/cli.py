@@ -244,8 +244,8 @@ def audit_verify(config: Config = HERE, org: Org = None) -> None:
     """Walk the whole chain, print its head and the declared restores; exit 1 with the first fault, 2 if it is empty."""
     from app.domain.text.visible import visible
     from app.offline import beside_gateway, counted, run_command
-    from app.storage.restores import list_restores
-    from app.storage.transaction import EVERY_ORG
+    from app.storage.engine.transaction import EVERY_ORG
+    from app.storage.trail.restores import list_restores
 
     async def walk() -> None:
         async with beside_gateway(config, org) as at:
@@ -306,7 +306,7 @@ def outbox_list(
 ) -> None:
     """List cards that wait or that were given up, with the reason."""
     from app.offline import beside_gateway, run_command
-    from app.storage.outbox import list_rows
+    from app.storage.cards.outbox import list_rows
 
     async def show() -> None:
         async with beside_gateway(config, org) as at:
@@ -320,7 +320,7 @@ def outbox_list(
 def outbox_retry(config: Config = HERE, org: Org = None) -> None:
     """Queue the given-up rows again."""
     from app.offline import beside_gateway, run_command
-    from app.storage.outbox import revive_dead
+    from app.storage.cards.outbox import revive_dead
 
     async def retry() -> None:
         async with beside_gateway(config, org) as at:

@@ -16,7 +16,7 @@ from app.cli_requests import clean, open_desk
 
 # Everything else is imported where it runs: see `app.cli`.
 if TYPE_CHECKING:
-    from app.storage.factors import Factor
+    from app.storage.identity.factors import Factor
 
 factors_app = typer.Typer(no_args_is_help=True, help="Second factors: what approvals at L3 and L4 take.")
 _FACTORS = "/v1/factors"

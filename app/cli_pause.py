@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
     from pathlib import Path
 
-    from app.storage.store import Store
-    from app.storage.switches import Switch
+    from app.storage.engine.store import Store
+    from app.storage.sessions.switches import Switch
     from app.usecases.under_pause import Ended, UnderPause
 
 _STILL = "still paused:"
@@ -130,7 +130,7 @@ async def _store() -> AsyncGenerator[Store]:
     from app.clock import SystemClock
     from app.identifiers import RandomIds
     from app.offline import check_schema, database_or_exit, read_settings
-    from app.storage.dialect import dialect_for
+    from app.storage.engine.dialect import dialect_for
 
     url = read_settings().database_url
     check_schema(url, migrate_first=False)
@@ -145,8 +145,8 @@ async def _store() -> AsyncGenerator[Store]:
 
 async def _orgs(store: Store, config: Path, org: str | None, *, every_org: bool) -> list[str]:
     """Return whom it is about: those of the file, if it can be read, and those that the database knows."""
-    from app.storage.switches import list_orgs
-    from app.storage.transaction import EVERY_ORG
+    from app.storage.engine.transaction import EVERY_ORG
+    from app.storage.sessions.switches import list_orgs
 
     written = _written(config)
     known = sorted({*written, *await store.read(list_orgs, org=EVERY_ORG)})

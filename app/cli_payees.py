@@ -10,7 +10,7 @@ from app.cli_options import HERE, Config, Org
 
 # Everything else is imported where it runs: see `app.cli`.
 if TYPE_CHECKING:
-    from app.storage.payees import Payee
+    from app.storage.payments.payees import Payee
 
 payees_app = typer.Typer(no_args_is_help=True, help="The payee register.")
 

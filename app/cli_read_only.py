@@ -11,7 +11,7 @@ from app.cli_options import HERE, Config, Org
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from app.storage.switches import Switch
+    from app.storage.sessions.switches import Switch
 
 
 def read_only(
@@ -33,7 +33,7 @@ async def _tell_read_only(
     """Flip the read-only switch (None: leave it as it is) and print how it stands, or all of them."""
     from app.clock import SystemClock
     from app.offline import beside_gateway
-    from app.storage.switches import READ_ONLY
+    from app.storage.sessions.switches import READ_ONLY
     from app.usecases.switch import Switches
 
     async with beside_gateway(config, org) as at:

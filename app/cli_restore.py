@@ -44,9 +44,9 @@ async def _declare(by: str, reason: str) -> None:
     from app.clock import SystemClock
     from app.identifiers import RandomIds
     from app.offline import check_schema, database_or_exit, read_settings
-    from app.storage.dialect import dialect_for
-    from app.storage.head_file import head_file_of
+    from app.storage.engine.dialect import dialect_for
     from app.storage.make_store import make_store
+    from app.storage.trail.head_file import head_file_of
     from app.usecases.restored import DeclareRestored
     from app.usecases.watch_heads import WatchHeads
 

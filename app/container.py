@@ -19,10 +19,10 @@ from app.domain.trail.audit import Kind, Record
 from app.hooks.org_hooks import Supplies, build_hooks
 from app.identifiers import RandomIds
 from app.policies.policy_book import PolicyBook
-from app.storage.dialect import Postgres, dialect_for
-from app.storage.head_file import head_file_of
+from app.storage.engine.dialect import Postgres, dialect_for
 from app.storage.make_store import make_store
-from app.storage.policy_versions import remember_policy
+from app.storage.trail.head_file import head_file_of
+from app.storage.trail.policy_versions import remember_policy
 from app.telemetry import Telemetry, find_tracer, log_deed
 from app.usecases.announce import Announce
 from app.usecases.break_glass import BreakGlass
@@ -82,7 +82,7 @@ if TYPE_CHECKING:
     from app.policies.policy_file import LoadedPolicy
     from app.ports import Channel, Clock, IdFactory
     from app.settings import Settings
-    from app.storage.transaction import Batch, Tx
+    from app.storage.engine.transaction import Batch, Tx
     from assent.hooks.context import HookContext
     from assent.hooks.registry import HookRegistry
     from assent.ready.read_only import Switch as GuardSwitch

@@ -22,8 +22,8 @@ from app.offline import NEW_DATABASE, counted
 from app.policies.policy_book import PolicyBook, config_check
 from app.ports import AccountStatus, ChannelRefusedError, ChannelUnavailableError, Finding, Severity
 from app.settings import Settings
-from app.storage.database_fault import database_fault
-from app.storage.dialect import dialect_for
+from app.storage.engine.database_fault import database_fault
+from app.storage.engine.dialect import dialect_for
 from app.storage.make_store import make_store
 from app.usecases.watch_pace import WatchPace
 from channels import registry
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from app.ports import Channel
-    from app.storage.store import Store
+    from app.storage.engine.store import Store
 
 _DATABASE_MEND = "see ASSENT_DATABASE_URL, and whether the database runs"
 _MARK = {Severity.OK: "ok     ", Severity.WARNING: "WARNING", Severity.ERROR: "ERROR  "}

@@ -16,11 +16,11 @@ from app.doctor_payments import PAGE, askings, error, ok, paying_tools, warning
 from app.domain.identity.api_key import Scope
 from app.domain.people.assurance import Assurance
 from app.domain.rules.permits import PermitKind
-from app.storage.api_keys import list_keys
-from app.storage.executions import list_unknown
-from app.storage.head_file import SQLITE, head_file_of
-from app.storage.outbox import list_rows
-from app.storage.standing import list_permits
+from app.storage.cards.outbox import list_rows
+from app.storage.identity.api_keys import list_keys
+from app.storage.permits.permits import list_permits
+from app.storage.requests.executions import list_unknown
+from app.storage.trail.head_file import SQLITE, head_file_of
 from app.usecases.break_glass import awaits_review
 from app.usecases.factors import without_factor
 from app.usecases.read import Read
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from app.policies.policy_book import PolicyBook
     from app.ports import Finding
     from app.settings import Settings
-    from app.storage.store import Store
+    from app.storage.engine.store import Store
 
 _SETTLED_WITHIN = timedelta(minutes=5)
 _MOST = 500

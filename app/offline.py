@@ -20,8 +20,8 @@ from app.identifiers import RandomIds
 from app.policies.faults import PolicyFaultsError, near
 from app.policies.policy_book import PolicyBook, config_check
 from app.settings import Settings
-from app.storage.database_fault import database_fault
-from app.storage.dialect import dialect_for
+from app.storage.engine.database_fault import database_fault
+from app.storage.engine.dialect import dialect_for
 from app.storage.make_store import make_store
 from app.usecases.factors import Factors
 from app.usecases.keys import Keys
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from app.domain.people.people import Directory
     from app.domain.trail.audit import AuditEvent
-    from app.storage.store import Store
+    from app.storage.engine.store import Store
 
 NEW_DATABASE = "the database is new: `assent migrate` (or `assent serve --migrate`) makes its tables"
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from app.clock import SystemClock
 from app.domain.trail.audit import Kind, Record
 from app.identifiers import RandomIds
-from app.storage.dialect import dialect_for
+from app.storage.engine.dialect import dialect_for
 from app.storage.make_store import make_store
 from benchmarks import references
 from benchmarks.databases import NAMES
@@ -18,7 +18,7 @@ from benchmarks.processes import ORG
 from benchmarks.results import Row, at_most, milliseconds, times
 
 if TYPE_CHECKING:
-    from app.storage.transaction import Tx
+    from app.storage.engine.transaction import Tx
     from benchmarks.run import Run
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from app.domain.request.request import ConfirmationRequest
-    from app.storage.transaction import Tx
+    from app.storage.engine.transaction import Tx
 
 _UNIT = 500
 

@@ -27,7 +27,7 @@ from app.domain.rules.policy import Policy
 from app.domain.rules.rule import Then
 from app.domain.text.language import Language
 from app.domain.text.visible import visible
-from app.storage.deliveries import Delivery
+from app.storage.cards.deliveries import Delivery
 from app.usecases.message import Item, compose_message
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from app.domain.request.action import Action
     from app.domain.text.canonical import JsonValue
     from app.ports import Channel
-    from app.storage.switches import Switch
+    from app.storage.sessions.switches import Switch
 
 ASKED_AT = datetime(2026, 3, 2, 2, 15, tzinfo=UTC)
 SHANGHAI = timezone(timedelta(hours=8))

@@ -12,7 +12,7 @@ from app.domain.money.payment import Payment, PaymentFields, payments_of
 from app.domain.people.assurance import Assurance
 from app.domain.request.caution import Caution, CautionKind
 from app.domain.request.request import Execution, ExecutionStatus, GrantStatus, Status
-from app.storage.switches import PAUSE, Switch
+from app.storage.sessions.switches import PAUSE, Switch
 from examples.gallery_catalogue import ASKED_AT, TOOL, WANG, ZHAO, Exhibit, grant, payment, settled
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alembic import context
 
-from app.storage.tables import metadata
+from app.storage.tables.tables import metadata
 
 connection = context.config.attributes["connection"]
 context.configure(

@@ -15,7 +15,7 @@ from app.domain.identity.api_key import Scope
 
 if TYPE_CHECKING:
     from app.api.surface import Surface
-    from app.storage.factors import Factor
+    from app.storage.identity.factors import Factor
 
 
 class _Wire(BaseModel):

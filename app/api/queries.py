@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from app.domain.errors import InvalidError
 from app.domain.request.request import State, Status
-from app.storage.dialect import to_us
+from app.storage.engine.dialect import to_us
 
 if TYPE_CHECKING:
     from starlette.requests import Request

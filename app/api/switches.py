@@ -20,7 +20,7 @@ from assent.hooks.tool_names import CANONICAL, canonical_name
 
 if TYPE_CHECKING:
     from app.api.surface import Surface
-    from app.storage.switches import Switch
+    from app.storage.sessions.switches import Switch
 
 log = structlog.get_logger(__name__)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.storage.audit_chain import append_all
-from app.storage.requests import lock_many
-from app.storage.store import Store
-from app.storage.transaction import Together
+from app.storage.engine.store import Store
+from app.storage.engine.transaction import Together
+from app.storage.requests.requests import lock_many
+from app.storage.trail.audit_chain import append_all
 
 if TYPE_CHECKING:
     from app.ports import IdFactory
-    from app.storage.dialect import Dialect
+    from app.storage.engine.dialect import Dialect
 
 
 def make_store(dialect: Dialect, ids: IdFactory) -> Store:

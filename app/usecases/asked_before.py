@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from app.domain.call.submission import Submission
 from app.domain.trail.audit import Kind
-from app.storage.audit_chain import list_of_request
+from app.storage.trail.audit_chain import list_of_request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from app.domain.call.tool_call import ToolCall
     from app.domain.text.canonical import JsonValue
-    from app.storage.transaction import Tx
+    from app.storage.engine.transaction import Tx
 
 
 def sub_agent_of(tx: Tx, request_id: str) -> str | None:

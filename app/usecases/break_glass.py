@@ -30,8 +30,8 @@ from app.domain.text.language import Language
 from app.domain.text.visible import visible
 from app.domain.trail.audit import Kind, Record
 from app.domain.words.say import say
-from app.storage.standing import insert_permit, list_over, list_permits, lock_permit, lock_permits, save_permit
-from app.storage.transaction import EVERY_ORG
+from app.storage.engine.transaction import EVERY_ORG
+from app.storage.permits.permits import insert_permit, list_over, list_permits, lock_permit, lock_permits, save_permit
 from app.usecases.permit_before import glass_channels, glass_scope_of, is_intact
 from app.usecases.standing import ShownPermit
 
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from app.domain.rules.permits import GlassTerms
     from app.domain.rules.policy import Policy
     from app.policies.policy_book import PolicyBook
-    from app.storage.store import Store
-    from app.storage.transaction import Tx
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
     from app.usecases.announce import Announce
 
 log = structlog.get_logger(__name__)

@@ -14,9 +14,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from app.domain.request.request import Audience, DeliveryStatus, Risk
-from app.storage import bundles, deliveries
-from app.storage.outbox import Errand, enqueue
-from app.storage.requests import find_request
+from app.storage.cards import bundles, deliveries
+from app.storage.cards.outbox import Errand, enqueue
+from app.storage.requests.requests import find_request
 from app.usecases.compose import compose
 from app.usecases.message import Item, compose_message, item_of, items_of
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from app.domain.identity.seals import Seals
     from app.domain.rules.policy import Policy
     from app.ports import Channel
-    from app.storage.deliveries import Delivery
-    from app.storage.transaction import Tx
+    from app.storage.cards.deliveries import Delivery
+    from app.storage.engine.transaction import Tx
     from app.usecases.message import Items
 
 MOST = 5

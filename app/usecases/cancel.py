@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from app.domain.errors import AlreadySettledError, AssentError, NotFoundError
 from app.domain.lifecycle.lifecycle import Withdrawn, advance
 from app.domain.request.request import Status
-from app.storage.requests import lock_request
+from app.storage.requests.requests import lock_request
 from app.usecases.carry_out import carry_out
 
 if TYPE_CHECKING:
     from app.domain.request.request import ConfirmationRequest
-    from app.storage.store import Store
-    from app.storage.transaction import Tx
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
 
 
 class Cancel:

@@ -19,11 +19,11 @@ from app.domain.lifecycle.effect import (
 from app.domain.lifecycle.execution import issue
 from app.domain.people.people import email_key
 from app.domain.request.request import Audience, DeliveryStatus
-from app.storage.decisions import put_decision
-from app.storage.deliveries import list_deliveries
-from app.storage.executions import save_execution, save_grant
-from app.storage.outbox import Errand, enqueue
-from app.storage.requests import insert_request, save_request
+from app.storage.cards.deliveries import list_deliveries
+from app.storage.cards.outbox import Errand, enqueue
+from app.storage.requests.decisions import put_decision
+from app.storage.requests.executions import save_execution, save_grant
+from app.storage.requests.requests import insert_request, save_request
 from app.usecases.plan_cards import plan_approval_notices, plan_card, plan_channels, plan_notices, plan_people
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from app.domain.lifecycle.effect import Effect
     from app.domain.lifecycle.lifecycle import Step
     from app.domain.request.request import ConfirmationRequest
-    from app.storage.transaction import Tx
+    from app.storage.engine.transaction import Tx
 
 
 def open_request(tx: Tx, step: Step, *, targets: Mapping[str, str], due_at: datetime | None = None) -> None:

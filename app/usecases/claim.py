@@ -24,7 +24,7 @@ from app.domain.request.decision import Verdict
 from app.domain.request.quorum import counted, met, worth_enough
 from app.domain.request.redact import scrubbed_for
 from app.domain.request.request import GrantStatus
-from app.storage.requests import lock_request, lock_to_claim
+from app.storage.requests.requests import lock_request, lock_to_claim
 from app.usecases.carry_out import carry_out
 from app.usecases.electorate import voters_of, without_account
 from app.usecases.known_as import as_one, tools_of
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from app.domain.request.request import ConfirmationRequest, ExecutionStatus
     from app.domain.rules.policy import Policy
     from app.policies.policy_book import PolicyBook
-    from app.storage.store import Store
-    from app.storage.transaction import Tx
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from app.domain.rules.policy import Policy
     from app.domain.text.language import Language
     from app.ports import Channel
-    from app.storage.deliveries import Delivery
-    from app.storage.switches import Switch
+    from app.storage.cards.deliveries import Delivery
+    from app.storage.sessions.switches import Switch
 
 _LONGEST_REASON = 200
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 import structlog
 
 from app.ports import ChannelRefusedError, ChannelUnavailableError
-from app.storage.accounts import list_of_channel, put_account
+from app.storage.cards.accounts import list_of_channel, put_account
 
 if TYPE_CHECKING:
     from app.domain.people.people import Person
     from app.policies.policy_book import PolicyBook
     from app.ports import Account, Channel
-    from app.storage.store import Store
-    from app.storage.transaction import Tx
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
     from app.usecases.channel_book import ChannelBook
 
 log = structlog.get_logger(__name__)

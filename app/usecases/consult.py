@@ -37,7 +37,7 @@ from app.domain.request.consultation import HandOver
 from app.domain.request.decision import Evidence
 from app.domain.request.redact import scrubbed_for
 from app.domain.rules.name_of import name_of
-from app.storage.requests import lock_request
+from app.storage.requests.requests import lock_request
 from app.usecases.carry_out import carry_out
 from app.usecases.electorate import may_take, voters_of, without_account
 from app.usecases.writing.door import door_of
@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.policy import Policy
     from app.policies.policy_book import PolicyBook
-    from app.storage.store import Store
-    from app.storage.transaction import Tx
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
 
 UNENTITLED = frozenset({Refusal.BARRED, Refusal.NOT_ELIGIBLE})
 """Refusals for want of authority: the trail keeps them."""

@@ -13,7 +13,7 @@ from app.domain.rules.name_of import name_of
 from app.domain.text.visible import visible
 from app.domain.words.say import say
 from app.ports import ClickOutcome, ClickResult
-from app.storage.memory import seen_before
+from app.storage.requests.seen_before import seen_before
 from app.usecases.carry_out import carry_out
 from app.usecases.consult import UNENTITLED, Wish, consult, may_begin
 from app.usecases.controls import FORMS, NOTE, PERSON, TEXT, form_for
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from app.domain.rules.policy import Policy
     from app.policies.policy_book import PolicyBook
     from app.ports import Channel, Click
-    from app.storage.store import Store
-    from app.storage.transaction import Tx
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
     from app.usecases.consult import Consulted
 
 ACTIONS = (Action.HAND_OVER, Action.ADD, Action.ASK, Action.ANSWER, Action.REMIND, Action.MORE)

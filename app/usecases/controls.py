@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from app.domain.rules.policy import Policy
     from app.domain.text.language import Language
     from app.ports import Channel
-    from app.storage.deliveries import Delivery
+    from app.storage.cards.deliveries import Delivery
 
 PERSON, NOTE, TEXT = "person", "note", "text"
 """The fields of the forms below."""

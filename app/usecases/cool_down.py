@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from app.domain.rules.attention import COOL_DOWN_RULE
 from app.domain.rules.policy import Ask, Deny
 from app.domain.text.visible import visible
-from app.storage.denials import find_denied
+from app.storage.refusals.denials import find_denied
 from app.usecases.call_records import ruled
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from app.domain.request.request import Settlement
     from app.domain.trail.audit import Record
-    from app.storage.transaction import Tx
+    from app.storage.engine.transaction import Tx
     from app.usecases.judge_call import Judged
 
 

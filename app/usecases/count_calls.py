@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.storage.counters import take
+from app.storage.sessions.counters import take
 
 if TYPE_CHECKING:
-    from app.storage.store import Store
+    from app.storage.engine.store import Store
 
 
 class CountCalls:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.policy import Policy
-    from app.storage.transaction import Tx
+    from app.storage.engine.transaction import Tx
 
 
 _RECORDED = frozenset({

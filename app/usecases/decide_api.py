@@ -10,7 +10,7 @@ import structlog
 from app.domain.errors import AssentError, DigestMismatchError, LockedError, NotFoundError
 from app.domain.request.decision import Evidence, Verdict
 from app.domain.request.request import API
-from app.storage.requests import lock_request
+from app.storage.requests.requests import lock_request
 from app.usecases.decide import decide, raise_refusal, withdraw_vote
 from app.usecases.proof import NOTHING_GIVEN, worth_of
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from app.domain.identity.seals import Seals
     from app.domain.request.request import ConfirmationRequest
     from app.policies.policy_book import PolicyBook
-    from app.storage.store import Store
-    from app.storage.transaction import Tx
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
     from app.usecases.decide import Decided
     from app.usecases.proof import Given
 

@@ -26,9 +26,9 @@ from app.domain.errors import AssentError
 from app.domain.request.request import Audience, DeliveryStatus
 from app.failpoints import failpoint
 from app.ports import ChannelRefusedError, ChannelUnavailableError, EditClosedError, Post
-from app.storage import deliveries
-from app.storage.outbox import Errand, OutboxRow, settle
-from app.storage.requests import find_request
+from app.storage.cards import deliveries
+from app.storage.cards.outbox import Errand, OutboxRow, settle
+from app.storage.requests.requests import find_request
 from app.usecases.bundle import Grouping, post_anew, revise_all, set_free, set_unseen_free, still_asked
 from app.usecases.give_up import give_up
 from app.usecases.message import compose_message, item_of, items_with
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from app.domain.rules.policy import Policy
     from app.policies.policy_book import PolicyBook
     from app.ports import Channel, MessageRef, Notice
-    from app.storage.deliveries import Delivery
-    from app.storage.store import Store
-    from app.storage.transaction import Tx
+    from app.storage.cards.deliveries import Delivery
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
     from app.usecases.channel_book import ChannelBook
     from app.usecases.message import Item
     from app.usecases.ways import Ended

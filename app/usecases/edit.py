@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from app.domain.rules.policy import Policy
     from app.domain.text.canonical import JsonValue
     from app.policies.policy_book import PolicyBook
-    from app.storage.store import Store
-    from app.storage.transaction import Tx
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
     from app.usecases.channel_book import ChannelBook
     from app.usecases.decide import Decided
     from app.usecases.judge_call import JudgeCall, Judged

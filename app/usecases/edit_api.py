@@ -24,7 +24,7 @@ from app.domain.request.request import API
 from app.domain.rules.name_of import name_of
 from app.domain.text.canonical import canonical
 from app.domain.text.unmasking import unmasked
-from app.storage.requests import lock_request
+from app.storage.requests.requests import lock_request
 from app.usecases.decide import Decided, raise_refusal
 from app.usecases.edit import ATTEMPTS, Edition, EditMade, EditRefused, approve_as_it_is, may_edit
 from app.usecases.edited_request import as_edited
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from app.domain.request.request import ConfirmationRequest
     from app.domain.text.canonical import JsonValue
     from app.policies.policy_book import PolicyBook
-    from app.storage.store import Store
-    from app.storage.transaction import Tx
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
     from app.usecases.edit import Edit, JudgedEdition
     from app.usecases.proof import Given
 

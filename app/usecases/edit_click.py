@@ -14,7 +14,7 @@ from app.domain.text.canonical import canonical
 from app.domain.text.visible import visible
 from app.domain.words.say import say
 from app.ports import ClickOutcome, ClickResult
-from app.storage.memory import seen_before, was_seen
+from app.storage.requests.seen_before import seen_before, was_seen
 from app.usecases.compose import labels_of
 from app.usecases.edit import ATTEMPTS, Edition, EditMade, EditRefused, approve_as_it_is, may_edit
 from app.usecases.pressed import Received, refusal
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from app.domain.request.request import ConfirmationRequest
     from app.policies.policy_book import PolicyBook
     from app.ports import Channel, Click
-    from app.storage.store import Store
-    from app.storage.transaction import Tx
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
     from app.usecases.edit import Edit, JudgedEdition
 
 

@@ -16,7 +16,7 @@ from app.domain.people.people import Amount, email_key
 from app.domain.request.quorum import Electorate, barred_from_all, count, electorate, steps
 from app.domain.text.paths import values_at
 from app.ports import AccountStatus
-from app.storage.accounts import list_by_account
+from app.storage.cards.accounts import list_by_account
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from app.domain.request.quorum import Stage
     from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.policy import Policy
-    from app.storage.transaction import Tx
+    from app.storage.engine.transaction import Tx
 
 _MOST_KEPT = 1024
 _CURRENCY = ("currency", "currency_code", "ccy")

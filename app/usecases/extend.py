@@ -14,7 +14,7 @@ from app.domain.lifecycle.lifecycle import Refusal, advance
 from app.domain.request.decision import Evidence
 from app.domain.request.request import API
 from app.domain.request.timetable import REMINDERS, reminders
-from app.storage.requests import lock_request
+from app.storage.requests.requests import lock_request
 from app.usecases.carry_out import carry_out
 from app.usecases.voters.may_ask_for import may_ask_for
 from app.usecases.writing.door import door_of
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.policy import Policy
     from app.policies.policy_book import PolicyBook
-    from app.storage.store import Store
-    from app.storage.transaction import Tx
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
 
 
 class Extend:

@@ -20,8 +20,8 @@ from app.domain.identity.totp import matching_steps, setup_uri
 from app.domain.people.people import email_key
 from app.domain.trail.audit import Kind, Record
 from app.policies.faults import near
-from app.storage.attempts import forget_failures, locked_until
-from app.storage.factors import Factor, FactorStatus, drop_factor, list_factors, lock_factor, put_factor
+from app.storage.identity.attempts import forget_failures, locked_until
+from app.storage.identity.factors import Factor, FactorStatus, drop_factor, list_factors, lock_factor, put_factor
 from app.usecases.second_factor import bound_to, count_wrong, locked, totp_subject
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from app.policies.policy_book import PolicyBook
-    from app.storage.store import Store
-    from app.storage.transaction import Tx
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
 
 log = structlog.get_logger(__name__)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from app.ports import AccountStatus
-from app.storage.accounts import list_of_channel
+from app.storage.cards.accounts import list_of_channel
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from app.domain.people.people import GroupSource
     from app.policies.policy_book import PolicyBook
     from app.ports import Clock
-    from app.storage.store import Store
+    from app.storage.engine.store import Store
     from app.usecases.channel_book import ChannelBook
 
 log = structlog.get_logger(__name__)

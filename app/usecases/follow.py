@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from app.domain.errors import UnavailableError
 from app.domain.trail.audit import AuditEvent
-from app.storage.audit_chain import get_head, list_events
+from app.storage.trail.audit_chain import get_head, list_events
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
 
-    from app.storage.store import Store
+    from app.storage.engine.store import Store
 
 _PAGE = 500
 _SLOWEST = 1_000

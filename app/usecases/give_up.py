@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from app.domain.request.request import Audience
 from app.domain.trail.audit import Kind, Record
-from app.storage import deliveries
-from app.storage.outbox import Errand, OutboxRow, settle
-from app.storage.requests import lock_request
+from app.storage.cards import deliveries
+from app.storage.cards.outbox import Errand, OutboxRow, settle
+from app.storage.requests.requests import lock_request
 
 if TYPE_CHECKING:
-    from app.storage.transaction import Tx
+    from app.storage.engine.transaction import Tx
     from app.usecases.ways import Ended, Ways
 
 

@@ -13,14 +13,14 @@ from app.domain.request.quorum import reachable, steps
 from app.domain.request.timetable import Act
 from app.domain.rules.attention import BUDGET_WINDOW, Posting, goes_out_at
 from app.domain.trail.audit import Kind, Record
-from app.storage.counters import take, wait_for
+from app.storage.sessions.counters import take, wait_for
 from app.usecases.electorate import voters_of
 
 if TYPE_CHECKING:
     from app.domain.request.quorum import Electorate
     from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.policy import Policy
-    from app.storage.transaction import Tx
+    from app.storage.engine.transaction import Tx
 
 
 def hold_cards(tx: Tx, request: ConfirmationRequest, policy: Policy) -> Posting:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from app.domain.money.payment import Payment
     from app.domain.text.canonical import JsonValue
     from app.ports import Clock
-    from app.storage.switches import Switch
+    from app.storage.sessions.switches import Switch
     from app.usecases.hook_records import Scrub
     from app.usecases.run_hooks import Ran
     from assent.hooks.verdicts import Routing

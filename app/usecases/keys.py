@@ -17,16 +17,16 @@ from app.domain.errors import AssentError, InvalidError, NotFoundError, Unauthen
 from app.domain.identity.api_key import AGENTS, ApiKey, Scope
 from app.domain.people.people import email_key
 from app.domain.trail.audit import Kind, Record
-from app.storage.api_keys import find_key, insert_key, list_keys, revoke_key
-from app.storage.transaction import EVERY_ORG
+from app.storage.engine.transaction import EVERY_ORG
+from app.storage.identity.api_keys import find_key, insert_key, list_keys, revoke_key
 
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
     from app.domain.identity.seals import Seals
     from app.ports import Clock
-    from app.storage.store import Store
-    from app.storage.transaction import Tx
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
 
 _TRUSTED_SECONDS = 0.5
 """How long a key that was read is believed: a revocation works everywhere within a second."""

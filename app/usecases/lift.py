@@ -14,16 +14,16 @@ from app.domain.request.decision import Evidence
 from app.domain.request.redact import scrubbed_for
 from app.domain.request.request import API, Status
 from app.domain.trail.audit import Kind, Record
-from app.storage.lifts import is_lifted, put_lift
-from app.storage.requests import lock_request
+from app.storage.refusals.lifts import is_lifted, put_lift
+from app.storage.requests.requests import lock_request
 from app.usecases.electorate import voters_of
 from app.usecases.writing.refused_click import refused_click
 
 if TYPE_CHECKING:
     from app.domain.request.request import ConfirmationRequest
     from app.policies.policy_book import PolicyBook
-    from app.storage.store import Store
-    from app.storage.transaction import Tx
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
 
 
 class Lift:

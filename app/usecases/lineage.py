@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from app.domain.errors import AssentError, InvalidError
 from app.domain.trail.audit import Kind, Record
-from app.storage.sessions import (
+from app.storage.sessions.sessions import (
     Session,
     adopt,
     find_session,
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from app.policies.policy_book import PolicyBook
     from app.ports import Clock
-    from app.storage.store import Store
-    from app.storage.transaction import Tx
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
 
 _TRUSTED_SECONDS = 0.5
 _MOST_KNOWN = 20_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from app.storage.bundles import list_members
-from app.storage.requests import find_request
+from app.storage.cards.bundles import list_members
+from app.storage.requests.requests import find_request
 from app.usecases.compose import compose
 from app.usecases.stop_paused import pause_shown
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.policy import Policy
     from app.ports import Channel
-    from app.storage.deliveries import Delivery
-    from app.storage.switches import Switch
-    from app.storage.transaction import Tx
+    from app.storage.cards.deliveries import Delivery
+    from app.storage.engine.transaction import Tx
+    from app.storage.sessions.switches import Switch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,14 +13,14 @@ from app.domain.card.card_for import instant_text
 from app.domain.request.caution import Caution, CautionKind
 from app.domain.request.redact import scrubbed_for
 from app.domain.text.visible import visible
-from app.storage.denials import find_near_denied
+from app.storage.refusals.denials import find_near_denied
 from app.usecases.writing.clean import clean
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from app.domain.request.request import ConfirmationRequest
-    from app.storage.transaction import Tx
+    from app.storage.engine.transaction import Tx
     from app.usecases.judge_call import Judged
 
 _LONGEST = 120

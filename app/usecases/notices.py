@@ -13,7 +13,7 @@ from app.domain.text.visible import visible
 from app.domain.trail.notes import ANSWER, APPROVED, QUESTION, REMINDER, parse_note
 from app.domain.words.say import say
 from app.ports import AccountStatus, Notice
-from app.storage.accounts import list_of_channel
+from app.storage.cards.accounts import list_of_channel
 from app.usecases.electorate import voters_of
 from assent.ready.redact import redact
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from app.domain.rules.policy import Policy
     from app.domain.text.language import Language
     from app.ports import Channel
-    from app.storage.deliveries import Delivery
-    from app.storage.outbox import OutboxRow
-    from app.storage.transaction import Tx
+    from app.storage.cards.deliveries import Delivery
+    from app.storage.cards.outbox import OutboxRow
+    from app.storage.engine.transaction import Tx
 
 
 def notice_for(  # noqa: PLR0917 - what a card is made of, and the row

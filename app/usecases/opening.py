@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from app.domain.identity.seals import Seals
     from app.domain.request.caution import Caution
-    from app.storage.transaction import Tx
+    from app.storage.engine.transaction import Tx
     from app.usecases.judge_call import Judged
     from app.usecases.permit_before import Permitted
 

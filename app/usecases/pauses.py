@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.domain.call.name_pattern import NamePattern
-from app.storage.switches import PAUSE
+from app.storage.sessions.switches import PAUSE
 from assent.hooks.tool_names import canonical_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from app.storage.switches import Switch
+    from app.storage.sessions.switches import Switch
 
 PAUSED = "paused"
 """Stands where a rule's id stands, in answers and in the trail."""

@@ -13,14 +13,14 @@ from app.domain.errors import ConflictError, InvalidError, NotFoundError
 from app.domain.money.payment import account_key, payee_key
 from app.domain.text.visible import visible
 from app.domain.trail.audit import Kind, Record
-from app.storage.payees import Payee, find_payees, list_payees, put_payee, remove_payee
-from app.storage.spends import list_paid, lock_spending
+from app.storage.payments.payees import Payee, find_payees, list_payees, put_payee, remove_payee
+from app.storage.payments.spends import list_paid, lock_spending
 from app.usecases.weigh_payees import tail_of
 
 if TYPE_CHECKING:
     from app.domain.errors import AssentError
-    from app.storage.store import Store
-    from app.storage.transaction import Tx
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
 
 
 class Payees:

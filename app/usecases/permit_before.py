@@ -21,7 +21,7 @@ from app.domain.request.quorum import reachable
 from app.domain.rules.permits import GlassScope, Permit, PermitKind, StandingScope, permit_digest
 from app.domain.rules.policy import Ask, Deny
 from app.domain.trail.audit import Kind, Record
-from app.storage.standing import list_active, lock_permit, save_permit, spent_under
+from app.storage.permits.permits import list_active, lock_permit, save_permit, spent_under
 from app.usecases.electorate import voters_for
 from app.usecases.known_as import as_one, tools_of
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from app.domain.call.tool_call import ToolCall
     from app.domain.request.caution import Caution
     from app.domain.rules.policy import Policy, Ruling
-    from app.storage.transaction import Tx
+    from app.storage.engine.transaction import Tx
     from app.usecases.judge_call import Judged
 
 log = structlog.get_logger(__name__)

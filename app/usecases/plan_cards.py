@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 from app.domain.request.request import Audience, DeliveryStatus
 from app.domain.trail.notes import ANSWER, REMINDER, approved_note, parse_note
 from app.ports import AccountStatus
-from app.storage.accounts import list_of_person
-from app.storage.deliveries import Delivery, insert_delivery, list_deliveries, revise
-from app.storage.outbox import Errand, enqueue
+from app.storage.cards.accounts import list_of_person
+from app.storage.cards.deliveries import Delivery, insert_delivery, list_deliveries, revise
+from app.storage.cards.outbox import Errand, enqueue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import datetime
 
     from app.domain.request.request import ConfirmationRequest
-    from app.storage.transaction import Tx
+    from app.storage.engine.transaction import Tx
 
 
 def plan_card(

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.policy import Policy
     from app.ports import Channel
-    from app.storage.deliveries import Delivery
-    from app.storage.switches import Switch
+    from app.storage.cards.deliveries import Delivery
+    from app.storage.sessions.switches import Switch
     from app.usecases.decide import Decided
     from app.usecases.message import Items
 

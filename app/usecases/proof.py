@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from app.domain.request.decision import Evidence
     from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.policy import Policy
-    from app.storage.transaction import Tx
+    from app.storage.engine.transaction import Tx
     from app.usecases.second_factor import Tried
     from app.usecases.step_up import Mistyped
 

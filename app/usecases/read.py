@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from app.domain.errors import NotFoundError
 from app.domain.request.quorum import count
 from app.domain.trail.audit import first_fault
-from app.storage.audit_chain import get_head, list_events, list_of_request
-from app.storage.outbox import count_by_status
-from app.storage.policy_versions import find_policy
-from app.storage.request_lists import END_OF_TIME, list_requests
-from app.storage.requests import find_request
-from app.storage.transaction import EVERY_ORG
+from app.storage.cards.outbox import count_by_status
+from app.storage.engine.transaction import EVERY_ORG
+from app.storage.requests.request_lists import END_OF_TIME, list_requests
+from app.storage.requests.requests import find_request
+from app.storage.trail.audit_chain import get_head, list_events, list_of_request
+from app.storage.trail.policy_versions import find_policy
 from app.usecases.electorate import voters_shown
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from app.domain.request.request import ConfirmationRequest
     from app.domain.trail.audit import AuditEvent
     from app.policies.policy_book import PolicyBook
-    from app.storage.store import Store
-    from app.storage.transaction import Tx
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
 
 _PAGE = 2_000
 

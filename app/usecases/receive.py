@@ -19,7 +19,7 @@ from app.domain.request.action import Action
 from app.domain.request.decision import Verdict
 from app.domain.words.say import say
 from app.ports import ClickOutcome, ClickResult
-from app.storage.memory import seen_before
+from app.storage.requests.seen_before import seen_before
 from app.usecases.carry_out import carry_out
 from app.usecases.decide import decide, withdraw_vote
 from app.usecases.electorate import acts_for, voters_of
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from app.domain.identity.seals import SealedClick, Seals
     from app.policies.policy_book import PolicyBook
     from app.ports import Channel, Click
-    from app.storage.store import Store
-    from app.storage.transaction import Tx
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
 
 _OF_VOTES = frozenset({Action.APPROVE, Action.DENY, Action.WITHDRAW})
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from app.domain.identity.seals import BadTokenError
 from app.domain.request.decision import Evidence
 from app.ports import AccountStatus, ClickOutcome, ClickResult
-from app.storage.accounts import list_by_account
-from app.storage.deliveries import find_by_handle
-from app.storage.requests import lock_request
+from app.storage.cards.accounts import list_by_account
+from app.storage.cards.deliveries import find_by_handle
+from app.storage.requests.requests import lock_request
 from app.usecases.compose import place_of
 from app.usecases.message import items_of
 from app.usecases.pressed import PressedCard, refusal
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.policy import Policy
     from app.ports import Channel, Click
-    from app.storage.transaction import Tx
+    from app.storage.engine.transaction import Tx
 
 ACCOUNT_TRUSTED_FOR = timedelta(hours=1)
 """How long the platform's word about an account counts. It is renewed every few minutes; older is not good enough."""

@@ -9,14 +9,14 @@ from app.domain.lifecycle import execution
 from app.domain.lifecycle.lifecycle import Refusal
 from app.domain.request.redact import scrubbed_for
 from app.domain.request.request import State
-from app.storage.requests import lock_request
+from app.storage.requests.requests import lock_request
 from app.usecases.carry_out import carry_out
 
 if TYPE_CHECKING:
     from app.domain.errors import AssentError
     from app.domain.request.request import ConfirmationRequest, ExecutionStatus
-    from app.storage.store import Store
-    from app.storage.transaction import Tx
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
     from app.usecases.claim import Caller
 
 

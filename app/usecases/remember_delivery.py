@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from app.domain.request.request import DeliveryStatus
 from app.domain.trail.audit import Kind, Record
-from app.storage import deliveries
-from app.storage.bundles import list_members
-from app.storage.outbox import Errand, OutboxRow, enqueue, reschedule, settle
-from app.storage.requests import lock_request
+from app.storage.cards import deliveries
+from app.storage.cards.bundles import list_members
+from app.storage.cards.outbox import Errand, OutboxRow, enqueue, reschedule, settle
+from app.storage.requests.requests import lock_request
 from app.usecases.message import cards_of
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from app.domain.card.card import Card
     from app.ports import ChannelUnavailableError, MessageRef
-    from app.storage.deliveries import Delivery
-    from app.storage.transaction import Tx
+    from app.storage.cards.deliveries import Delivery
+    from app.storage.engine.transaction import Tx
     from app.usecases.message import Item, Items
 
 _SLOWEST = timedelta(seconds=60)

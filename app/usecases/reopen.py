@@ -15,8 +15,8 @@ from app.domain.request.decision import Evidence
 from app.domain.request.request import API, Status
 from app.domain.rules.policy import Allow, Ask, Deny
 from app.domain.words.say import say
-from app.storage.reopened import find_successor
-from app.storage.requests import find_request, lock_request
+from app.storage.requests.reopened import find_successor
+from app.storage.requests.requests import find_request, lock_request
 from app.usecases.asked_before import asked_again, sub_agent_of
 from app.usecases.carry_out import carry_out
 from app.usecases.submit import Asked
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.policy import Policy
     from app.policies.policy_book import PolicyBook
-    from app.storage.store import Store
-    from app.storage.transaction import Tx
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
     from app.usecases.judge_call import JudgeCall
     from app.usecases.submit import Submit
 

@@ -19,7 +19,7 @@ from app.domain.rules.rule import Then
 from app.domain.rules.strictest import Wish
 from app.domain.text.canonical import parse_json
 from app.domain.trail.audit import Kind
-from app.storage.dialect import to_us
+from app.storage.engine.dialect import to_us
 from app.usecases.explain import ARGUMENTS, Explanation, explain
 from app.usecases.judge_call import CALLER
 

@@ -16,10 +16,12 @@ from app.domain.lifecycle.restored import RESTORED, fence
 from app.domain.people.people import email_key
 from app.domain.request.request import ExecutionStatus, Status
 from app.domain.trail.audit import Kind, Record
-from app.storage.api_keys import list_keys
-from app.storage.audit_chain import get_head
-from app.storage.requests import lock_request
-from app.storage.restores import (
+from app.storage.engine.transaction import EVERY_ORG
+from app.storage.identity.api_keys import list_keys
+from app.storage.requests.requests import lock_request
+from app.storage.sessions.switches import list_orgs
+from app.storage.trail.audit_chain import get_head
+from app.storage.trail.restores import (
     begin_epoch,
     find_newest_open,
     forget_keys_of,
@@ -27,16 +29,14 @@ from app.storage.restores import (
     list_open_before,
     take_standing_back,
 )
-from app.storage.switches import list_orgs
-from app.storage.transaction import EVERY_ORG
 from app.usecases.carry_out import carry_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from app.storage.store import Store
-    from app.storage.transaction import Tx
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
 
 _MOST = 200
 """Requests of one batch: they share a few commits."""

@@ -17,9 +17,9 @@ from app.domain.people.people import email_key
 from app.domain.request.request import API
 from app.domain.trail.audit import Kind, Record
 from app.domain.words.say import say
-from app.storage.audit_chain import list_of_request
-from app.storage.memory import seen_before
-from app.storage.requests import find_request, lock_request
+from app.storage.requests.requests import find_request, lock_request
+from app.storage.requests.seen_before import seen_before
+from app.storage.trail.audit_chain import list_of_request
 from app.usecases.electorate import voters_of
 from app.usecases.review_sheet import Sheet, sheet_for
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from app.domain.text.language import Language
     from app.policies.policy_book import PolicyBook
     from app.ports import Clock
-    from app.storage.store import Store
-    from app.storage.transaction import Tx
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
 
 _DOOR = "review sign-in"
 """Where used links are remembered, beside the clicks of channels; no channel's name has a blank."""

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from app.domain.trail.audit import Record
     from app.policies.policy_file import LoadedPolicy
     from app.ports import Clock
-    from app.storage.store import Store
-    from app.storage.switches import Switch
-    from app.storage.transaction import Tx
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
+    from app.storage.sessions.switches import Switch
     from app.usecases.hook_book import HookBook
     from app.usecases.hook_records import Scrub
     from app.usecases.lineage import Lineage

@@ -17,8 +17,8 @@ from app.domain.people.people import email_key
 from app.domain.request.decision import Evidence
 from app.domain.request.request import API
 from app.domain.trail.audit import Kind, Record
-from app.storage.attempts import count_failure, forget_failures, locked_until
-from app.storage.factors import find_factor, lock_factor, use_step
+from app.storage.identity.attempts import count_failure, forget_failures, locked_until
+from app.storage.identity.factors import find_factor, lock_factor, use_step
 from app.usecases.step_up import LOCKED_FOR, MOST_WRONG
 from app.usecases.writing.refused_click import refused_click
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from app.domain.identity.seals import Seals
-    from app.storage.transaction import Tx
+    from app.storage.engine.transaction import Tx
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,9 +16,9 @@ from app.domain.lifecycle.execution import report
 from app.domain.lifecycle.lifecycle import Refusal
 from app.domain.request.redact import scrubbed_for
 from app.domain.request.request import State
-from app.storage.edited_requests import find_edited
-from app.storage.request_lists import find_call, find_call_by_digest
-from app.storage.requests import lock_request
+from app.storage.requests.edited_requests import find_edited
+from app.storage.requests.request_lists import find_call, find_call_by_digest
+from app.storage.requests.requests import lock_request
 from app.usecases.carry_out import carry_out
 from app.usecases.executing.opened_with import opened_with
 from app.usecases.known_as import checked, tools_of
@@ -27,8 +27,8 @@ from assent.hooks.tool_names import canonical_name
 if TYPE_CHECKING:
     from app.domain.request.request import ConfirmationRequest, ExecutionStatus
     from app.policies.policy_book import PolicyBook
-    from app.storage.store import Store
-    from app.storage.transaction import Tx
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
     from app.usecases.claim import Caller
 
 _LONGEST_ERROR = 300

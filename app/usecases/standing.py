@@ -26,8 +26,8 @@ from app.domain.rules.permits import Permit, PermitKind, PermitStatus, StandingS
 from app.domain.rules.policy import Ask
 from app.domain.text.language import Language
 from app.domain.trail.audit import Kind, Record
-from app.storage.requests import find_request
-from app.storage.standing import insert_permit, list_permits, lock_permit, save_permit, spent_under
+from app.storage.permits.permits import insert_permit, list_permits, lock_permit, save_permit, spent_under
+from app.storage.requests.requests import find_request
 from app.usecases.known_as import as_one, rulings_of, tools_of
 from app.usecases.permit_before import is_intact, may_make, may_make_together, scope_of
 
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from app.domain.rules.permits import StandingTerms
     from app.domain.rules.policy import Policy
     from app.policies.policy_book import PolicyBook
-    from app.storage.store import Store
-    from app.storage.transaction import Tx
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from app.domain.card.typed import is_typed_right
 from app.domain.people.people import email_key
 from app.domain.trail.audit import Kind, Record
-from app.storage.attempts import count_failure, forget_failures, locked_until
+from app.storage.identity.attempts import count_failure, forget_failures, locked_until
 from app.usecases.writing.refused_click import refused_click
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from app.domain.request.decision import Evidence
     from app.domain.request.request import ConfirmationRequest
-    from app.storage.transaction import Tx
+    from app.storage.engine.transaction import Tx
 
 MOST_WRONG = 3
 LOCKED_FOR = timedelta(minutes=15)

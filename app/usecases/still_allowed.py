@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.policy import Ruling
     from app.policies.policy_book import PolicyBook
-    from app.storage.transaction import Tx
+    from app.storage.engine.transaction import Tx
 
 _STANDING = "standing:"
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from app.domain.errors import AssentError, PausedError
 from app.domain.trail.audit import Kind, Record
-from app.storage.switches import list_switches
+from app.storage.sessions.switches import list_switches
 from app.usecases.lineage import above_now, names_above
 from app.usecases.pauses import PAUSED, first_binding, pauses_of, scope_of, told
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from app.domain.call.submission import Submission
     from app.domain.request.request import ConfirmationRequest
     from app.policies.policy_book import PolicyBook
-    from app.storage.switches import Switch
-    from app.storage.transaction import Tx
+    from app.storage.engine.transaction import Tx
+    from app.storage.sessions.switches import Switch
 
 
 def pause_of(tx: Tx, book: PolicyBook, request: ConfirmationRequest) -> Switch | AssentError | None:

@@ -17,10 +17,10 @@ from app.domain.lifecycle.lifecycle import DeadlinePassed, advance
 from app.domain.request.request import API, State
 from app.domain.rules.policy import Allow, Ask, Deny
 from app.domain.trail.audit import Kind, Record
-from app.storage.edited_requests import find_edited
-from app.storage.memory import find_key, remember_key
-from app.storage.request_lists import count_pending
-from app.storage.requests import find_attached, find_request, lock_request
+from app.storage.requests.edited_requests import find_edited
+from app.storage.requests.request_lists import count_pending
+from app.storage.requests.requests import find_attached, find_request, lock_request
+from app.storage.requests.seen_before import find_key, remember_key
 from app.usecases.call_records import facts_of, notes_of, ruled, why
 from app.usecases.carry_out import carry_out
 from app.usecases.executing.opened_with import opened_with, opener_key
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
     from app.domain.errors import AssentError
     from app.domain.identity.seals import Seals
-    from app.storage.store import Store
-    from app.storage.transaction import Tx
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
     from app.usecases.channel_book import ChannelBook
     from app.usecases.judge_call import JudgeCall, Judged
     from app.usecases.quota import Quota

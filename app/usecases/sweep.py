@@ -17,11 +17,11 @@ from app.domain.lifecycle.lifecycle import DeadlinePassed, Step, advance
 from app.domain.people.people import email_key
 from app.domain.request.request import DeliveryStatus
 from app.domain.trail.audit import Kind, Record
-from app.storage import due
-from app.storage.deliveries import find_delivery
-from app.storage.reach import list_late, mark_late
-from app.storage.requests import lock_request
-from app.storage.transaction import EVERY_ORG
+from app.storage.cards.deliveries import find_delivery
+from app.storage.cards.undelivered import list_late, mark_late
+from app.storage.engine.transaction import EVERY_ORG
+from app.storage.requests import due
+from app.storage.requests.requests import lock_request
 from app.usecases.bundle import post_anew
 from app.usecases.carry_out import carry_out
 from app.usecases.electorate import voters_of
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.policy import Policy
     from app.policies.policy_book import PolicyBook
-    from app.storage.store import Store
-    from app.storage.transaction import Tx
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
     from app.usecases.channel_book import ChannelBook
 
 _MOST = 500

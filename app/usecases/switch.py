@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.domain.trail.audit import Kind, Record
-from app.storage.switches import PAUSE, READ_ONLY, Switch, list_switches, put_switch
+from app.storage.sessions.switches import PAUSE, READ_ONLY, Switch, list_switches, put_switch
 from app.usecases.pauses import first_binding, pauses_of
 from assent.ready.read_only import Switch as GuardSwitch
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from app.ports import Clock
-    from app.storage.store import Store
-    from app.storage.transaction import Tx
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
 
 _TRUSTED_SECONDS = 0.5
 """How long what was read is believed: a switch is in force on every replica within a second."""

@@ -14,11 +14,11 @@ from app.domain.lifecycle.execution import revoke
 from app.domain.lifecycle.lifecycle import Withdrawn, advance
 from app.domain.lifecycle.step import Refusal
 from app.domain.request.request import GrantStatus, Status
-from app.storage.deliveries import list_deliveries, mark_outdated
-from app.storage.outbox import Errand, enqueue
-from app.storage.requests import lock_request
-from app.storage.stoppable import START, Standing, list_issued, list_pending
-from app.storage.switches import list_switches
+from app.storage.cards.deliveries import list_deliveries, mark_outdated
+from app.storage.cards.outbox import Errand, enqueue
+from app.storage.requests.requests import lock_request
+from app.storage.requests.stoppable import START, Standing, list_issued, list_pending
+from app.storage.sessions.switches import list_switches
 from app.usecases.carry_out import carry_out
 from app.usecases.lineage import names_above
 from app.usecases.pauses import first_binding, pauses_of, scope_of
@@ -26,9 +26,9 @@ from app.usecases.pauses import first_binding, pauses_of, scope_of
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
-    from app.storage.store import Store
-    from app.storage.switches import Switch
-    from app.storage.transaction import Tx
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
+    from app.storage.sessions.switches import Switch
 
 _BATCH = 200
 """Requests that are looked at together."""

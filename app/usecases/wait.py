@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from app.domain.errors import NotFoundError, UnavailableError
 from app.domain.request.request import State
-from app.storage.request_lists import MOST_VERSIONS, list_versions
-from app.storage.requests import find_request
+from app.storage.requests.request_lists import MOST_VERSIONS, list_versions
+from app.storage.requests.requests import find_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from app.domain.request.request import ConfirmationRequest
-    from app.storage.store import Store
+    from app.storage.engine.store import Store
 
 
 class Waiters:

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 import structlog
 
 from app.domain.errors import UnavailableError
-from app.storage.head_file import HeadFileError, Heads, find_heads, find_lost, read_heads, write_heads
-from app.storage.transaction import EVERY_ORG
+from app.storage.engine.transaction import EVERY_ORG
+from app.storage.trail.head_file import HeadFileError, Heads, find_heads, find_lost, read_heads, write_heads
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from app.storage.store import Store
-    from app.storage.transaction import Tx
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
 
 log = structlog.get_logger(__name__)
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import structlog
 
 from app.domain.rules.attention import LOOK_BACK, RubberStamp, rubber_stamps
-from app.storage.answers import list_answers
+from app.storage.requests.answers import list_answers
 
 if TYPE_CHECKING:
-    from app.storage.store import Store
+    from app.storage.engine.store import Store
 
 log = structlog.get_logger(__name__)
 

@@ -17,8 +17,8 @@ from app.domain.request.request import API, Audience
 from app.domain.rules.policy import Policy
 from app.domain.rules.rule import Then
 from app.domain.trail.audit import Kind, Record
-from app.storage.deliveries import list_deliveries
-from app.storage.reach import list_causes
+from app.storage.cards.deliveries import list_deliveries
+from app.storage.cards.undelivered import list_causes
 from app.usecases.carry_out import carry_out
 from app.usecases.notices import outstanding
 from app.usecases.plan_cards import plan_channels, plan_people
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from app.domain.request.request import ConfirmationRequest
     from app.policies.policy_book import PolicyBook
-    from app.storage.deliveries import Delivery
-    from app.storage.transaction import Tx
+    from app.storage.cards.deliveries import Delivery
+    from app.storage.engine.transaction import Tx
     from app.usecases.channel_book import ChannelBook
 
 log = structlog.get_logger(__name__)

@@ -11,7 +11,7 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 from app.domain.request.caution import Caution, CautionKind
-from app.storage.spends import drop_spends, insert_spends, lock_spending, units_of
+from app.storage.payments.spends import drop_spends, insert_spends, lock_spending, units_of
 from app.usecases.near_copies import near_copies
 from app.usecases.weigh_budgets import over_budgets
 from app.usecases.weigh_payees import account_tail, duplicates, strangers
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-    from app.storage.transaction import Tx
+    from app.storage.engine.transaction import Tx
     from app.usecases.judge_call import Judged
 
 ORDER = (

@@ -11,7 +11,7 @@ from app.domain.money.payment import plain, totals
 from app.domain.request.caution import Caution, CautionKind
 from app.domain.rules.policy import Allow
 from app.domain.rules.spending import Budget, Per
-from app.storage.spends import amount_of, list_spent
+from app.storage.payments.spends import amount_of, list_spent
 from app.usecases.known_as import names_of
 from app.usecases.weigh_payees import payee_told
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from app.domain.money.payment import Payment
-    from app.storage.transaction import Tx
+    from app.storage.engine.transaction import Tx
     from app.usecases.judge_call import Judged
 
 

@@ -12,15 +12,15 @@ from app.domain.call.tool import MISSING
 from app.domain.card.card_for import instant_text
 from app.domain.money.payment import payee_key, plain
 from app.domain.request.caution import Caution, CautionKind
-from app.storage.payees import find_payees
-from app.storage.spends import list_alike, list_paid, units_of
+from app.storage.payments.payees import find_payees
+from app.storage.payments.spends import list_alike, list_paid, units_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from app.domain.money.payment import Payment
-    from app.storage.spends import Earlier
-    from app.storage.transaction import Tx
+    from app.storage.engine.transaction import Tx
+    from app.storage.payments.spends import Earlier
     from app.usecases.judge_call import Judged
 
 _TAIL = 4

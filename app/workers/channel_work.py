@@ -10,13 +10,13 @@ import structlog
 
 from app.domain.errors import AssentError
 from app.ports import ListeningChannel
-from app.storage.outbox import list_neglected
-from app.storage.transaction import EVERY_ORG
+from app.storage.cards.outbox import list_neglected
+from app.storage.engine.transaction import EVERY_ORG
 from app.workers.outbox_worker import OutboxWorker
 
 if TYPE_CHECKING:
     from app.ports import Channel, HttpAnswer, Inbound
-    from app.storage.store import Store
+    from app.storage.engine.store import Store
     from app.usecases.channel_book import ChannelBook
     from app.usecases.click import AnswerClick
     from app.usecases.confirm_accounts import ConfirmAccounts

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import psycopg
 import structlog
 
-from app.storage.dialect import CHANNEL
+from app.storage.engine.dialect import CHANNEL
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from app.storage.outbox import claim_due
+from app.storage.cards.outbox import claim_due
 
 if TYPE_CHECKING:
-    from app.storage.store import Store
+    from app.storage.engine.store import Store
     from app.usecases.deliver import Deliver
 
 log = structlog.get_logger(__name__)

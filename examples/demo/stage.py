@@ -21,7 +21,7 @@ from app.clock import SystemClock
 from app.domain.identity.api_key import Scope
 from app.domain.identity.seals import Seals
 from app.identifiers import RandomIds
-from app.storage.dialect import dialect_for
+from app.storage.engine.dialect import dialect_for
 from app.storage.make_store import make_store
 from app.usecases.keys import Keys
 from app.usecases.payees import Payees

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-from app.storage.guards import drop_fence_statements, drop_statements, fence_statements, statements
+from app.storage.tables.guards import drop_fence_statements, drop_statements, fence_statements, statements
 
 revision = "0001"
 down_revision = None

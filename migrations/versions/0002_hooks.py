@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-from app.storage.guards import drop_fence_statements, fence_statements
+from app.storage.tables.guards import drop_fence_statements, fence_statements
 
 revision = "0002"
 down_revision = "0001"

@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-from app.storage.guards import drop_fence_statements, fence_statements
+from app.storage.tables.guards import drop_fence_statements, fence_statements
 
 revision = "0006"
 down_revision = "0005"

@@ -15,7 +15,7 @@ import pytest
 from psycopg import sql
 
 from app.identifiers import RandomIds
-from app.storage.tables import ORG_TABLES
+from app.storage.tables.tables import ORG_TABLES
 from tests.fixtures.gateway import ManualClock, open_gateway
 from tests.requirements import requirement
 

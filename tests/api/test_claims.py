@@ -22,7 +22,7 @@ from app.domain.lifecycle.execution import claim
 from app.domain.lifecycle.lifecycle import NobodyReachable, advance
 from app.domain.request.decision import Evidence, Verdict
 from app.domain.text.canonical import canonical
-from app.storage.requests import lock_request
+from app.storage.requests.requests import lock_request
 from app.usecases.carry_out import carry_out
 from app.usecases.decide import decide
 from tests.fixtures.gateway import PAY
@@ -30,7 +30,7 @@ from tests.fixtures.patience import eventually
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
-    from app.storage.transaction import Tx
+    from app.storage.engine.transaction import Tx
     from tests.fixtures.gateway import Gateway
 
 

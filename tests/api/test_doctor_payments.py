@@ -19,11 +19,11 @@ from app.domain.identity.seals import Seals
 from app.policies.policy_book import PolicyBook
 from app.ports import Severity
 from app.settings import Settings
-from app.storage.dialect import to_us
-from app.storage.factors import Factor, FactorStatus, put_factor
-from app.storage.head_file import head_file_of
-from app.storage.payment_tables import standing_approvals
-from app.storage.transaction import Statement
+from app.storage.engine.dialect import to_us
+from app.storage.engine.transaction import Statement
+from app.storage.identity.factors import Factor, FactorStatus, put_factor
+from app.storage.tables.payment_tables import standing_approvals
+from app.storage.trail.head_file import head_file_of
 from app.usecases.keys import Keys
 from channels.registry import SETTINGS
 from tests.durability.replicas import replicas
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from app.ports import Finding
-    from app.storage.store import Store
-    from app.storage.transaction import Tx
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
     from tests.fixtures.memory_platform import MemoryPlatform
 
 pytestmark = pytest.mark.may_block  # the doctor reads files, and its loop serves nobody else

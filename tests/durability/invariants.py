@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from app.domain.call.tool_call import ToolCall, binding_digest
 from app.domain.money.payment import Payment
 from app.domain.trail.audit import AuditEvent, Kind, Record, first_fault
-from app.storage.dialect import from_us
+from app.storage.engine.dialect import from_us
 from tests.domain.samples import FINANCE
 from tests.storage.rig import behind
 

@@ -15,9 +15,9 @@ from app.domain.request.decision import Verdict
 from app.domain.text.language import Language
 from app.policies.policy_book import PolicyBook
 from app.ports import Account, AccountStatus, Click, MessageRef
-from app.storage.accounts import put_account
-from app.storage.deliveries import list_deliveries, mark_live
-from app.storage.requests import find_request
+from app.storage.cards.accounts import put_account
+from app.storage.cards.deliveries import list_deliveries, mark_live
+from app.storage.requests.requests import find_request
 from app.usecases.cancel import Cancel
 from app.usecases.channel_book import ChannelBook
 from app.usecases.claim import Caller, Claim, Report
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from app.domain.request.request import ConfirmationRequest
-    from app.storage.store import Store
-    from app.storage.transaction import Tx
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
     from app.usecases.receive import Received
 
 POLICY = """\

@@ -22,7 +22,7 @@ from app.domain.call.tool_call import binding_digest
 from app.domain.errors import AssentError, BadArgumentsError, DigestMismatchError
 from app.domain.money.payment import PaymentFields, payments_of
 from app.domain.text.canonical import canonical
-from app.storage.requests import find_request
+from app.storage.requests.requests import find_request
 from app.usecases.claim import Caller
 from tests.fixtures.gateway import open_gateway
 from tests.requirements import requirement

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from app.domain.trail.audit import Kind, Record
-from app.storage.requests import lock_request
-from app.storage.spends import lock_spending
-from app.storage.standing import lock_permit
+from app.storage.payments.spends import lock_spending
+from app.storage.permits.permits import lock_permit
+from app.storage.requests.requests import lock_request
 from tests.fixtures.gateway import open_gateway
 from tests.fixtures.standing import approved, standing, write_standing
 from tests.requirements import requirement
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from app.storage.store import Store
-    from app.storage.transaction import Tx
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
     from tests.fixtures.memory_platform import MemoryPlatform
 
 

@@ -22,7 +22,7 @@ from app.domain.errors import AlreadySettledError, AssentError, UnavailableError
 from app.domain.request.decision import Verdict
 from app.domain.request.quorum import Stage
 from app.domain.request.request import State
-from app.storage.dialect import CommitFate
+from app.storage.engine.dialect import CommitFate
 from migrations import run
 from tests.domain.samples import FINANCE, a_call, a_request
 from tests.durability.fault_proxy import fault_proxy
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
     from app.domain.request.request import ConfirmationRequest
-    from app.storage.transaction import Tx
+    from app.storage.engine.transaction import Tx
     from tests.durability.replicas import Replica
 
 pytestmark = pytest.mark.postgres

@@ -12,10 +12,10 @@ import pytest
 from app.clock import SystemClock
 from app.domain.trail.audit import first_fault
 from app.identifiers import RandomIds
-from app.storage.audit_chain import list_events
-from app.storage.dialect import dialect_for
-from app.storage.head_file import head_file_of
+from app.storage.engine.dialect import dialect_for
 from app.storage.make_store import make_store
+from app.storage.trail.audit_chain import list_events
+from app.storage.trail.head_file import head_file_of
 from app.usecases.restored import DeclareRestored
 from app.usecases.watch_heads import RestoredError, WatchHeads
 from tests.fixtures.backups import Backup

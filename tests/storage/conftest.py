@@ -11,7 +11,7 @@ from tests.storage.rig import ManualClock, open_store
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from app.storage.store import Store
+    from app.storage.engine.store import Store
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ import sqlalchemy as sa
 from app.clock import SystemClock
 from app.domain.lifecycle.lifecycle import opened
 from app.identifiers import RandomIds
-from app.storage.dialect import Postgres, Sqlite, dialect_for
+from app.storage.engine.dialect import Postgres, Sqlite, dialect_for
 from app.storage.make_store import make_store
-from app.storage.requests import lock_request
+from app.storage.requests.requests import lock_request
 from app.usecases.carry_out import carry_out, open_request
 from tests.domain.samples import START, a_call, a_request
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from app.domain.lifecycle.lifecycle import Step
     from app.domain.request.request import ConfirmationRequest
-    from app.storage.dialect import Dialect
-    from app.storage.store import Store
-    from app.storage.transaction import Tx
+    from app.storage.engine.dialect import Dialect
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
 
 ORG = "acme"
 

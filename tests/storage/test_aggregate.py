@@ -23,8 +23,8 @@ from app.domain.request.quorum import Electorate, Stage, electorate
 from app.domain.request.request import ExecutionStatus, Risk, State
 from app.domain.request.timetable import Act, Timer
 from app.domain.trail.audit import Kind, Record
-from app.storage.request_lists import list_requests
-from app.storage.requests import find_request
+from app.storage.requests.request_lists import list_requests
+from app.storage.requests.requests import find_request
 from app.usecases.carry_out import carry_out
 from tests.domain.samples import FINANCE, START, a_decision, a_request, vote
 from tests.requirements import requirement
@@ -32,8 +32,8 @@ from tests.storage.rig import ORG, given_request, opening, stepping
 
 if TYPE_CHECKING:
     from app.domain.request.request import ConfirmationRequest
-    from app.storage.store import Store
-    from app.storage.transaction import Tx
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
     from tests.storage.rig import ManualClock
 
 # What the API lets through, which is all but NUL and halves of surrogate pairs.

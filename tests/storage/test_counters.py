@@ -6,13 +6,13 @@ import asyncio
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from app.storage.counters import take
-from app.storage.due import forget
-from app.storage.transaction import EVERY_ORG
+from app.storage.engine.transaction import EVERY_ORG
+from app.storage.requests.due import forget
+from app.storage.sessions.counters import take
 from tests.storage.rig import ORG, ManualClock, look, open_store
 
 if TYPE_CHECKING:
-    from app.storage.store import Store
+    from app.storage.engine.store import Store
 
 SECOND = timedelta(seconds=1)
 

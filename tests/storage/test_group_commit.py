@@ -17,11 +17,11 @@ from app.domain.request.quorum import Stage
 from app.domain.request.request import Status
 from app.domain.trail.audit import Kind, Record, first_fault
 from app.identifiers import RandomIds
-from app.storage import lane
-from app.storage.audit_chain import get_head, list_events
+from app.storage.engine import lane
+from app.storage.engine.transaction import LostGuardError
 from app.storage.make_store import make_store
-from app.storage.requests import find_request, insert_request, lock_request, save_request
-from app.storage.transaction import LostGuardError
+from app.storage.requests.requests import find_request, insert_request, lock_request, save_request
+from app.storage.trail.audit_chain import get_head, list_events
 from app.usecases.carry_out import carry_out
 from tests.domain.samples import a_request, vote
 from tests.requirements import requirement
@@ -30,7 +30,7 @@ from tests.storage.rig import ORG, ManualClock, given_request, manual_dialect, o
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from app.storage.transaction import Batch, Tx
+    from app.storage.engine.transaction import Batch, Tx
 
 
 class Watched:

@@ -17,8 +17,8 @@ from tests.requirements import requirement
 from tests.storage.rig import ORG, REFUSED, behind, given_request, look, open_store, stepping
 
 if TYPE_CHECKING:
-    from app.storage.store import Store
-    from app.storage.transaction import Tx
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
 
 NEW_EVENT = (
     "INSERT INTO audit_events (org, seq, id, at, kind, actor, request_id, request_version, facts, prev_hash, hash) "

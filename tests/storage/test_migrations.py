@@ -12,8 +12,8 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
-from app.storage.guards import statements
-from app.storage.tables import ORG_TABLES, metadata
+from app.storage.tables.guards import statements
+from app.storage.tables.tables import ORG_TABLES, metadata
 from migrations import run
 from migrations.state import NEWEST, find_present, sqlalchemy_url
 from tests.storage.rig import look

@@ -7,9 +7,9 @@ import sqlite3
 from sqlalchemy import bindparam, update
 
 from app.clock import SystemClock
-from app.storage.dialect import Sqlite
-from app.storage.tables import deliveries
-from app.storage.transaction import Statement
+from app.storage.engine.dialect import Sqlite
+from app.storage.engine.transaction import Statement
+from app.storage.tables.tables import deliveries
 
 
 def test_a_constant_of_none_is_bound_as_null_and_not_asked_of_the_caller() -> None:

@@ -13,8 +13,8 @@ from app.domain.identity.seals import parse_token
 from app.domain.people.assurance import Assurance
 from app.domain.request.action import Action
 from app.domain.request.decision import Evidence, Verdict
-from app.storage.deliveries import find_by_handle
-from app.storage.requests import lock_request
+from app.storage.cards.deliveries import find_by_handle
+from app.storage.requests.requests import lock_request
 from app.usecases.compose import place_of
 from app.usecases.decide import decide
 from tests.fixtures.gateway import PAY
@@ -22,7 +22,7 @@ from tests.requirements import requirement
 
 if TYPE_CHECKING:
     from app.ports import Click
-    from app.storage.transaction import Tx
+    from app.storage.engine.transaction import Tx
     from tests.fixtures.gateway import Gateway
     from tests.fixtures.memory_platform import Message
 

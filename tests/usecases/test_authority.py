@@ -192,10 +192,10 @@ def test_only_one_function_turns_a_vote_into_a_decision() -> None:
 
     assert importers("app.domain.lifecycle.lifecycle", "Vote") == {"app/usecases/decide.py"}
     assert importers("app.domain.lifecycle.lifecycle", "VoteWithdrawn") == {"app/usecases/decide.py"}
-    assert importers("app.storage.decisions", "drop_decision") == {"app/storage/requests.py"}
-    assert importers("app.storage.decisions", "put_decision") == {"app/usecases/carry_out.py"}
-    assert importers("app.storage.requests", "save_request") == {"app/usecases/carry_out.py"}
-    assert importers("app.storage.executions", "save_grant") == {"app/usecases/carry_out.py"}
+    assert importers("app.storage.requests.decisions", "drop_decision") == {"app/storage/requests/requests.py"}
+    assert importers("app.storage.requests.decisions", "put_decision") == {"app/usecases/carry_out.py"}
+    assert importers("app.storage.requests.requests", "save_request") == {"app/usecases/carry_out.py"}
+    assert importers("app.storage.requests.executions", "save_grant") == {"app/usecases/carry_out.py"}
     assert importers("app.usecases.decide", "decide") == {
         "app/usecases/decide_api.py",
         "app/usecases/edit.py",
@@ -211,7 +211,11 @@ def test_only_one_function_turns_a_vote_into_a_decision() -> None:
         and node.args
         and getattr(node.args[0], "id", "") in {"requests", "decisions", "grants"}
     }
-    assert writers == {"app/storage/requests.py", "app/storage/decisions.py", "app/storage/executions.py"}
+    assert writers == {
+        "app/storage/requests/requests.py",
+        "app/storage/requests/decisions.py",
+        "app/storage/requests/executions.py",
+    }
 
 
 @requirement("S-10")

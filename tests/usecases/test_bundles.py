@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from app.ports import ChannelUnavailableError
-from app.storage import bundles
-from app.storage.transaction import Statement
+from app.storage.cards import bundles
+from app.storage.engine.transaction import Statement
 from tests.fixtures.shared_messages import (
     DIGEST,
     GROUP,
@@ -29,7 +29,7 @@ from tests.requirements import requirement
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from app.storage.dialect import Dialect
+    from app.storage.engine.dialect import Dialect
     from tests.fixtures.gateway import Gateway
 
 LONG = "{id: long, tools: [long], then: ask, stages: [{of: [finance]}], channels: [chat], timeout: 30d"

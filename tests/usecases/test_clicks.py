@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from app.domain.identity.seals import BadTokenError, Place, Seals, parse_token
 from app.domain.request.action import Action
 from app.ports import Ignored
-from app.storage.memory import CLICK_RETENTION
+from app.storage.requests.seen_before import CLICK_RETENTION
 from channels.feishu import callback as feishu_callback
 from channels.slack import callback as slack_callback
 from tests.fixtures.gateway import PAY, SECRET, ManualClock, open_gateway

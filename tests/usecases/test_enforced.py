@@ -15,14 +15,14 @@ from app.domain.request.request import State
 from app.domain.text.language import Language
 from app.domain.trail.audit import Kind
 from app.offline import render_event
-from app.storage.requests import find_request
+from app.storage.requests.requests import find_request
 from app.usecases.still_allowed import why_not_allowed
 from tests.fixtures.enforced import CALL, EXECUTOR, approved, enforce, reported
 from tests.fixtures.review_visits import URL, Visitor
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
-    from app.storage.transaction import Tx
+    from app.storage.engine.transaction import Tx
     from tests.fixtures.gateway import Gateway
 
 RITA = "rita@acme.example"

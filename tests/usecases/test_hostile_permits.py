@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from app.domain.identity.api_key import Scope
-from app.storage.dialect import to_us
+from app.storage.engine.dialect import to_us
 from tests.fixtures.gateway import open_gateway
 from tests.fixtures.standing import (
     ALICE,

@@ -13,7 +13,7 @@ import pytest
 from app.domain.errors import AlreadySettledError, ConflictError, NotEligibleError, NotFoundError
 from app.domain.lifecycle.consultations import Edited
 from app.domain.lifecycle.lifecycle import advance
-from app.storage.requests import lock_request
+from app.storage.requests.requests import lock_request
 from app.usecases.carry_out import carry_out
 from app.usecases.electorate import voters_of
 from app.usecases.sweep import Sweep
@@ -21,7 +21,7 @@ from tests.fixtures.gateway import PAY
 
 if TYPE_CHECKING:
     from app.ports import Click
-    from app.storage.transaction import Tx
+    from app.storage.engine.transaction import Tx
     from tests.fixtures.gateway import Gateway
 
 MINUTE = timedelta(minutes=1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.storage.transaction import Tx
+from app.storage.engine.transaction import Tx
 from app.usecases.claim import Caller
 from tests.fixtures.gateway import open_gateway
 from tests.requirements import requirement

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from app.ports import ChannelUnavailableError
-from app.storage.store import Store
+from app.storage.engine.store import Store
 from app.usecases import under_pause
 from app.usecases.under_pause import Ended, UnderPause
 from tests.requirements import requirement

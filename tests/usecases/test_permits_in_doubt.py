@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from app.domain.trail.audit import Kind
-from app.storage.transaction import Batch, LostGuardError
+from app.storage.engine.transaction import Batch, LostGuardError
 from tests.fixtures.standing import ALICE, PAY, RITA, approved, break_glass, confirm, propose, standing, submit
 from tests.fixtures.standing import write_standing as write
 from tests.requirements import requirement

@@ -16,12 +16,12 @@ from app.cli import app
 from app.embedded import embedded_gateway
 from app.identifiers import RandomIds
 from app.serve import StartRefusedError
-from app.storage.dialect import dialect_for
-from app.storage.head_file import Heads, find_heads, head_file_of, read_heads, write_heads
+from app.storage.engine.dialect import dialect_for
+from app.storage.engine.transaction import EVERY_ORG, Statement
 from app.storage.make_store import make_store
-from app.storage.payment_tables import standing_approvals
-from app.storage.restores import list_restores
-from app.storage.transaction import EVERY_ORG, Statement
+from app.storage.tables.payment_tables import standing_approvals
+from app.storage.trail.head_file import Heads, find_heads, head_file_of, read_heads, write_heads
+from app.storage.trail.restores import list_restores
 from app.usecases.restored import DeclareRestored
 from app.usecases.watch_heads import RestoredError, WatchHeads
 from tests.fixtures.gateway import SECRET, ManualClock, open_gateway, query
@@ -31,7 +31,7 @@ from tests.storage.rig import open_store
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from app.storage.store import Store
+    from app.storage.engine.store import Store
     from tests.fixtures.gateway import Gateway
     from tests.fixtures.memory_platform import MemoryPlatform
 

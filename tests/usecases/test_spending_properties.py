@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from app.domain.request.request import ConfirmationRequest
-    from app.storage.store import Store
-    from app.storage.transaction import Tx
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
 
 OWNERS = {"a0": "olga@acme.example", "a1": "olga@acme.example", "a2": None}
 PAYEES, ACCOUNTS = ("Acme", "Globex", "Initech"), ("DE01", "DE02")

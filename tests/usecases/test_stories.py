@@ -10,7 +10,7 @@ import pytest
 
 from app.domain.errors import UnavailableError
 from app.ports import ChannelRefusedError, ChannelUnavailableError, EditClosedError
-from app.storage.outbox import revive_dead
+from app.storage.cards.outbox import revive_dead
 from tests.fixtures.gateway import ManualClock, open_gateway
 from tests.fixtures.patience import eventually
 from tests.requirements import requirement

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from app.ports import ChannelRefusedError, ChannelUnavailableError
-from app.storage import reach
-from app.storage.due import list_timers_due
-from app.storage.reach import list_late
-from app.storage.transaction import EVERY_ORG
+from app.storage.cards import undelivered as reach
+from app.storage.cards.undelivered import list_late
+from app.storage.engine.transaction import EVERY_ORG
+from app.storage.requests.due import list_timers_due
 from tests.fixtures.gateway import PAY, ManualClock, open_gateway
 from tests.fixtures.patience import eventually
 from tests.requirements import requirement
@@ -23,7 +23,7 @@ from tests.requirements import requirement
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from app.storage.transaction import Tx
+    from app.storage.engine.transaction import Tx
     from tests.fixtures.gateway import Gateway
     from tests.fixtures.memory_platform import MemoryPlatform
 

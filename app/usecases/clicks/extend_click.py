@@ -8,7 +8,7 @@ from app.domain.card.card_for import instant_text
 from app.domain.lifecycle.lifecycle import Refusal, Step, advance
 from app.domain.words.say import say
 from app.ports import ClickOutcome, ClickResult
-from app.storage.memory import seen_before
+from app.storage.requests.seen_before import seen_before
 from app.usecases.carry_out import carry_out
 from app.usecases.extend import more_time
 from app.usecases.pressed import Received, refusal
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from app.domain.identity.seals import SealedClick, Seals
     from app.policies.policy_book import PolicyBook
     from app.ports import Channel, Click
-    from app.storage.store import Store
-    from app.storage.transaction import Tx
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
     from app.usecases.pressed import PressedCard
 
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from app.domain.identity.seals import SealedClick, Seals
     from app.policies.policy_book import PolicyBook
     from app.ports import Channel, Click
-    from app.storage.store import Store
-    from app.storage.transaction import Tx
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
     from app.usecases.reopen import Reopen
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from app.domain.words.say import say
 from app.ports import ClickOutcome, ClickResult
-from app.storage.memory import seen_before
+from app.storage.requests.seen_before import seen_before
 from app.usecases.pressed import Received, refusal
 from app.usecases.recognise import Recognised, recognise
 from app.usecases.review import may_look
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from app.domain.identity.seals import SealedClick, Seals
     from app.policies.policy_book import PolicyBook
     from app.ports import Channel, Click
-    from app.storage.store import Store
-    from app.storage.transaction import Tx
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
     from app.usecases.review import Review
 
 

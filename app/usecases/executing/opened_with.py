@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.storage.memory import find_key
+from app.storage.requests.seen_before import find_key
 
 if TYPE_CHECKING:
     from app.domain.request.request import ConfirmationRequest
-    from app.storage.transaction import Tx
+    from app.storage.engine.transaction import Tx
 
 
 def opened_with(tx: Tx, request: ConfirmationRequest, evaluation_key: str) -> bool:

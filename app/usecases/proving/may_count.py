@@ -12,7 +12,7 @@ from app.domain.request.decision import Decision, Evidence, Verdict
 from app.domain.request.request import Risk
 from app.domain.rules.attention import reading_left
 from app.domain.trail.audit import Kind
-from app.storage.audit_chain import list_of_request
+from app.storage.trail.audit_chain import list_of_request
 from app.usecases.electorate import acts_for, voters_of, without_account
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from app.domain.request.quorum import Electorate
     from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.policy import Policy
-    from app.storage.transaction import Tx
+    from app.storage.engine.transaction import Tx
 
 
 def may_count(

@@ -1,0 +1,195 @@
+"""What must happen after a commit: rows that a worker claims, carries out, and settles.
+
+A claim is a lease: it pushes `due_at` into the future, so a worker that dies leaves its row to the next one. Delivery
+is at-least-once; the Delivery row and the platform's own deduplication make it idempotent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from sqlalchemy import bindparam, exists, func, insert, select, update
+
+from app.domain.request.request import DeliveryStatus
+from app.storage.engine.dialect import from_us, to_us
+from app.storage.engine.transaction import Row, Statement, Tx
+from app.storage.tables.tables import deliveries, outbox
+
+if TYPE_CHECKING:
+    from datetime import datetime, timedelta
+
+
+class Errand(StrEnum):
+    """What a row asks for."""
+
+    POST = "post"
+    REFRESH = "refresh"
+    NOTIFY = "notify"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutboxRow:
+    """One errand. `attempts` counts the claims so far, this one included."""
+
+    id: str
+    org: str
+    errand: Errand
+    delivery_id: str
+    channel: str
+    attempts: int
+    created_at: datetime
+    note: str | None = None  # what a notice says
+
+
+_INSERT = Statement(insert(outbox))
+_DUE = Statement(
+    select(outbox)
+    .where(
+        outbox.c.org == bindparam("for_org"),
+        outbox.c.channel == bindparam("of_channel"),
+        outbox.c.status == "queued",
+        outbox.c.due_at <= bindparam("at"),
+    )
+    .order_by(outbox.c.due_at)
+    .limit(bindparam("most"))
+    .with_for_update(skip_locked=True)
+)
+_LEASE = Statement(
+    update(outbox)
+    .where(outbox.c.id == bindparam("row_id"), outbox.c.status == "queued")
+    .values(due_at=bindparam("due_at"), attempts=bindparam("attempts"))
+)
+_SETTLE = Statement(
+    update(outbox)
+    .where(outbox.c.id == bindparam("row_id"), outbox.c.attempts == bindparam("of_attempts"))
+    .values(status=bindparam("status"), error=bindparam("error"))
+)
+_RESCHEDULE = Statement(
+    update(outbox)
+    .where(outbox.c.id == bindparam("row_id"), outbox.c.attempts == bindparam("of_attempts"))
+    .values(due_at=bindparam("due_at"), error=bindparam("error"))
+)
+_QUEUED_REFRESH = Statement(
+    select(outbox.c.id).where(
+        outbox.c.delivery_id == bindparam("of_delivery"),
+        outbox.c.kind == Errand.REFRESH.value,
+        outbox.c.status == "queued",
+        outbox.c.attempts == 0,
+    )
+)
+_ORPHANED = Statement(
+    select(outbox.c.org, outbox.c.channel)
+    .where(outbox.c.status == "queued", outbox.c.due_at <= bindparam("at"))
+    .distinct()
+)
+_COUNTS = Statement(select(outbox.c.status, func.count().label("rows")).group_by(outbox.c.status))
+_LIST = Statement(
+    select(outbox)
+    .where(outbox.c.org == bindparam("for_org"), outbox.c.status == bindparam("of_status"))
+    .order_by(outbox.c.created_at)
+    .limit(bindparam("most"))
+)
+_REVIVE = Statement(
+    update(outbox)
+    .where(outbox.c.org == bindparam("for_org"), outbox.c.status == "dead")
+    .values(status="queued", due_at=bindparam("due_at"), created_at=bindparam("due_at"), attempts=0)
+)
+_REVIVE_DELIVERIES = Statement(
+    update(deliveries)
+    .where(
+        deliveries.c.org == bindparam("for_org"),
+        deliveries.c.status == DeliveryStatus.UNDELIVERABLE.value,
+        exists().where(
+            outbox.c.delivery_id == deliveries.c.id, outbox.c.status == "dead", outbox.c.kind == Errand.POST.value
+        ),
+    )
+    .values(status=DeliveryStatus.QUEUED.value, first_tried_at=None, error=None)
+)
+
+
+def enqueue(
+    tx: Tx, errand: Errand, delivery_id: str, channel: str, *, due_at: datetime | None = None, note: str | None = None
+) -> None:
+    """Ask for an errand, at once or at `due_at`, from when on patience with its platform is counted.
+
+    A refresh that already waits, untried, will show the newest state anyway.
+    """
+    if errand is Errand.REFRESH and tx.one(_QUEUED_REFRESH, of_delivery=delivery_id):
+        return
+    now = tx.now()
+    tx.write(
+        _INSERT,
+        id=tx.ids.new("out"),
+        org=tx.org,
+        kind=errand.value,
+        delivery_id=delivery_id,
+        channel=channel,
+        status="queued",
+        due_at=to_us(due_at or now),
+        attempts=0,
+        created_at=to_us(due_at or now),
+        error=None,
+        note=note,
+    )
+    tx.outbox_filled()
+
+
+def claim_due(tx: Tx, *, channel: str, most: int, lease: timedelta) -> list[OutboxRow]:
+    """Take what is due for a channel, for as long as the lease lasts.
+
+    Rows that another worker holds are passed over.
+    """
+    now = tx.lock_now()
+    rows = tx.all(_DUE, for_org=tx.org, of_channel=channel, at=to_us(now), most=most)
+    for row in rows:
+        tx.write(_LEASE, row_id=row["id"], due_at=to_us(now + lease), attempts=row["attempts"] + 1)
+    return [_from_row(row, attempts=row["attempts"] + 1) for row in rows]
+
+
+def settle(tx: Tx, row: OutboxRow, *, error: str | None = None) -> bool:
+    """Close a row: done, or dead with the reason. False: the lease was lost, and another worker has it."""
+    status = "dead" if error else "done"
+    return tx.run(_SETTLE, row_id=row.id, of_attempts=row.attempts, status=status, error=error) == 1
+
+
+def reschedule(tx: Tx, row: OutboxRow, *, due_at: datetime, error: str) -> None:
+    """Try again later."""
+    tx.write(_RESCHEDULE, row_id=row.id, of_attempts=row.attempts, due_at=to_us(due_at), error=error)
+
+
+def list_neglected(tx: Tx, *, since: timedelta) -> set[tuple[str, str]]:
+    """Return the (org, channel) pairs for which something has been due so long that nobody carries it out."""
+    at = to_us(tx.now() - since)
+    return {(row["org"], row["channel"]) for row in tx.all(_ORPHANED, at=at)}
+
+
+def count_by_status(tx: Tx) -> dict[str, int]:
+    """Return how many rows are queued, done and dead."""
+    return {row["status"]: int(row["rows"]) for row in tx.all(_COUNTS)}
+
+
+def list_rows(tx: Tx, status: str, *, most: int) -> list[tuple[OutboxRow, str | None]]:
+    """Return an org's rows of a status with their last error, oldest first."""
+    rows = tx.all(_LIST, for_org=tx.org, of_status=status, most=most)
+    return [(_from_row(row, attempts=row["attempts"]), row["error"]) for row in rows]
+
+
+def revive_dead(tx: Tx) -> int:
+    """Queue an org's dead rows again, as if they were new; return how many."""
+    tx.write(_REVIVE_DELIVERIES, for_org=tx.org)
+    return tx.run(_REVIVE, for_org=tx.org, due_at=to_us(tx.now()))
+
+
+def _from_row(row: Row, *, attempts: int) -> OutboxRow:
+    return OutboxRow(
+        id=row["id"],
+        org=row["org"],
+        errand=Errand(row["kind"]),
+        delivery_id=row["delivery_id"],
+        channel=row["channel"],
+        attempts=attempts,
+        created_at=from_us(row["created_at"]),
+        note=row["note"],
+    )

@@ -1,0 +1,1 @@
+"""Rows of keys and second factors."""

@@ -1,0 +1,69 @@
+"""API keys as they are stored: a keyed hash, a scope, and whose they are."""
+
+from __future__ import annotations
+
+from sqlalchemy import bindparam, insert, select, update
+
+from app.domain.identity.api_key import ApiKey, Scope
+from app.storage.engine.dialect import from_us, to_us
+from app.storage.engine.transaction import Row, Statement, Tx
+from app.storage.tables.tables import api_keys
+
+_INSERT = Statement(insert(api_keys))
+_GET = Statement(select(api_keys).where(api_keys.c.id == bindparam("key_id")))
+_LIST = Statement(select(api_keys).where(api_keys.c.org == bindparam("for_org")).order_by(api_keys.c.created_at))
+_REVOKE = Statement(
+    update(api_keys)
+    .where(
+        api_keys.c.org == bindparam("for_org"), api_keys.c.id == bindparam("key_id"), api_keys.c.revoked_at.is_(None)
+    )
+    .values(revoked_at=bindparam("at"))
+)
+
+
+def insert_key(tx: Tx, key: ApiKey) -> None:
+    """Write a new key."""
+    tx.write(
+        _INSERT,
+        id=key.id,
+        org=key.org,
+        scope=key.scope.value,
+        agent=key.agent,
+        person=key.person,
+        label=key.label,
+        secret_hash=key.secret_hash,
+        created_at=to_us(key.created_at),
+        expires_at=to_us(key.expires_at) if key.expires_at else None,
+        revoked_at=None,
+    )
+
+
+def find_key(tx: Tx, key_id: str) -> ApiKey | None:
+    """Read a key by its id, in whichever org it is (the caller does not know its org yet)."""
+    row = tx.one(_GET, key_id=key_id)
+    return _from_row(row) if row else None
+
+
+def list_keys(tx: Tx) -> list[ApiKey]:
+    """Return an org's keys, oldest first."""
+    return [_from_row(row) for row in tx.all(_LIST, for_org=tx.org)]
+
+
+def revoke_key(tx: Tx, key_id: str) -> bool:
+    """End a key for good. False: unknown, or revoked before. Nothing ever clears a revocation."""
+    return tx.run(_REVOKE, for_org=tx.org, key_id=key_id, at=to_us(tx.now())) == 1
+
+
+def _from_row(row: Row) -> ApiKey:
+    return ApiKey(
+        id=row["id"],
+        org=row["org"],
+        scope=Scope(row["scope"]),
+        agent=row["agent"],
+        person=row["person"],
+        label=row["label"],
+        secret_hash=row["secret_hash"],
+        created_at=from_us(row["created_at"]),
+        expires_at=from_us(row["expires_at"]) if row["expires_at"] is not None else None,
+        revoked_at=from_us(row["revoked_at"]) if row["revoked_at"] is not None else None,
+    )

@@ -1,0 +1,1 @@
+"""Rows of what was spent, and to whom."""

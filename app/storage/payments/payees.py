@@ -1,0 +1,96 @@
+"""The register of payees: whom people have put in, with which accounts, and whom they have taken out again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from sqlalchemy import bindparam, delete, insert, select, update
+
+from app.storage.engine.dialect import from_us, to_us
+from app.storage.engine.transaction import Row, Statement, Tx
+from app.storage.payments.spends import numbered
+from app.storage.tables.payment_tables import payees
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Payee:
+    """A payee with one account, as people set it. `removed_at`: no payment before it vouches for them."""
+
+    name: str
+    payee_key: str
+    account_key: str  # "": no account was named
+    account_tail: str
+    is_known: bool
+    set_by: str
+    set_at: datetime
+    removed_at: datetime | None = None
+
+
+_OF_ORG = payees.c.org == bindparam("for_org")
+_OF_KEY = payees.c.payee_key == bindparam("of_key")
+_LIST = Statement(select(payees).where(_OF_ORG, payees.c.is_known == 1).order_by(payees.c.name, payees.c.account_key))
+_DROP = Statement(delete(payees).where(_OF_ORG, _OF_KEY, payees.c.account_key == bindparam("of_account")))
+_PUT = Statement(insert(payees))
+_REMOVE = Statement(
+    update(payees)
+    .where(_OF_ORG, _OF_KEY)
+    .values(is_known=0, set_by=bindparam("by"), set_at=bindparam("at"), removed_at=bindparam("at"))
+)
+
+
+@cache
+def _find(size: int) -> Statement:
+    named = payees.c.payee_key.in_([bindparam(f"key_{index}") for index in range(size)])
+    return Statement(select(payees).where(_OF_ORG, named).order_by(payees.c.set_at, payees.c.account_key))
+
+
+def list_payees(tx: Tx) -> list[Payee]:
+    """Return whom the register knows now, by name."""
+    return [_payee(row) for row in tx.all(_LIST, for_org=tx.org)]
+
+
+def find_payees(tx: Tx, payee_keys: Iterable[str]) -> list[Payee]:
+    """Return all that was ever set of these payees, those that were taken out as well."""
+    named = numbered("key", payee_keys)
+    return [_payee(row) for row in tx.all(_find(len(named)), for_org=tx.org, **named)]
+
+
+def put_payee(tx: Tx, payee: Payee) -> None:
+    """Put a payee in with one account, in the place of what was set of it before."""
+    tx.write(_DROP, for_org=tx.org, of_key=payee.payee_key, of_account=payee.account_key)
+    tx.write(
+        _PUT,
+        org=tx.org,
+        payee_key=payee.payee_key,
+        account_key=payee.account_key,
+        name=payee.name,
+        account_tail=payee.account_tail,
+        is_known=int(payee.is_known),
+        set_by=payee.set_by,
+        set_at=to_us(payee.set_at),
+        removed_at=to_us(payee.removed_at) if payee.removed_at else None,
+    )
+
+
+def remove_payee(tx: Tx, payee_key: str, *, by: str) -> None:
+    """Take a payee out with all accounts, in all spellings."""
+    tx.write(_REMOVE, for_org=tx.org, of_key=payee_key, by=by, at=to_us(tx.now()))
+
+
+def _payee(row: Row) -> Payee:
+    return Payee(
+        name=row["name"],
+        payee_key=row["payee_key"],
+        account_key=row["account_key"],
+        account_tail=row["account_tail"],
+        is_known=bool(row["is_known"]),
+        set_by=row["set_by"],
+        set_at=from_us(row["set_at"]),
+        removed_at=from_us(row["removed_at"]) if row["removed_at"] is not None else None,
+    )

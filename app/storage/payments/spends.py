@@ -1,0 +1,243 @@
+"""What was spent, or is reserved: a row for each payment, counted while its request may still run, ran, or failed.
+
+Nothing releases a row: what becomes of its request says whether it counts. One that ended without being run gives its
+place back by itself; an execution that failed does not, for it is the agent that says so. Sums are exact: whole
+ten-thousandths of the currency's unit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cache
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Text, and_, bindparam, cast, delete, func, insert, literal_column, or_, select
+
+from app.domain.money.payment import FINEST
+from app.domain.request.request import State
+from app.storage.engine.dialect import from_us, to_us
+from app.storage.engine.transaction import Statement, Tx
+from app.storage.tables.payment_tables import spends
+from app.storage.tables.tables import requests
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+
+    from sqlalchemy.sql.elements import ColumnElement
+
+    from app.domain.money.payment import Payment
+
+NOT_RUN = frozenset({State.DENIED, State.EXPIRED, State.CANCELLED, State.UNDELIVERABLE, State.LAPSED})
+"""How a request ends without being run: what it had reserved is free again."""
+
+_HALF = 10**8  # sums are built in two halves: neither database's whole numbers overflow before they are put together
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """What one agent, owner, payee, account or org has spent with one tool in one currency."""
+
+    whose: str
+    tool: str
+    currency: str
+    units: int  # ten-thousandths
+    payments: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Earlier:
+    """An earlier payment, as a later one is compared with it."""
+
+    payee_key: str
+    units: int
+    currency: str
+    reference: str | None
+    at: datetime
+    request_id: str | None
+    succeeded: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paid:
+    """To whom, and into which account, something was paid and went well: the last time."""
+
+    payee: str
+    payee_key: str
+    account_key: str
+    account_tail: str
+    at: datetime
+
+
+def units_of(amount: Decimal) -> int:
+    """Return an amount in ten-thousandths."""
+    return int(amount.scaleb(FINEST))
+
+
+def amount_of(units: int) -> Decimal:
+    """Return ten-thousandths as an amount."""
+    return Decimal(units).scaleb(-FINEST)
+
+
+_LOCK = Statement(select(func.pg_advisory_xact_lock(func.hashtextextended(cast(bindparam("named"), Text), 0))))
+_SPENT = spends.outerjoin(requests, requests.c.id == spends.c.request_id)
+_STILL = or_(
+    spends.c.request_id.is_(None),
+    and_(
+        requests.c.state.not_in([literal_column(f"'{state.value}'") for state in sorted(NOT_RUN)]),
+        spends.c.request_id != bindparam("instead_of"),
+    ),
+)
+_UNASKED = or_(spends.c.request_id.is_(None), requests.c.allowed_by.is_not(None))
+_LATELY = (spends.c.org == bindparam("for_org"), spends.c.at > bindparam("since"), _STILL)
+_INSERT = Statement(insert(spends))
+_DROP = Statement(delete(spends).where(spends.c.org == bindparam("for_org"), spends.c.request_id == bindparam("of_id")))
+
+
+def lock_spending(tx: Tx) -> datetime:
+    """Let nobody else weigh payments of this org before the commit, then read the clock.
+
+    The order of locks is: requests, this one, the trail's head. In a group commit a unit may lock a request after
+    another unit has taken this: should two replicas meet so, PostgreSQL ends one transaction, and its units are run
+    again one by one, each in that order.
+    """
+    if tx.locks_rows:
+        tx.write(_LOCK, named=f"assent.spending:{tx.org}")
+    return tx.lock_now()
+
+
+@cache
+def _sums(column: str, size: int, unasked_only: bool) -> Statement:  # noqa: FBT001 - a part of the cache's key
+    whose: ColumnElement[str] = spends.c[column]
+    low = spends.c.amount - spends.c.amount // _HALF * _HALF
+    named = whose.in_([bindparam(f"key_{index}") for index in range(size)])
+    return Statement(
+        select(
+            whose.label("whose"),
+            spends.c.tool,
+            spends.c.currency,
+            func.sum(spends.c.amount // _HALF).label("high"),
+            func.sum(low).label("low"),
+            func.count().label("payments"),
+        )
+        .select_from(_SPENT)
+        .where(*_LATELY, named, *([_UNASKED] if unasked_only else []))
+        .group_by(whose, spends.c.tool, spends.c.currency)
+    )
+
+
+def list_spent(
+    tx: Tx, column: str, keys: Iterable[str], *, since: datetime, instead_of: str, unasked_only: bool = False
+) -> list[Spent]:
+    """Sum up what counts after `since`, for each of `keys` in a column (``agent``, ``owner``, ``payee_key`` …)."""
+    named = numbered("key", keys)
+    rows = tx.all(
+        _sums(column, len(named), unasked_only), for_org=tx.org, since=to_us(since), instead_of=instead_of, **named
+    )
+    return [
+        Spent(
+            whose=row["whose"],
+            tool=row["tool"],
+            currency=row["currency"],
+            units=int(row["high"]) * _HALF + int(row["low"]),
+            payments=row["payments"],
+        )
+        for row in rows
+    ]
+
+
+@cache
+def _alike(payees: int, amounts: int) -> Statement:
+    return Statement(
+        select(
+            spends.c.payee_key,
+            spends.c.amount,
+            spends.c.currency,
+            spends.c.reference,
+            spends.c.at,
+            spends.c.request_id,
+            requests.c.state,
+        )
+        .select_from(_SPENT)
+        .where(
+            *_LATELY,
+            spends.c.payee_key.in_([bindparam(f"key_{index}") for index in range(payees)]),
+            spends.c.amount.in_([bindparam(f"amount_{index}") for index in range(amounts)]),
+        )
+        .order_by(spends.c.at.desc(), spends.c.id)
+    )
+
+
+def list_alike(tx: Tx, payments: Sequence[Payment], *, since: datetime, instead_of: str) -> list[Earlier]:
+    """Return what was paid after `since` to the payees of `payments` in any of their amounts, the newest first."""
+    payees = numbered("key", (payment.payee_key for payment in payments))
+    amounts = numbered("amount", (units_of(payment.amount) for payment in payments))
+    statement = _alike(len(payees), len(amounts))
+    rows = tx.all(statement, for_org=tx.org, since=to_us(since), instead_of=instead_of, **payees, **amounts)
+    return [
+        Earlier(
+            payee_key=row["payee_key"],
+            units=row["amount"],
+            currency=row["currency"],
+            reference=row["reference"],
+            at=from_us(row["at"]),
+            request_id=row["request_id"],
+            succeeded=row["request_id"] is None or row["state"] == State.SUCCEEDED,
+        )
+        for row in rows
+    ]
+
+
+@cache
+def _well_paid(size: int) -> Statement:
+    return Statement(
+        select(
+            spends.c.payee,
+            spends.c.payee_key,
+            spends.c.account_key,
+            spends.c.account_tail,
+            func.max(spends.c.at).label("paid_at"),
+        )
+        .select_from(spends.join(requests, requests.c.id == spends.c.request_id))
+        .where(
+            spends.c.org == bindparam("for_org"),
+            spends.c.payee_key.in_([bindparam(f"key_{index}") for index in range(size)]),
+            requests.c.state == literal_column(f"'{State.SUCCEEDED.value}'"),
+            requests.c.allowed_by.is_(None),  # only what people have looked at vouches for anybody
+        )
+        .group_by(spends.c.payee, spends.c.payee_key, spends.c.account_key, spends.c.account_tail)
+    )
+
+
+def list_paid(tx: Tx, payee_keys: Iterable[str]) -> list[Paid]:
+    """Return under which names, and into which accounts, payees were ever paid with success, on people's approval."""
+    named = numbered("key", payee_keys)
+    return [
+        Paid(
+            payee=row["payee"],
+            payee_key=row["payee_key"],
+            account_key=row["account_key"],
+            account_tail=row["account_tail"],
+            at=from_us(row["paid_at"]),
+        )
+        for row in tx.all(_well_paid(len(named)), for_org=tx.org, **named)
+    ]
+
+
+def insert_spends(tx: Tx, rows: Sequence[dict[str, object]]) -> None:
+    """Count payments from now on; see `app.usecases.weigh.spend` for what a row says."""
+    at = to_us(tx.now())
+    tx.run_many(_INSERT, [{"id": tx.ids.new("spd"), "org": tx.org, "at": at, **row} for row in rows])
+
+
+def drop_spends(tx: Tx, request_id: str) -> None:
+    """Take back what a request has reserved: it is about to reserve something else."""
+    tx.write(_DROP, for_org=tx.org, of_id=request_id)
+
+
+def numbered(name: str, values: Iterable[object]) -> dict[str, object]:
+    """Number the values of a list, each once; sizes are powers of two, so that there are few statements."""
+    found = list(dict.fromkeys(values))
+    size = 2 ** (len(found) - 1).bit_length()
+    return {f"{name}_{index}": value for index, value in enumerate([*found, *[found[0]] * (size - len(found))])}

@@ -1,0 +1,1 @@
+"""Rows of standing approvals and of broken glass."""

@@ -1,0 +1,202 @@
+"""Standing approvals and broken glasses as they are stored, and what was spent under one of them."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import TYPE_CHECKING, cast
+
+from sqlalchemy import BigInteger, bindparam, func, insert, select, update
+from sqlalchemy import cast as sql_cast
+
+from app.domain.rules.permits import Permit, PermitKind, PermitStatus
+from app.domain.text.canonical import canonical
+from app.storage.engine.dialect import from_us, to_us
+from app.storage.engine.transaction import Row, Statement, Tx
+from app.storage.tables.payment_tables import restores, spends, standing_approvals
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from app.domain.text.canonical import JsonValue
+
+_UNIT = Decimal(10) ** -4  # amounts are stored in ten-thousandths
+
+_T = standing_approvals
+_ONE = (_T.c.org == bindparam("for_org"), _T.c.id == bindparam("permit_id"))
+_INSERT = Statement(insert(_T))
+_GET = Statement(select(_T).where(*_ONE))
+_LOCK = Statement(select(_T).where(*_ONE).with_for_update())
+_LIST = Statement(
+    select(_T)
+    .where(_T.c.org == bindparam("for_org"), _T.c.kind == bindparam("of_kind"))
+    .order_by(_T.c.proposed_at.desc(), _T.c.id)
+)
+_LOCK_ALL = Statement(
+    select(_T)
+    .where(_T.c.org == bindparam("for_org"), _T.c.kind == bindparam("of_kind"))
+    .order_by(_T.c.id)
+    .with_for_update()
+)
+_ACTIVE = Statement(
+    select(_T)
+    .where(
+        _T.c.org == bindparam("for_org"),
+        _T.c.status == "active",
+        _T.c.expires_at > bindparam("after"),
+        # A restored row may have been revoked since, and whoever clears up after a restore may be cut off.
+        _T.c.proposed_at > select(func.coalesce(func.max(restores.c.restored_at), -1)).scalar_subquery(),
+    )
+    .order_by(_T.c.expires_at, _T.c.id)
+)
+_OVER = Statement(
+    select(_T)
+    .where(_T.c.kind == "break_glass", _T.c.status == "active", _T.c.expires_at <= bindparam("by"))
+    .order_by(_T.c.id)
+)
+_SAVED = (
+    "status",
+    "confirmed_by",
+    "confirmed_at",
+    "expires_at",
+    "revoked_by",
+    "revoked_at",
+    "reviewed_by",
+    "reviewed_at",
+    "review",
+    "used",
+    "last_used_at",
+)
+_SAVE = Statement(
+    update(_T)
+    .where(*_ONE, _T.c.status == bindparam("old_status"), _T.c.used == bindparam("old_used"))
+    .values({name: bindparam(f"new_{name}") for name in _SAVED})
+)
+_SPENT = Statement(
+    select(spends.c.currency, sql_cast(func.sum(spends.c.amount), BigInteger).label("amount"))
+    .where(spends.c.org == bindparam("for_org"), spends.c.standing_id == bindparam("permit_id"))
+    .group_by(spends.c.currency)
+    .order_by(spends.c.currency)
+)
+
+
+def insert_permit(tx: Tx, permit: Permit) -> None:
+    """Write a new one."""
+    tx.write(
+        _INSERT,
+        id=permit.id,
+        org=tx.org,
+        kind=permit.kind.value,
+        scope=canonical(dict(permit.scope)).decode(),
+        digest=permit.digest,
+        reason=permit.reason,
+        proposed_by=permit.proposed_by,
+        proposed_at=to_us(permit.proposed_at),
+        **_moves(permit),
+    )
+
+
+def lock_permit(tx: Tx, permit_id: str, *, kind: PermitKind | None = None) -> tuple[Permit, datetime] | None:
+    """Lock one, and *then* read the clock: what ended while this waited is over. None: there is none of this kind."""
+    row = tx.one(_LOCK if tx.locks_rows else _GET, for_org=tx.org, permit_id=permit_id)
+    permit = _from_row(row) if row is not None else None
+    if permit is None or kind not in {None, permit.kind}:
+        return None
+    return permit, tx.lock_now() if tx.locks_rows else tx.now()
+
+
+def lock_permits(tx: Tx, kind: PermitKind) -> tuple[list[Permit], datetime]:
+    """Lock all of a kind in the order of their ids, and *then* read the clock."""
+    rows = tx.all(_LOCK_ALL if tx.locks_rows else _LIST, for_org=tx.org, of_kind=kind.value)
+    return [_from_row(row) for row in rows], tx.lock_now() if tx.locks_rows else tx.now()
+
+
+def list_permits(tx: Tx, kind: PermitKind) -> list[Permit]:
+    """Return the org's, the newest first."""
+    return [_from_row(row) for row in tx.all(_LIST, for_org=tx.org, of_kind=kind.value)]
+
+
+def list_active(tx: Tx, *, after: datetime) -> list[Permit]:
+    """Return the org's of both kinds that are confirmed, not revoked, and end later; the first to end first.
+
+    None that was proposed before the database was restored from a backup.
+    """
+    return [_from_row(row) for row in tx.all(_ACTIVE, for_org=tx.org, after=to_us(after))]
+
+
+def list_over(tx: Tx, *, by: datetime) -> list[tuple[str, str]]:
+    """Return the (org, id) of broken glasses whose time is over and that nobody has said so of; over all orgs."""
+    return [(row["org"], row["id"]) for row in tx.all(_OVER, by=to_us(by))]
+
+
+def save_permit(tx: Tx, before: Permit, after: Permit) -> None:
+    """Write what changed, if nothing else has changed meanwhile; else the unit runs again."""
+    tx.guard(
+        _SAVE,
+        for_org=tx.org,
+        permit_id=after.id,
+        old_status=before.status.value,
+        old_used=before.used,
+        **{f"new_{name}": value for name, value in _moves(after).items()},
+    )
+
+
+def spent_under(tx: Tx, permit_id: str) -> dict[str, Decimal]:
+    """Return what was paid under one of them, by currency; whatever became of it, it counts."""
+    return {row["currency"]: row["amount"] * _UNIT for row in tx.all(_SPENT, for_org=tx.org, permit_id=permit_id)}
+
+
+def _moves(permit: Permit) -> Row:
+    return {
+        "status": permit.status.value,
+        "confirmed_by": permit.confirmed_by,
+        "confirmed_at": _us(permit.confirmed_at),
+        "expires_at": to_us(permit.expires_at),
+        "revoked_by": permit.revoked_by,
+        "revoked_at": _us(permit.revoked_at),
+        "reviewed_by": permit.reviewed_by,
+        "reviewed_at": _us(permit.reviewed_at),
+        "review": permit.review,
+        "used": permit.used,
+        "last_used_at": _us(permit.last_used_at),
+    }
+
+
+def _us(at: datetime | None) -> int | None:
+    return None if at is None else to_us(at)
+
+
+def _at(us: int | None) -> datetime | None:
+    return None if us is None else from_us(us)
+
+
+def _scope(stored: str) -> dict[str, JsonValue]:
+    """Read what one allows; what cannot be read allows nothing, and hinders neither the others nor its revocation."""
+    try:
+        read: object = json.loads(stored)
+    except ValueError:
+        read = None
+    return cast("dict[str, JsonValue]", read) if isinstance(read, dict) else {}
+
+
+def _from_row(row: Row) -> Permit:
+    return Permit(
+        id=row["id"],
+        kind=PermitKind(row["kind"]),
+        status=PermitStatus(row["status"]),
+        scope=_scope(row["scope"]),
+        digest=row["digest"],
+        reason=row["reason"],
+        proposed_by=row["proposed_by"],
+        proposed_at=from_us(row["proposed_at"]),
+        expires_at=from_us(row["expires_at"]),
+        confirmed_by=row["confirmed_by"],
+        confirmed_at=_at(row["confirmed_at"]),
+        revoked_by=row["revoked_by"],
+        revoked_at=_at(row["revoked_at"]),
+        reviewed_by=row["reviewed_by"],
+        reviewed_at=_at(row["reviewed_at"]),
+        review=row["review"],
+        used=row["used"],
+        last_used_at=_at(row["last_used_at"]),
+    )

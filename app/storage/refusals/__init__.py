@@ -1,0 +1,1 @@
+"""Rows of what was denied before, and of what was lifted."""

@@ -1,0 +1,1 @@
+"""Rows of requests: written, locked, read back, found when they are due."""

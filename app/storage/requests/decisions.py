@@ -1,0 +1,52 @@
+"""What approvers decided: one row a person and request, which that person may replace or take back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import bindparam, delete, insert
+
+from app.storage.engine.dialect import to_us
+from app.storage.engine.transaction import Statement, Tx
+from app.storage.tables.tables import decisions
+
+if TYPE_CHECKING:
+    from app.domain.request.decision import Decision
+
+_INSERT = Statement(insert(decisions))
+_DELETE = Statement(
+    delete(decisions).where(
+        decisions.c.request_id == bindparam("of_request"), decisions.c.person == bindparam("by_person")
+    )
+)
+
+
+def put_decision(tx: Tx, request_id: str, decision: Decision, *, replaces: bool) -> None:
+    """Write a decision. The trail keeps the one that it replaces."""
+    if replaces:
+        drop_decision(tx, request_id, decision.person)
+    evidence = decision.evidence
+    tx.write(
+        _INSERT,
+        id=decision.id,
+        org=tx.org,
+        request_id=request_id,
+        person=decision.person,
+        verdict=decision.verdict.value,
+        reason=decision.reason,
+        decided_at=to_us(decision.at),
+        channel=evidence.channel,
+        account_id=evidence.account_id,
+        tenant=evidence.tenant,
+        app_id=evidence.app_id,
+        chat_id=evidence.chat_id,
+        message_id=evidence.message_id,
+        card_revision=evidence.card_revision,
+        assurance=evidence.assurance,
+        on_behalf_of=decision.on_behalf_of,
+    )
+
+
+def drop_decision(tx: Tx, request_id: str, person: str) -> None:
+    """Remove a person's decision. The trail keeps what it said."""
+    tx.write(_DELETE, of_request=request_id, by_person=person)

@@ -1,0 +1,139 @@
+"""Many requests at once: pages for people and agents, versions for the slow poll, counts for quotas."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from sqlalchemy import and_, bindparam, func, or_, select
+
+from app.domain.request.request import OPEN_STATES
+from app.storage.engine.transaction import Row, Statement, Tx
+from app.storage.requests.requests import find_request
+from app.storage.tables.tables import executions, requests
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from app.domain.request.request import ConfirmationRequest
+
+_FILTERS = {
+    "agent": requests.c.agent == bindparam("agent"),
+    "session": requests.c.session == bindparam("session"),
+    "status": requests.c.status == bindparam("status"),
+    "state": requests.c.state == bindparam("state"),
+    "open": or_(*(requests.c.state == state for state in sorted(state.value for state in OPEN_STATES))),
+    "enforced": requests.c.enforced == 1,
+}
+
+
+@cache
+def _page(filters: frozenset[str]) -> Statement:
+    """The list query for a set of filters: few combinations, each with its own plan."""
+    before = or_(
+        requests.c.created_at < bindparam("before_at"),
+        and_(requests.c.created_at == bindparam("before_at"), requests.c.id < bindparam("before_id")),
+    )
+    return Statement(
+        select(requests.c.id)
+        .where(requests.c.org == bindparam("for_org"), before, *(_FILTERS[name] for name in sorted(filters)))
+        .order_by(requests.c.created_at.desc(), requests.c.id.desc())
+        .limit(bindparam("most"))
+    )
+
+
+_COUNT_MOST = 20_000  # beyond this the exact number no longer matters to anyone
+_COUNT_PENDING = Statement(
+    select(func.count().label("pending")).select_from(
+        select(requests.c.id)
+        .where(
+            requests.c.org == bindparam("for_org"),
+            requests.c.agent == bindparam("agent"),
+            requests.c.state == "pending",
+        )
+        .limit(_COUNT_MOST)
+        .subquery()
+    )
+)
+
+MOST_VERSIONS = 500
+"""How many requests one `list_versions` can be asked about."""
+_VERSIONS = Statement(
+    select(requests.c.id, requests.c.version).where(
+        requests.c.org == bindparam("for_org"),
+        requests.c.id.in_([bindparam(f"id_{index}") for index in range(MOST_VERSIONS)]),
+    )
+)
+
+_OF_SESSION = (
+    requests.c.org == bindparam("for_org"),
+    requests.c.agent == bindparam("agent"),
+    requests.c.session == bindparam("session"),
+)
+_MOST_ALIKE = 20
+_BY_CALL_ID = Statement(
+    select(requests.c.id, requests.c.state)
+    .where(*_OF_SESSION, requests.c.call_id == bindparam("call_id"))
+    .order_by(requests.c.created_at.desc(), requests.c.id.desc())
+    .limit(_MOST_ALIKE)
+)
+_BY_CLAIM = Statement(
+    select(requests.c.id, requests.c.state)
+    .join(executions, executions.c.request_id == requests.c.id)
+    .where(*_OF_SESSION, executions.c.claim_id == bindparam("claim_id"))
+    .order_by(requests.c.created_at.desc(), requests.c.id.desc())
+    .limit(_MOST_ALIKE)
+)
+_BY_DIGEST = Statement(
+    select(requests.c.id, requests.c.state)
+    .where(*_OF_SESSION, requests.c.call_digest == bindparam("call_digest"))
+    .order_by(requests.c.created_at.desc(), requests.c.id.desc())
+    .limit(_MOST_ALIKE)
+)
+
+END_OF_TIME = 2**62
+"""A `created_at` after every other: where the first page begins."""
+
+
+def list_requests(
+    tx: Tx, *, filters: Mapping[str, str], flags: Collection[str] = (), before: tuple[int, str], most: int
+) -> list[ConfirmationRequest]:
+    """Return a page, newest first, of what lies before the (created_at in µs, id) of the last one seen.
+
+    `filters` may name agent, session, status and state; `flags` are "open" (something is still owed) and "enforced".
+    """
+    names = frozenset(filters) | frozenset(flags)
+    ids = tx.all(_page(names), for_org=tx.org, before_at=before[0], before_id=before[1], most=most, **filters)
+    found = (find_request(tx, row["id"]) for row in ids)
+    return [request for request in found if request]
+
+
+def list_versions(tx: Tx, ids: Sequence[str]) -> list[tuple[str, int]]:
+    """Return the (id, version) of up to `MOST_VERSIONS` requests, in one query."""
+    padded = [*ids, *[""] * (MOST_VERSIONS - len(ids))]
+    rows = tx.all(_VERSIONS, for_org=tx.org, **{f"id_{index}": request_id for index, request_id in enumerate(padded)})
+    return [(row["id"], row["version"]) for row in rows]
+
+
+def count_pending(tx: Tx, agent: str) -> int:
+    """Return how many of an agent's requests wait for a decision."""
+    row = tx.one(_COUNT_PENDING, for_org=tx.org, agent=agent)
+    return int(row["pending"]) if row else 0
+
+
+def find_call(tx: Tx, agent: str, session: str, *, call_id: str, claim_id: str) -> str | None:
+    """Return the id of the request that a session's call belongs to, by the call's id or by the claim made for it."""
+    found = tx.all(_BY_CALL_ID, for_org=tx.org, agent=agent, session=session, call_id=call_id)
+    claimed = tx.all(_BY_CLAIM, for_org=tx.org, agent=agent, session=session, claim_id=claim_id)
+    return _running_first([*claimed, *found])
+
+
+def find_call_by_digest(tx: Tx, agent: str, session: str, call_digest: str) -> str | None:
+    """Return the id of the request of a session's call that has no id: of several alike one that runs, the newest."""
+    return _running_first(tx.all(_BY_DIGEST, for_org=tx.org, agent=agent, session=session, call_digest=call_digest))
+
+
+def _running_first(rows: Sequence[Row]) -> str | None:
+    running = [row for row in rows if row["state"] in {"executing", "unknown"}]
+    chosen = next(iter(running or rows), None)
+    return chosen["id"] if chosen else None

@@ -1,0 +1,1 @@
+"""Rows of agents' sessions, switches and counters."""

@@ -1,0 +1,90 @@
+"""Switches that people flip while everything runs: on or off for an org, an agent or a tool, by whom, when and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlalchemy import bindparam, delete, insert, select
+
+from app.storage.engine.dialect import from_us, to_us
+from app.storage.engine.transaction import Statement, Tx
+from app.storage.tables.hook_tables import switches
+from app.storage.tables.tables import audit_heads
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+READ_ONLY = "read-only"
+"""While it is on, only tools that are declared to write nothing run."""
+PAUSE = "pause"
+"""While it is on, nothing of what it names runs, and no approval of it is handed out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Switch:
+    """One switch as it stands. `agent` "" stands for the whole org, `tool` "" for every tool."""
+
+    name: str
+    agent: str
+    tool: str = ""
+    is_on: bool
+    reason: str | None
+    set_by: str
+    set_at: datetime
+
+
+_LIST = Statement(
+    select(switches)
+    .where(switches.c.org == bindparam("for_org"))
+    .order_by(switches.c.name, switches.c.agent, switches.c.tool)
+)
+_DROP = Statement(
+    delete(switches).where(
+        switches.c.org == bindparam("for_org"),
+        switches.c.name == bindparam("of_name"),
+        switches.c.agent == bindparam("of_agent"),
+        switches.c.tool == bindparam("of_tool"),
+    )
+)
+_PUT = Statement(insert(switches))
+_ORGS = Statement(select(audit_heads.c.org).order_by(audit_heads.c.org))
+
+
+def list_switches(tx: Tx) -> list[Switch]:
+    """Return the org's switches that were ever touched, on and off."""
+    return [
+        Switch(
+            name=row["name"],
+            agent=row["agent"],
+            tool=row["tool"],
+            is_on=bool(row["is_on"]),
+            reason=row["reason"],
+            set_by=row["set_by"],
+            set_at=from_us(row["set_at"]),
+        )
+        for row in tx.all(_LIST, for_org=tx.org)
+    ]
+
+
+def list_orgs(tx: Tx) -> list[str]:
+    """Return every org that this gateway has ever served; in the scope of all orgs."""
+    return [row["org"] for row in tx.all(_ORGS)]
+
+
+def put_switch(tx: Tx, name: str, *, agent: str, tool: str = "", is_on: bool, reason: str | None, by: str) -> Switch:
+    """Flip a switch now and return it."""
+    now = tx.now()
+    tx.write(_DROP, for_org=tx.org, of_name=name, of_agent=agent, of_tool=tool)
+    tx.write(
+        _PUT,
+        org=tx.org,
+        name=name,
+        agent=agent,
+        tool=tool,
+        is_on=int(is_on),
+        reason=reason,
+        set_by=by,
+        set_at=to_us(now),
+    )
+    return Switch(name=name, agent=agent, tool=tool, is_on=is_on, reason=reason, set_by=by, set_at=now)

@@ -1,0 +1,1 @@
+"""The tables, and the triggers that guard them."""

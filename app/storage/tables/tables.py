@@ -1,0 +1,389 @@
+"""The tables, with named constraints that repeat the rules of the domain.
+
+Three rules hold in the database itself, whoever writes:
+
+* **No change without its audit event.** `requests (id, version)` refers to `audit_events (request_id,
+request_version)`,
+  checked at commit. A status cannot change without a version, nor a version without an event (see `guards.py`).
+* **Final is final, and the trail only grows.** Triggers refuse to change a settled request or any audit event.
+* **Single use.** One grant a request, one execution a grant, one decision a person.
+
+Instants are microseconds since 1970 UTC in a BIGINT, documents are canonical JSON in TEXT: the same on SQLite and
+PostgreSQL, exact, ordered, and free of driver conversions.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+from app.domain.request.decision import Verdict
+from app.domain.request.request import DeliveryStatus, ExecutionStatus, GrantStatus, State, Status
+from app.storage.tables import hook_tables, payment_tables
+from app.storage.tables.schema import metadata
+
+
+def _one_of(
+    column: str, values: type[Status | GrantStatus | ExecutionStatus | DeliveryStatus | State | Verdict]
+) -> str:
+    listed = ", ".join(f"'{value.value}'" for value in values)
+    return f"{column} IN ({listed})"
+
+
+requests = Table(
+    "requests",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("org", Text, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("state", Text, nullable=False),  # derived, kept for lists and filters
+    Column("agent", Text, nullable=False),
+    Column("session", Text),
+    Column("call_id", Text),
+    Column("requester", Text),
+    Column("owner", Text),
+    Column("tool", Text, nullable=False),
+    Column("arguments", Text, nullable=False),
+    Column("claim", Text),
+    Column("call_digest", Text, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("nonce", Text, nullable=False),
+    Column("code", Text, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("pinned", Text, nullable=False),
+    Column("sensitive", Text, nullable=False),
+    Column("rule_id", Text),
+    Column("policy_version", Text, nullable=False),
+    Column("why", Text, nullable=False),
+    Column("stages", Text, nullable=False),
+    Column("channels", Text, nullable=False),
+    Column("claim_within", BigInteger, nullable=False),  # microseconds
+    Column("lease", BigInteger, nullable=False),  # microseconds
+    Column("created_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+    Column("settled_at", BigInteger),
+    Column("settled_by", Text),
+    Column("settled_reason", Text),
+    Column("settled_via", Text),
+    Column("predecessor_id", Text, ForeignKey("requests.id")),
+    # The same call of the same session stands on this request while it is set: see `ConfirmationRequest.attachable`.
+    Column("attach_key", Text),
+    Column("revoked_why", Text),  # why the grant was taken back before it was used
+    Column("risk", Text, nullable=False, server_default="normal"),
+    Column("fallback", Text, nullable=False, server_default="[]"),
+    Column("timers", Text, nullable=False, server_default="[]"),
+    Column("timer_at", BigInteger),  # when the first of them is due
+    Column("reminded_at", BigInteger),
+    Column("extensions", Integer, nullable=False, server_default="0"),
+    Column("handovers", Text, nullable=False, server_default="[]"),
+    Column("questions", Text, nullable=False, server_default="[]"),
+    Column("proposed", Text),  # the agent's own arguments, where people changed them
+    Column("edited_by", Text),
+    Column("only_lowered", Integer, nullable=False, server_default="0"),  # 0 | 1
+    Column("assurance", Text, nullable=False, server_default="L1"),
+    Column("payments", Text, nullable=False, server_default="[]"),
+    Column("cautions", Text, nullable=False, server_default="[]"),
+    Column("near_key", Text),
+    Column("enforced", Integer, nullable=False, server_default="0"),  # 0 | 1
+    Column("allowed_by", Text),
+    CheckConstraint(_one_of("status", Status), name="status"),
+    CheckConstraint(_one_of("state", State), name="state"),
+    CheckConstraint("version >= 1", name="version"),
+    CheckConstraint("expires_at > created_at", name="deadline"),
+    CheckConstraint("(status = 'pending') = (settled_at IS NULL)", name="settled"),
+    CheckConstraint("status <> 'approved' OR settled_at < expires_at", name="approved_in_time"),
+    UniqueConstraint("org", "attach_key", name="uq_requests_attach_key"),
+    ForeignKeyConstraint(
+        ["id", "version"],
+        ["audit_events.request_id", "audit_events.request_version"],
+        name="fk_requests_audited",
+        deferrable=True,
+        initially="DEFERRED",
+        use_alter=False,
+    ),
+)
+Index("ix_requests_listing", requests.c.org, requests.c.created_at, requests.c.id)
+Index(
+    "ix_requests_due",
+    requests.c.expires_at,
+    postgresql_where=text("status = 'pending'"),
+    sqlite_where=text("status = 'pending'"),
+)
+Index(
+    "ix_requests_timers",
+    requests.c.timer_at,
+    postgresql_where=text("status = 'pending' AND timer_at IS NOT NULL"),
+    sqlite_where=text("status = 'pending' AND timer_at IS NOT NULL"),
+)
+Index(
+    "ix_requests_reopened",
+    requests.c.predecessor_id,
+    unique=True,  # an expired request is asked again once
+    postgresql_where=text("predecessor_id IS NOT NULL"),
+    sqlite_where=text("predecessor_id IS NOT NULL"),
+)
+Index(
+    "ix_requests_denied",
+    requests.c.org,
+    requests.c.agent,
+    requests.c.call_digest,
+    postgresql_where=text("status = 'denied'"),
+    sqlite_where=text("status = 'denied'"),
+)
+Index(
+    "ix_requests_denied_edited",
+    requests.c.org,
+    requests.c.agent,
+    requests.c.settled_at,
+    postgresql_where=text("status = 'denied' AND edited_by IS NOT NULL"),
+    sqlite_where=text("status = 'denied' AND edited_by IS NOT NULL"),
+)
+Index(
+    "ix_requests_denied_near",
+    requests.c.org,
+    requests.c.near_key,
+    requests.c.settled_at,
+    postgresql_where=text("status = 'denied' AND near_key IS NOT NULL"),
+    sqlite_where=text("status = 'denied' AND near_key IS NOT NULL"),
+)
+Index("ix_requests_open", requests.c.org, requests.c.agent, requests.c.state)
+Index("ix_requests_session", requests.c.org, requests.c.agent, requests.c.session)
+
+decisions = Table(
+    "decisions",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("org", Text, nullable=False),
+    Column("request_id", Text, ForeignKey("requests.id"), nullable=False),
+    Column("person", Text, nullable=False),
+    Column("verdict", Text, nullable=False),
+    Column("reason", Text),
+    Column("decided_at", BigInteger, nullable=False),
+    Column("channel", Text, nullable=False),
+    Column("account_id", Text, nullable=False),
+    Column("tenant", Text, nullable=False),
+    Column("app_id", Text, nullable=False),
+    Column("chat_id", Text, nullable=False),
+    Column("message_id", Text, nullable=False),
+    Column("card_revision", Integer, nullable=False),
+    Column("assurance", Text, nullable=False),
+    Column("on_behalf_of", Text),  # the person away for whom this one voted
+    CheckConstraint(_one_of("verdict", Verdict), name="verdict"),
+    UniqueConstraint("request_id", "person"),
+)
+
+grants = Table(
+    "grants",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("org", Text, nullable=False),
+    Column("request_id", Text, ForeignKey("requests.id"), nullable=False, unique=True),
+    Column("status", Text, nullable=False),
+    Column("not_after", BigInteger, nullable=False),
+    CheckConstraint(_one_of("status", GrantStatus), name="status"),
+)
+Index(
+    "ix_grants_due",
+    grants.c.not_after,
+    postgresql_where=text("status = 'issued'"),
+    sqlite_where=text("status = 'issued'"),
+)
+
+executions = Table(
+    "executions",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("org", Text, nullable=False),
+    Column("request_id", Text, ForeignKey("requests.id"), nullable=False, unique=True),
+    Column("grant_id", Text, ForeignKey("grants.id"), nullable=False, unique=True),
+    Column("claim_id", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("started_at", BigInteger, nullable=False),
+    Column("lease_until", BigInteger, nullable=False),
+    Column("ended_at", BigInteger),
+    Column("result", Text),
+    Column("error", Text),
+    CheckConstraint(_one_of("status", ExecutionStatus), name="status"),
+)
+Index(
+    "ix_executions_due",
+    executions.c.lease_until,
+    postgresql_where=text("status = 'started'"),
+    sqlite_where=text("status = 'started'"),
+)
+
+deliveries = Table(
+    "deliveries",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("org", Text, nullable=False),
+    Column("request_id", Text, ForeignKey("requests.id"), nullable=False),
+    Column("channel", Text, nullable=False),
+    Column("chat_id", Text, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("handle", Text, nullable=False, unique=True),  # names this revision in its buttons
+    Column("status", Text, nullable=False),
+    Column("app_id", Text, nullable=False, server_default=""),
+    Column("tenant", Text, nullable=False, server_default=""),
+    Column("message_id", Text, nullable=False, server_default=""),
+    Column("first_tried_at", BigInteger),  # of this revision: bounds the platform's own deduplication
+    Column("posted_at", BigInteger),
+    Column("repost_at", BigInteger),  # before the platform stops edits and clicks
+    Column("shown_version", Integer, nullable=False, server_default="0"),
+    Column("error", Text),
+    Column("person", Text),  # whose own copy it is; none: the chat's
+    Column("audience", Text, nullable=False, server_default="approvers"),
+    Column("carrier_id", Text),  # the card in which this one is shown, with others
+    CheckConstraint(_one_of("status", DeliveryStatus), name="status"),
+    UniqueConstraint("request_id", "channel", "chat_id"),
+)
+Index(
+    "ix_deliveries_carrier",
+    deliveries.c.carrier_id,
+    postgresql_where=text("carrier_id IS NOT NULL"),
+    sqlite_where=text("carrier_id IS NOT NULL"),
+)
+Index(
+    "ix_deliveries_repost",
+    deliveries.c.repost_at,
+    postgresql_where=text("status = 'live'"),
+    sqlite_where=text("status = 'live'"),
+)
+
+outbox = Table(
+    "outbox",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("org", Text, nullable=False),
+    Column("kind", Text, nullable=False),  # post | refresh | notify
+    Column("delivery_id", Text, ForeignKey("deliveries.id"), nullable=False),
+    Column("channel", Text, nullable=False),
+    Column("status", Text, nullable=False),  # queued | done | dead
+    Column("due_at", BigInteger, nullable=False),  # also the end of a lease
+    Column("attempts", Integer, nullable=False, server_default="0"),
+    Column("created_at", BigInteger, nullable=False),
+    Column("error", Text),
+    Column("note", Text),  # what a notice says: see `app.domain.trail.notes`
+    CheckConstraint("kind IN ('post', 'refresh', 'notify')", name="kind"),
+    CheckConstraint("status IN ('queued', 'done', 'dead')", name="status"),
+)
+Index(
+    "ix_outbox_due",
+    outbox.c.channel,
+    outbox.c.due_at,
+    postgresql_where=text("status = 'queued'"),
+    sqlite_where=text("status = 'queued'"),
+)
+Index("ix_outbox_delivery", outbox.c.delivery_id)
+
+audit_events = Table(
+    "audit_events",
+    metadata,
+    Column("org", Text, nullable=False),
+    Column("seq", BigInteger, nullable=False),
+    Column("id", Text, nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("actor", Text, nullable=False),
+    Column("request_id", Text),
+    Column("request_version", Integer),
+    Column("facts", Text, nullable=False),
+    Column("prev_hash", Text, nullable=False),
+    Column("hash", Text, nullable=False),
+    PrimaryKeyConstraint("org", "seq"),
+    UniqueConstraint("request_id", "request_version", name="uq_audit_events_request_version"),
+)
+Index("ix_audit_events_request", audit_events.c.request_id)
+
+audit_heads = Table(
+    "audit_heads",
+    metadata,
+    Column("org", Text, primary_key=True),
+    Column("seq", BigInteger, nullable=False),
+    Column("hash", Text, nullable=False),
+)
+
+idempotency_keys = Table(
+    "idempotency_keys",
+    metadata,
+    Column("org", Text, nullable=False),
+    Column("agent", Text, nullable=False),
+    Column("key", Text, nullable=False),
+    Column("call_digest", Text, nullable=False),
+    Column("request_id", Text, ForeignKey("requests.id"), nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+    PrimaryKeyConstraint("org", "agent", "key"),
+)
+Index("ix_idempotency_keys_expiry", idempotency_keys.c.expires_at)
+
+seen_clicks = Table(
+    "seen_clicks",
+    metadata,
+    Column("org", Text, nullable=False),
+    Column("channel", Text, nullable=False),
+    Column("event_key", Text, nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+    PrimaryKeyConstraint("org", "channel", "event_key"),
+)
+Index("ix_seen_clicks_expiry", seen_clicks.c.expires_at)
+
+accounts = Table(
+    "accounts",
+    metadata,
+    Column("org", Text, nullable=False),
+    Column("channel", Text, nullable=False),
+    Column("person", Text, nullable=False),
+    Column("tenant", Text, nullable=False),
+    Column("account_id", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("checked_at", BigInteger, nullable=False),
+    PrimaryKeyConstraint("org", "channel", "person"),
+)
+Index("ix_accounts_account", accounts.c.org, accounts.c.channel, accounts.c.account_id)
+
+api_keys = Table(
+    "api_keys",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("org", Text, nullable=False),
+    Column("scope", Text, nullable=False),
+    Column("agent", Text),
+    Column("person", Text),  # whose key it is (approver), or who answers for the agent
+    Column("label", Text, nullable=False),
+    Column("secret_hash", Text, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger),
+    Column("revoked_at", BigInteger),
+    CheckConstraint("scope IN ('agent', 'evaluation', 'approver', 'executor', 'auditor', 'admin')", name="scope"),
+    CheckConstraint("(scope IN ('agent', 'evaluation')) = (agent IS NOT NULL)", name="agent"),
+    CheckConstraint("scope <> 'approver' OR person IS NOT NULL", name="approver"),
+)
+
+policies = Table(
+    "policies",
+    metadata,
+    Column("org", Text, nullable=False),
+    Column("version", Text, nullable=False),
+    Column("text", Text, nullable=False),  # the file as it was, secrets unexpanded
+    Column("loaded_at", BigInteger, nullable=False),
+    PrimaryKeyConstraint("org", "version"),
+)
+
+MODULES = (hook_tables, payment_tables)
+"""Where the other tables are: importing them has put these into `metadata`."""
+
+ORG_TABLES = tuple(table.name for table in metadata.sorted_tables if "org" in table.columns)
+"""Every table whose rows belong to an org: row level security covers them on PostgreSQL."""

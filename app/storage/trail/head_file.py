@@ -1,0 +1,126 @@
+"""The file that remembers how far the trail had come, so that a database restored from a backup is noticed.
+
+It stands outside of the database, and must stay outside of its backups: whatever is restored must not bring its own
+alibi along. One line of JSON: the epoch, and the (seq, hash) of each org's newest event.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import unquote, urlsplit
+
+from sqlalchemy import bindparam, select
+
+from app.storage.engine.transaction import Statement
+from app.storage.tables.tables import audit_events, audit_heads
+from app.storage.trail.restores import get_epoch
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from app.storage.engine.transaction import Tx
+
+SQLITE = "sqlite:///"
+_HASH = re.compile(r"[0-9a-f]{64}")
+_HEADS = Statement(select(audit_heads.c.org, audit_heads.c.seq, audit_heads.c.hash).order_by(audit_heads.c.org))
+_HASH_AT = Statement(
+    select(audit_events.c.hash).where(audit_events.c.org == bindparam("of_org"), audit_events.c.seq == bindparam("at"))
+)
+
+
+class HeadFileError(Exception):
+    """The file is there and cannot be read as what it should be; the text says how."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heads:
+    """How far a database had come: its epoch, and the newest event of each org as (seq, hash)."""
+
+    epoch: int
+    orgs: Mapping[str, tuple[int, str]]
+
+
+def head_file_of(database_url: str, state_dir: Path | None) -> Path | None:
+    """Say where the file of a database is: beside SQLite's, or in `state_dir`; None where it has no place."""
+    if database_url.startswith(SQLITE):
+        file = Path(unquote(database_url.removeprefix(SQLITE).partition("?")[0]))
+        return (state_dir or file.parent) / f"{file.name}.head"
+    if state_dir is None:
+        return None
+    name = re.sub(r"[^A-Za-z0-9_-]", "_", unquote(urlsplit(database_url).path.strip("/")))
+    return state_dir / f"{name or 'assent'}.head"
+
+
+def read_heads(path: Path) -> Heads | None:
+    """Read the file; None if there is none. Raises HeadFileError."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise HeadFileError(getattr(error, "strerror", None) or "it is not text") from None
+    try:
+        return _parsed(json.loads(text))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise HeadFileError("it is not what a gateway writes") from None
+
+
+def write_heads(path: Path, heads: Heads) -> None:
+    """Write the file whole, or leave the old one. Raises OSError."""
+    text = json.dumps({"epoch": heads.epoch, "orgs": {org: list(head) for org, head in heads.orgs.items()}})
+    # In containers every gateway has the same process id: two with one folder must not write into one file.
+    beside = path.with_name(f"{path.name}.{secrets.token_hex(8)}.new")
+    try:
+        with beside.open("x", encoding="utf-8") as file:
+            file.write(text + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)  # a full disk is not filled with what it could not take
+
+
+def find_heads(tx: Tx) -> Heads:
+    """Read how far the database has come; in the scope of all orgs."""
+    epoch = get_epoch(tx)
+    return Heads(epoch=epoch, orgs={row["org"]: (row["seq"], row["hash"]) for row in tx.all(_HEADS)})
+
+
+def find_lost(tx: Tx, known: Heads) -> str | None:
+    """Say of which org the database has lost events that it once had, or None; in the scope of all orgs.
+
+    A database of a later epoch was restored and declared so since: what it has lost is known.
+    """
+    now = find_heads(tx)
+    if now.epoch > known.epoch:
+        return None
+    for org, (seq, digest) in known.orgs.items():
+        has = now.orgs.get(org, (-1, ""))[0]
+        if has < seq:
+            return f"the trail of {org} ends at event {has}, and had come to {seq}"
+        row = tx.one(_HASH_AT, of_org=org, at=seq)
+        if row is None or row["hash"] != digest:
+            return f"event {seq} of the trail of {org} is not the one that was there"
+    return (
+        f"{known.epoch} restores were declared, and the database knows of {now.epoch}"
+        if now.epoch < known.epoch
+        else None
+    )
+
+
+def _parsed(read: Any) -> Heads:
+    orgs = cast("dict[str, list[Any]]", read["orgs"])
+    heads = {org: (seq, digest) for org, (seq, digest) in orgs.items()}
+    epoch = read["epoch"]
+    sound = type(epoch) is int and epoch >= 0
+    if not sound or not all(
+        type(seq) is int and seq >= 0 and _HASH.fullmatch(digest) for seq, digest in heads.values()
+    ):
+        raise ValueError
+    return Heads(epoch=epoch, orgs=heads)

@@ -1,0 +1,144 @@
+"""Restores that were declared: the epoch of the database, and what the rows of before it still say.
+
+A restored database repeats the past: what it calls pending or approved may have been decided or spent since. Each
+declared restore begins a new epoch; what was asked before it can never be claimed, from that commit on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlalchemy import bindparam, delete, func, insert, or_, select, update
+
+from app.storage.engine.dialect import from_us, to_us
+from app.storage.engine.transaction import Statement, Tx
+from app.storage.tables.payment_tables import restores, standing_approvals
+from app.storage.tables.tables import executions, grants, idempotency_keys, requests
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+_NEWEST = Statement(select(func.max(restores.c.epoch).label("epoch")))
+_LIST = Statement(select(restores).order_by(restores.c.epoch))
+_FIND = Statement(select(restores.c.restored_at).where(restores.c.epoch == bindparam("of_epoch")))
+_INSERT = Statement(insert(restores))
+_OPEN = Statement(
+    select(requests.c.id)
+    .outerjoin(grants, grants.c.request_id == requests.c.id)
+    .outerjoin(executions, executions.c.request_id == requests.c.id)
+    .where(
+        requests.c.org == bindparam("for_org"),
+        requests.c.id > bindparam("behind"),
+        requests.c.created_at <= bindparam("until"),
+        or_(requests.c.status == "pending", grants.c.status == "issued", executions.c.status == "started"),
+    )
+    .order_by(requests.c.id)
+    .limit(bindparam("most"))
+)
+_NEWEST_OPEN = Statement(
+    select(func.max(requests.c.created_at).label("at"))
+    .select_from(requests)
+    .outerjoin(grants, grants.c.request_id == requests.c.id)
+    .outerjoin(executions, executions.c.request_id == requests.c.id)
+    .where(or_(requests.c.status == "pending", grants.c.status == "issued", executions.c.status == "started"))
+)
+_NEWEST_STANDING = Statement(
+    select(func.max(standing_approvals.c.proposed_at).label("at")).where(standing_approvals.c.status != "revoked")
+)
+_FORGET_KEYS = Statement(
+    delete(idempotency_keys).where(
+        idempotency_keys.c.org == bindparam("for_org"), idempotency_keys.c.request_id == bindparam("of_request")
+    )
+)
+_STANDING = Statement(
+    select(standing_approvals.c.id, standing_approvals.c.kind, standing_approvals.c.status, standing_approvals.c.scope)
+    .where(
+        standing_approvals.c.org == bindparam("for_org"),
+        standing_approvals.c.status != "revoked",
+        standing_approvals.c.proposed_at <= bindparam("until"),
+    )
+    .order_by(standing_approvals.c.id)
+)
+_TAKE_BACK = Statement(
+    update(standing_approvals)
+    .where(standing_approvals.c.id == bindparam("standing_id"), standing_approvals.c.status != "revoked")
+    .values(status="revoked", revoked_by=bindparam("by"), revoked_at=bindparam("at"))
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restore:
+    """One declared restore."""
+
+    epoch: int
+    by: str
+    at: datetime
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """A permission that was given beforehand, as far as taking it back needs it."""
+
+    id: str
+    is_glass: bool
+    was_active: bool
+    scope: str
+
+
+def get_epoch(tx: Tx) -> int:
+    """Return how many restores this database has seen."""
+    row = tx.one(_NEWEST)
+    return (row["epoch"] if row else None) or 0
+
+
+def list_restores(tx: Tx) -> list[Restore]:
+    """Return the declared restores, the oldest first."""
+    return [
+        Restore(epoch=row["epoch"], by=row["restored_by"], at=from_us(row["restored_at"]), reason=row["reason"])
+        for row in tx.all(_LIST)
+    ]
+
+
+def find_newest_open(tx: Tx) -> datetime | None:
+    """Return when the newest was made of all that something could still come of; in the scope of all orgs."""
+    found = [row["at"] for statement in (_NEWEST_OPEN, _NEWEST_STANDING) for row in tx.all(statement) if row["at"]]
+    return from_us(max(found)) if found else None
+
+
+def begin_epoch(tx: Tx, epoch: int, *, by: str, reason: str, after: datetime | None) -> datetime:
+    """Begin an epoch, unless it has begun; return when it did: not before `after`, whatever the clock says."""
+    known = tx.one(_FIND, of_epoch=epoch)
+    if known is not None:
+        return from_us(known["restored_at"])
+    now = max(tx.now(), after or tx.now())
+    tx.write(_INSERT, epoch=epoch, restored_by=by, restored_at=to_us(now), reason=reason)
+    return now
+
+
+def list_open_before(tx: Tx, until: datetime, *, behind: str, most: int) -> list[str]:
+    """Return requests that were asked until an instant and of which something could still come, by id."""
+    rows = tx.all(_OPEN, for_org=tx.org, behind=behind, until=to_us(until), most=most)
+    return [row["id"] for row in rows]
+
+
+def forget_keys_of(tx: Tx, request_id: str) -> None:
+    """Let a repeated call ask anew instead of finding this request."""
+    tx.write(_FORGET_KEYS, for_org=tx.org, of_request=request_id)
+
+
+def take_standing_back(tx: Tx, until: datetime, *, by: str) -> list[Standing]:
+    """End every permission that was given, or proposed, beforehand, until an instant; return them as they were."""
+    found = tx.all(_STANDING, for_org=tx.org, until=to_us(until))
+    for row in found:
+        tx.write(_TAKE_BACK, standing_id=row["id"], by=by, at=to_us(tx.now()))
+    return [
+        Standing(
+            id=row["id"],
+            is_glass=row["kind"] == "break_glass",
+            was_active=row["status"] == "active",
+            scope=row["scope"],
+        )
+        for row in found
+    ]
