@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from app.storage.engine.store import Store
     from app.storage.sessions.switches import Switch
-    from app.usecases.under_pause import Ended, UnderPause
+    from app.usecases.pauses.under_pause import Ended, UnderPause
 
 _STILL = "still paused:"
 
@@ -79,9 +79,9 @@ async def _flip(
     deny_waiting: bool,
 ) -> None:
     from app.clock import SystemClock
-    from app.usecases.pauses import pauses_of
-    from app.usecases.switch import Switches
-    from app.usecases.under_pause import UnderPause
+    from app.usecases.pauses.pauses import pauses_of
+    from app.usecases.pauses.switch import Switches
+    from app.usecases.pauses.under_pause import UnderPause
 
     async with _store() as store:
         switches = Switches(store=store, clock=SystemClock())
@@ -178,7 +178,7 @@ def _written(config: Path) -> list[str]:
 
 
 def _told(switch: Switch) -> str:
-    from app.usecases.pauses import scope_of
+    from app.usecases.pauses.pauses import scope_of
 
     state = f"{scope_of(switch)} is paused" if switch.is_on else f"the pause of {scope_of(switch)} is lifted"
     why = f": {switch.reason}" if switch.reason else ""

@@ -21,7 +21,7 @@ Name = Annotated[str, typer.Argument(help="the payee's name, exactly as calls sa
 def payees_list(config: Config = HERE, org: Org = None) -> None:
     """List whom the register knows; whoever was paid with success is known without being in it."""
     from app.offline import beside_gateway, run_command
-    from app.usecases.payees import Payees
+    from app.usecases.payments.payees import Payees
 
     async def show() -> None:
         async with beside_gateway(config, org) as at:
@@ -40,7 +40,7 @@ def payees_add(
 ) -> None:
     """Put a payee in: the first payment to them is not held up as one. Another account needs another `add`."""
     from app.offline import beside_gateway, run_command
-    from app.usecases.payees import Payees
+    from app.usecases.payments.payees import Payees
 
     async def put() -> None:
         async with beside_gateway(config, org) as at:
@@ -53,7 +53,7 @@ def payees_add(
 def payees_remove(name: Name, config: Config = HERE, org: Org = None) -> None:
     """Take a payee out, with all accounts: the next payment to them is a first one again."""
     from app.offline import beside_gateway, run_command
-    from app.usecases.payees import Payees
+    from app.usecases.payments.payees import Payees
 
     async def take_out() -> None:
         async with beside_gateway(config, org) as at:

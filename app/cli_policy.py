@@ -15,7 +15,7 @@ from app.cli_options import HERE, Config, Org
 if TYPE_CHECKING:
     from app.policies.case_file import Case
     from app.policies.policy_file import LoadedPolicy
-    from app.usecases.explain import Explanation
+    from app.usecases.judging.explain import Explanation
 
 policy_app = typer.Typer(no_args_is_help=True, help="Rules: explain, test, replay.")
 
@@ -42,7 +42,7 @@ def policy_explain(  # noqa: PLR0917 - options of a command
     from app.clock import SystemClock
     from app.policies.case_file import CaseEntry, call_of, in_zone
     from app.policy_views import explained_lines, view_explanation
-    from app.usecases.explain import explain
+    from app.usecases.judging.explain import explain
 
     loaded = _load(config, org)
     given = {"tool": tool, "args": _json(args, "--args"), "agent": agent, "user": user, "session": session, "at": at}
@@ -74,7 +74,7 @@ def policy_test(
     from app.policies.case_file import FILE_NAME, read_cases
     from app.policies.faults import PolicyFaultsError
     from app.policy_views import failure_lines, view_explanation
-    from app.usecases.explain import ARGUMENTS
+    from app.usecases.judging.explain import ARGUMENTS
 
     loaded = _load(config, org)
     if cases is None and config.is_dir():
@@ -118,7 +118,7 @@ def policy_replay(
     from app.offline import beside_gateway, run_command
     from app.policies.case_file import parse_span
     from app.policy_views import replay_lines, view_replay
-    from app.usecases.replay import Replay
+    from app.usecases.judging.replay import Replay
 
     try:
         start = SystemClock().now() - parse_span(since)
@@ -195,7 +195,7 @@ def _try(case: Case, loaded: LoadedPolicy) -> tuple[Case, Explanation, str]:
     """Return the case, what came out, and what is wrong with that ("" for nothing)."""
     from app.domain.rules.condition import TIMES
     from app.policies.case_file import NOON
-    from app.usecases.explain import explain
+    from app.usecases.judging.explain import explain
 
     got = explain(loaded, case.call, now=case.at or NOON)
     if got.verdict is not case.expect or case.rule not in {None, got.rule}:

@@ -34,7 +34,7 @@ async def _tell_read_only(
     from app.clock import SystemClock
     from app.offline import beside_gateway
     from app.storage.sessions.switches import READ_ONLY
-    from app.usecases.switch import Switches
+    from app.usecases.pauses.switch import Switches
 
     async with beside_gateway(config, org) as at:
         switches = Switches(store=at.store, clock=SystemClock())

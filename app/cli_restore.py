@@ -11,8 +11,8 @@ import typer
 
 # Everything else is imported where it runs: see `app.cli`.
 if TYPE_CHECKING:
-    from app.usecases.restored import Fenced
-    from app.usecases.watch_heads import WatchHeads
+    from app.usecases.upkeep.restored import Fenced
+    from app.usecases.upkeep.watch_heads import WatchHeads
 
 _LOOK = """\
 What was changed after the backup is as it was before. Look at it before you start the gateway:
@@ -47,8 +47,8 @@ async def _declare(by: str, reason: str) -> None:
     from app.storage.engine.dialect import dialect_for
     from app.storage.make_store import make_store
     from app.storage.trail.head_file import head_file_of
-    from app.usecases.restored import DeclareRestored
-    from app.usecases.watch_heads import WatchHeads
+    from app.usecases.upkeep.restored import DeclareRestored
+    from app.usecases.upkeep.watch_heads import WatchHeads
 
     settings = read_settings()
     url = settings.database_url

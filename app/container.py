@@ -24,50 +24,50 @@ from app.storage.make_store import make_store
 from app.storage.trail.head_file import head_file_of
 from app.storage.trail.policy_versions import remember_policy
 from app.telemetry import Telemetry, find_tracer, log_deed
-from app.usecases.announce import Announce
-from app.usecases.break_glass import BreakGlass
-from app.usecases.cancel import Cancel
-from app.usecases.channel_book import ChannelBook
-from app.usecases.claim import Claim, Report
-from app.usecases.click import AnswerClick
+from app.usecases.asking.lift import Lift
+from app.usecases.asking.quota import Quota
+from app.usecases.asking.reopen import Reopen
+from app.usecases.asking.submit import Submit
+from app.usecases.cards.deliver import Deliver
+from app.usecases.clicks.click import AnswerClick
+from app.usecases.clicks.consult_clicks import ACTIONS, ConsultByClick
+from app.usecases.clicks.edit_click import EditByClick
 from app.usecases.clicks.extend_click import ExtendClick
+from app.usecases.clicks.receive import ClickTaker, Receive
 from app.usecases.clicks.reopen_click import ReopenClick
 from app.usecases.clicks.review_click import ReviewClick
-from app.usecases.confirm_accounts import ConfirmAccounts
-from app.usecases.consult import Consult
-from app.usecases.consult_clicks import ACTIONS, ConsultByClick
-from app.usecases.count_calls import CountCalls
-from app.usecases.decide_api import DecideByApi
-from app.usecases.deliver import Deliver
-from app.usecases.edit import Edit
-from app.usecases.edit_api import EditByApi
-from app.usecases.edit_click import EditByClick
-from app.usecases.extend import Extend
-from app.usecases.factors import Factors
-from app.usecases.fetch_groups import FetchGroups
-from app.usecases.follow import Feed
-from app.usecases.hook_book import HookBook
-from app.usecases.judge_call import JudgeCall
-from app.usecases.keys import Keys
-from app.usecases.lift import Lift
-from app.usecases.lineage import Lineage
-from app.usecases.payees import Payees
-from app.usecases.quota import Quota
-from app.usecases.read import Read
-from app.usecases.receive import ClickTaker, Receive
-from app.usecases.reconcile import Reconcile
-from app.usecases.reopen import Reopen
-from app.usecases.review import Review
-from app.usecases.run_hooks import ABOVE, RunHooks
-from app.usecases.settle_by_call import SettleByCall
-from app.usecases.standing import StandingApprovals
-from app.usecases.submit import Submit
-from app.usecases.sweep import Sweep
-from app.usecases.switch import Switches, as_guard_sees
-from app.usecases.under_pause import UnderPause
-from app.usecases.wait import Wait, Waiters
-from app.usecases.watch_heads import WatchHeads
-from app.usecases.watch_pace import WatchPace
+from app.usecases.deciding.cancel import Cancel
+from app.usecases.deciding.consult import Consult
+from app.usecases.deciding.decide_api import DecideByApi
+from app.usecases.deciding.edit import Edit
+from app.usecases.deciding.edit_api import EditByApi
+from app.usecases.deciding.extend import Extend
+from app.usecases.executing.claim import Claim, Report
+from app.usecases.executing.reconcile import Reconcile
+from app.usecases.executing.settle_by_call import SettleByCall
+from app.usecases.hooks.count_calls import CountCalls
+from app.usecases.hooks.hook_book import HookBook
+from app.usecases.hooks.run_hooks import ABOVE, RunHooks
+from app.usecases.judging.judge_call import JudgeCall
+from app.usecases.pauses.switch import Switches, as_guard_sees
+from app.usecases.pauses.under_pause import UnderPause
+from app.usecases.payments.payees import Payees
+from app.usecases.permits.break_glass import BreakGlass
+from app.usecases.permits.standing import StandingApprovals
+from app.usecases.platforms.announce import Announce
+from app.usecases.platforms.channel_book import ChannelBook
+from app.usecases.platforms.confirm_accounts import ConfirmAccounts
+from app.usecases.platforms.fetch_groups import FetchGroups
+from app.usecases.proving.factors import Factors
+from app.usecases.reading.follow import Feed
+from app.usecases.reading.keys import Keys
+from app.usecases.reading.read import Read
+from app.usecases.reading.review import Review
+from app.usecases.reading.wait import Wait, Waiters
+from app.usecases.sessions.lineage import Lineage
+from app.usecases.upkeep.sweep import Sweep
+from app.usecases.upkeep.watch_heads import WatchHeads
+from app.usecases.upkeep.watch_pace import WatchPace
 from app.workers.channel_work import ChannelWork
 from app.workers.notifications import Notifications
 from app.workers.supervisor import Supervisor

@@ -25,7 +25,7 @@ from app.settings import Settings
 from app.storage.engine.database_fault import database_fault
 from app.storage.engine.dialect import dialect_for
 from app.storage.make_store import make_store
-from app.usecases.watch_pace import WatchPace
+from app.usecases.upkeep.watch_pace import WatchPace
 from channels import registry
 from migrations.state import NEWEST, find_present, sqlalchemy_url
 

@@ -21,10 +21,10 @@ from app.storage.identity.api_keys import list_keys
 from app.storage.permits.permits import list_permits
 from app.storage.requests.executions import list_unknown
 from app.storage.trail.head_file import SQLITE, head_file_of
-from app.usecases.break_glass import awaits_review
-from app.usecases.factors import without_factor
-from app.usecases.read import Read
-from app.usecases.watch_heads import RestoredError, WatchHeads
+from app.usecases.permits.break_glass import awaits_review
+from app.usecases.proving.factors import without_factor
+from app.usecases.reading.read import Read
+from app.usecases.upkeep.watch_heads import RestoredError, WatchHeads
 
 if TYPE_CHECKING:
     from app.domain.rules.policy import Policy

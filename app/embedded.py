@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 
     from app.ports import Clock
-    from app.usecases.keys import NewKey
+    from app.usecases.reading.keys import NewKey
     from assent.pace import Pace
 
     Asgi = Callable[..., Awaitable[None]]

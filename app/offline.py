@@ -23,9 +23,9 @@ from app.settings import Settings
 from app.storage.engine.database_fault import database_fault
 from app.storage.engine.dialect import dialect_for
 from app.storage.make_store import make_store
-from app.usecases.factors import Factors
-from app.usecases.keys import Keys
-from app.usecases.read import Read
+from app.usecases.proving.factors import Factors
+from app.usecases.reading.keys import Keys
+from app.usecases.reading.read import Read
 from channels import registry
 from migrations.state import NEWEST, find_present
 

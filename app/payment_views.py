@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from app.domain.rules.policy import Policy
     from app.domain.rules.rule import Asking, Rule, Tier
     from app.domain.rules.spending import Budget
-    from app.usecases.explain import Explanation
+    from app.usecases.judging.explain import Explanation
 
 _MOST_PAYEES = 5
 _UNITS = {86_400: "d", 3_600: "h", 60: "m"}

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 from app.domain.people.assurance import Assurance
 from app.domain.request.request import Risk
 from app.payment_views import payment_lines, standing_told, view_payments, view_standing
-from app.usecases.explain import trace_lines
+from app.usecases.judging.explain import trace_lines
 
 if TYPE_CHECKING:
     from app.domain.rules.rule import Asking
     from app.policies.case_file import Case
     from app.policies.policy_file import LoadedPolicy
-    from app.usecases.explain import Explanation
-    from app.usecases.replay import Change, Replayed
+    from app.usecases.judging.explain import Explanation
+    from app.usecases.judging.replay import Change, Replayed
 
 _MOST_SHOWN = 50
 

@@ -102,7 +102,7 @@ class Trial:
         from app.domain.call.tool_call import ToolCall
         from app.domain.rules.policy import Allow, Ask
         from app.domain.rules.strictest import Wish, at_least_ask, strictest
-        from app.usecases.known_as import as_one, checked, rulings_of, tools_of
+        from app.usecases.tools.tool_names import as_one, checked, rulings_of, tools_of
 
         try:
             tools = tools_of(policy, call.tool)

@@ -14,7 +14,7 @@ from app.domain.card.shown_call import Terms
 from app.domain.request.quorum import Stage, Tally
 from app.domain.request.request import ConfirmationRequest
 from app.domain.text.language import Language
-from app.usecases.compose import without_secrets
+from app.usecases.cards.compose import without_secrets
 from benchmarks.results import Row, below, times
 from benchmarks.run import known
 from channels.feishu import card as feishu

@@ -19,7 +19,7 @@ from app.domain.identity.seals import Seals
 from app.identifiers import RandomIds
 from app.storage.engine.dialect import dialect_for
 from app.storage.make_store import make_store
-from app.usecases.keys import Keys
+from app.usecases.reading.keys import Keys
 from benchmarks.lean_http import Connection, encode
 
 ROOT = Path(__file__).parent.parent

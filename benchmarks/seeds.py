@@ -11,8 +11,8 @@ import psycopg
 from app.container import Container
 from app.domain.lifecycle.lifecycle import opened
 from app.settings import Settings
-from app.usecases.carry_out import open_request
-from app.usecases.submit import Asked, Submission
+from app.usecases.asking.submit import Asked, Submission
+from app.usecases.writing.carry_out import open_request
 from benchmarks.databases import sqlite_path
 from benchmarks.processes import AGENT, CONFIG, ORG, PAY, SECRET
 from benchmarks.talks import Opened

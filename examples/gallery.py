@@ -18,7 +18,7 @@ from playwright.async_api import async_playwright
 from app.domain.request.action import Action
 from app.domain.text.language import Language
 from app.ports import Click
-from app.usecases.receive import approval_form
+from app.usecases.clicks.receive import approval_form
 from channels.feishu.card import TEXT_BUDGET as FEISHU_BUDGET
 from channels.feishu.card import render_content
 from channels.feishu.simulator_cards import check_card

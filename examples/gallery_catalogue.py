@@ -28,7 +28,7 @@ from app.domain.rules.rule import Then
 from app.domain.text.language import Language
 from app.domain.text.visible import visible
 from app.storage.cards.deliveries import Delivery
-from app.usecases.message import Item, compose_message
+from app.usecases.cards.message import Item, compose_message
 
 if TYPE_CHECKING:
     from app.domain.card.card import Card

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from app.api.review_page import review_page
 from app.domain.text.language import Language
 from app.domain.trail.audit import GENESIS, AuditEvent, Kind, Record, link
-from app.usecases.review_sheet import sheet_for
+from app.usecases.reading.review_sheet import sheet_for
 from examples.gallery_catalogue import ASKED_AT, WANG, hostile, policy_of
 from examples.gallery_consulting import added, answered, changed, handed_over
 from examples.gallery_palette import take_picture

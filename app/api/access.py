@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from app.domain.identity.api_key import ApiKey, Scope
-    from app.usecases.keys import Keys
+    from app.usecases.reading.keys import Keys
 
 
 class Pace:

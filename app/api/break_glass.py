@@ -13,12 +13,12 @@ from app.api.plain_route import PlainRoute
 from app.api.schemas import Id, NothingBody
 from app.api.standing import ConfirmBody, view_people
 from app.domain.identity.api_key import Scope
-from app.usecases.break_glass import Emergency
-from app.usecases.permit_before import glass_scope_of
+from app.usecases.permits.break_glass import Emergency
+from app.usecases.permits.permit_before import glass_scope_of
 
 if TYPE_CHECKING:
     from app.api.surface import Surface
-    from app.usecases.standing import ShownPermit
+    from app.usecases.permits.standing import ShownPermit
 
 _Prose = Annotated[
     str, Field(max_length=1000, pattern=r"^[^\x00]*[^\s\x00][^\x00]*$", description="plain text, not empty")

@@ -15,7 +15,7 @@ from app.api.verdicts import access_to, view_shown
 from app.domain.card.form import MOST
 from app.domain.identity.api_key import AGENTS, Scope
 from app.domain.request.action import Action
-from app.usecases.consult import Wish
+from app.usecases.deciding.consult import Wish
 
 if TYPE_CHECKING:
     from app.api.surface import Surface

@@ -16,10 +16,10 @@ from app.api.verdicts import answer_call, caller_of, evaluation_key_of, refuse_e
 from app.domain.errors import NotFoundError
 from app.domain.identity.api_key import AGENTS, ApiKey
 from app.domain.request.request import ExecutionStatus
-from app.usecases.hook_records import presentable
-from app.usecases.run_hooks import AgentRun, Ran
-from app.usecases.settle_by_call import FinishedCall, Settled
-from app.usecases.submit import Submission
+from app.usecases.asking.submit import Submission
+from app.usecases.executing.settle_by_call import FinishedCall, Settled
+from app.usecases.hooks.hook_records import presentable
+from app.usecases.hooks.run_hooks import AgentRun, Ran
 from assent.hooks.context import ModelRequest
 from assent.hooks.moments import Moment
 from assent.hooks.outcome import Decision

@@ -17,8 +17,8 @@ from app.domain.identity.api_key import AGENTS, ApiKey, Scope
 from app.domain.request.decision import Verdict
 from app.domain.request.request import ExecutionStatus
 from app.domain.text.canonical import canonical
-from app.usecases.proof import Given
-from app.usecases.submit import Submission
+from app.usecases.asking.submit import Submission
+from app.usecases.proving.proof import Given
 
 if TYPE_CHECKING:
     from app.api.surface import Surface

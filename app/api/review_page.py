@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from app.domain.card.card import Fact
-    from app.usecases.review_sheet import Entry, Sheet
+    from app.usecases.reading.review_sheet import Entry, Sheet
 
 _TAGS = {Language.EN: "en", Language.ZH: "zh-CN"}
 _NAMES = {Language.EN: "English", Language.ZH: "中文"}

@@ -17,12 +17,12 @@ from app.api.schemas import PROBLEMS, Id
 from app.domain.identity.api_key import Scope
 from app.domain.money.payment import plain
 from app.domain.text.language import Language
-from app.usecases.permit_before import scope_of
-from app.usecases.standing import Proposal
+from app.usecases.permits.permit_before import scope_of
+from app.usecases.permits.standing import Proposal
 
 if TYPE_CHECKING:
     from app.api.surface import Surface
-    from app.usecases.standing import ShownPermit
+    from app.usecases.permits.standing import ShownPermit
 
 _AMOUNT = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,4})?")
 _CURRENCY = re.compile(r"[A-Z]{3}")

@@ -9,31 +9,31 @@ if TYPE_CHECKING:
     from app.api.access import Access
     from app.ports import Clock
     from app.telemetry import Telemetry
-    from app.usecases.break_glass import BreakGlass
-    from app.usecases.cancel import Cancel
-    from app.usecases.channel_book import ChannelBook
-    from app.usecases.claim import Claim, Report
-    from app.usecases.click import AnswerClick
-    from app.usecases.consult import Consult
-    from app.usecases.decide_api import DecideByApi
-    from app.usecases.edit_api import EditByApi
-    from app.usecases.extend import Extend
-    from app.usecases.factors import Factors
-    from app.usecases.follow import Feed
-    from app.usecases.keys import Keys
-    from app.usecases.lift import Lift
-    from app.usecases.payees import Payees
-    from app.usecases.read import Read
-    from app.usecases.reconcile import Reconcile
-    from app.usecases.reopen import Reopen
-    from app.usecases.review import Review
-    from app.usecases.run_hooks import RunHooks
-    from app.usecases.settle_by_call import SettleByCall
-    from app.usecases.standing import StandingApprovals
-    from app.usecases.submit import Submit
-    from app.usecases.switch import Switches
-    from app.usecases.under_pause import UnderPause
-    from app.usecases.wait import Wait, Waiters
+    from app.usecases.asking.lift import Lift
+    from app.usecases.asking.reopen import Reopen
+    from app.usecases.asking.submit import Submit
+    from app.usecases.clicks.click import AnswerClick
+    from app.usecases.deciding.cancel import Cancel
+    from app.usecases.deciding.consult import Consult
+    from app.usecases.deciding.decide_api import DecideByApi
+    from app.usecases.deciding.edit_api import EditByApi
+    from app.usecases.deciding.extend import Extend
+    from app.usecases.executing.claim import Claim, Report
+    from app.usecases.executing.reconcile import Reconcile
+    from app.usecases.executing.settle_by_call import SettleByCall
+    from app.usecases.hooks.run_hooks import RunHooks
+    from app.usecases.pauses.switch import Switches
+    from app.usecases.pauses.under_pause import UnderPause
+    from app.usecases.payments.payees import Payees
+    from app.usecases.permits.break_glass import BreakGlass
+    from app.usecases.permits.standing import StandingApprovals
+    from app.usecases.platforms.channel_book import ChannelBook
+    from app.usecases.proving.factors import Factors
+    from app.usecases.reading.follow import Feed
+    from app.usecases.reading.keys import Keys
+    from app.usecases.reading.read import Read
+    from app.usecases.reading.review import Review
+    from app.usecases.reading.wait import Wait, Waiters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

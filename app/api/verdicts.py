@@ -8,9 +8,9 @@ from app.api.bodies import answer
 from app.api.views import view_request
 from app.domain.errors import WrongScopeError
 from app.domain.identity.api_key import AGENTS, Scope
-from app.usecases.claim import Caller
-from app.usecases.hook_records import presentable
-from app.usecases.submit import Answered
+from app.usecases.asking.submit import Answered
+from app.usecases.executing.claim import Caller
+from app.usecases.hooks.hook_records import presentable
 from assent.messages import RefusalCode, refusal
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from app.api.surface import Surface
     from app.domain.identity.api_key import ApiKey
     from app.domain.request.request import ConfirmationRequest
-    from app.usecases.judge_call import Said
-    from app.usecases.submit import Submission
+    from app.usecases.asking.submit import Submission
+    from app.usecases.judging.judge_call import Said
 
 
 async def answer_call(c: Surface, key: ApiKey, submission: Submission) -> Response:

@@ -17,11 +17,11 @@ from app.workers.outbox_worker import OutboxWorker
 if TYPE_CHECKING:
     from app.ports import Channel, HttpAnswer, Inbound
     from app.storage.engine.store import Store
-    from app.usecases.channel_book import ChannelBook
-    from app.usecases.click import AnswerClick
-    from app.usecases.confirm_accounts import ConfirmAccounts
-    from app.usecases.deliver import Deliver
-    from app.usecases.fetch_groups import FetchGroups
+    from app.usecases.cards.deliver import Deliver
+    from app.usecases.clicks.click import AnswerClick
+    from app.usecases.platforms.channel_book import ChannelBook
+    from app.usecases.platforms.confirm_accounts import ConfirmAccounts
+    from app.usecases.platforms.fetch_groups import FetchGroups
     from app.workers.supervisor import Supervisor
 
 log = structlog.get_logger(__name__)

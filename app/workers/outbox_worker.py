@@ -16,7 +16,7 @@ from app.storage.cards.outbox import claim_due
 
 if TYPE_CHECKING:
     from app.storage.engine.store import Store
-    from app.usecases.deliver import Deliver
+    from app.usecases.cards.deliver import Deliver
 
 log = structlog.get_logger(__name__)
 

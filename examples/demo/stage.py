@@ -23,8 +23,8 @@ from app.domain.identity.seals import Seals
 from app.identifiers import RandomIds
 from app.storage.engine.dialect import dialect_for
 from app.storage.make_store import make_store
-from app.usecases.keys import Keys
-from app.usecases.payees import Payees
+from app.usecases.payments.payees import Payees
+from app.usecases.reading.keys import Keys
 from channels.feishu.simulator import FeishuSimulator
 from channels.slack.simulator import SlackSimulator
 from examples.demo.bank import Bank

@@ -23,8 +23,8 @@ from app.domain.lifecycle.lifecycle import NobodyReachable, advance
 from app.domain.request.decision import Evidence, Verdict
 from app.domain.text.canonical import canonical
 from app.storage.requests.requests import lock_request
-from app.usecases.carry_out import carry_out
-from app.usecases.decide import decide
+from app.usecases.deciding.decide import decide
+from app.usecases.writing.carry_out import carry_out
 from tests.fixtures.gateway import PAY
 from tests.fixtures.patience import eventually
 from tests.requirements import requirement

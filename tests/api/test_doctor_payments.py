@@ -24,7 +24,7 @@ from app.storage.engine.transaction import Statement
 from app.storage.identity.factors import Factor, FactorStatus, put_factor
 from app.storage.tables.payment_tables import standing_approvals
 from app.storage.trail.head_file import head_file_of
-from app.usecases.keys import Keys
+from app.usecases.reading.keys import Keys
 from channels.registry import SETTINGS
 from tests.durability.replicas import replicas
 from tests.fixtures.gateway import SECRET, open_gateway, query

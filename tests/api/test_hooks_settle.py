@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.usecases.settle_by_call import claim_of
+from app.usecases.executing.settle_by_call import claim_of
 from assent.command.claude_code import Event
 from tests.api import acme_hooks
 from tests.fixtures.gateway import ACME

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from app.cli import app
 from app.domain.trail.audit import Kind, Record
 from app.policies.policy_file import load_policy
-from app.usecases.replay import Replay
+from app.usecases.judging.replay import Replay
 from channels import registry
 from tests.fixtures.gateway import ACME, PAY, SECRET, START
 from tests.requirements import requirement

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import pytest
 
-from app.usecases.wait import Waiters
+from app.usecases.reading.wait import Waiters
 from app.workers.outbox_worker import OutboxWorker
 from channels.feishu.simulator_server import serve
 from tests.fixtures.gateway import open_gateway

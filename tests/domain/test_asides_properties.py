@@ -27,7 +27,7 @@ from app.domain.request.quorum import Stage, count
 from app.domain.request.request import Status
 from app.domain.rules.policy import Policy
 from app.domain.rules.rule import Then
-from app.usecases.electorate import acts_for, may_take, voters_of
+from app.usecases.voters.electorate import acts_for, may_take, voters_of
 from tests.domain.samples import START, a_call, a_decision, a_request
 from tests.requirements import requirement
 

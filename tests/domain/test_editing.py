@@ -25,7 +25,7 @@ from app.domain.text.language import Language
 from app.domain.text.masking import masked
 from app.domain.text.paths import values_at
 from app.domain.text.unmasking import unmasked
-from app.usecases.secret_texts import without_secrets
+from app.usecases.cards.secret_texts import without_secrets
 from tests.domain.samples import a_call, a_request
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from app.domain.call.tool import Tool, title_for
 from app.domain.call.tool_call import ToolCall
 from app.domain.money.payment import PaymentFields
 from app.domain.people.people import Amount
-from app.usecases.electorate import amount_of
+from app.usecases.voters.electorate import amount_of
 
 FIELDS = PaymentFields(amount="payments.cents", currency="currency", payee="payments.to", minor_units=True)
 TOOL = Tool(name="pay", title="Pay {payments.cents} {currency}", money=("payments.cents",), payment=FIELDS)

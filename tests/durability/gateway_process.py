@@ -22,7 +22,7 @@ from app.clock import SystemClock
 from app.domain.identity.api_key import Scope
 from app.domain.identity.seals import Seals
 from app.failpoints import VARIABLE
-from app.usecases.keys import Keys
+from app.usecases.reading.keys import Keys
 from channels.feishu.simulator import FeishuSimulator
 from channels.slack.simulator import SlackSimulator
 from tests.project.source_tree import ROOT

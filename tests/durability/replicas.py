@@ -18,13 +18,13 @@ from app.ports import Account, AccountStatus, Click, MessageRef
 from app.storage.cards.accounts import put_account
 from app.storage.cards.deliveries import list_deliveries, mark_live
 from app.storage.requests.requests import find_request
-from app.usecases.cancel import Cancel
-from app.usecases.channel_book import ChannelBook
-from app.usecases.claim import Caller, Claim, Report
-from app.usecases.compose import place_of
-from app.usecases.decide_api import DecideByApi
-from app.usecases.receive import Receive
-from app.usecases.sweep import Sweep
+from app.usecases.cards.compose import place_of
+from app.usecases.clicks.receive import Receive
+from app.usecases.deciding.cancel import Cancel
+from app.usecases.deciding.decide_api import DecideByApi
+from app.usecases.executing.claim import Caller, Claim, Report
+from app.usecases.platforms.channel_book import ChannelBook
+from app.usecases.upkeep.sweep import Sweep
 from tests.domain.samples import FINANCE, OWNER, a_call, a_request
 from tests.durability.history import EXPIRED, PENDING, Call, History, first_impossible
 from tests.fixtures.memory_platform import APP, TENANT, MemoryChannel, MemoryPlatform, MemorySettings
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from app.domain.request.request import ConfirmationRequest
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
-    from app.usecases.receive import Received
+    from app.usecases.clicks.receive import Received
 
 POLICY = """\
 org: acme

@@ -23,7 +23,7 @@ from app.domain.errors import AssentError, BadArgumentsError, DigestMismatchErro
 from app.domain.money.payment import PaymentFields, payments_of
 from app.domain.text.canonical import canonical
 from app.storage.requests.requests import find_request
-from app.usecases.claim import Caller
+from app.usecases.executing.claim import Caller
 from tests.fixtures.gateway import open_gateway
 from tests.requirements import requirement
 

@@ -23,7 +23,7 @@ from app.domain.request.decision import Verdict
 from app.domain.request.quorum import Stage
 from app.domain.request.request import ExecutionStatus
 from app.policies.policy_book import PolicyBook
-from app.usecases.claim import Caller
+from app.usecases.executing.claim import Caller
 from tests.domain.samples import FINANCE, OWNER, REQUESTER
 from tests.durability.invariants import faults
 from tests.durability.replicas import Replica, channel, write_policy

@@ -11,7 +11,7 @@ from app.clock import SystemClock
 from app.domain.errors import PausedError
 from app.domain.request.decision import Verdict
 from app.domain.request.request import ConfirmationRequest
-from app.usecases.switch import Switches
+from app.usecases.pauses.switch import Switches
 from tests.durability.invariants import faults
 from tests.durability.replicas import Replica, replicas
 from tests.durability.test_races import ANN, all_at_once, number

@@ -16,8 +16,8 @@ from app.storage.engine.dialect import dialect_for
 from app.storage.make_store import make_store
 from app.storage.trail.audit_chain import list_events
 from app.storage.trail.head_file import head_file_of
-from app.usecases.restored import DeclareRestored
-from app.usecases.watch_heads import RestoredError, WatchHeads
+from app.usecases.upkeep.restored import DeclareRestored
+from app.usecases.upkeep.watch_heads import RestoredError, WatchHeads
 from tests.fixtures.backups import Backup
 from tests.fixtures.gateway import SECRET, ManualClock, open_gateway
 from tests.requirements import requirement
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from app.ports import Click
-    from app.usecases.restored import Fenced
+    from app.usecases.upkeep.restored import Fenced
     from tests.fixtures.gateway import Gateway
     from tests.fixtures.memory_platform import MemoryPlatform
 
@@ -222,7 +222,7 @@ async def test_from_the_declaration_on_no_old_approval_is_handed_out_even_if_it_
     async with drill.gateway() as g:
         g.keys.update(drill.keys)
         with monkeypatch.context() as patch:
-            patch.setattr("app.usecases.restored.list_open_before", dies)
+            patch.setattr("app.usecases.upkeep.restored.list_open_before", dies)
             with pytest.raises(Exception, match=r"killed|fault|database"):
                 await drill.declare()
         approved = [row["request_id"] for row in g.rows("SELECT request_id FROM grants WHERE status = 'issued'")]

@@ -14,7 +14,7 @@ from app.domain.people.people import Amount, Away
 from app.domain.request.quorum import Stage
 from app.policies.faults import PolicyFaultsError
 from app.policies.policy_file import LoadedPolicy, load_policy
-from app.usecases.electorate import voters_for
+from app.usecases.voters.electorate import voters_for
 from tests.domain.samples import a_call
 from tests.requirements import requirement
 

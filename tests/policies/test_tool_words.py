@@ -11,7 +11,7 @@ from app.domain.identity.seals import Seals
 from app.domain.text.language import Language
 from app.policies.faults import PolicyFaultsError
 from app.policies.policy_file import LoadedPolicy, load_policy
-from app.usecases.compose import compose
+from app.usecases.cards.compose import compose
 from tests.domain.samples import a_call, a_request
 from tests.usecases.test_compose import DELIVERY
 

@@ -43,7 +43,7 @@ AMBIENT = [
 
 @pytest.mark.parametrize("source", AMBIENT)
 def test_time_chance_and_background_tasks_have_a_home(source: str) -> None:
-    assert "TID251" in ruff_codes(source, filename="app/usecases/submit.py")
+    assert "TID251" in ruff_codes(source, filename="app/usecases/asking/submit.py")
     assert "TID251" in ruff_codes(source, filename="channels/slack/channel.py")
 
 

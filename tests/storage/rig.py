@@ -15,7 +15,7 @@ from app.identifiers import RandomIds
 from app.storage.engine.dialect import Postgres, Sqlite, dialect_for
 from app.storage.make_store import make_store
 from app.storage.requests.requests import lock_request
-from app.usecases.carry_out import carry_out, open_request
+from app.usecases.writing.carry_out import carry_out, open_request
 from tests.domain.samples import START, a_call, a_request
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from app.domain.request.timetable import Act, Timer
 from app.domain.trail.audit import Kind, Record
 from app.storage.requests.request_lists import list_requests
 from app.storage.requests.requests import find_request
-from app.usecases.carry_out import carry_out
+from app.usecases.writing.carry_out import carry_out
 from tests.domain.samples import FINANCE, START, a_decision, a_request, vote
 from tests.requirements import requirement
 from tests.storage.rig import ORG, given_request, opening, stepping

@@ -22,7 +22,7 @@ from app.storage.engine.transaction import LostGuardError
 from app.storage.make_store import make_store
 from app.storage.requests.requests import find_request, insert_request, lock_request, save_request
 from app.storage.trail.audit_chain import get_head, list_events
-from app.usecases.carry_out import carry_out
+from app.usecases.writing.carry_out import carry_out
 from tests.domain.samples import a_request, vote
 from tests.requirements import requirement
 from tests.storage.rig import ORG, ManualClock, given_request, manual_dialect, opening

@@ -12,8 +12,8 @@ import pytest
 from app.domain.errors import NotApprovedError
 from app.domain.request.quorum import Stage, count, reachable
 from app.ports import AccountStatus
-from app.usecases.claim import Caller, Claim
-from app.usecases.electorate import voters_at_first, voters_shown
+from app.usecases.executing.claim import Caller, Claim
+from app.usecases.voters.electorate import voters_at_first, voters_shown
 from tests.domain.samples import a_call
 from tests.requirements import requirement
 

@@ -15,8 +15,8 @@ from app.domain.request.action import Action
 from app.domain.request.decision import Evidence, Verdict
 from app.storage.cards.deliveries import find_by_handle
 from app.storage.requests.requests import lock_request
-from app.usecases.compose import place_of
-from app.usecases.decide import decide
+from app.usecases.cards.compose import place_of
+from app.usecases.deciding.decide import decide
 from tests.fixtures.gateway import PAY
 from tests.requirements import requirement
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from app.doctor import examine_all
-from app.usecases.watch_pace import WatchPace
+from app.usecases.upkeep.watch_pace import WatchPace
 from tests.fixtures.gateway import ACME, PAY, SECRET, START, open_gateway
 from tests.requirements import requirement
 

@@ -190,16 +190,16 @@ def test_only_one_function_turns_a_vote_into_a_decision() -> None:
                     found.add(str(path.relative_to(ROOT)))
         return found
 
-    assert importers("app.domain.lifecycle.lifecycle", "Vote") == {"app/usecases/decide.py"}
-    assert importers("app.domain.lifecycle.lifecycle", "VoteWithdrawn") == {"app/usecases/decide.py"}
+    assert importers("app.domain.lifecycle.lifecycle", "Vote") == {"app/usecases/deciding/decide.py"}
+    assert importers("app.domain.lifecycle.lifecycle", "VoteWithdrawn") == {"app/usecases/deciding/decide.py"}
     assert importers("app.storage.requests.decisions", "drop_decision") == {"app/storage/requests/requests.py"}
-    assert importers("app.storage.requests.decisions", "put_decision") == {"app/usecases/carry_out.py"}
-    assert importers("app.storage.requests.requests", "save_request") == {"app/usecases/carry_out.py"}
-    assert importers("app.storage.requests.executions", "save_grant") == {"app/usecases/carry_out.py"}
-    assert importers("app.usecases.decide", "decide") == {
-        "app/usecases/decide_api.py",
-        "app/usecases/edit.py",
-        "app/usecases/receive.py",
+    assert importers("app.storage.requests.decisions", "put_decision") == {"app/usecases/writing/carry_out.py"}
+    assert importers("app.storage.requests.requests", "save_request") == {"app/usecases/writing/carry_out.py"}
+    assert importers("app.storage.requests.executions", "save_grant") == {"app/usecases/writing/carry_out.py"}
+    assert importers("app.usecases.deciding.decide", "decide") == {
+        "app/usecases/deciding/decide_api.py",
+        "app/usecases/deciding/edit.py",
+        "app/usecases/clicks/receive.py",
     }
     writers = {
         str(path.relative_to(ROOT))

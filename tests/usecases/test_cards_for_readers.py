@@ -20,7 +20,7 @@ from app.domain.request.request import Audience
 from app.domain.rules.policy import Policy
 from app.domain.rules.rule import Then
 from app.domain.text.language import Language
-from app.usecases.compose import compose
+from app.usecases.cards.compose import compose
 from tests.domain.samples import START, a_call, a_request
 from tests.requirements import requirement
 from tests.usecases.test_compose import DELIVERY

@@ -20,7 +20,7 @@ from app.domain.rules.rule import Then
 from app.domain.text.language import Language
 from app.policies.policy_file import load_policy
 from app.storage.cards.deliveries import Delivery
-from app.usecases.compose import compose, review_place
+from app.usecases.cards.compose import compose, review_place
 from tests.domain.samples import START, a_call, a_request
 from tests.requirements import requirement
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from app.domain.call.submission import Submission
-    from app.usecases.judge_call import Judged
+    from app.usecases.judging.judge_call import Judged
     from tests.fixtures.gateway import Gateway
     from tests.fixtures.memory_platform import MemoryPlatform
 

@@ -25,9 +25,9 @@ from app.domain.request.request import ConfirmationRequest, State
 from app.domain.rules.policy import Ask, Deny, Policy, judge
 from app.domain.text.canonical import canonical
 from app.policies.policy_file import load_policy
-from app.usecases.edited_request import as_edited
-from app.usecases.electorate import acts_for, voters_of
-from app.usecases.judge_call import NOTHING_SAID, Judged
+from app.usecases.deciding.edited_request import as_edited
+from app.usecases.judging.judge_call import NOTHING_SAID, Judged
+from app.usecases.voters.electorate import acts_for, voters_of
 from assent.hooks.outcome import Outcome
 from tests.domain.samples import START
 from tests.requirements import requirement

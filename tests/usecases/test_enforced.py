@@ -16,7 +16,7 @@ from app.domain.text.language import Language
 from app.domain.trail.audit import Kind
 from app.offline import render_event
 from app.storage.requests.requests import find_request
-from app.usecases.still_allowed import why_not_allowed
+from app.usecases.executing.still_allowed import why_not_allowed
 from tests.fixtures.enforced import CALL, EXECUTOR, approved, enforce, reported
 from tests.fixtures.review_visits import URL, Visitor
 from tests.requirements import requirement

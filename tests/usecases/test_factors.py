@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from app.domain.identity.seals import BadTokenError, Seals
-from app.usecases.factors import Enrolment, Invitation, without_factor
+from app.usecases.proving.factors import Enrolment, Invitation, without_factor
 from tests.fixtures.gateway import SECRET, START, ManualClock, open_gateway, query
 from tests.fixtures.second_factors import ALICE, BOB, DAVE, STEPS_UP, Phone, asked, enrolled, forward, invited, redeemed
 from tests.requirements import requirement

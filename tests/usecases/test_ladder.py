@@ -14,9 +14,9 @@ from app.domain.errors import AlreadySettledError, ConflictError, NotEligibleErr
 from app.domain.lifecycle.consultations import Edited
 from app.domain.lifecycle.lifecycle import advance
 from app.storage.requests.requests import lock_request
-from app.usecases.carry_out import carry_out
-from app.usecases.electorate import voters_of
-from app.usecases.sweep import Sweep
+from app.usecases.upkeep.sweep import Sweep
+from app.usecases.voters.electorate import voters_of
+from app.usecases.writing.carry_out import carry_out
 from tests.fixtures.gateway import PAY
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from app.storage.engine.transaction import Tx
-from app.usecases.claim import Caller
+from app.usecases.executing.claim import Caller
 from tests.fixtures.gateway import open_gateway
 from tests.requirements import requirement
 

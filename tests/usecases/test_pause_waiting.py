@@ -10,8 +10,8 @@ import pytest
 
 from app.ports import ChannelUnavailableError
 from app.storage.engine.store import Store
-from app.usecases import under_pause
-from app.usecases.under_pause import Ended, UnderPause
+from app.usecases.pauses import under_pause
+from app.usecases.pauses.under_pause import Ended, UnderPause
 from tests.requirements import requirement
 
 if TYPE_CHECKING:

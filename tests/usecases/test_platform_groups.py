@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from app.ports import AccountStatus
-from app.usecases import fetch_groups
-from app.usecases.fetch_groups import TRUSTED_FOR
+from app.usecases.platforms import fetch_groups
+from app.usecases.platforms.fetch_groups import TRUSTED_FOR
 from tests.fixtures.memory_platform import MemoryChannel
 from tests.requirements import requirement
 

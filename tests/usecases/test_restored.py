@@ -22,8 +22,8 @@ from app.storage.make_store import make_store
 from app.storage.tables.payment_tables import standing_approvals
 from app.storage.trail.head_file import Heads, find_heads, head_file_of, read_heads, write_heads
 from app.storage.trail.restores import list_restores
-from app.usecases.restored import DeclareRestored
-from app.usecases.watch_heads import RestoredError, WatchHeads
+from app.usecases.upkeep.restored import DeclareRestored
+from app.usecases.upkeep.watch_heads import RestoredError, WatchHeads
 from tests.fixtures.gateway import SECRET, ManualClock, open_gateway, query
 from tests.requirements import requirement
 from tests.storage.rig import open_store
@@ -87,7 +87,7 @@ async def test_it_may_be_stopped_and_run_again_and_reaches_everything_in_batches
     either_gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     g = either_gateway
-    monkeypatch.setattr("app.usecases.restored._MOST", 2)
+    monkeypatch.setattr("app.usecases.upkeep.restored._MOST", 2)
     requests = [await g.ask("by_api", {"n": n}) for n in range(5)]
     declare = DeclareRestored(store=g.container.store)
     done = {each.org: each for each in await declare(by=OLGA, reason="the first")}

@@ -15,7 +15,7 @@ from app.domain.rules.rule import Then
 from app.domain.text.language import Language
 from app.domain.trail.audit import Kind
 from app.domain.words.say import CATALOGUE
-from app.usecases.review import may_look
+from app.usecases.reading.review import may_look
 from tests.domain.samples import START, a_request
 from tests.fixtures.review_visits import ReadPage, Visitor, token_of, with_url
 from tests.requirements import requirement

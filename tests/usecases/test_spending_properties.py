@@ -26,9 +26,9 @@ from app.domain.rules.policy import Allow, Policy
 from app.domain.rules.rule import Asking, Then
 from app.domain.rules.spending import Budget, PaymentTerms, Per
 from app.policies.policy_book import PolicyBook
-from app.usecases.judge_call import NOTHING_SAID, Judged
-from app.usecases.opening import Answered, Opening
-from app.usecases.payees import Payees
+from app.usecases.asking.opening import Answered, Opening
+from app.usecases.judging.judge_call import NOTHING_SAID, Judged
+from app.usecases.payments.payees import Payees
 from assent.hooks.outcome import Outcome
 from tests.domain.samples import FINANCE, a_call, a_decision, voters
 from tests.durability.replicas import write_policy

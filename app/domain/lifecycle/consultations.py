@@ -119,7 +119,7 @@ class Edited:
     """Other arguments are to be approved: judged anew, with the people whom *they* need. All votes are void."""
 
     by: str
-    changed: ConfirmationRequest  # as it will stand: see `app.usecases.edited_request`
+    changed: ConfirmationRequest  # as it will stand: see `app.usecases.deciding.edited_request`
     voters: Electorate  # by the stages as they were: whether this person may decide at all
     after: Electorate  # who may vote once it has happened
     facts: Mapping[str, object]

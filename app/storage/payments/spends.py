@@ -226,7 +226,7 @@ def list_paid(tx: Tx, payee_keys: Iterable[str]) -> list[Paid]:
 
 
 def insert_spends(tx: Tx, rows: Sequence[dict[str, object]]) -> None:
-    """Count payments from now on; see `app.usecases.weigh.spend` for what a row says."""
+    """Count payments from now on; see `app.usecases.payments.weigh.spend` for what a row says."""
     at = to_us(tx.now())
     tx.run_many(_INSERT, [{"id": tx.ids.new("spd"), "org": tx.org, "at": at, **row} for row in rows])
 

@@ -9,11 +9,11 @@ from app.domain.lifecycle.lifecycle import Refusal, Step, advance
 from app.domain.words.say import say
 from app.ports import ClickOutcome, ClickResult
 from app.storage.requests.seen_before import seen_before
-from app.usecases.carry_out import carry_out
-from app.usecases.extend import more_time
-from app.usecases.pressed import Received, refusal
-from app.usecases.recognise import Recognised, recognise
+from app.usecases.clicks.pressed import Received, refusal
+from app.usecases.clicks.recognise import Recognised, recognise
+from app.usecases.deciding.extend import more_time
 from app.usecases.voters.may_ask_for import may_ask_for
+from app.usecases.writing.carry_out import carry_out
 
 if TYPE_CHECKING:
     from app.domain.identity.seals import SealedClick, Seals
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from app.ports import Channel, Click
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
-    from app.usecases.pressed import PressedCard
+    from app.usecases.clicks.pressed import PressedCard
 
 
 class ExtendClick:

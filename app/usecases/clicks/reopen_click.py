@@ -8,9 +8,9 @@ from app.domain.request.request import Status
 from app.domain.text.visible import visible
 from app.domain.words.say import say
 from app.ports import ClickOutcome, ClickResult
-from app.usecases.pressed import Received
-from app.usecases.recognise import Recognised, recognise
-from app.usecases.reopen import AskedAgain, Expired, as_it_stands, expired
+from app.usecases.asking.reopen import AskedAgain, Expired, as_it_stands, expired
+from app.usecases.clicks.pressed import Received
+from app.usecases.clicks.recognise import Recognised, recognise
 from app.usecases.voters.may_ask_for import may_ask_for
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from app.ports import Channel, Click
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
-    from app.usecases.reopen import Reopen
+    from app.usecases.asking.reopen import Reopen
 
 
 class ReopenClick:

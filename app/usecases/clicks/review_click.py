@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from app.domain.words.say import say
 from app.ports import ClickOutcome, ClickResult
 from app.storage.requests.seen_before import seen_before
-from app.usecases.pressed import Received, refusal
-from app.usecases.recognise import Recognised, recognise
-from app.usecases.review import may_look
+from app.usecases.clicks.pressed import Received, refusal
+from app.usecases.clicks.recognise import Recognised, recognise
+from app.usecases.reading.review import may_look
 
 if TYPE_CHECKING:
     from app.domain.identity.seals import SealedClick, Seals
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from app.ports import Channel, Click
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
-    from app.usecases.review import Review
+    from app.usecases.reading.review import Review
 
 
 class ReviewClick:

@@ -13,7 +13,7 @@ from app.domain.request.request import Risk
 from app.domain.rules.attention import reading_left
 from app.domain.trail.audit import Kind
 from app.storage.trail.audit_chain import list_of_request
-from app.usecases.electorate import acts_for, voters_of, without_account
+from app.usecases.voters.electorate import acts_for, voters_of, without_account
 
 if TYPE_CHECKING:
     from datetime import datetime

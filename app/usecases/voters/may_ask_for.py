@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from app.domain.people.people import email_key
-from app.usecases.electorate import voters_of
+from app.usecases.voters.electorate import voters_of
 
 if TYPE_CHECKING:
     from datetime import datetime

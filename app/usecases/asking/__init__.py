@@ -1,0 +1,1 @@
+"""A call comes in: answered at once, or opened as a request."""

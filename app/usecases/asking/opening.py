@@ -1,0 +1,217 @@
+"""What follows from a ruling, in the transaction that decides it: an answer at once, or a request with its cards.
+
+First the call is weighed (`weigh.py`): what was spent, to whom, and what people denied before can make the answer
+stricter, never laxer. Then a permission that two people gave beforehand may stand for asking them again. What is left
+opens a request; where nobody has to be asked but only an executor may run the tool, the request is approved as it
+opens, for an executor runs nothing without a grant.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from app.domain.call.near_key import near_key
+from app.domain.call.tool import title_for
+from app.domain.call.tool_call import binding_digest
+from app.domain.lifecycle.lifecycle import opened, permitted
+from app.domain.request.quorum import reachable
+from app.domain.request.request import ConfirmationRequest
+from app.domain.request.timetable import timetable
+from app.domain.rules.cautions_raise import raised
+from app.domain.rules.policy import Allow, Ask, Deny
+from app.domain.rules.rule import Asking
+from app.domain.text.visible import visible
+from app.domain.trail.audit import Kind, Record
+from app.usecases.asking.cool_down import denied_before
+from app.usecases.asking.hold_cards import held, hold_cards
+from app.usecases.judging.call_records import notes_of, ruled, why
+from app.usecases.judging.judge_call import NOTHING_SAID, Said
+from app.usecases.payments.weigh import spend, weigh
+from app.usecases.permits.permit_before import permitted_before
+from app.usecases.voters.electorate import voters_at_first
+from app.usecases.writing.carry_out import carry_out, open_request
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from app.domain.identity.seals import Seals
+    from app.domain.request.caution import Caution
+    from app.storage.engine.transaction import Tx
+    from app.usecases.judging.judge_call import Judged
+    from app.usecases.permits.permit_before import Permitted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """Allowed or denied at once, by a rule or (`hook` is set) by a hook; `fault`: by a hook that failed."""
+
+    allowed: bool
+    rule_id: str | None
+    reason: str
+    hook: str | None = None
+    fault: bool = False
+    said: Said = NOTHING_SAID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A request stands for the call. `attached`: it stood before, and nothing new was posted."""
+
+    request: ConfirmationRequest
+    attached: bool
+    said: Said = NOTHING_SAID
+
+
+class Opening:
+    """One judged call, on which nothing stands yet, in one unit of work."""
+
+    def __init__(self, tx: Tx, judged: Judged, seals: Seals, *, of_digest: str) -> None:
+        """Read the clock: the request begins now."""
+        self._tx = tx
+        self._judged = judged
+        self._seals = seals
+        self._of_digest = of_digest
+        self._now = tx.now()
+
+    def settle(self, ruling: Ask | Allow, targets: Mapping[str, str]) -> Answered | Asked:
+        """Weigh the call and write what follows. `targets` maps each channel that may be asked to its cards' chat."""
+        cautions = weigh(self._tx, self._judged, now=self._now)
+        match raised(ruling, cautions, self._judged.policy):
+            case Deny() as refused:
+                return self._turn_away(refused, ruled(self._judged, refused, allowed=False))
+            case Allow() as allowed:
+                record = ruled(self._judged, allowed, allowed=True)
+                return self._allow(allowed, by=f"rule:{allowed.rule_id}", record=record)
+            case Ask() as asked:
+                return self._ask(asked, cautions, targets)
+
+    def _ask(self, ruling: Ask, cautions: Sequence[Caution], targets: Mapping[str, str]) -> Answered | Asked:
+        judged, tx = self._judged, self._tx
+        denied = denied_before(tx, judged, ruling, of_digest=self._of_digest)
+        if denied is not None:
+            return self._turn_away(*denied)
+        permit = permitted_before(tx, judged, ruling, cautions, now=self._now)
+        if permit is not None:
+            allowed = Allow(
+                rule_id=ruling.rule_id,
+                reason=permit.reason,
+                policy_version=ruling.policy_version,
+                trace=ruling.trace,
+                record=True,
+                otherwise=ruling.asking,
+            )
+            if permit.loud:
+                return self._show(allowed, permit, cautions, targets)
+            return self._allow(allowed, by=permit.by, record=permit.record, standing_id=permit.standing_id)
+        if not reachable(ruling.asking.stages, voters_at_first(judged.call, ruling.asking.stages, judged.policy)):
+            nobody = Deny(
+                rule_id=ruling.rule_id,
+                reason="Nobody who may approve this is left once the requester, the agent's owner and those above "
+                "their limit are taken out.",
+                policy_version=ruling.policy_version,
+                trace=ruling.trace,
+                record=True,
+            )
+            return self._turn_away(nobody, ruled(judged, nobody, allowed=False))
+        request = replace(self._build(ruling.asking, ruling.rule_id, why(ruling)), cautions=tuple(cautions))
+        _begin(tx, request, judged, targets)
+        spend(tx, judged, request_id=request.id)
+        return Asked(request=request, attached=False)
+
+    def _allow(self, ruling: Allow, *, by: str, record: Record, standing_id: str | None = None) -> Answered | Asked:
+        """Let a call pass: at once, or, where only an executor may run it, as a request that is approved already."""
+        tx, judged = self._tx, self._judged
+        if not judged.tool.enforced:
+            for each in (record, *notes_of(judged)):
+                tx.append(each)
+            spend(tx, judged, request_id=None, standing_id=standing_id)
+            return Answered(allowed=True, rule_id=ruling.rule_id, reason=ruling.reason)
+        request = replace(self._build(self._of_nobody(ruling), ruling.rule_id, ruling.reason), allowed_by=by)
+        return self._approve(request, {}, record, standing_id)
+
+    def _show(self, ruling: Allow, permit: Permitted, cautions: Sequence[Caution], targets: Mapping[str, str]) -> Asked:
+        """Let a call pass under a broken glass: always as a request, with a card everywhere for everybody to see."""
+        shown_on = dict.fromkeys((*(ruling.otherwise.channels if ruling.otherwise else ()), *permit.channels))
+        asking = replace(self._of_nobody(ruling), channels=tuple(shown_on))
+        request = self._build(asking, ruling.rule_id, ruling.reason)
+        request = replace(request, allowed_by=permit.by, cautions=tuple(cautions))
+        return self._approve(request, targets, permit.record, permit.standing_id)
+
+    def _approve(
+        self, request: ConfirmationRequest, targets: Mapping[str, str], record: Record, standing_id: str | None
+    ) -> Asked:
+        tx, judged = self._tx, self._judged
+        open_request(tx, opened(request, sub_agent=judged.sub_agent), targets=targets)
+        for each in (record, *notes_of(judged)):
+            tx.append(each, request_id=request.id)
+        spend(tx, judged, request_id=request.id, standing_id=standing_id)
+        after = carry_out(tx, request, permitted(request, reason=request.why, now=self._now))
+        return Asked(request=after, attached=False)
+
+    def _of_nobody(self, ruling: Allow) -> Asking:
+        """Return how a request is opened about which nobody is asked: its times are those of the rule."""
+        asking = ruling.otherwise or self._judged.policy.ask or Asking(stages=(), channels=())
+        return replace(asking, stages=(), channels=(), escalate=(), remind=(), fallback=())
+
+    def _turn_away(self, refusal: Deny, record: Record) -> Answered:
+        """Refuse a call without asking anybody, and say so in the trail."""
+        for each in (record, *notes_of(self._judged)):
+            self._tx.append(each)
+        return Answered(allowed=False, rule_id=refusal.rule_id, reason=refusal.reason)
+
+    def _build(self, asking: Asking, rule_id: str, reason: str) -> ConfirmationRequest:
+        tx, judged, now = self._tx, self._judged, self._now
+        call, tool = judged.call, judged.tool
+        request_id, nonce = tx.ids.new("req"), tx.ids.new("n")
+        expires_at = now + asking.timeout
+        bound = binding_digest(
+            call,
+            request_id=request_id,
+            nonce=nonce,
+            policy_version=judged.policy.version,
+            expires_at=expires_at,
+            payments=judged.payments,
+        )
+        return ConfirmationRequest(
+            id=request_id,
+            call=call,
+            call_digest=self._of_digest,
+            digest=bound,
+            nonce=nonce,
+            code=self._seals.code(nonce=nonce, digest=bound),
+            title=visible(title_for(tool, call.arguments, judged.policy.language.value)),
+            pinned=tool.pin,
+            sensitive=tool.sensitive,
+            rule_id=rule_id,
+            policy_version=judged.policy.version,
+            why=reason,
+            stages=asking.stages,
+            channels=asking.channels,
+            claim_within=asking.claim_within,
+            lease=asking.lease,
+            created_at=now,
+            expires_at=expires_at,
+            predecessor_id=judged.predecessor_id,
+            risk=asking.risk,
+            fallback=asking.fallback,
+            timers=timetable(now, asking.timeout, remind=asking.remind, escalate=asking.escalate),
+            assurance=asking.assurance,
+            payments=judged.payments,
+            near_key=near_key(call, tool, judged.payments),
+            enforced=tool.enforced,
+        )
+
+
+def _begin(tx: Tx, request: ConfirmationRequest, judged: Judged, targets: Mapping[str, str]) -> None:
+    """Write a request, with its cards: they go out at once, or when people are to be asked about such a call."""
+    posting = hold_cards(tx, request, judged.policy)
+    open_request(tx, opened(request, sub_agent=judged.sub_agent), targets=targets, due_at=posting.at)
+    if posting.held is not None:
+        tx.append(held(posting, request), request_id=request.id)
+    if judged.predecessor_id is not None and judged.asked_again_by is not None:
+        facts = {"successor": request.id, "code": request.code}
+        again = Record(kind=Kind.REOPENED, actor=judged.asked_again_by, facts=facts)
+        tx.append(again, request_id=judged.predecessor_id)
+    for note in notes_of(judged):
+        tx.append(note, request_id=request.id)

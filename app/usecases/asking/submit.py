@@ -1,0 +1,279 @@
+"""Judge a tool call: answer at once, or open the durable question and let its cards go out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, assert_never
+
+import structlog
+
+from app.domain.call.submission import Submission
+from app.domain.call.tool_call import ToolCall, attach_key, call_digest
+from app.domain.errors import ConflictError, IdempotencyMismatchError, NotFoundError, TooManyError, WrongScopeError
+from app.domain.lifecycle.execution import lapse
+from app.domain.lifecycle.lifecycle import DeadlinePassed, advance
+from app.domain.request.request import API, State
+from app.domain.rules.policy import Allow, Ask, Deny
+from app.domain.trail.audit import Kind, Record
+from app.storage.requests.edited_requests import find_edited
+from app.storage.requests.request_lists import count_pending
+from app.storage.requests.requests import find_attached, find_request, lock_request
+from app.storage.requests.seen_before import find_key, remember_key
+from app.usecases.asking.opening import Answered, Asked, Opening
+from app.usecases.executing.opened_with import opened_with, opener_key
+from app.usecases.judging.call_records import facts_of, notes_of, ruled, why
+from app.usecases.pauses.pauses import PAUSED, told
+from app.usecases.pauses.stop_paused import call_refused
+from app.usecases.payments.near_copies import near_copies
+from app.usecases.permits.permit_before import glass_channels
+from app.usecases.writing.carry_out import carry_out
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from app.domain.errors import AssentError
+    from app.domain.identity.seals import Seals
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
+    from app.usecases.asking.quota import Quota
+    from app.usecases.judging.judge_call import JudgeCall, Judged
+    from app.usecases.platforms.channel_book import ChannelBook
+
+__all__ = ("Answered", "Asked", "Submission", "Submit")
+
+log = structlog.get_logger(__name__)
+
+
+class Submit:
+    """The use case."""
+
+    def __init__(self, *, store: Store, judge: JudgeCall, channels: ChannelBook, seals: Seals, quota: Quota) -> None:
+        """Take what it works on."""
+        self._store = store
+        self._judge = judge
+        self._channels = channels
+        self._seals = seals
+        self._quota = quota
+
+    async def __call__(self, submission: Submission) -> Answered | Asked:
+        """Judge a call.
+
+        Raises UnknownToolError, BadArgumentsError, InvalidError, IdempotencyMismatchError, TooManyError,
+        UnavailableError: each of them means that the tool must not run.
+        """
+        pause = await self._judge.find_pause(submission)
+        if pause is not None:  # before any hook runs or counts, and whatever stands for the call already
+            await self._store.write(lambda tx: tx.append(call_refused(submission, pause)), org=submission.org)
+            return Answered(allowed=False, rule_id=PAUSED, reason=told(pause))
+        judged = await self._judge(submission)
+        key = submission.idempotency_key
+        match judged.ruling:
+            case Ask() if submission.evaluation:
+                found = await self._bypass(judged, judged.ruling)
+            case Ask():
+                found = await self._settle(judged, judged.ruling, key)
+            case Allow() if not submission.evaluation and (
+                judged.payments or judged.tool.enforced or await self._is_near_copy(judged)
+            ):
+                found = await self._settle(judged, judged.ruling, key)
+            case Allow() | Deny():
+                found = await self._answer(judged, judged.ruling, key)
+            case _:
+                assert_never(judged.ruling)
+        return replace(found, said=judged.said)
+
+    async def _is_near_copy(self, judged: Judged) -> bool:
+        """Say whether people denied a call like this one; it is then weighed, and never allowed by a rule alone."""
+        if judged.hook is not None or not judged.tool.pin or not judged.policy.attention.remember_denials:
+            return False
+        found = await self._store.read(lambda tx: near_copies(tx, judged, now=tx.now()), org=judged.call.org)
+        return bool(found)
+
+    async def _answer(self, judged: Judged, ruling: Allow | Deny, key: str | None) -> Answered | Asked:
+        call, hook = judged.call, judged.hook
+        sub_agent = judged.sub_agent
+        answered = Answered(
+            allowed=isinstance(ruling, Allow),
+            rule_id=ruling.rule_id if hook is None else None,
+            reason=ruling.reason,
+            hook=hook,
+            fault=judged.fault,
+        )
+        notes = notes_of(judged)
+        if not ruling.record and key is None and not notes:
+            return answered
+
+        def unit(tx: Tx) -> Answered | Asked | AssentError:
+            # People were asked under this key before: their answer stands, whatever the rules say by now. A hook that
+            # denies is heard all the same.
+            named = _named(call_digest(judged.submitted), sub_agent)
+            standing = _by_key(tx, call, named, key) if hook is None else None
+            if isinstance(standing, Asked) and judged.said.route is not None:
+                return _unroutable(answered, judged.said.route.provider)
+            if standing is not None:
+                return standing
+            if ruling.record:
+                tx.append(ruled(judged, ruling, allowed=answered.allowed))
+            for note in notes:
+                tx.append(note)
+            return answered
+
+        return await self._store.write(unit, org=call.org)
+
+    async def _bypass(self, judged: Judged, ruling: Ask) -> Answered:
+        """Answer an evaluation run's question without people, and say so in the trail."""
+        facts = {**facts_of(judged, ruling), "reason": why(ruling)}
+        record = Record(kind=Kind.EVALUATION_BYPASSED, actor=f"agent:{judged.call.agent}", facts=facts)
+
+        def unit(tx: Tx) -> None:
+            for each in (record, *notes_of(judged)):
+                tx.append(each)
+
+        await self._store.write(unit, org=judged.call.org)
+        return Answered(
+            allowed=True, rule_id=ruling.rule_id, reason=f"An evaluation run: nobody was asked. {why(ruling)}"
+        )
+
+    async def _settle(self, judged: Judged, ruling: Ask | Allow, key: str | None) -> Answered | Asked:
+        """Weigh a call against what was spent and denied before, and open what follows from it: all in one unit."""
+        call = judged.call
+        asking = ruling.asking if isinstance(ruling, Ask) else ruling.otherwise
+        channels = (*(asking.channels if asking else ()), *glass_channels(judged.policy))
+        targets = {name: self._channels.get(call.org, name).chat_id for name in channels if name != API}
+        of_digest = call_digest(call)
+        of_submitted = _named(
+            of_digest if call is judged.submitted else call_digest(judged.submitted), judged.sub_agent
+        )
+        attached_by = attach_key(call, of_digest)
+
+        def come_back(tx: Tx) -> Asked | AssentError | None:
+            standing = _standing(tx, call, of_submitted, attached_by, key)
+            if judged.sub_agent is None or isinstance(ruling, Allow):
+                return standing
+            return _with_its_people(standing, ruling)
+
+        def unit(tx: Tx) -> Answered | Asked | AssentError:
+            standing = come_back(tx)
+            if standing is not None:
+                return standing
+            opening = Opening(tx, judged, self._seals, of_digest=of_digest)
+            found = opening.settle(ruling, targets)
+            if isinstance(found, Asked):
+                opener = (
+                    opener_key(judged.evaluation_key, found.request.id) if judged.evaluation_key is not None else None
+                )
+                for name in filter(None, (key, opener)):
+                    remember_key(tx, call.agent, name, call_digest=of_submitted, request_id=found.request.id)
+            return found
+
+        try:
+            return await self._open(call, unit)
+        except TooManyError:
+            # A repetition opens nothing: it may come back to its request however many others wait.
+            known = await self._store.write(come_back, org=call.org)
+            if known is None:
+                raise
+            return known
+
+    async def ask_again(self, judged: Judged, ruling: Ask) -> Answered | Asked:
+        """Open a request in the place of the expired one that `judged` names, once; later calls return the same one.
+
+        Raises TooManyError, UnavailableError, IdempotencyMismatchError.
+        """
+        # No caller's key has a line break: nobody else can stand on it.
+        return await self._settle(judged, ruling, f"asked again\n{judged.predecessor_id}")
+
+    async def refuse_foreign(self, org: str, request_id: str, *, agent: str, evaluation_key: str) -> None:
+        """Refuse an evaluation key a request that it did not open itself. Raises WrongScopeError, NotFoundError."""
+
+        def unit(tx: Tx) -> bool:
+            request = find_request(tx, request_id)
+            if request is None or request.call.agent != agent:
+                raise NotFoundError
+            return opened_with(tx, request, evaluation_key)
+
+        if not await self._store.read(unit, org=org):
+            raise WrongScopeError("an evaluation key claims and settles only what it opened itself, within a day")
+
+    async def _open(self, call: ToolCall, unit: Callable[[Tx], Answered | Asked | AssentError]) -> Answered | Asked:
+        """Open the request if the agent may have one more waiting. Raises TooManyError."""
+        if not self._quota.has_place(call.org, call.agent):
+            # What was settled since the last count is not in it: nobody is refused on an old number.
+            pending = await self._store.read(lambda tx: count_pending(tx, call.agent), org=call.org, long=True)
+            self._quota.counted(call.org, call.agent, pending)
+        with self._quota.place(call.org, call.agent) as keep:
+            found = await self._store.write(unit, org=call.org)
+            if isinstance(found, Asked) and not found.attached and not found.request.status.final:
+                keep()
+        if isinstance(found, Asked) and not found.attached and found.request.by_broken_glass:
+            # After the commit: a unit may be run twice, or for nothing, and an alarm must be neither.
+            request = found.request
+            log.critical(
+                "break_glass.used",
+                org=call.org,
+                request=request.id,
+                tool=call.tool,
+                agent=call.agent,
+                reason=request.why,
+            )
+        return found
+
+
+def _named(of_digest: str, sub_agent: str | None) -> str:
+    """Tell a sub-agent's call from the agent's own: people were asked about one of them."""
+    return of_digest if sub_agent is None else hashlib.sha256(f"{of_digest}{sub_agent}".encode()).hexdigest()
+
+
+def _with_its_people(standing: Asked | AssentError | None, ruling: Ask) -> Asked | AssentError | None:
+    """Keep a sub-agent's call off a request of the agent's own for which fewer people are asked."""
+    if not isinstance(standing, Asked) or Counter(ruling.asking.stages) <= Counter(standing.request.stages):
+        return standing
+    return ConflictError("a request for the same call stands in this session, without this sub-agent's people")
+
+
+def _unroutable(answered: Answered, provider: str) -> Answered:
+    why = (
+        f"It may only run in the sandbox {provider!r}, and a request stands for this idempotency key: an approval "
+        "cannot carry the sandbox to its run."
+    )
+    return replace(answered, allowed=False, reason=why)
+
+
+def _standing(
+    tx: Tx, call: ToolCall, of_digest: str, attached_by: str | None, key: str | None
+) -> Asked | AssentError | None:
+    """Find the request on which this call already stands."""
+    by_key = _by_key(tx, call, of_digest, key)
+    if by_key is not None:
+        return by_key
+    standing_id = (find_attached(tx, attached_by) or _changed_to(tx, call)) if attached_by else None
+    locked = lock_request(tx, standing_id) if standing_id else None
+    if locked is None:
+        return None
+    request, now = locked
+    # Its time may be over without the sweep having come by: then it is settled here, and the call asks anew.
+    over = lapse(request, now=now) if request.status.final else advance(request, DeadlinePassed(), now=now)
+    if over.refusal is None:
+        carry_out(tx, request, over)
+        return None
+    return Asked(request=request, attached=True)
+
+
+def _changed_to(tx: Tx, call: ToolCall) -> str | None:
+    """Find the request that people changed to this very call: the agent makes it as it was told to."""
+    if call.session is None:
+        return None
+    return find_edited(tx, call.agent, call.session, call_digest(call), states={State.PENDING, State.APPROVED})
+
+
+def _by_key(tx: Tx, call: ToolCall, of_digest: str, key: str | None) -> Asked | AssentError | None:
+    """Find the request for which an idempotency key stands; refuse a key that stands for another call."""
+    known = find_key(tx, call.agent, key) if key is not None else None
+    if known is None:
+        return None
+    if known[0] != of_digest:
+        return IdempotencyMismatchError()
+    request = find_request(tx, known[1])
+    return Asked(request=request, attached=True) if request else None

@@ -1,0 +1,1 @@
+"""What a request's cards show, and how they get there."""

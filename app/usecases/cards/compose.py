@@ -1,0 +1,159 @@
+"""Compose the card of one delivery: the request as it stands, in its channel's language, with sealed buttons."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from app.domain.call.tool import title_for
+from app.domain.card.card import units
+from app.domain.card.card_for import card_for, instant_text
+from app.domain.card.own_approval import approval_told
+from app.domain.card.shown_call import Terms
+from app.domain.identity.seals import Place
+from app.domain.request.action import Action
+from app.domain.request.quorum import count
+from app.domain.request.request import Audience
+from app.domain.rules.name_of import name_of
+from app.domain.text.visible import visible
+from app.domain.words.say import say
+from app.usecases.cards.controls import controls_for
+from app.usecases.cards.outcome_facts import outcome_facts
+from app.usecases.cards.secret_texts import without_secrets
+from app.usecases.voters.electorate import voters_shown
+from app.usecases.writing.clean import clean
+
+if TYPE_CHECKING:
+    from app.domain.call.tool import Tool
+    from app.domain.card.card import Card
+    from app.domain.identity.seals import Seals
+    from app.domain.request.request import ConfirmationRequest
+    from app.domain.rules.policy import Policy
+    from app.domain.text.language import Language
+    from app.ports import Channel
+    from app.storage.cards.deliveries import Delivery
+    from app.storage.sessions.switches import Switch
+
+_LONGEST_REASON = 200
+
+
+def place_of(request: ConfirmationRequest, delivery: Delivery) -> Place:
+    """Return what the buttons of this delivery are bound to."""
+    return Place(
+        org=request.call.org,
+        request_id=request.id,
+        digest=request.digest,
+        revision=delivery.revision,
+        channel=delivery.channel,
+        # A person's own: the platform names its chat only once the card is there, and the seal is older than that.
+        chat_id=delivery.person or delivery.chat_id,
+    )
+
+
+def compose(
+    request: ConfirmationRequest,
+    delivery: Delivery,
+    channel: Channel,
+    policy: Policy,
+    seals: Seals,
+    *,
+    pause: Switch | None = None,
+) -> Card:
+    """Build the card that this delivery should show now. `pause`: people have stopped what it is about."""
+    tokens = tally = None
+    place = place_of(request, delivery)
+    if not request.status.final:
+        if delivery.audience is Audience.APPROVERS:
+            tokens = (
+                seals.token(Action.APPROVE, delivery.handle, place),
+                seals.token(Action.DENY, delivery.handle, place),
+            )
+        tally = count(request.stages, request.decisions, voters_shown(request, policy))
+    tool = policy.tools.get(request.call.tool)
+    terms = Terms(
+        language=channel.language,
+        name_of=lambda email: visible(name_of(policy, email)),
+        zone=policy.zone,
+        money=tool.money if tool else (),
+        payment=tool.payment if tool else None,
+        payees=tool.payee if tool else (),
+        labels=labels_of(tool, channel.language),
+        visible_arguments=without_secrets(request.call.arguments),
+        visible_proposed=without_secrets(request.proposed) if request.proposed is not None else None,
+        review=review_place(request, channel.language, policy.url),
+    )
+    shown = around(replace(request, title=title_in(request, tool, channel.language)))
+    told = approval_told(request, delivery.person, channel.language, policy.zone)
+    asked = delivery.audience is Audience.REQUESTER and request.open_question is not None
+    card = card_for(
+        shown,
+        terms,
+        revision=delivery.revision,
+        tally=tally,
+        tokens=tokens,
+        budget=channel.text_budget - units(told or ""),
+        controls=controls_for(request, delivery, channel, policy, seals=seals, place=place),
+        own=delivery.person is not None,
+        headline=say(channel.language, "headline.question") if asked and not request.status.final else None,
+        paused=_paused(pause, channel.language, policy) if pause is not None else None,
+        results=outcome_facts(request, tool, channel.language, terms.labels),
+    )
+    if told is None:
+        return card
+    headline = say(channel.language, "approved.headline")
+    return replace(card, headline=headline, warnings=(*card.warnings, told))
+
+
+def _paused(pause: Switch, language: Language, policy: Policy) -> str:
+    """Say since when nothing of this runs, by whom and why; it does not keep anybody from deciding."""
+    why = " ".join(clean(visible(pause.reason or "")).split())
+    why = why if len(why) <= _LONGEST_REASON else f"{why[: _LONGEST_REASON - 1]}…"
+    return say(
+        language,
+        "paused",
+        at=instant_text(pause.set_at.replace(second=0, microsecond=0), policy.zone),
+        by=visible(name_of(policy, pause.set_by)),
+        why=f" ({why})" if why else "",
+    )
+
+
+def labels_of(tool: Tool | None, language: Language) -> dict[str, str]:
+    """Return what the file calls a tool's arguments in a language, by path."""
+    named = tool.labels.items() if tool else ()
+    return {path: labels[language.value] for path, labels in named if language.value in labels}
+
+
+def title_in(request: ConfirmationRequest, tool: Tool | None, language: Language) -> str:
+    """Return the request's sentence in a language, if the file has it so; else as it was asked."""
+    if tool is None or language.value not in tool.titles:
+        return request.title
+    return visible(title_for(tool, request.call.arguments, language.value))
+
+
+def review_place(request: ConfirmationRequest, language: Language, url: str | None = None) -> str:
+    """Say where a call that no card can carry is seen whole: on the page at `url`; without one, through the API."""
+    if url is None:
+        return say(language, "withheld.review", request=request.id)
+    return say(language, "withheld.page", control=say(language, "control.review"))
+
+
+def around(request: ConfirmationRequest) -> ConfirmationRequest:
+    """Take what has the shape of a secret out of the texts around the call: a chat is no place for one.
+
+    The arguments themselves stay: they are what is approved, and what is hidden of them is counted (`Terms`).
+    """
+    call, settlement = request.call, request.settlement
+    return replace(
+        request,
+        call=replace(call, claim=clean(call.claim)) if call.claim else call,
+        title=clean(request.title),
+        why=clean(request.why),
+        settlement=replace(settlement, reason=clean(settlement.reason))
+        if settlement and settlement.reason
+        else settlement,
+        questions=tuple(
+            replace(each, text=clean(each.text), answer=each.answer and clean(each.answer))
+            for each in request.questions
+        ),
+        handovers=tuple(replace(each, note=each.note and clean(each.note)) for each in request.handovers),
+    )

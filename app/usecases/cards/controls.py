@@ -1,0 +1,104 @@
+"""Which controls a card has besides Approve and Deny, each sealed, with the form that it needs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.domain.card.card import Control
+from app.domain.card.editing import edit_form
+from app.domain.card.form import Field, FieldKind, Form
+from app.domain.lifecycle.consultations import may_answer
+from app.domain.request.action import Action
+from app.domain.request.request import Audience, State
+from app.domain.text.visible import visible
+from app.domain.words.say import say
+from app.usecases.cards.secret_texts import without_secrets
+from assent.ready.redact import redact
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from app.domain.identity.seals import Place, Seals
+    from app.domain.request.request import ConfirmationRequest
+    from app.domain.rules.policy import Policy
+    from app.domain.text.language import Language
+    from app.ports import Channel
+    from app.storage.cards.deliveries import Delivery
+
+PERSON, NOTE, TEXT = "person", "note", "text"
+"""The fields of the forms below."""
+
+FORMS = frozenset({Action.EDIT, Action.HAND_OVER, Action.ADD, Action.ASK, Action.ANSWER})
+"""What cannot be done before a form was filled in."""
+
+
+def controls_for(
+    request: ConfirmationRequest, delivery: Delivery, channel: Channel, policy: Policy, *, seals: Seals, place: Place
+) -> tuple[Control, ...]:
+    """Return the controls of one card. Where the platform opens no forms, a chat's card leads to a private one."""
+    actions = _actions(request, delivery, channel, policy)
+    forms = ((action, form_for(action, request, policy, channel.language)) for action in actions)
+    return tuple(
+        Control(
+            action=action,
+            label=say(channel.language, f"control.{action.value}"),
+            token=seals.token(action, delivery.handle, place),
+            form=form,
+        )
+        for action, form in forms
+        if action not in FORMS or form is not None  # there may be nothing to change
+    )
+
+
+def form_for(action: Action, request: ConfirmationRequest, policy: Policy, language: Language) -> Form | None:
+    """Return the form that an action needs, or None if it needs none."""
+    match action:
+        case Action.EDIT:
+            return _edit_form(request, policy, language)
+        case Action.HAND_OVER | Action.ADD:
+            person = Field(name=PERSON, label=say(language, "form.person"), kind=FieldKind.PERSON)
+            note = Field(name=NOTE, label=say(language, "form.note"), kind=FieldKind.LINE, required=False)
+            return _form(action, language, say(language, f"form.{action.value}"), person, note)
+        case Action.ASK:
+            text = Field(name=TEXT, label=say(language, "form.question"))
+            return _form(action, language, say(language, "form.ask"), text)
+        case Action.ANSWER:
+            asked = request.open_question
+            # It names the question: by the time that this answer comes, another one may be the open one.
+            name = f"{TEXT}_{asked.id}" if asked else TEXT
+            text = Field(name=name, label=say(language, "form.answer"))
+            return _form(action, language, visible(str(redact(asked.text)[0])) if asked else "", text)
+        case _:
+            return None
+
+
+def _edit_form(request: ConfirmationRequest, policy: Policy, language: Language) -> Form | None:
+    shown = without_secrets(request.call.arguments)
+    return edit_form(request, policy.tools.get(request.call.tool), language, shown=shown)
+
+
+def _form(action: Action, language: Language, note: str, *fields: Field) -> Form:
+    label = say(language, f"control.{action.value}")
+    return Form(title=label, submit=label, cancel=say(language, "cancel"), note=note, fields=fields)
+
+
+def _actions(request: ConfirmationRequest, delivery: Delivery, channel: Channel, policy: Policy) -> Iterator[Action]:
+    if request.state is State.EXPIRED:
+        yield Action.REOPEN
+    if request.status.final:
+        return
+    if delivery.audience is Audience.REQUESTER:
+        if request.open_question is not None:
+            yield Action.ANSWER
+        yield from (Action.REMIND, Action.EXTEND)
+        return
+    if policy.url is not None:
+        yield Action.REVIEW
+    if any(delivery.person in {None, decision.person} for decision in request.decisions):
+        yield Action.WITHDRAW
+    if not (channel.opens_forms or delivery.person is not None):
+        yield Action.MORE
+        return
+    if delivery.person is not None and request.open_question is not None and may_answer(request, delivery.person):
+        yield Action.ANSWER  # who asked for it and may, by its rule, decide it too
+    yield from (Action.EDIT, Action.ASK, Action.HAND_OVER, Action.ADD, Action.REMIND, Action.EXTEND)

@@ -1,0 +1,152 @@
+"""Who pressed which card: the checks that every click passes before anything is done because of it.
+
+The sealed token names a live card; the click came from the very place the card is in; the account is one active,
+freshly confirmed person. Whatever fails is told to the person in a sentence, is recorded, and leaves the request
+waiting. Only then does a use case count the click as seen (`seen_before`) and ask whether this person may.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from app.domain.identity.seals import BadTokenError
+from app.domain.request.decision import Evidence
+from app.ports import AccountStatus, ClickOutcome, ClickResult
+from app.storage.cards.accounts import list_by_account
+from app.storage.cards.deliveries import find_by_handle
+from app.storage.requests.requests import lock_request
+from app.usecases.cards.compose import place_of
+from app.usecases.cards.message import items_of
+from app.usecases.clicks.pressed import PressedCard, refusal
+from app.usecases.pauses.stop_paused import pause_shown
+from app.usecases.writing.refused_click import refused_click
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from app.domain.identity.seals import SealedClick, Seals
+    from app.domain.request.request import ConfirmationRequest
+    from app.domain.rules.policy import Policy
+    from app.ports import Channel, Click
+    from app.storage.engine.transaction import Tx
+
+ACCOUNT_TRUSTED_FOR = timedelta(hours=1)
+"""How long the platform's word about an account counts. It is renewed every few minutes; older is not good enough."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recognised:
+    """A click on a live card by somebody whom we know. The request is locked; `now` was read behind the lock."""
+
+    pressed: PressedCard
+    person: str
+    now: datetime
+    evidence: Evidence
+
+    @property
+    def request(self) -> ConfirmationRequest:
+        """The request that the card shows."""
+        return self.pressed.request
+
+    def refuse(self, tx: Tx, key: str, result: ClickResult = ClickResult.REFUSED) -> ClickOutcome:
+        """Say, and record, why this person may not do what they pressed."""
+        tx.append(refused_click(self.evidence, why=key, person=self.person), request_id=self.request.id)
+        return refusal(self.pressed.channel, key, result)
+
+
+@dataclass(frozen=True, slots=True)
+class _Refused(Exception):  # noqa: N818 - never leaves this module
+    """Why a click does not count: the sentence's key, and what the person may do."""
+
+    key: str
+    result: ClickResult
+    person: str | None = None
+    record: bool = True
+
+
+def recognise(
+    tx: Tx, channel: Channel, click: Click, sealed: SealedClick, *, policy: Policy, seals: Seals
+) -> Recognised | ClickOutcome:
+    """Lock the request of a click and say who pressed; or what they are told, where that cannot be said."""
+    evidence = _evidence(channel, click)
+    delivery = find_by_handle(tx, sealed.handle)
+    locked = lock_request(tx, delivery.request_id) if delivery else None
+    if delivery is None or locked is None:
+        tx.append(refused_click(evidence, why="stale", person=None))
+        return refusal(channel, "stale", ClickResult.REFUSED)
+    request, now = locked
+    pressed = PressedCard(
+        request=request,
+        delivery=delivery,
+        channel=channel,
+        policy=policy,
+        seals=seals,
+        pause=pause_shown(tx, request),
+    )
+    try:
+        _check_place(pressed, click, sealed)
+        person = _who(tx, channel, click, now)
+        if delivery.carrier_id is not None:
+            pressed = replace(pressed, shared=items_of(tx, delivery.carrier_id))
+    except _Refused as refused:
+        if refused.record:
+            tx.append(refused_click(evidence, why=refused.key, person=refused.person), request_id=request.id)
+        return refusal(channel, refused.key, refused.result)
+    seen = replace(evidence, card_revision=delivery.revision, shown_at=delivery.posted_at)
+    return Recognised(pressed=pressed, person=person, now=now, evidence=seen)
+
+
+def person_of_account(tx: Tx, channel: Channel, account_id: str) -> str | None:
+    """Return the person behind an account that somebody named; None: nobody, several, or not one that may decide."""
+    known = list_by_account(tx, channel.name, account_id)
+    return known[0].person if len(known) == 1 and known[0].account.status is AccountStatus.ACTIVE else None
+
+
+def _evidence(channel: Channel, click: Click) -> Evidence:
+    return Evidence(
+        channel=channel.name,
+        account_id=click.account_id,
+        tenant=click.tenant,
+        app_id=click.app_id,
+        chat_id=click.chat_id,
+        message_id=click.message_id,
+    )
+
+
+def _check_place(pressed: PressedCard, click: Click, sealed: SealedClick) -> None:
+    """Refuse a click that does not come from the very card that we posted."""
+    message = pressed.delivery.message
+    if pressed.delivery.channel != pressed.channel.name:
+        raise _Refused("stale", ClickResult.REFUSED)
+    if message is None:  # the platform has not told us yet where the card is: a moment later it will have
+        raise _Refused("retry", ClickResult.RETRY, record=False)
+    try:
+        pressed.seals.verify(sealed, place_of(pressed.request, pressed.delivery))
+    except BadTokenError:
+        raise _Refused("stale", ClickResult.REFUSED) from None
+    same = (
+        click.chat_id == message.chat_id
+        and click.message_id == message.message_id
+        and (not message.app_id or click.app_id in {"", message.app_id})
+    )
+    if not same:
+        raise _Refused("stale", ClickResult.REFUSED)
+    if message.tenant and click.tenant != message.tenant:
+        raise _Refused("inactive", ClickResult.REFUSED)
+
+
+def _who(tx: Tx, channel: Channel, click: Click, now: datetime) -> str:
+    """Return the person behind an account, or raise _Refused: unmapped, ambiguous, inactive, foreign, unconfirmed."""
+    known = list_by_account(tx, channel.name, click.account_id)
+    if len(known) != 1:
+        raise _Refused("unmapped", ClickResult.REFUSED)
+    only = known[0]
+    if only.account.tenant and only.account.tenant != click.tenant:
+        raise _Refused("inactive", ClickResult.REFUSED, only.person)
+    if only.account.status is not AccountStatus.ACTIVE:
+        raise _Refused("inactive", ClickResult.REFUSED, only.person)
+    if now - only.checked_at > ACCOUNT_TRUSTED_FOR:
+        raise _Refused("unverified", ClickResult.RETRY, only.person)
+    return only.person

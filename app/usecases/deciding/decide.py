@@ -1,0 +1,138 @@
+"""Record a person's verdict: the one place where a verdict is written, whichever way it came in.
+
+A click on a card (`receive.py`), the API (`decide_api.py`) and the command line all end in `decide`. It is a unit of
+work: the request is locked, the clock read, the electorate built from today's configuration, and the state machine
+asked.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from app.domain.card.card_for import outcome_sentence
+from app.domain.errors import (
+    AlreadySettledError,
+    InvalidError,
+    NotEligibleError,
+    StepUpNeededError,
+    TooSoonError,
+)
+from app.domain.lifecycle.lifecycle import Refusal, Vote, VoteWithdrawn, advance
+from app.domain.lifecycle.step import Step
+from app.domain.request.decision import Decision, Evidence, Verdict
+from app.domain.request.quorum import Tally, count
+from app.domain.rules.name_of import name_of
+from app.usecases.proving.may_count import reading_still_left, voters_when
+from app.usecases.voters.electorate import acts_for
+from app.usecases.writing.carry_out import carry_out
+from app.usecases.writing.refused_click import refused_click
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from app.domain.request.request import ConfirmationRequest
+    from app.domain.rules.policy import Policy
+    from app.storage.engine.transaction import Tx
+
+
+_RECORDED = frozenset({
+    Refusal.BARRED,
+    Refusal.NOT_ELIGIBLE,
+    Refusal.OVER_LIMIT,
+    Refusal.STEP_UP,
+    Refusal.TOO_SOON,
+})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """The request as it stands after a verdict, and why the verdict changed nothing, if it did not."""
+
+    request: ConfirmationRequest
+    tally: Tally
+    refusal: Refusal | None
+    verdict: Verdict | None = None  # None: a vote was withdrawn
+    wait_seconds: int = 0  # after which an approval that came too soon will count
+
+
+def decide(
+    tx: Tx,
+    request: ConfirmationRequest,
+    now: datetime,
+    policy: Policy,
+    *,
+    person: str,
+    verdict: Verdict,
+    reason: str | None,
+    evidence: Evidence,
+) -> Decided:
+    """Write one person's verdict on a locked request. `person` was identified by whoever calls."""
+    voters = voters_when(tx, request, now, policy, speaking=person)
+    decision = Decision(
+        id=tx.ids.new("dec"),
+        person=person,
+        verdict=verdict,
+        reason=reason or None,
+        at=now,
+        evidence=evidence,
+        on_behalf_of=acts_for(person, request, voters),
+    )
+    step = advance(request, Vote(decision=decision, voters=voters), now=now)
+    unread = step.refusal in {None, Refusal.STEP_UP}  # who has not read it yet need not prove anything either
+    wait = reading_still_left(tx, request, decision, policy) if unread else timedelta(0)
+    if wait:
+        step = Step(request=request, refusal=Refusal.TOO_SOON)
+    after = carry_out(tx, request, step)
+    if step.refusal in _RECORDED:
+        tx.append(refused_click(evidence, why=str(step.refusal), person=person), request_id=request.id)
+    tally = count(after.stages, after.decisions, voters)
+    seconds = math.ceil(wait.total_seconds())
+    return Decided(request=after, tally=tally, refusal=step.refusal, verdict=verdict, wait_seconds=seconds)
+
+
+def withdraw_vote(
+    tx: Tx, request: ConfirmationRequest, now: datetime, policy: Policy, *, person: str, evidence: Evidence
+) -> Decided:
+    """Take one person's vote on a locked request back. `person` was identified by whoever calls."""
+    step = advance(request, VoteWithdrawn(person=person, evidence=evidence), now=now)
+    after = carry_out(tx, request, step)
+    voters = voters_when(tx, after, now, policy, speaking=person)
+    return Decided(request=after, tally=count(after.stages, after.decisions, voters), refusal=step.refusal)
+
+
+def raise_refusal(decided: Decided, policy: Policy, person: str, verdict: Verdict | None) -> None:
+    """Raise what an approver's program is told of a verdict that changed nothing, unless it had counted before."""
+    match decided.refusal:
+        case None | Refusal.REPEATED:
+            return
+        case Refusal.NOT_ELIGIBLE:
+            raise NotEligibleError
+        case Refusal.BARRED:
+            raise NotEligibleError("you asked for this, or the agent is yours: someone else must decide")
+        case Refusal.OVER_LIMIT:
+            raise NotEligibleError("the amount is above what you may approve, or it is not known: you may still deny")
+        case Refusal.STEP_UP:
+            level = decided.request.assurance.value
+            raise StepUpNeededError(f"approving this takes {level}: see `assurance`", assurance=level)
+        case Refusal.TOO_SOON:
+            wait = decided.wait_seconds
+            raise TooSoonError(f"read it first: approving is possible in {wait} s", retry_after=wait)
+        case Refusal.NO_VOTE:
+            raise InvalidError("you have no vote on this request that could be withdrawn", path="verdict")
+        case _:
+            mine = any(d.person == person and d.verdict is verdict for d in decided.request.decisions)
+            if mine:
+                return  # a repeated answer of one whose vote settled it
+            settlement = decided.request.settlement
+            sentence = outcome_sentence(
+                decided.request, policy.language, lambda email: name_of(policy, email), policy.zone
+            )
+            raise AlreadySettledError(
+                sentence,
+                state=decided.request.state.value,
+                settled_by=settlement.by if settlement else None,
+                settled_at=settlement.at.isoformat() if settlement else None,
+            )

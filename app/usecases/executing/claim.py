@@ -1,0 +1,235 @@
+"""Spend an approval, and report what came of it: the only way to the execution of a tool."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from app.domain.errors import (
+    AlreadyClaimedError,
+    AssentError,
+    DigestMismatchError,
+    GrantLapsedError,
+    NotApprovedError,
+    NotFoundError,
+    NotStartedError,
+    OutcomeConflictError,
+    UnknownToolError,
+    WrongScopeError,
+)
+from app.domain.lifecycle import execution
+from app.domain.lifecycle.lifecycle import Refusal
+from app.domain.lifecycle.restored import RESTORED, fence, is_open
+from app.domain.request.decision import Verdict
+from app.domain.request.quorum import counted, met, worth_enough
+from app.domain.request.redact import scrubbed_for
+from app.domain.request.request import GrantStatus
+from app.storage.requests.requests import lock_request, lock_to_claim
+from app.usecases.executing.still_allowed import why_not_allowed, why_not_approved
+from app.usecases.pauses.stop_paused import claim_refused, pause_of
+from app.usecases.tools.tool_names import as_one, tools_of
+from app.usecases.voters.electorate import voters_of, without_account
+from app.usecases.writing.carry_out import carry_out
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from app.domain.request.request import ConfirmationRequest, ExecutionStatus
+    from app.domain.rules.policy import Policy
+    from app.policies.policy_book import PolicyBook
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Who claims, reports and reconciles, as the key says: an agent, an executor (its key's id), or an administrator.
+
+    With neither `agent` nor `executor` it is a person with an administrator's key, whom `by` names.
+    """
+
+    org: str
+    agent: str | None = None
+    executor: str | None = None
+    by: str | None = None
+
+    @property
+    def actor(self) -> str:
+        """How the trail names it."""
+        if self.agent is not None:
+            return f"agent:{self.agent}"
+        return f"key:{self.executor}" if self.executor is not None else self.by or "system"
+
+    def refused(self, request: ConfirmationRequest, *, people: bool = False) -> AssentError | None:
+        """Say why this caller may not claim or settle a request; None if it may.
+
+        What is enforced is an executor's alone, whoever asked; everything else is the agent's that asked. `people`: an
+        administrator may as well.
+        """
+        if self.agent is None and self.executor is None:
+            return None if people else WrongScopeError("this needs a key of scope agent or executor")
+        if self.agent is not None and request.call.agent != self.agent:
+            return NotFoundError()
+        if self.agent is not None and request.enforced:
+            return WrongScopeError("this tool runs behind an executor: wait for its outcome")
+        if self.executor is not None and not request.enforced:
+            return NotFoundError()
+        return None
+
+
+class Claimed(NamedTuple):
+    """What a claim yields: the request, and how many restores of the database were declared when it was handed out."""
+
+    request: ConfirmationRequest
+    epoch: int
+
+
+class Claim:
+    """Spend the grant, at most once, and hand out the stored arguments."""
+
+    def __init__(self, *, store: Store, book: PolicyBook) -> None:
+        """Take what it works on."""
+        self._store = store
+        self._book = book
+
+    async def __call__(self, caller: Caller, *, request_id: str, digest: str, claim_id: str) -> ConfirmationRequest:
+        """Do as `take` does, for a caller that does not look at the epoch."""
+        return (await self.take(caller, request_id=request_id, digest=digest, claim_id=claim_id)).request
+
+    async def take(self, caller: Caller, *, request_id: str, digest: str, claim_id: str) -> Claimed:
+        """Consume the grant and start the execution; the same `claim_id` again gets the same answer.
+
+        Those who approved must still be entitled, by the configuration of this instant, and what a rule or a standing
+        approval let through must still be let through; else the grant is taken back.
+        While people have paused the tool, the agent or the org, nothing is handed out, and the grant is not spent.
+        Raises NotFoundError (also for another agent's request), WrongScopeError (an agent's key, for what an executor
+        runs), NotApprovedError, AlreadyClaimedError, GrantLapsedError, DigestMismatchError, PausedError.
+        """
+
+        def unit(tx: Tx) -> Claimed | AssentError:
+            locked = lock_to_claim(tx, request_id)
+            if locked is None:
+                return NotFoundError()
+            request, now, any_pause = locked.request, locked.now, locked.any_pause
+            refused = caller.refused(request)
+            if refused is not None:
+                return refused
+            if digest != request.digest:
+                return DigestMismatchError()
+            if locked.restored_at is not None and request.created_at <= locked.restored_at and is_open(request):
+                after = carry_out(tx, request, fence(request, now=now))
+                return NotApprovedError(RESTORED, state=after.state.value)
+            gone = self._gone(tx, request, now)
+            if gone is not None:
+                why, lost = gone
+                revoked = execution.revoke(request, why=why, lost=lost, now=now)
+                after = carry_out(tx, request, revoked)
+                return _refusal(revoked.refusal, after) or NotApprovedError(state=after.state.value)
+            step = execution.claim(request, execution_id=tx.ids.new("exe"), claim_id=claim_id, by=caller.actor, now=now)
+            if any_pause and step.refusal in {None, Refusal.REPEATED}:  # it would be handed out, perhaps once more
+                pause = pause_of(tx, self._book, request)
+                if pause is not None:
+                    return (
+                        pause if isinstance(pause, AssentError) else claim_refused(tx, request, pause, by=caller.actor)
+                    )
+            after = carry_out(tx, request, step)
+            return _refusal(step.refusal, after) or Claimed(after, locked.epoch)
+
+        return await self._store.write(unit, org=caller.org, about=request_id)
+
+    def _gone(self, tx: Tx, request: ConfirmationRequest, now: datetime) -> tuple[str, frozenset[str]] | None:
+        """Return why an unspent approval stands no longer, and whose part of it counts no more; None if it stands."""
+        grant = request.grant
+        if request.execution is not None or grant is None or grant.status is not GrantStatus.ISSUED:
+            return None
+        policy = self._book.current(request.call.org).policy
+        if not request.enforced and _is_enforced(policy, request.call.tool):
+            return "this tool runs behind an executor by now; ask again", frozenset()
+        if request.allowed_by is not None:
+            why = why_not_allowed(tx, self._book, request, now=now)
+            return (why, frozenset[str]()) if why is not None else None
+        gone = without_account(tx, request)
+        voters = voters_of(request, policy, now=now, without=gone)
+        if met(request.stages, request.decisions, voters, request.assurance):
+            why = why_not_approved(tx, self._book, request, now=now)
+            return (f"the approval no longer stands: {why}", frozenset[str]()) if why is not None else None
+        approved = {decision.person for decision in request.decisions if decision.verdict is Verdict.APPROVE}
+        lost = frozenset(approved - counted(worth_enough(request.decisions, request.assurance), voters))
+        return _sentence(lost), lost
+
+
+def _is_enforced(policy: Policy, tool: str) -> bool:
+    """Say whether only an executor may run a tool by now; of a tool that the file refuses by now, nobody may."""
+    try:
+        return as_one(tools_of(policy, tool)).enforced
+    except UnknownToolError:
+        return True
+
+
+def _sentence(lost: frozenset[str]) -> str:
+    who = ", ".join(sorted(lost)) or "those who approved"
+    return f"the approval no longer stands: {who} may not approve this any more; ask again"
+
+
+class Report:
+    """Record what the tool did."""
+
+    def __init__(self, *, store: Store) -> None:
+        """Take what it works on."""
+        self._store = store
+
+    async def __call__(
+        self,
+        caller: Caller,
+        *,
+        request_id: str,
+        claim_id: str,
+        status: ExecutionStatus,
+        result: str | None,
+        error: str | None,
+    ) -> ConfirmationRequest:
+        """Settle the execution that this `claim_id` started; the same outcome again is answered like the first time.
+
+        Raises NotFoundError, WrongScopeError, NotStartedError, OutcomeConflictError.
+        """
+
+        def unit(tx: Tx) -> ConfirmationRequest | AssentError:
+            locked = lock_request(tx, request_id)
+            if locked is None:
+                return NotFoundError()
+            request, now = locked
+            refused = caller.refused(request)
+            if refused is not None:
+                return refused
+            step = execution.report(
+                request,
+                claim_id=claim_id,
+                status=status,
+                result=result,
+                error=scrubbed_for(error, request) if error else error,
+                by=caller.actor,
+                now=now,
+            )
+            after = carry_out(tx, request, step)
+            return _refusal(step.refusal, after) or after
+
+        return await self._store.write(unit, org=caller.org, about=request_id)
+
+
+def _refusal(refusal: Refusal | None, request: ConfirmationRequest) -> AssentError | None:
+    state = request.state.value
+    match refusal:
+        case None | Refusal.REPEATED:
+            return None
+        case Refusal.CLAIMED:
+            return AlreadyClaimedError(state=state)
+        case Refusal.LAPSED:
+            return GrantLapsedError(state=state)
+        case Refusal.REVOKED:
+            return NotApprovedError(request.revoked_why or "", state=state)
+        case Refusal.NOT_STARTED:
+            return NotStartedError(state=state)
+        case Refusal.OUTCOME_CONFLICT:
+            return OutcomeConflictError(state=state)
+        case _:
+            return NotApprovedError(f"the request is {state}", state=state)

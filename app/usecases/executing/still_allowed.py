@@ -1,0 +1,93 @@
+"""Ask anew, where a call is about to run, whether today's rules would still let it.
+
+Of calls about which nobody was asked, always; of those that people approved, when the file has changed since.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from app.domain.errors import AssentError
+from app.domain.request.quorum import met, stages_at
+from app.domain.rules.policy import Allow, Ask, Deny
+from app.domain.rules.strictest import strictest
+from app.usecases.permits.permit_before import still_permits
+from app.usecases.sessions.lineage import above_now
+from app.usecases.tools.tool_names import as_one, checked, rulings_of, tools_of
+from app.usecases.voters.electorate import voters_of
+from app.usecases.voters.wider import are_wider
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from app.domain.request.request import ConfirmationRequest
+    from app.domain.rules.policy import Ruling
+    from app.policies.policy_book import PolicyBook
+    from app.storage.engine.transaction import Tx
+
+_STANDING = "standing:"
+
+
+def why_not_allowed(tx: Tx, book: PolicyBook, request: ConfirmationRequest, *, now: datetime) -> str | None:
+    """Return, in a sentence, why a call that a rule or a standing approval let through is not let through any more."""
+    found = _ruling_today(tx, book, request, now=now)
+    if isinstance(found, str):
+        return found
+    ruling, wished = found
+    by = request.allowed_by or ""
+    if by.startswith(_STANDING):
+        policy = book.current(request.call.org).policy
+        permitted = still_permits(tx, by.removeprefix(_STANDING), request.call, ruling, policy, now=now, wished=wished)
+        what = "broken glass" if request.by_broken_glass else "standing approval"
+        return None if permitted else f"the {what} that let this through holds no longer; ask again"
+    if isinstance(ruling, Allow) and not wished:
+        return None
+    return "no rule of today's configuration lets this through without people; ask again"
+
+
+def why_not_approved(tx: Tx, book: PolicyBook, request: ConfirmationRequest, *, now: datetime) -> str | None:
+    """Return, in a sentence, why today's rules do not approve what people approved; None: they do, or are the same.
+
+    The rules look at the call as of when it was asked: that it is night by now changes nothing.
+    """
+    policy = book.current(request.call.org).policy
+    if policy.version == request.policy_version:
+        return None
+    found = _ruling_today(tx, book, request, now=request.created_at)
+    if isinstance(found, str):
+        return found
+    match found[0]:
+        case Deny():
+            return "today's rules deny it"
+        case Allow():
+            return None
+        case Ask(asking=asking):
+            level = max(asking.assurance, request.assurance)
+            own = tuple(stage for stage in request.stages if stage.added_by is None)
+            stages = own if are_wider(own, asking.stages) else stages_at(asking.stages, level)
+            voters = voters_of(request, policy, now=now, stages=stages)
+            return None if met(stages, request.decisions, voters, level) else "today's rules ask for more; ask again"
+
+
+def _ruling_today(
+    tx: Tx, book: PolicyBook, request: ConfirmationRequest, *, now: datetime
+) -> tuple[Ruling, bool] | str:
+    """Judge a call by today's file; also say whether that wants people to be asked. A text: it cannot be judged."""
+    loaded, call = book.current(request.call.org), request.call
+    above = above_now(tx, book, call.agent, call.session) if call.session is not None else None
+    if isinstance(above, AssentError):
+        return f"who is above this session cannot be told ({above}); ask again"
+    agents = (call.agent, *(above.agents if above else ()))
+    try:
+        tools = tools_of(loaded.policy, call.tool)
+        checked(tools, dict(call.arguments))
+    except AssentError as error:
+        return f"today's configuration does not take this call ({error}); ask again"
+    own, *found = [
+        (name, ruling) for name in agents for _, ruling in rulings_of(loaded.policy, replace(call, agent=name), now=now)
+    ]
+    wished = as_one(tools).requires_confirmation or any(
+        settings.confirm_all_tools for name in agents if (settings := loaded.agents.get(name)) is not None
+    )
+    return strictest(own[1], found), wished

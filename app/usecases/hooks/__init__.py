@@ -1,0 +1,1 @@
+"""Which hooks run, what they remember, what is kept of them."""

@@ -1,0 +1,1 @@
+"""What hooks and rules say of a call."""

@@ -1,0 +1,268 @@
+"""Judge one call: the chain of hooks first, then the rules on the arguments as they finally stand.
+
+Hooks run outside of any transaction and may rewrite the call; no rule ever judges other arguments than those that would
+run. Whoever wants people to be asked (a hook, the catalogue, the caller) can only make the answer stricter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from app.domain.call.tool_call import ToolCall
+from app.domain.errors import InvalidError
+from app.domain.money.payment import payments_of
+from app.domain.people.people import email_key
+from app.domain.rules.policy import Ask, Deny, Policy, Ruling
+from app.domain.rules.strictest import Wish, at_least_ask, strictest
+from app.usecases.hooks.hook_records import plain_text, scrub_of
+from app.usecases.hooks.run_hooks import AgentRun, RunHooks
+from app.usecases.tools.tool_names import as_one, checked, rulings_of, tools_of
+from assent.hooks.moments import Moment
+from assent.hooks.observer import Deed
+from assent.hooks.outcome import Decision, Outcome
+from assent.hooks.subject import same
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from app.domain.call.submission import Submission
+    from app.domain.call.tool import Tool
+    from app.domain.money.payment import Payment
+    from app.domain.text.canonical import JsonValue
+    from app.ports import Clock
+    from app.storage.sessions.switches import Switch
+    from app.usecases.hooks.hook_records import Scrub
+    from app.usecases.hooks.run_hooks import Ran
+    from assent.hooks.verdicts import Routing
+
+CALLER = "caller"
+REQUIRES_CONFIRMATION = "requires-confirmation"
+CONFIRM_ALL_TOOLS = "confirm-all-tools"
+"""The ids under which the caller, a tool's flag and an agent's flag ask."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What the hooks give the agent's runtime along with the answer."""
+
+    arguments: Mapping[str, JsonValue] | None = None
+    """The arguments to run instead of those submitted; None: they stand."""
+    context: tuple[str, ...] = ()
+    hidden: bool = False
+    route: Routing | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    tags: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+NOTHING_SAID = Said()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """One call, judged. `submitted` is the call before hooks rewrote it; `hook` is set when a hook denied it.
+
+    `tool` is what the file says of the tool under all of its names; `scrub` hides its sensitive arguments in texts.
+    """
+
+    call: ToolCall
+    submitted: ToolCall
+    tool: Tool
+    policy: Policy
+    ruling: Ruling
+    outcome: Outcome
+    said: Said
+    scrub: Scrub
+    sub_agent: str | None = None
+    evaluation_key: str | None = None
+    hook: str | None = None
+    fault: bool = False
+    payments: tuple[Payment, ...] = ()
+    predecessor_id: str | None = None
+    """The expired request that is asked again with this call, by `asked_again_by`."""
+    asked_again_by: str | None = None
+
+
+class JudgeCall:
+    """The use case."""
+
+    def __init__(self, *, hooks: RunHooks, clock: Clock) -> None:
+        """Take what it works on."""
+        self._hooks = hooks
+        self._clock = clock
+
+    async def __call__(self, submission: Submission) -> Judged:
+        """Judge a call. It changes nothing but what hooks count.
+
+        Raises UnknownToolError, BadArgumentsError, InvalidError, UnavailableError: the tool must not run.
+        """
+        tools = tools_of(self._hooks.policy(submission.org), submission.tool)
+        submitted = _call(submission, checked(tools, submission.arguments))
+        ran = await self._hooks.run(
+            _run(submission),
+            Moment.PRE_TOOL_USE,
+            called_as=submission.tool,
+            args=submitted.arguments,
+            call_id=submission.call_id or "",
+            claim=submission.claim or "",
+        )
+        return _Judging(submission, submitted, ran).judge(self._clock.now())
+
+    async def find_pause(self, submission: Submission) -> Switch | None:
+        """Return the pause that stops a call before anything judges it. Raises InvalidError, UnavailableError."""
+        return await self._hooks.find_pause(_run(submission), submission.tool)
+
+
+class _Judging:
+    """One call whose hooks have run. One version of the file, the one whose hooks ran, judges the whole call."""
+
+    def __init__(self, submission: Submission, submitted: ToolCall, ran: Ran) -> None:
+        self._submission = submission
+        self._submitted = submitted
+        self._ran = ran
+        self._outcome = ran.outcome
+        self._policy = ran.loaded.policy
+        self._tools = tools_of(self._policy, submission.tool)
+        self._tool = as_one(self._tools)
+        self._scrub = scrub_of((submitted.arguments, ran.outcome.args), self._tool.sensitive)
+
+    def judge(self, now: datetime) -> Judged:
+        outcome = self._outcome
+        if outcome.decision is Decision.DENY:
+            return self._denied(outcome.by, outcome.reason, fault=outcome.fault)
+        call = self._submitted
+        if not same(outcome.args, call.arguments):  # what the hooks passed is what is judged, and what is to run
+            try:
+                call = replace(call, arguments=checked(self._tools, dict(outcome.args)))
+            except InvalidError as error:
+                why = f"it rewrote the arguments to what cannot be run: {error.detail}"
+                return self._denied(_last(outcome, Deed.REWROTE), why, fault=True)
+        ruling = at_least_ask(self._by_the_rules(call, now), self._wishes(), self._policy)
+        objection = None if isinstance(ruling, Deny) else self._objection(ruling)
+        return objection or self._judged(call, ruling)
+
+    def _by_the_rules(self, call: ToolCall, now: datetime) -> Ruling:
+        """Judge by the rules: for the agent and for all that bind it besides, under each name of the tool."""
+        own, *found = rulings_of(self._policy, call, now=now)
+        for name in self._ran.above:
+            for tool, ruling in rulings_of(self._policy, replace(call, agent=name), now=now):
+                found.append((name if tool == call.tool else f"{name} and {tool}", ruling))
+        return strictest(own[1], found)
+
+    def _objection(self, ruling: Ruling) -> Judged | None:
+        """Deny what the answer could not carry: a sandbox that the caller cannot use, a run without people."""
+        outcome, submission = self._outcome, self._submission
+        if outcome.route is not None:
+            sandbox = f"it may only run in the sandbox {outcome.route.provider!r}"
+            by = _last(outcome, Deed.ROUTED)
+            if not submission.can_route:
+                return self._denied(by, f"{sandbox}, and its runtime cannot send it there")
+            if isinstance(ruling, Ask) and not submission.evaluation:
+                why = (
+                    f"{sandbox}, and people have to be asked about it: an approval cannot carry the sandbox to its run"
+                )
+                return self._denied(by, f"{why} ({ruling.reason})")
+        if submission.evaluation and self._tool.enforced:  # whoever is told "allow" would run it without an executor
+            why = "An evaluation run gets no approval, and this tool runs behind an executor, on an approval only."
+            return self._judged(self._submitted, self._denial(CALLER, why))
+        if not submission.evaluation or not isinstance(ruling, Ask):
+            return None
+        if self._tool.payment is not None:
+            why = "An evaluation run asks nobody, and money is never paid unasked where people would be asked."
+            return self._judged(self._submitted, self._denial(CALLER, why))
+        if outcome.asks:
+            why = "; ".join(asked.reason for asked in outcome.asks)
+            return self._denied(outcome.asks[0].hook, f"an evaluation run asks nobody, and this guard asks: {why}")
+        if submission.confirm is not None:
+            why = "An evaluation run asks nobody, and the agent's side wants people to be asked."
+            return self._judged(self._submitted, self._denial(CALLER, why))
+        return None
+
+    def _wishes(self) -> list[Wish]:
+        """List who, besides the rules, wants people to be asked."""
+        submission, tool, ran = self._submission, self._tool, self._ran
+        wishes = [Wish(by=f"hook:{asked.hook}", reason=plain_text(asked.reason)) for asked in ran.outcome.asks]
+        if tool.requires_confirmation:
+            wishes.append(Wish(by=REQUIRES_CONFIRMATION, reason=f"The tool {tool.name} always requires confirmation."))
+        for name in (submission.agent, *ran.above):
+            settings = ran.loaded.agents.get(name)
+            if settings is not None and settings.confirm_all_tools:
+                wishes.append(
+                    Wish(by=CONFIRM_ALL_TOOLS, reason=f"Every tool of the agent {name} requires confirmation.")
+                )
+        if submission.confirm is not None:
+            words = " ".join(submission.confirm.split())
+            wishes.append(Wish(by=CALLER, reason=f"The agent's side asks for confirmation (its own words): {words}"))
+        return [replace(wish, reason=self._scrub(wish.reason)) for wish in wishes]
+
+    def _denial(self, rule_id: str, why: str) -> Deny:
+        reason = plain_text(self._scrub(why))
+        return Deny(rule_id=rule_id, reason=reason, policy_version=self._policy.version, trace=(), record=True)
+
+    def _denied(self, hook: str, why: str, *, fault: bool = False) -> Judged:
+        judged = self._judged(self._submitted, self._denial(f"hook:{hook}", why))
+        return replace(judged, hook=hook, fault=fault)
+
+    def _judged(self, call: ToolCall, ruling: Ruling) -> Judged:
+        ran, outcome = self._ran, self._outcome
+        changed = call is not self._submitted
+        said = Said(
+            arguments=call.arguments if changed else None,
+            context=outcome.context,
+            hidden=outcome.hidden,
+            route=None if isinstance(ruling, Deny) else _whole(outcome.route, call),
+            metadata=ran.metadata,
+            tags=ran.tags,
+        )
+        return Judged(
+            call=call,
+            submitted=self._submitted,
+            tool=self._tool,
+            policy=self._policy,
+            ruling=ruling,
+            outcome=outcome,
+            said=said,
+            scrub=self._scrub,
+            sub_agent=self._submission.sub_agent,
+            evaluation_key=self._submission.evaluation_key,
+            payments=payments_of(self._tool.payment, call.arguments) if self._tool.payment else (),
+        )
+
+
+def _run(submission: Submission) -> AgentRun:
+    return AgentRun(
+        org=submission.org,
+        agent=submission.agent,
+        session=submission.session,
+        parent_session=submission.parent_session,
+        parent_agent=submission.parent_agent,
+        sub_agent=submission.sub_agent,
+        user=submission.requester,
+        cwd=submission.cwd,
+        metadata=submission.metadata,
+    )
+
+
+def _call(submission: Submission, arguments: dict[str, JsonValue]) -> ToolCall:
+    return ToolCall(
+        org=submission.org,
+        agent=submission.agent,
+        session=submission.session,
+        call_id=submission.call_id,
+        tool=submission.tool,
+        arguments=arguments,
+        requester=email_key(submission.requester) if submission.requester else None,
+        owner=email_key(submission.owner) if submission.owner else None,
+        claim=submission.claim,
+    )
+
+
+def _whole(route: Routing | None, call: ToolCall) -> Routing | None:
+    """Name the command that the sandbox runs: it is the call's own `command`, which hooks and rules have judged."""
+    command = call.arguments.get("command")
+    return replace(route, command=command) if route is not None and isinstance(command, str) else route
+
+
+def _last(outcome: Outcome, deed: Deed) -> str:
+    return next((each.hook for each in reversed(outcome.trace) if each.deed is deed), outcome.by)

@@ -1,0 +1,1 @@
+"""The kill switch: what must not run, and what waits under it."""

@@ -1,0 +1,112 @@
+"""Flip a switch of an org, of one agent or of one tool while everything runs, and know at every call how it stands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.domain.trail.audit import Kind, Record
+from app.storage.sessions.switches import PAUSE, READ_ONLY, Switch, list_switches, put_switch
+from app.usecases.pauses.pauses import first_binding, pauses_of
+from assent.ready.read_only import Switch as GuardSwitch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from app.ports import Clock
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
+
+_TRUSTED_SECONDS = 0.5
+"""How long what was read is believed: a switch is in force on every replica within a second."""
+
+
+class Switches:
+    """Sets, lists, and answers at every call from what was read at most half a second ago."""
+
+    def __init__(self, *, store: Store, clock: Clock) -> None:
+        """Take what it works on."""
+        self._store = store
+        self._clock = clock
+        self._known: dict[str, tuple[datetime, dict[str, Switch], tuple[Switch, ...]]] = {}
+
+    async def set_read_only(
+        self, org: str, *, on: bool, agent: str | None = None, reason: str | None = None, by: str
+    ) -> Switch:
+        """Switch an org (or only one of its agents) to read-only, or back. `by` stands in the trail and in denials."""
+        return await self._set(org, READ_ONLY, on=on, agent=agent or "", tool="", reason=reason, by=by)
+
+    async def set_pause(
+        self,
+        org: str,
+        *,
+        on: bool,
+        agent: str | None = None,
+        tool: str | None = None,
+        reason: str | None = None,
+        by: str,
+    ) -> Switch:
+        """Pause an org, or only an agent, a tool, or a tool of an agent; or lift exactly that pause again.
+
+        From the commit on no approval is handed out (`Claim` reads it in its own transaction), and within half a
+        second every other replica refuses the calls. What runs already goes on.
+        """
+        return await self._set(org, PAUSE, on=on, agent=agent or "", tool=tool or "", reason=reason, by=by)
+
+    async def _set(
+        self, org: str, name: str, *, on: bool, agent: str, tool: str, reason: str | None, by: str
+    ) -> Switch:
+        facts = {"switch": name, "state": "on" if on else "off", "agent": agent or "every agent"}
+        facts |= {"tool": tool} if tool else {}
+
+        def unit(tx: Tx) -> Switch:
+            why = reason or (_reason_of(tx, name, agent, tool) if on else None)
+            switch = put_switch(tx, name, agent=agent, tool=tool, is_on=on, reason=why, by=by)
+            tx.append(Record(kind=Kind.SWITCH_SET, actor=by, facts={**facts, "reason": why}))
+            return switch
+
+        switch = await self._store.write(unit, org=org)
+        self._known.pop(org, None)
+        return switch
+
+    async def list(self, org: str) -> list[Switch]:
+        """Return the org's switches that were ever touched, as they stand."""
+        return await self._store.read(list_switches, org=org)
+
+    async def refresh(self, org: str) -> None:
+        """Read the org's switches anew if what is known is too old. Raises UnavailableError."""
+        known = self._known.get(org)
+        now = self._clock.now()
+        if known is not None and 0 <= (now - known[0]).total_seconds() < _TRUSTED_SECONDS:
+            return
+        listed = await self.list(org)
+        standing = {switch.agent: switch for switch in listed if switch.name == READ_ONLY and switch.is_on}
+        self._known[org] = (now, standing, pauses_of(listed))
+
+    def read_only(self, org: str, agents: Iterable[str]) -> Switch | None:
+        """Return the switch that keeps any of these agents read-only, as last refreshed: the org's before their own."""
+        _, standing, _ = self._known.get(org, (None, None, ()))
+        if not standing:
+            return None
+        return next((standing[agent] for agent in ("", *agents) if agent in standing), None)
+
+    def pause(self, org: str, agents: Iterable[str], tool: str) -> Switch | None:
+        """Return the pause that stops a tool for any of these agents, as last refreshed."""
+        _, _, pauses = self._known.get(org, (None, None, ()))
+        return first_binding(pauses, agents, tool) if pauses else None
+
+
+def _reason_of(tx: Tx, name: str, agent: str, tool: str) -> str | None:
+    """Return why a switch is on already: set again without a reason (``--deny-waiting``), it keeps the one it has."""
+    of_this = (name, agent, tool)
+    standing = (each for each in list_switches(tx) if each.is_on and (each.name, each.agent, each.tool) == of_this)
+    return next((each.reason for each in standing), None)
+
+
+def as_guard_sees(switch: Switch | None) -> GuardSwitch:
+    """Return the switch in the words of the engine's read-only guard, which tells the model who set it and when."""
+    if switch is None:
+        return GuardSwitch(on=False)
+    whose = f" for the agent {switch.agent}" if switch.agent else ""
+    why = f" ({switch.reason})" if switch.reason else ""
+    return GuardSwitch(on=True, by=f"{switch.set_by}{whose}{why}", at=switch.set_at)

@@ -1,0 +1,1 @@
+"""What a call spends, weighed against budgets, payees and near copies."""

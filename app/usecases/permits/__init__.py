@@ -1,0 +1,1 @@
+"""Permissions given beforehand: standing approvals and break-glass."""

@@ -1,0 +1,279 @@
+"""Find the permission that two people gave beforehand for a call about which people would be asked.
+
+All of it is asked of today's file at every use: the rule, what it permits, and who may decide. Whatever is in doubt
+(a row that cannot be read, a person who left, a caution of any kind) leaves the call to people.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import structlog
+
+from app.domain.call.tool_call import call_digest
+from app.domain.errors import UnknownToolError
+from app.domain.people.assurance import Assurance
+from app.domain.people.people import email_key
+from app.domain.request.quorum import reachable
+from app.domain.rules.permits import GlassScope, Permit, PermitKind, StandingScope, permit_digest
+from app.domain.rules.policy import Ask, Deny
+from app.domain.trail.audit import Kind, Record
+from app.storage.permits.permits import list_active, lock_permit, save_permit, spent_under
+from app.usecases.tools.tool_names import as_one, tools_of
+from app.usecases.voters.electorate import voters_for
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from app.domain.call.tool_call import ToolCall
+    from app.domain.request.caution import Caution
+    from app.domain.rules.policy import Policy, Ruling
+    from app.storage.engine.transaction import Tx
+    from app.usecases.judging.judge_call import Judged
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Permitted:
+    """The permission that was used for one call, and what the trail is told of it.
+
+    `loud`: the glass was broken. Such a call is always a request of its own, with cards for everybody to see.
+    """
+
+    standing_id: str
+    reason: str  # one sentence
+    record: Record
+    loud: bool = False
+    channels: tuple[str, ...] = ()  # where its cards go, besides those of the rule
+
+    @property
+    def by(self) -> str:
+        """How a request names it as the reason why it may run."""
+        return f"standing:{self.standing_id}"
+
+
+def permitted_before(
+    tx: Tx, judged: Judged, ruling: Ask, cautions: Sequence[Caution], *, now: datetime
+) -> Permitted | None:
+    """Use a standing approval or a broken glass that covers this call, once; None: people are asked."""
+    policy = judged.policy
+    standing = not cautions and _may_stand(judged, ruling)
+    if not standing and policy.break_glass is None:
+        return None
+    active = list_active(tx, after=now)
+    if standing:
+        for permit in active:
+            used = _use_standing(tx, permit, judged, ruling) if permit.kind is PermitKind.STANDING else None
+            if used is not None:
+                return used
+    for permit in active:
+        used = _use_glass(tx, permit, judged) if permit.kind is PermitKind.BREAK_GLASS else None
+        if used is not None:
+            return used
+    return None
+
+
+def still_permits(
+    tx: Tx, standing_id: str, call: ToolCall, ruling: Ruling, policy: Policy, *, now: datetime, wished: bool
+) -> bool:
+    """Say whether a permission that was used for a call would still hold for that very call, before it runs.
+
+    `ruling` is what today's rules say of it; `wished`: they want people to be asked besides.
+    """
+    held = _held(tx, standing_id, now=now)  # to the commit: whoever revokes it meanwhile is answered after it
+    if held is None:
+        return False
+    permit = held[0]
+    if permit.kind is PermitKind.BREAK_GLASS:
+        return not isinstance(ruling, Deny) and _glass_covers(permit, call, policy)
+    scope = scope_of(permit)
+    return (
+        scope is not None
+        and isinstance(ruling, Ask)
+        and not wished
+        and ruling.rule_id == scope.rule
+        and scope.matches(call)
+        and _within_terms(permit, scope, ruling, policy)
+        and may_make_together(permit.people, call, ruling, policy, now=now)
+    )
+
+
+def may_make(person: str, call: ToolCall, ruling: Ask, policy: Policy, *, now: datetime) -> bool:
+    """Say whether a person may approve such a call in their own right, and neither asked for it nor owns its agent."""
+    if _is_of(call, person):
+        return False
+    voters = voters_for(call, ruling.asking.stages, policy, now=now)
+    return bool(voters.places_of(person, None)) and voters.may_approve(person, None)
+
+
+def may_make_together(people: Sequence[str], call: ToolCall, ruling: Ask, policy: Policy, *, now: datetime) -> bool:
+    """Say whether people may each approve such a call, and are together all whom its stages ask: nobody is left out."""
+    if not all(may_make(person, call, ruling, policy, now=now) for person in people):
+        return False
+    stages = ruling.asking.stages
+    voters = voters_for(call, stages, policy, now=now)
+    return reachable(stages, voters, without=voters.entitled() - {*people})
+
+
+def _is_of(call: ToolCall, person: str) -> bool:
+    """Say whether a person asked for a call, or answers for its agent."""
+    return email_key(person) in {email_key(who) for who in (call.requester, call.owner) if who}
+
+
+def scope_of(permit: Permit) -> StandingScope | None:
+    """Return what a standing approval allows; None for what cannot be read."""
+    with suppress(KeyError, TypeError, ValueError, ArithmeticError, AttributeError):
+        return StandingScope.read(permit.scope)
+    log.error("standing.unreadable", permit=permit.id)
+    return None
+
+
+def glass_scope_of(permit: Permit) -> GlassScope | None:
+    """Return what a broken glass allows; None for what cannot be read."""
+    with suppress(KeyError, TypeError, ValueError):
+        return GlassScope.read(permit.scope)
+    log.error("break_glass.unreadable", permit=permit.id)
+    return None
+
+
+def glass_holds(permit: Permit, policy: Policy) -> bool:
+    """Say whether the file of today still lets these two people break the glass, for as long."""
+    terms, scope = policy.break_glass, glass_scope_of(permit)
+    if terms is None or scope is None or permit.confirmed_at is None:
+        return False
+    entitled = {email_key(who) for name in terms.of for who in policy.directory.members(name)}
+    people = {email_key(who) for who in permit.people}
+    lasts = permit.expires_at - permit.confirmed_at
+    return people <= entitled and len(people) > 1 and lasts <= min(terms.lasts, timedelta(minutes=scope.minutes))
+
+
+def _glass_covers(permit: Permit, call: ToolCall, policy: Policy) -> bool:
+    """Say whether a broken glass is of such a call, and neither of the two lets their own pass by it."""
+    scope, terms = glass_scope_of(permit), policy.break_glass
+    if scope is None or terms is None or not scope.matches(call, terms):
+        return False
+    return glass_holds(permit, policy) and not any(_is_of(call, person) for person in permit.people)
+
+
+def glass_channels(policy: Policy) -> tuple[str, ...]:
+    """Return where everybody is told of what runs under a broken glass, besides where its rule asks."""
+    terms, ask = policy.break_glass, policy.ask
+    if terms is None:
+        return ()
+    return terms.channels or (ask.channels if ask else ())
+
+
+def _may_stand(judged: Judged, ruling: Ask) -> bool:
+    """Say whether any standing approval may answer this: one rule alone asks, permits it, and asks for a click."""
+    asking = ruling.asking
+    return (
+        asking.standing is not None
+        and asking.assurance < Assurance.L3
+        and not judged.tool.irreversible
+        and judged.sub_agent is None
+        and judged.predecessor_id is None
+    )
+
+
+def _use_standing(tx: Tx, found: Permit, judged: Judged, ruling: Ask) -> Permitted | None:
+    scope = scope_of(found)
+    if scope is None or scope.rule != ruling.rule_id or not scope.matches(judged.call):
+        return None
+    held = _held(tx, found.id)
+    if held is None:
+        return None
+    permit, now = held
+    policy, call = judged.policy, judged.call
+    if not _within_terms(permit, scope, ruling, policy):
+        return None
+    if not may_make_together(permit.people, call, ruling, policy, now=now):
+        return None
+    if bool(judged.payments) != bool(scope.each):
+        return None
+    if not scope.leaves_room(judged.payments, used=permit.used, spent=spent_under(tx, permit.id)):
+        return None
+    after = _counted(tx, permit, now)
+    facts: dict[str, object] = {
+        **_facts(judged, permit),
+        "used": after.used,
+        "uses": scope.uses,
+        "proposed_by": permit.proposed_by,
+        "confirmed_by": permit.confirmed_by,
+        "rule": ruling.rule_id,
+    }
+    return Permitted(
+        standing_id=permit.id,
+        reason=f"The standing approval {permit.id} covers it (use {after.used} of {scope.uses}).",
+        record=Record(kind=Kind.STANDING_USED, actor=f"agent:{call.agent}", facts=facts),
+    )
+
+
+def _use_glass(tx: Tx, found: Permit, judged: Judged) -> Permitted | None:
+    if not _glass_covers(found, judged.call, judged.policy):
+        return None
+    held = _held(tx, found.id)
+    if held is None:
+        return None
+    permit, now = held
+    if not _glass_covers(permit, judged.call, judged.policy):
+        return None
+    _counted(tx, permit, now)
+    call, people = judged.call, " and ".join(permit.people)
+    return Permitted(
+        standing_id=permit.id,
+        reason=f"BREAK-GLASS {permit.id}: nobody was asked. {people} broke it: {permit.reason}",
+        record=Record(kind=Kind.GLASS_USED, actor=f"agent:{call.agent}", facts=_facts(judged, permit)),
+        loud=True,
+        channels=glass_channels(judged.policy),
+    )
+
+
+def _within_terms(permit: Permit, scope: StandingScope, ruling: Ask, policy: Policy) -> bool:
+    terms = ruling.asking.standing
+    if terms is None or ruling.asking.assurance >= Assurance.L3:
+        return False
+    try:
+        tool = as_one(tools_of(policy, scope.tool))
+    except UnknownToolError:
+        return False
+    if tool.irreversible or scope.until != permit.expires_at:
+        return False
+    return scope.beyond(terms, tool, made_at=permit.proposed_at) is None
+
+
+def _held(tx: Tx, permit_id: str, *, now: datetime | None = None) -> tuple[Permit, datetime] | None:
+    """Lock one that is in force (also at `now`, if that is later than the clock), and says what was confirmed."""
+    locked = lock_permit(tx, permit_id)
+    if locked is None:
+        return None
+    permit, at = locked
+    return locked if permit.in_force(max(at, now or at)) and is_intact(permit, tx.org) else None
+
+
+def is_intact(permit: Permit, org: str) -> bool:
+    """Say whether the row says what was confirmed."""
+    return permit.digest == permit_digest(permit.id, org, permit.kind, permit.scope, permit.reason)
+
+
+def _counted(tx: Tx, permit: Permit, now: datetime) -> Permit:
+    after = replace(permit, used=permit.used + 1, last_used_at=now)
+    save_permit(tx, permit, after)
+    return after
+
+
+def _facts(judged: Judged, permit: Permit) -> dict[str, object]:
+    call = judged.call
+    return {
+        "standing": permit.id,
+        "tool": call.tool,
+        "session": call.session,
+        "call_id": call.call_id,
+        "requester": call.requester,
+        "call_digest": call_digest(call),
+        "policy_version": judged.policy.version,
+    }

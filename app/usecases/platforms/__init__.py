@@ -1,0 +1,1 @@
+"""Channels at work: who has which account, who is in which group, what is announced."""

@@ -1,0 +1,88 @@
+"""Ask the platforms who is in the groups that they keep: Slack user groups, Feishu user groups and departments.
+
+What they say is used for a short time and kept nowhere: a platform that cannot be asked leaves a group as it was for
+`TRUSTED_FOR`, and then nobody is in it. An account that is no confirmed, active account of a person of the file is
+nobody as well.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import structlog
+
+from app.ports import AccountStatus
+from app.storage.cards.accounts import list_of_channel
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from app.domain.people.people import GroupSource
+    from app.policies.policy_book import PolicyBook
+    from app.ports import Clock
+    from app.storage.engine.store import Store
+    from app.usecases.platforms.channel_book import ChannelBook
+
+log = structlog.get_logger(__name__)
+
+TRUSTED_FOR = timedelta(minutes=5)
+"""How long a platform's word about a group counts. It is renewed every minute; older is not good enough."""
+
+_PATIENCE = 20.0
+"""Seconds for one group: one that never answers must not keep the others from growing old."""
+
+_NOBODY: frozenset[str] = frozenset()
+
+
+class FetchGroups:
+    """The use case."""
+
+    def __init__(self, *, store: Store, book: PolicyBook, channels: ChannelBook, clock: Clock) -> None:
+        """Take what it works on."""
+        self._store = store
+        self._book = book
+        self._channels = channels
+        self._clock = clock
+        self._told: dict[tuple[str, GroupSource], tuple[datetime, frozenset[str]]] = {}
+
+    async def __call__(self) -> None:
+        """Ask for every group of every org, and take the answers into use."""
+        for org in self._book.orgs():
+            await self.org(org)
+
+    async def org(self, org: str) -> None:
+        """Ask for the groups of one org."""
+        sources = set(self._book.current(org).policy.directory.sources.values())
+        if not sources:
+            return
+        rosters = await asyncio.gather(*(self._roster(org, source) for source in sources))
+        self._book.staff(org, dict(zip(sources, rosters, strict=True)))
+
+    async def _roster(self, org: str, source: GroupSource) -> frozenset[str]:
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                accounts = frozenset(await self._channels.get(org, source.channel).group_members(source.source))
+                people = await self._people(org, source.channel, accounts)
+        except Exception as error:  # noqa: BLE001 - whatever went wrong, what was told before must grow old
+            at, people = self._told.get((org, source), (None, _NOBODY))
+            stale = at is None or self._clock.now() - at > TRUSTED_FOR
+            why = str(error) or type(error).__name__
+            log.warning("group.unresolved", group=source.source, why=why, nobody=stale)
+            return _NOBODY if stale else people
+        if len(people) < len(accounts):
+            log.info("group.partly_known", group=source.source, accounts=len(accounts), people=len(people))
+        self._told[org, source] = (self._clock.now(), people)
+        return people
+
+    async def _people(self, org: str, channel: str, accounts: frozenset[str]) -> frozenset[str]:
+        """Return whose these accounts are. An account of two people is nobody's."""
+        known = await self._store.read(lambda tx: list_of_channel(tx, channel), org=org, long=True)
+        owners: dict[str, list[str]] = {}
+        for each in known:
+            if each.account.status is AccountStatus.ACTIVE:
+                owners.setdefault(each.account.account_id, []).append(each.person)
+        directory = self._book.current(org).policy.directory
+        found = (directory.find(owners[one][0]) for one in accounts if len(owners.get(one, ())) == 1)
+        return frozenset(person.email for person in found if person is not None)

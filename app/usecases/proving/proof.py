@@ -1,0 +1,126 @@
+"""What an approver sends along with an approval, and what it makes the approval worth.
+
+Nothing: L1. The amount or the code, typed: L2. That and a fresh code of a second factor: L3. What is wrong refuses the
+approval, also where it would not have been needed; what is missing refuses it where the request takes it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from app.domain.errors import LockedError, StepUpNeededError
+from app.domain.people.assurance import Assurance
+from app.usecases.proving.may_count import may_count, standing_worth
+from app.usecases.proving.second_factor import has_factor, locked, look_at_totp
+from app.usecases.proving.step_up import MOST_WRONG, look_at_typed
+from app.usecases.writing.refused_click import refused_click
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from app.domain.identity.seals import Seals
+    from app.domain.request.decision import Evidence
+    from app.domain.request.request import ConfirmationRequest
+    from app.domain.rules.policy import Policy
+    from app.storage.engine.transaction import Tx
+    from app.usecases.proving.second_factor import Tried
+    from app.usecases.proving.step_up import Mistyped
+
+_TYPED = "the amount or the code shown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What came with an approval. It is kept nowhere."""
+
+    typed: str | None = field(default=None, repr=False)
+    totp: str | None = field(default=None, repr=False)
+
+
+NOTHING_GIVEN = Given()
+
+
+def worth_of(
+    tx: Tx,
+    seals: Seals,
+    request: ConfirmationRequest,
+    now: datetime,
+    policy: Policy,
+    *,
+    person: str,
+    given: Given,
+    evidence: Evidence,
+) -> Assurance | StepUpNeededError | LockedError:
+    """Return what a person's approval of a locked request is worth, or why it is refused, with what was given.
+
+    Where it would not count anyhow, nothing is looked at; where it stands already, nothing is needed: an answer that
+    was lost can be asked for again.
+    """
+    if given == NOTHING_GIVEN and request.assurance is Assurance.L1:
+        return Assurance.L1
+    if not may_count(tx, request, now, policy, person=person, evidence=evidence):
+        return Assurance.L1
+    standing = standing_worth(tx, request, now, policy, person=person, evidence=evidence)
+    if standing is not None and standing.suffices_for(request.assurance):
+        return standing
+    return prove(tx, seals, request, person=person, given=given, evidence=evidence)
+
+
+def prove(
+    tx: Tx, seals: Seals, request: ConfirmationRequest, *, person: str, given: Given, evidence: Evidence
+) -> Assurance | StepUpNeededError | LockedError:
+    """Look at what came with an approval of a locked request that would count; a right code is spent by it."""
+    lacking = _lacking(tx, request, person, given)
+    if lacking is not None:
+        tx.append(refused_click(evidence, why="step_up", person=person), request_id=request.id)
+        return lacking
+    if given.typed is not None:
+        mistyped = look_at_typed(tx, request, person, given.typed, evidence=evidence)
+        if mistyped is not None:
+            return _refused(tx, request, mistyped, "typed", f"`typed` is not {_TYPED}")
+    if given.totp is not None:
+        tried = look_at_totp(tx, seals, person, given.totp, evidence=evidence, request_id=request.id)
+        if tried is not None:
+            return _refused(tx, request, tried, "totp", _why(tried))
+    if given.typed is None:
+        return Assurance.L1
+    return Assurance.L2 if given.totp is None else Assurance.L3
+
+
+def _lacking(tx: Tx, request: ConfirmationRequest, person: str, given: Given) -> StepUpNeededError | None:
+    """Say what is missing, before anything is looked at: a code is not spent in vain."""
+    each = request.assurance.of_each
+    wants_factor = each is Assurance.L3
+    wanted = {
+        "typed": (each > Assurance.L1, given.typed, f"`typed` ({_TYPED})"),
+        "totp": (wants_factor, given.totp, "`totp` (the six digits of your second factor)"),
+    }
+    missing = [name for name, (is_wanted, sent, _) in wanted.items() if is_wanted and sent is None]
+    without = (wants_factor or given.totp is not None) and not has_factor(tx, person)
+    if not missing and not without:
+        return None
+    named = " and ".join(told for is_wanted, _, told in wanted.values() if is_wanted)
+    told = [f"send {named}"] if missing else []
+    if without:
+        told.append("no second factor is set up for you: ask an administrator for an invitation")
+    level = request.assurance.value
+    return StepUpNeededError(f"this takes {level}: {'; '.join(told)}", assurance=level, missing=missing)
+
+
+def _refused(
+    tx: Tx, request: ConfirmationRequest, tried: Mistyped | Tried, name: str, why: str
+) -> StepUpNeededError | LockedError:
+    if tried.until is not None:
+        return locked(tx, tried.until)
+    left = "" if tried.left == MOST_WRONG else f" (tries left: {tried.left})"
+    sentence = f"{why}; nothing was decided{left}"
+    return StepUpNeededError(sentence, assurance=request.assurance.value, wrong=name, left=tried.left)
+
+
+def _why(tried: Tried) -> str:
+    if tried.used:
+        return "this code was used already: wait for the next one that your app shows"
+    if tried.unreadable:
+        return "your second factor cannot be read any more: ask an administrator for an invitation"
+    return "`totp` is not the code that your app should show now"

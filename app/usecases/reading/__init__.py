@@ -1,0 +1,1 @@
+"""What may be looked at: requests, waits, streams, the review page, keys."""

@@ -1,0 +1,123 @@
+"""Questions without consequences, for the API and the command line. Looking at a thing never changes it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.domain.errors import NotFoundError
+from app.domain.request.quorum import count
+from app.domain.trail.audit import first_fault
+from app.storage.cards.outbox import count_by_status
+from app.storage.engine.transaction import EVERY_ORG
+from app.storage.requests.request_lists import END_OF_TIME, list_requests
+from app.storage.requests.requests import find_request
+from app.storage.trail.audit_chain import get_head, list_events, list_of_request
+from app.storage.trail.policy_versions import find_policy
+from app.usecases.voters.electorate import voters_shown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from app.domain.request.quorum import Tally
+    from app.domain.request.request import ConfirmationRequest
+    from app.domain.trail.audit import AuditEvent
+    from app.policies.policy_book import PolicyBook
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
+
+_PAGE = 2_000
+
+
+class Read:
+    """The use case."""
+
+    def __init__(self, *, store: Store, book: PolicyBook) -> None:
+        """Take what it works on."""
+        self._store = store
+        self._book = book
+
+    async def get(
+        self, org: str, request_id: str, *, agent: str | None, only_enforced: bool = False
+    ) -> ConfirmationRequest:
+        """Return a request; `agent` (None for people) must be the one that asked. Raises NotFoundError.
+
+        `only_enforced`: unless an executor runs it, it is as unknown as any other.
+        """
+        request = await self._store.read(lambda tx: find_request(tx, request_id), org=org)
+        if request is None or (agent is not None and request.call.agent != agent):
+            raise NotFoundError
+        if only_enforced and not request.enforced:
+            raise NotFoundError
+        return request
+
+    async def is_of_agent(self, org: str, request_id: str, agent: str) -> bool:
+        """Say whether a request was asked by this agent."""
+        request = await self._store.read(lambda tx: find_request(tx, request_id), org=org)
+        return request is not None and request.call.agent == agent
+
+    async def page(
+        self,
+        org: str,
+        *,
+        filters: Mapping[str, str],
+        only_open: bool,
+        before: tuple[int, str] | None,
+        most: int,
+        only_enforced: bool = False,
+    ) -> list[ConfirmationRequest]:
+        """Return requests, newest first, before the (created_at in µs, id) of the last one seen."""
+        flags = tuple(name for name, on in (("open", only_open), ("enforced", only_enforced)) if on)
+        start = before or (END_OF_TIME, "")
+        return await self._store.read(
+            lambda tx: list_requests(tx, filters=filters, flags=flags, before=start, most=most),
+            org=org,
+            long=True,
+        )
+
+    async def trail(self, org: str, *, after: int, most: int) -> tuple[list[AuditEvent], tuple[int, str]]:
+        """Return a page of the org's trail and its head, as it was no later than the page."""
+
+        def unit(tx: Tx) -> tuple[list[AuditEvent], tuple[int, str]]:
+            head = get_head(tx)  # first: on PostgreSQL each statement sees a little more than the one before
+            return list_events(tx, after=after, most=most), head
+
+        return await self._store.read(unit, org=org, long=True)
+
+    async def story(self, org: str, request_id: str) -> list[AuditEvent]:
+        """Return what the trail says of one request."""
+        return await self._store.read(lambda tx: list_of_request(tx, request_id), org=org, long=True)
+
+    async def verify(self, org: str) -> tuple[int, str | None]:
+        """Walk an org's whole chain; return how many events were walked and the first fault, or None."""
+        seen, last = 0, None
+        while True:
+            after = last.seq if last else -1
+            events, head = await self.trail(org, after=after, most=_PAGE)
+            fault = first_fault(events, after=(last.seq, last.hash)) if last else first_fault(events)
+            seen += len(events)
+            if fault:
+                return seen, fault
+            if not events:
+                end = (last.seq, last.hash) if last else head
+                return seen, None if end == head else f"the chain ends at {end[0]}, but its head says {head[0]}"
+            last = events[-1]
+
+    async def policy_text(self, org: str, version: str) -> str:
+        """Return the configuration of a version, as it was written. Raises NotFoundError."""
+        text = await self._store.read(lambda tx: find_policy(tx, version), org=org)
+        if text is None:
+            raise NotFoundError
+        return text
+
+    async def answers(self) -> None:
+        """Make sure that the database answers. Raises UnavailableError."""
+        await self._store.read(lambda tx: tx.now(), org=EVERY_ORG)
+
+    async def outbox_by_status(self) -> dict[str, int]:
+        """Return how many errands are queued, done and dead, over all orgs."""
+        return await self._store.read(count_by_status, org=EVERY_ORG, long=True)
+
+    def tally(self, request: ConfirmationRequest) -> Tally:
+        """Count a request's standing approvals by today's configuration."""
+        policy = self._book.current(request.call.org).policy
+        return count(request.stages, request.decisions, voters_shown(request, policy))

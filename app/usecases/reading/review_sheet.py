@@ -1,0 +1,212 @@
+"""Everything about one request, in words for one reader: what the review page shows. Pure.
+
+The same card as everywhere, only without a budget; around it who decides, who said what, and the request's own trail.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, cast
+
+from app.domain.card.card import Fact
+from app.domain.card.card_for import card_for, instant_text
+from app.domain.card.shown_call import ShownCall, Terms
+from app.domain.request.quorum import count, steps
+from app.domain.request.request import State
+from app.domain.rules.name_of import name_of
+from app.domain.text.visible import visible
+from app.domain.trail.audit import Kind
+from app.domain.words.say import CATALOGUE, say
+from app.usecases.cards.compose import around, labels_of, title_in
+from app.usecases.cards.secret_texts import without_secrets
+from app.usecases.voters.electorate import voters_shown
+from app.usecases.writing.clean import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from app.domain.card.card import Card
+    from app.domain.request.decision import Decision
+    from app.domain.request.request import ConfirmationRequest
+    from app.domain.rules.policy import Policy
+    from app.domain.text.language import Language
+    from app.domain.trail.audit import AuditEvent
+
+_NOTHING = "–"
+_VOTES = frozenset({Kind.VOTE, Kind.APPROVED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """Something that was said or done."""
+
+    at: str  # in the org's zone
+    who: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sheet:
+    """What the page shows. Every text is visible, masked and in the reader's language; none is markup."""
+
+    card: Card
+    reader: str
+    asked: tuple[Fact, ...]  # who, why, when, until when
+    arguments: tuple[Fact, ...]  # every one, whole, as the tool gets it but for what is masked
+    hidden: str | None  # how many values are masked
+    stages: tuple[Fact, ...]
+    said: tuple[Entry, ...]
+    record: tuple[Entry, ...]
+    ids: tuple[Fact, ...]
+    commands: tuple[str, ...]  # with which the reader could decide; none once there is nothing to decide
+    zone: str
+
+    @property
+    def language(self) -> Language:
+        """The reader's."""
+        return self.card.language
+
+
+def sheet_for(
+    request: ConfirmationRequest, events: Sequence[AuditEvent], policy: Policy, language: Language, *, reader: str
+) -> Sheet:
+    """Compose the page of a request for one person. `events` are the request's own, in order."""
+    tool = policy.tools.get(request.call.tool)
+    terms = Terms(
+        language=language,
+        name_of=lambda email: visible(name_of(policy, email)),
+        zone=policy.zone,
+        money=tool.money if tool else (),
+        payment=tool.payment if tool else None,
+        payees=tool.payee if tool else (),
+        labels=labels_of(tool, language),
+        visible_arguments=without_secrets(request.call.arguments),
+        visible_proposed=without_secrets(request.proposed) if request.proposed is not None else None,
+    )
+    shown = around(replace(request, title=title_in(request, tool, language)))
+    card = card_for(shown, terms, revision=0, tally=None, tokens=None, budget=sys.maxsize)
+    call = ShownCall(shown, terms)
+    bare = replace(terms, money=(), payees=(), labels={})  # under the names and in the form that the tool gets
+    whole = ShownCall(replace(shown, pinned=()), bare)
+    hidden = call.count_hidden()
+    pending = request.state is State.PENDING
+    return Sheet(
+        card=replace(card, warnings=call.warnings(most=None), withheld=None),
+        reader=_person(policy, reader),
+        asked=(*_asked(card, len(call.pinned())), *_times(request, terms)),
+        arguments=whole.rest(),
+        hidden=say(language, "review.hidden", count=hidden) if hidden else None,
+        stages=tuple(_stages(request, policy, terms)),
+        said=tuple(_said(request, terms)),
+        record=tuple(_told(event, policy, terms) for event in events),
+        ids=(
+            Fact(label=say(language, "review.code"), value=request.code),
+            Fact(label=say(language, "review.digest"), value=request.digest),
+            Fact(label=say(language, "review.request"), value=request.id),
+            Fact(label=say(language, "review.policy"), value=request.policy_version),
+        ),
+        commands=tuple(f"assent requests {verdict} {request.id}" for verdict in ("approve", "deny")) if pending else (),
+        zone=str(policy.zone),
+    )
+
+
+def _asked(card: Card, pinned: int) -> tuple[Fact, ...]:
+    """Return who asks and why: the facts of the card without its pinned arguments, which stand apart here."""
+    return card.facts[: len(card.facts) - pinned]
+
+
+def _times(request: ConfirmationRequest, terms: Terms) -> Iterator[Fact]:
+    language = terms.language
+    yield Fact(label=say(language, "review.asked_at"), value=instant_text(request.created_at, terms.zone))
+    yield Fact(label=say(language, "until"), value=instant_text(request.expires_at, terms.zone))
+
+
+def _stages(request: ConfirmationRequest, policy: Policy, terms: Terms) -> Iterator[Fact]:
+    language = terms.language
+    have = count(request.stages, request.decisions, voters_shown(request, policy)).have
+    order = steps(request.stages)
+    for index, stage in enumerate(request.stages):
+        groups = ", ".join(terms.name_of(name) if "@" in name else visible(name) for name in stage.of)
+        step = next(number for number, places in enumerate(order, start=1) if index in places)
+        label = say(language, "review.stage" if len(order) == 1 else "review.stage.step", groups=groups, step=step)
+        said = [say(language, "review.stage.value", have=have[index], need=stage.need)]
+        if stage.denials > 1:
+            said.append(say(language, "review.stage.denials", count=stage.denials))
+        if stage.added_by is not None:
+            said.append(say(language, "review.stage.added", person=terms.name_of(stage.added_by)))
+        yield Fact(label=label, value=" · ".join(said))
+
+
+def _said(request: ConfirmationRequest, terms: Terms) -> Iterator[Entry]:
+    """Return votes and hand-overs in the order in which they came."""
+    language = terms.language
+    found = [(each.at, _vote(request, each, terms), each.reason) for each in request.decisions]
+    for over in request.handovers:
+        who = say(language, "review.said.hand_over", person=terms.name_of(over.by), to=terms.name_of(over.to))
+        found.append((over.at, who, over.note))
+    for at, who, text in sorted(found, key=lambda each: each[0]):
+        yield Entry(at=instant_text(at, terms.zone), who=who, text=visible(clean(text)) if text else "")
+
+
+def _vote(request: ConfirmationRequest, vote: Decision, terms: Terms) -> str:
+    language = terms.language
+    parts = [say(language, f"review.said.{vote.verdict.value}", person=terms.name_of(vote.person))]
+    if vote.on_behalf_of:
+        parts.append(say(language, "review.said.for", absent=terms.name_of(vote.on_behalf_of)))
+    over = next((over for over in reversed(request.handovers) if over.to == vote.person), None)
+    if over is not None:
+        parts.append(say(language, "review.said.handed", absent=terms.name_of(over.by)))
+    parts.append(say(language, "review.said.on", channel=visible(vote.evidence.channel)))
+    return " · ".join(parts)
+
+
+class _Facts(dict[str, str]):
+    """An event's facts as texts; one that it has not reads "–"."""
+
+    def __missing__(self, key: str) -> str:
+        return _NOTHING
+
+
+def _told(event: AuditEvent, policy: Policy, terms: Terms) -> Entry:
+    facts = _Facts({name: _fact(value, policy, terms) for name, value in event.record.facts.items() if value})
+    key = f"trail.{event.record.kind.value}"
+    if event.record.kind is Kind.VOTE:
+        key = f"{key}.{facts['verdict']}"
+    if "allowed_by" in facts or (event.record.kind is Kind.CREATED and event.record.facts.get("stages") == []):
+        key = f"{key}.allowed"
+    known = CATALOGUE[terms.language].get(key)
+    level = f" · {facts['assurance']}" if event.record.kind in _VOTES and "assurance" in facts else ""
+    return Entry(
+        at=instant_text(event.at, terms.zone),
+        who=_actor(event.record.actor, policy, terms.language),
+        text=f"{known.format_map(facts)}{level}" if known else visible(event.record.kind.value),
+    )
+
+
+def _fact(value: object, policy: Policy, terms: Terms) -> str:
+    if isinstance(value, list):
+        return ", ".join(_fact(each, policy, terms) for each in cast("list[object]", value))
+    text = str(value)
+    if policy.directory.find(text) is not None:
+        return _person(policy, text)
+    try:
+        at = datetime.fromisoformat(text) if "T" in text else None
+    except ValueError:
+        at = None
+    return visible(clean(text)) if at is None or at.tzinfo is None else instant_text(at, terms.zone)
+
+
+def _actor(actor: str, policy: Policy, language: Language) -> str:
+    if actor == "system":
+        return say(language, "review.actor.system")
+    kind, colon, name = actor.partition(":")
+    if colon and kind in {"agent", "key", "account"}:
+        return say(language, f"review.actor.{kind}", name=visible(name))
+    return _person(policy, actor)
+
+
+def _person(policy: Policy, email: str) -> str:
+    name = name_of(policy, email)
+    return visible(email if name == email else f"{name} <{email}>")

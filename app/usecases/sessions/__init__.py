@@ -1,0 +1,1 @@
+"""Agents' sessions, and who stands above whom."""

@@ -1,0 +1,1 @@
+"""One tool under all its names."""

@@ -1,0 +1,1 @@
+"""What time brings: due requests, heads of the trail, restores."""

@@ -1,0 +1,122 @@
+"""Carry out a step in its transaction: the guarded save, the audit event, and what must happen after the commit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from app.domain.call.tool_call import attach_key
+from app.domain.lifecycle.effect import (
+    AskRequester,
+    IssueGrant,
+    Notify,
+    PostCards,
+    PostMore,
+    RefreshCards,
+    TellApprovers,
+    TellRequester,
+    Wake,
+)
+from app.domain.lifecycle.execution import issue
+from app.domain.people.people import email_key
+from app.domain.request.request import Audience, DeliveryStatus
+from app.storage.cards.deliveries import list_deliveries
+from app.storage.cards.outbox import Errand, enqueue
+from app.storage.requests.decisions import put_decision
+from app.storage.requests.executions import save_execution, save_grant
+from app.storage.requests.requests import insert_request, save_request
+from app.usecases.writing.plan_cards import plan_approval_notices, plan_card, plan_channels, plan_notices, plan_people
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from app.domain.lifecycle.effect import Effect
+    from app.domain.lifecycle.lifecycle import Step
+    from app.domain.request.request import ConfirmationRequest
+    from app.storage.engine.transaction import Tx
+
+
+def open_request(tx: Tx, step: Step, *, targets: Mapping[str, str], due_at: datetime | None = None) -> None:
+    """Write a new request with its cards. `targets` maps each of its channels to the chat its cards go to.
+
+    The cards go out at once, or at `due_at`.
+    """
+    request = step.request
+    insert_request(tx, request, attach_key=attach_key(request.call, request.call_digest))
+    _record(tx, step)
+    for effect in step.effects:
+        match effect:
+            case PostCards():
+                for channel in request.card_channels:
+                    plan_card(tx, request, channel, targets[channel], due_at=due_at)
+            case _:
+                pass  # nothing waits for, or shows, a request that is just being opened
+
+
+def carry_out(
+    tx: Tx, before: ConfirmationRequest, step: Step, *, chats: Mapping[str, str] | None = None
+) -> ConfirmationRequest:
+    """Write what a step changed and return the request as it now stands.
+
+    `chats` maps channels that a step may bring in to the chat their cards go to. The writes are guarded: if a row is
+    not the one the step was decided on, the store runs the unit again.
+    """
+    after = step.request
+    if after.version == before.version:
+        return after
+    for effect in step.effects:
+        if isinstance(effect, IssueGrant):
+            after = issue(after, grant_id=tx.ids.new("gra"), not_after=effect.not_after)
+    save_request(tx, before, after, attach_key=attach_key(after.call, after.call_digest))
+    save_grant(tx, after.id, before.grant, after.grant)
+    save_execution(tx, after, before.execution, after.execution)
+    _save_decisions(tx, before, after)
+    _record(tx, step)
+    for effect in step.effects:
+        _follow(tx, after, effect, chats or {})
+    return after
+
+
+def _follow(tx: Tx, request: ConfirmationRequest, effect: Effect, chats: Mapping[str, str]) -> None:
+    match effect:
+        case RefreshCards():
+            refresh_cards(tx, request)
+        case Wake():
+            tx.changed(request.id)
+        case PostMore():
+            plan_channels(tx, request, effect.channels, chats=chats)
+            plan_people(tx, request, effect.people)
+        case AskRequester() | TellRequester():
+            requester = [email_key(request.call.requester)] if request.call.requester else []  # as accounts know them
+            plan_people(tx, request, requester, audience=Audience.REQUESTER)
+        case TellApprovers():
+            plan_approval_notices(tx, request, effect.people)
+        case Notify():
+            plan_notices(tx, request, effect.note)
+        case IssueGrant() | PostCards():
+            pass  # the grant is issued above; the first cards are planned when a request is opened
+        case _:
+            assert_never(effect)
+
+
+def refresh_cards(tx: Tx, request: ConfirmationRequest) -> None:
+    """Ask for every copy that is out there to show the present state."""
+    if not request.card_channels:
+        return
+    for delivery in list_deliveries(tx, request.id):
+        if delivery.message is not None and delivery.status in {DeliveryStatus.LIVE, DeliveryStatus.RETIRED}:
+            # Where several share a message, one errand shows them all.
+            enqueue(tx, Errand.REFRESH, delivery.carrier_id or delivery.id, delivery.channel)
+
+
+def _save_decisions(tx: Tx, before: ConfirmationRequest, after: ConfirmationRequest) -> None:
+    earlier = {decision.person: decision for decision in before.decisions}
+    for decision in after.decisions:
+        if earlier.get(decision.person) != decision:
+            put_decision(tx, after.id, decision, replaces=decision.person in earlier)
+
+
+def _record(tx: Tx, step: Step) -> None:
+    if step.record is None:
+        raise ValueError("a change without a record")
+    tx.append(step.record, request_id=step.request.id, request_version=step.request.version)
