@@ -277,7 +277,7 @@ def audit_show(
     plain: Annotated[bool, typer.Option("--plain", help="a sentence for each event instead of JSON")] = False,
 ) -> None:
     """Print the trail, one JSON object (or, with --plain, one sentence) a line."""
-    from app.api.views import view_event
+    from app.api.wire.views import view_event
     from app.offline import beside_gateway, render_event, run_command
 
     async def show() -> None:

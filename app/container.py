@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Self
 
 import structlog
 
-from app.api.access import Access, Pace
-from app.api.surface import Surface
+from app.api.wire.access import Access, Pace
+from app.api.wire.services import Surface
 from app.clock import SystemClock
 from app.domain.errors import AssentError, UnavailableError
 from app.domain.identity.seals import Seals

@@ -9,23 +9,27 @@ from typing import TYPE_CHECKING
 import structlog
 from fastapi import FastAPI
 
-from app.api import break_glass, consulting, factors, lifting, moments, schemas, standing, switches
-from app.api.administration import administration_router
-from app.api.break_glass import break_glass_router
-from app.api.callbacks import callbacks_router
-from app.api.consulting import consulting_router
-from app.api.factors import factors_router
-from app.api.health import health_router
-from app.api.hooks import hooks_router
-from app.api.lifting import lifting_router
-from app.api.payees import payees_router
-from app.api.problems import install
-from app.api.reconciling import reconciling_router
-from app.api.requests import requests_router
-from app.api.review import review_router
-from app.api.standing import standing_router
-from app.api.switches import switches_router
-from app.api.trail import trail_router
+from app.api.agents import moments
+from app.api.agents.hooks import hooks_router
+from app.api.agents.requests import requests_router
+from app.api.approver import break_glass, consulting, factors, lifting
+from app.api.approver import standing_approvals as standing
+from app.api.approver.break_glass import break_glass_router
+from app.api.approver.consulting import consulting_router
+from app.api.approver.factors import factors_router
+from app.api.approver.lifting import lifting_router
+from app.api.approver.reconciling import reconciling_router
+from app.api.approver.standing_approvals import standing_router
+from app.api.operator import switches
+from app.api.operator.administration import administration_router
+from app.api.operator.callbacks import callbacks_router
+from app.api.operator.health import health_router
+from app.api.operator.payees import payees_router
+from app.api.operator.switches import switches_router
+from app.api.operator.trail import trail_router
+from app.api.pages.review import review_router
+from app.api.wire import schemas
+from app.api.wire.problems import install
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator

@@ -7,7 +7,7 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from app.api.review_page import review_page
+from app.api.pages.review_page import review_page
 from app.domain.text.language import Language
 from app.domain.trail.audit import GENESIS, AuditEvent, Kind, Record, link
 from app.usecases.reading.review_sheet import sheet_for

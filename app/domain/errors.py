@@ -30,7 +30,7 @@
     └── UnavailableError              the store is away or we are stopping; try later
 
 The docstring of a class is the title that callers read; `code` is stable and is what programs look at. HTTP knows these
-errors (`app/api/problems.py`); they do not know HTTP.
+errors (`app/api/wire/problems.py`); they do not know HTTP.
 """
 
 from __future__ import annotations

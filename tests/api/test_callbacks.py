@@ -167,7 +167,7 @@ def test_no_dispatcher_of_an_sdk_stands_on_any_route() -> None:
                 ):
                     imported[f"{path.name}:{name}"] += 1
     assert not imported
-    from app.api import callbacks
+    from app.api.operator import callbacks
 
     source = inspect.getsource(callbacks)
     assert source.index("channel.read(") < source.index("c.clicks(")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.api.page import tag
+from app.api.pages.page import tag
 from app.domain.text.visible import visible, visible_value
 from tests.channels.test_card_corpus import CORPUS, PAYLOADS
 from tests.fixtures.review_visits import URL, ReadPage, Visitor, token_of, with_url

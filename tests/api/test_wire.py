@@ -13,8 +13,8 @@ import httpx2
 import pytest
 import structlog
 
-from app.api import bodies
-from app.api.problems import STATUS
+from app.api.wire import bodies
+from app.api.wire.problems import STATUS
 from app.domain import errors
 from app.domain.errors import AssentError
 from channels.feishu.simulator_server import serve

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import pytest
 
-from app.api import bodies
+from app.api.wire import bodies
 from channels.feishu.simulator_server import serve
 from tests.durability.test_races import number
 from tests.fixtures.gateway import open_gateway

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.api import schemas
+from app.api.wire import schemas
 
 
 def takes(body: type[Any] | tuple[type[Any], ...], back: Any, *more: int) -> dict[str, Any]:

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.api.bodies import answer, read_model
-from app.api.operations import takes
-from app.api.plain_route import PlainRoute
-from app.api.schemas import Email, NothingBody, RequestView
-from app.api.verdicts import access_to, view_shown
+from app.api.wire.bodies import answer, read_model
+from app.api.wire.operations import takes
+from app.api.wire.plain_route import PlainRoute
+from app.api.wire.schemas import Email, NothingBody, RequestView
+from app.api.wire.verdicts import access_to, view_shown
 from app.domain.card.form import MOST
 from app.domain.identity.api_key import AGENTS, Scope
 from app.domain.request.action import Action
 from app.usecases.deciding.consult import Wish
 
 if TYPE_CHECKING:
-    from app.api.surface import Surface
+    from app.api.wire.services import Surface
     from app.domain.identity.api_key import ApiKey
 
 _Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]

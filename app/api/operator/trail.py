@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 from fastapi import APIRouter, Request, Response
 from sse_starlette.sse import EventSourceResponse
 
-from app.api import schemas
-from app.api.bodies import answer
-from app.api.plain_route import PlainRoute
-from app.api.queries import number_of, parameter
-from app.api.views import view_event
+from app.api.wire import schemas
+from app.api.wire.bodies import answer
+from app.api.wire.plain_route import PlainRoute
+from app.api.wire.queries import number_of, parameter
+from app.api.wire.views import view_event
 from app.domain.errors import InvalidError, TooManyError
 from app.domain.identity.api_key import AGENTS, READERS, Scope
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from app.api.surface import Surface
+    from app.api.wire.services import Surface
     from app.domain.identity.api_key import ApiKey
 
 _MOST = 1_000

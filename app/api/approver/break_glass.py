@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.api.bodies import answer, read_model
-from app.api.operations import asks, takes
-from app.api.plain_route import PlainRoute
-from app.api.schemas import Id, NothingBody
-from app.api.standing import ConfirmBody, view_people
+from app.api.approver.standing_approvals import ConfirmBody, view_people
+from app.api.wire.bodies import answer, read_model
+from app.api.wire.operations import asks, takes
+from app.api.wire.plain_route import PlainRoute
+from app.api.wire.schemas import Id, NothingBody
 from app.domain.identity.api_key import Scope
 from app.usecases.permits.break_glass import Emergency
 from app.usecases.permits.permit_before import glass_scope_of
 
 if TYPE_CHECKING:
-    from app.api.surface import Surface
+    from app.api.wire.services import Surface
     from app.usecases.permits.standing import ShownPermit
 
 _Prose = Annotated[

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Response
 
-from app.api.bodies import answer
+from app.api.wire.bodies import answer
 from app.domain.errors import UnavailableError
 
 if TYPE_CHECKING:
-    from app.api.surface import Surface
+    from app.api.wire.services import Surface
 
 
 def health_router(c: Surface) -> APIRouter:

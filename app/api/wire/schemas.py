@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from app.api.payment_members import CautionView, PaymentView
+from app.api.wire.payment_members import CautionView, PaymentView
 
 # No text here may hold NUL: PostgreSQL has none.
 Id = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Request, Response
 
-from app.api import schemas
-from app.api.bodies import answer, read_model
-from app.api.operations import takes
-from app.api.plain_route import PlainRoute
-from app.api.verdicts import access_to, caller_of, view_shown
+from app.api.wire import schemas
+from app.api.wire.bodies import answer, read_model
+from app.api.wire.operations import takes
+from app.api.wire.plain_route import PlainRoute
+from app.api.wire.verdicts import access_to, caller_of, view_shown
 from app.domain.identity.api_key import AGENTS, Scope
 from app.domain.request.request import ExecutionStatus
 from app.domain.text.canonical import canonical
 
 if TYPE_CHECKING:
-    from app.api.surface import Surface
+    from app.api.wire.services import Surface
 
 
 def reconciling_router(c: Surface) -> APIRouter:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from app.api.payment_members import payment_members
+from app.api.wire.payment_members import payment_members
 from app.domain.card.card_for import masked, message_for_model
 from app.domain.card.editing import changed_names
 

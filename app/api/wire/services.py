@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from app.api.access import Access
+    from app.api.wire.access import Access
     from app.ports import Clock
     from app.telemetry import Telemetry
     from app.usecases.asking.lift import Lift

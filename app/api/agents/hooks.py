@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Request, Response
 
-from app.api import moments, schemas
-from app.api.bodies import MOST_BYTES, MOST_BYTES_OF_A_MOMENT, answer, read_model
-from app.api.operations import takes
-from app.api.plain_route import PlainRoute
-from app.api.requests import idempotency_key_of
-from app.api.verdicts import answer_call, caller_of, evaluation_key_of, refuse_evaluation, view_bag
+from app.api.agents import moments
+from app.api.agents.requests import idempotency_key_of
+from app.api.wire import schemas
+from app.api.wire.bodies import MOST_BYTES, MOST_BYTES_OF_A_MOMENT, answer, read_model
+from app.api.wire.operations import takes
+from app.api.wire.plain_route import PlainRoute
+from app.api.wire.verdicts import answer_call, caller_of, evaluation_key_of, refuse_evaluation, view_bag
 from app.domain.errors import NotFoundError
 from app.domain.identity.api_key import AGENTS, ApiKey
 from app.domain.request.request import ExecutionStatus
@@ -27,7 +28,7 @@ from assent.hooks.subject import same
 from assent.messages import RefusalCode, refusal, withheld
 
 if TYPE_CHECKING:
-    from app.api.surface import Surface
+    from app.api.wire.services import Surface
 
 _BODIES = {Moment(body.__name__): body for body in moments.BODIES}
 _BLOCKED = {

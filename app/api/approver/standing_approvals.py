@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import APIRouter, Request, Response
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from app.api.bodies import answer, read_model
-from app.api.operations import asks, takes
-from app.api.plain_route import PlainRoute
-from app.api.schemas import PROBLEMS, Id
+from app.api.wire.bodies import answer, read_model
+from app.api.wire.operations import asks, takes
+from app.api.wire.plain_route import PlainRoute
+from app.api.wire.schemas import PROBLEMS, Id
 from app.domain.identity.api_key import Scope
 from app.domain.money.payment import plain
 from app.domain.text.language import Language
@@ -21,7 +21,7 @@ from app.usecases.permits.permit_before import scope_of
 from app.usecases.permits.standing import Proposal
 
 if TYPE_CHECKING:
-    from app.api.surface import Surface
+    from app.api.wire.services import Surface
     from app.usecases.permits.standing import ShownPermit
 
 _AMOUNT = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,4})?")

@@ -11,11 +11,11 @@ from urllib.parse import parse_qs, urlsplit
 
 from fastapi import APIRouter, Request, Response
 
-from app.api import schemas
-from app.api.bodies import answer, read_body, read_model
-from app.api.operations import takes
-from app.api.plain_route import PlainRoute
-from app.api.review_page import closed_page, review_page, sign_in_page
+from app.api.pages.review_page import closed_page, review_page, sign_in_page
+from app.api.wire import schemas
+from app.api.wire.bodies import answer, read_body, read_model
+from app.api.wire.operations import takes
+from app.api.wire.plain_route import PlainRoute
 from app.domain.errors import AssentError, ForbiddenError, NotFoundError, UnauthenticatedError, UnavailableError
 from app.domain.identity.api_key import Scope
 from app.domain.identity.review_link import SESSION_FOR
@@ -24,7 +24,7 @@ from app.domain.text.language import Language
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from app.api.surface import Surface
+    from app.api.wire.services import Surface
     from app.domain.rules.policy import Policy
 
 _MOST = 4_096  # bytes of the one form

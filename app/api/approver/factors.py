@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.api.bodies import answer, read_model
-from app.api.operations import asks, takes
-from app.api.plain_route import PlainRoute
-from app.api.schemas import PROBLEMS, Email, Totp
+from app.api.wire.bodies import answer, read_model
+from app.api.wire.operations import asks, takes
+from app.api.wire.plain_route import PlainRoute
+from app.api.wire.schemas import PROBLEMS, Email, Totp
 from app.domain.identity.api_key import Scope
 
 if TYPE_CHECKING:
-    from app.api.surface import Surface
+    from app.api.wire.services import Surface
     from app.storage.identity.factors import Factor
 
 

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.api import schemas
-from app.api.bodies import answer, read_model
-from app.api.operations import takes
-from app.api.plain_route import PlainRoute
-from app.api.verdicts import view_shown
+from app.api.wire import schemas
+from app.api.wire.bodies import answer, read_model
+from app.api.wire.operations import takes
+from app.api.wire.plain_route import PlainRoute
+from app.api.wire.verdicts import view_shown
 from app.domain.identity.api_key import Scope
 
 if TYPE_CHECKING:
-    from app.api.surface import Surface
+    from app.api.wire.services import Surface
 
 
 class LiftBody(BaseModel):

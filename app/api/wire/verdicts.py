@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from app.api.bodies import answer
-from app.api.views import view_request
+from app.api.wire.bodies import answer
+from app.api.wire.views import view_request
 from app.domain.errors import WrongScopeError
 from app.domain.identity.api_key import AGENTS, Scope
 from app.usecases.asking.submit import Answered
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from app.api.surface import Surface
+    from app.api.wire.services import Surface
     from app.domain.identity.api_key import ApiKey
     from app.domain.request.request import ConfirmationRequest
     from app.usecases.asking.submit import Submission

@@ -9,13 +9,13 @@ import structlog
 from fastapi import APIRouter, Request, Response
 from starlette.responses import JSONResponse
 
-from app.api import schemas
-from app.api.bodies import read_body
+from app.api.wire import schemas
+from app.api.wire.bodies import read_body
 from app.domain.errors import UnauthenticatedError, UnavailableError
 from app.ports import CallbackRejectedError, Challenge, HttpAnswer, InboundCall
 
 if TYPE_CHECKING:
-    from app.api.surface import Surface
+    from app.api.wire.services import Surface
 
 _MOST_UNVERIFIED = 256
 _MOST_FROM_ONE = 64

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.api.schemas import Bag, Email, Folder, Id, Prose
+from app.api.wire.schemas import Bag, Email, Folder, Id, Prose
 
 
 class _Moment(BaseModel):

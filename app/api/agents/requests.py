@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Request, Response
 
-from app.api import schemas
-from app.api.bodies import answer, read_model
-from app.api.operations import asks, takes
-from app.api.plain_route import PlainRoute
-from app.api.queries import ListQuery, cursor_behind, number_of, parameter
-from app.api.verdicts import access_to, answer_call, caller_of, evaluation_key_of, refuse_evaluation, view_shown
+from app.api.wire import schemas
+from app.api.wire.bodies import answer, read_model
+from app.api.wire.operations import asks, takes
+from app.api.wire.plain_route import PlainRoute
+from app.api.wire.queries import ListQuery, cursor_behind, number_of, parameter
+from app.api.wire.verdicts import access_to, answer_call, caller_of, evaluation_key_of, refuse_evaluation, view_shown
 from app.domain.errors import InvalidError
 from app.domain.identity.api_key import AGENTS, ApiKey, Scope
 from app.domain.request.decision import Verdict
@@ -21,7 +21,7 @@ from app.usecases.asking.submit import Submission
 from app.usecases.proving.proof import Given
 
 if TYPE_CHECKING:
-    from app.api.surface import Surface
+    from app.api.wire.services import Surface
     from app.domain.request.request import ConfirmationRequest
 
 LONGEST_WAIT = 60.0

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Request, Response
 
-from app.api import schemas
-from app.api.bodies import answer, read_model
+from app.api.wire import schemas
+from app.api.wire.bodies import answer, read_model
 from app.domain.identity.api_key import ApiKey, Scope
 
 if TYPE_CHECKING:
-    from app.api.surface import Surface
+    from app.api.wire.services import Surface
 
 _BODY = {"required": True, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/NewKeyBody"}}}}
 

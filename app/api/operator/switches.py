@@ -9,17 +9,17 @@ import structlog
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.api import schemas
-from app.api.bodies import answer, read_model
-from app.api.operations import asks, takes
-from app.api.plain_route import PlainRoute
+from app.api.wire import schemas
+from app.api.wire.bodies import answer, read_model
+from app.api.wire.operations import asks, takes
+from app.api.wire.plain_route import PlainRoute
 from app.domain.call.name_pattern import NamePattern
 from app.domain.errors import AssentError, InvalidError
 from app.domain.identity.api_key import Scope
 from assent.hooks.tool_names import CANONICAL, canonical_name
 
 if TYPE_CHECKING:
-    from app.api.surface import Surface
+    from app.api.wire.services import Surface
     from app.storage.sessions.switches import Switch
 
 log = structlog.get_logger(__name__)

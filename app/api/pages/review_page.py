@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.api.page import Html, page, tag
+from app.api.pages.page import Html, page, tag
 from app.domain.text.language import Language
 from app.domain.words.say import say
 

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Request, Response
 
-from app.api import schemas
-from app.api.bodies import answer, read_model
-from app.api.operations import asks, takes
-from app.api.plain_route import PlainRoute
+from app.api.wire import schemas
+from app.api.wire.bodies import answer, read_model
+from app.api.wire.operations import asks, takes
+from app.api.wire.plain_route import PlainRoute
 from app.domain.errors import InvalidError
 from app.domain.identity.api_key import Scope
 
 if TYPE_CHECKING:
-    from app.api.surface import Surface
+    from app.api.wire.services import Surface
     from app.storage.payments.payees import Payee
 
 _NAME = {"name": "name", "in": "query", "required": True, "schema": {"type": "string"}}

@@ -1,0 +1,1 @@
+"""Routes for agents: hooks, requests, waits, claims, outcomes."""

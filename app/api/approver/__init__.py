@@ -1,0 +1,1 @@
+"""Routes for people with a personal key."""
