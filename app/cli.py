@@ -147,7 +147,7 @@ def check(config: Config = HERE) -> None:
     """Say every fault of the configuration, with its file and line."""
     from app.offline import counted, refuse_faults
     from app.payment_views import policy_lines
-    from app.policies.policy_book import PolicyBook
+    from app.policies.file.policy_book import PolicyBook
     from channels.registry import SETTINGS
 
     refuse_faults(config, ending="")

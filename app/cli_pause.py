@@ -166,8 +166,8 @@ async def _orgs(store: Store, config: Path, org: str | None, *, every_org: bool)
 def _written(config: Path) -> list[str]:
     import os
 
-    from app.policies.faults import PolicyFaultsError
-    from app.policies.policy_book import PolicyBook
+    from app.policies.file.policy_book import PolicyBook
+    from app.policies.marks.faults import PolicyFaultsError
     from channels.registry import SETTINGS
 
     try:

@@ -13,8 +13,8 @@ import typer
 from app.cli_options import HERE, Config, Org
 
 if TYPE_CHECKING:
-    from app.policies.case_file import Case
-    from app.policies.policy_file import LoadedPolicy
+    from app.policies.file.case_file import Case
+    from app.policies.file.policy_file import LoadedPolicy
     from app.usecases.judging.explain import Explanation
 
 policy_app = typer.Typer(no_args_is_help=True, help="Rules: explain, test, replay.")
@@ -40,7 +40,7 @@ def policy_explain(  # noqa: PLR0917 - options of a command
     from pydantic import ValidationError
 
     from app.clock import SystemClock
-    from app.policies.case_file import CaseEntry, call_of, in_zone
+    from app.policies.file.case_file import CaseEntry, call_of, in_zone
     from app.policy_views import explained_lines, view_explanation
     from app.usecases.judging.explain import explain
 
@@ -71,8 +71,8 @@ def policy_test(
     as_json: AsJson = False,
 ) -> None:
     """Hold the rules to cases: a call, the verdict it must get, and the rule that must say so. Exit 1 if one fails."""
-    from app.policies.case_file import FILE_NAME, read_cases
-    from app.policies.faults import PolicyFaultsError
+    from app.policies.file.case_file import FILE_NAME, read_cases
+    from app.policies.marks.faults import PolicyFaultsError
     from app.policy_views import failure_lines, view_explanation
     from app.usecases.judging.explain import ARGUMENTS
 
@@ -116,7 +116,7 @@ def policy_replay(
     """Judge recorded calls by a changed file: what would now ask, pass or be refused, and who would be asked."""
     from app.clock import SystemClock
     from app.offline import beside_gateway, run_command
-    from app.policies.case_file import parse_span
+    from app.policies.file.case_file import parse_span
     from app.policy_views import replay_lines, view_replay
     from app.usecases.judging.replay import Replay
 
@@ -153,8 +153,8 @@ class _Progress:
 def _load(config: Path, org: str | None) -> LoadedPolicy:
     from pydantic import BaseModel, ConfigDict
 
-    from app.policies.faults import PolicyFaultsError
-    from app.policies.policy_book import load_all
+    from app.policies.file.policy_book import load_all
+    from app.policies.marks.faults import PolicyFaultsError
     from app.trial import AnyEnvironment
     from channels.registry import SETTINGS
 
@@ -194,7 +194,7 @@ def _json(text: str, what: str) -> dict[str, Any]:
 def _try(case: Case, loaded: LoadedPolicy) -> tuple[Case, Explanation, str]:
     """Return the case, what came out, and what is wrong with that ("" for nothing)."""
     from app.domain.rules.condition import TIMES
-    from app.policies.case_file import NOON
+    from app.policies.file.case_file import NOON
     from app.usecases.judging.explain import explain
 
     got = explain(loaded, case.call, now=case.at or NOON)

@@ -18,7 +18,7 @@ from app.domain.request.action import Action
 from app.domain.trail.audit import Kind, Record
 from app.hooks.org_hooks import Supplies, build_hooks
 from app.identifiers import RandomIds
-from app.policies.policy_book import PolicyBook
+from app.policies.file.policy_book import PolicyBook
 from app.storage.engine.dialect import Postgres, dialect_for
 from app.storage.make_store import make_store
 from app.storage.trail.head_file import head_file_of
@@ -79,7 +79,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from app.policies.policy_file import LoadedPolicy
+    from app.policies.file.policy_file import LoadedPolicy
     from app.ports import Channel, Clock, IdFactory
     from app.settings import Settings
     from app.storage.engine.transaction import Batch, Tx

@@ -19,7 +19,7 @@ from app.domain.errors import UnavailableError
 from app.domain.identity.seals import seal_ids
 from app.identifiers import RandomIds
 from app.offline import NEW_DATABASE, counted
-from app.policies.policy_book import PolicyBook, config_check
+from app.policies.file.policy_book import PolicyBook, config_check
 from app.ports import AccountStatus, ChannelRefusedError, ChannelUnavailableError, Finding, Severity
 from app.settings import Settings
 from app.storage.engine.database_fault import database_fault

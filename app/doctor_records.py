@@ -28,7 +28,7 @@ from app.usecases.upkeep.watch_heads import RestoredError, WatchHeads
 
 if TYPE_CHECKING:
     from app.domain.rules.policy import Policy
-    from app.policies.policy_book import PolicyBook
+    from app.policies.file.policy_book import PolicyBook
     from app.ports import Finding
     from app.settings import Settings
     from app.storage.engine.store import Store

@@ -17,8 +17,8 @@ from app.domain.identity.api_key import AGENTS, Scope
 from app.domain.identity.seals import Seals
 from app.domain.trail.audit import Kind
 from app.identifiers import RandomIds
-from app.policies.faults import PolicyFaultsError, near
-from app.policies.policy_book import PolicyBook, config_check
+from app.policies.file.policy_book import PolicyBook, config_check
+from app.policies.marks.faults import PolicyFaultsError, near
 from app.settings import Settings
 from app.storage.engine.database_fault import database_fault
 from app.storage.engine.dialect import dialect_for

@@ -11,8 +11,8 @@ from app.usecases.judging.explain import trace_lines
 
 if TYPE_CHECKING:
     from app.domain.rules.rule import Asking
-    from app.policies.case_file import Case
-    from app.policies.policy_file import LoadedPolicy
+    from app.policies.file.case_file import Case
+    from app.policies.file.policy_file import LoadedPolicy
     from app.usecases.judging.explain import Explanation
     from app.usecases.judging.replay import Change, Replayed
 

@@ -214,8 +214,8 @@ def _trial_of(config: Path) -> Trial:
     from pydantic import BaseModel, ConfigDict
 
     from app.hooks.org_hooks import Supplies, build_hooks
-    from app.policies.faults import PolicyFaultsError
-    from app.policies.policy_file import load_policy
+    from app.policies.file.policy_file import load_policy
+    from app.policies.marks.faults import PolicyFaultsError
     from channels.registry import SETTINGS
 
     class AnySettings(BaseModel):
@@ -255,7 +255,7 @@ def list_hooks(hooks: HookRegistry, *, tool: str | None, agent: str | None, mome
     Ends the command with 2 for a moment that there is not.
     """
     if moment is not None and moment not in list(Moment):
-        from app.policies.faults import near
+        from app.policies.marks.faults import near
 
         refuse(f'unknown moment "{moment}"; {near(moment, Moment, what="moments")}')
     chosen = [entry for entry in hooks.list() if moment in {None, entry.moment} and _is_for(entry, hooks, tool, agent)]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import assent
 from app.domain.call.tool_call import ToolCall
 from app.domain.rules.policy import Allow, judge
-from app.policies.policy_book import PolicyBook
+from app.policies.file.policy_book import PolicyBook
 from benchmarks import references
 from benchmarks.lean_http import encode, rate
 from benchmarks.processes import AGENT, CONFIG, ORG, PAY, gateway

@@ -10,7 +10,7 @@ import cel
 
 from app.domain.call.tool_call import ToolCall
 from app.domain.rules.policy import Ask, judge
-from app.policies.policy_file import load_policy
+from app.policies.file.policy_file import load_policy
 from benchmarks.processes import AGENT, ORG
 from benchmarks.results import Row, below, times
 from benchmarks.run import known

@@ -16,7 +16,7 @@ from app.doctor_payments import look_at_file
 from app.doctor_records import file_system_of, look_at_database, look_at_records
 from app.domain.identity.api_key import Scope
 from app.domain.identity.seals import Seals
-from app.policies.policy_book import PolicyBook
+from app.policies.file.policy_book import PolicyBook
 from app.ports import Severity
 from app.settings import Settings
 from app.storage.engine.dialect import to_us

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from app.cli import app
 from app.domain.trail.audit import Kind, Record
-from app.policies.policy_file import load_policy
+from app.policies.file.policy_file import load_policy
 from app.usecases.judging.replay import Replay
 from channels import registry
 from tests.fixtures.gateway import ACME, PAY, SECRET, START

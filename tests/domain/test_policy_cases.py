@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from app.domain.call.tool_call import ToolCall
 from app.domain.rules.policy import Ask, Policy, judge
-from app.policies.policy_file import load_policy
+from app.policies.file.policy_file import load_policy
 from tests.requirements import requirement
 
 TABLES = sorted((Path(__file__).parents[1] / "policy_cases").glob("*.yaml"))

@@ -13,7 +13,7 @@ from app.domain.identity.seals import Seals
 from app.domain.request.action import Action
 from app.domain.request.decision import Verdict
 from app.domain.text.language import Language
-from app.policies.policy_book import PolicyBook
+from app.policies.file.policy_book import PolicyBook
 from app.ports import Account, AccountStatus, Click, MessageRef
 from app.storage.cards.accounts import put_account
 from app.storage.cards.deliveries import list_deliveries, mark_live

@@ -22,7 +22,7 @@ from app.domain.errors import AssentError
 from app.domain.request.decision import Verdict
 from app.domain.request.quorum import Stage
 from app.domain.request.request import ExecutionStatus
-from app.policies.policy_book import PolicyBook
+from app.policies.file.policy_book import PolicyBook
 from app.usecases.executing.claim import Caller
 from tests.domain.samples import FINANCE, OWNER, REQUESTER
 from tests.durability.invariants import faults

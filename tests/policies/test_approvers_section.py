@@ -12,8 +12,8 @@ import pytest
 
 from app.domain.people.people import Amount, Away
 from app.domain.request.quorum import Stage
-from app.policies.faults import PolicyFaultsError
-from app.policies.policy_file import LoadedPolicy, load_policy
+from app.policies.file.policy_file import LoadedPolicy, load_policy
+from app.policies.marks.faults import PolicyFaultsError
 from app.usecases.voters.electorate import voters_for
 from tests.domain.samples import a_call
 from tests.requirements import requirement

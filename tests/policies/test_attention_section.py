@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from app.domain.rules.attention import Attention
-from app.policies.attention_section import AttentionEntry
-from app.policies.faults import PolicyFaultsError
-from app.policies.policy_file import load_policy
+from app.policies.file.policy_file import load_policy
+from app.policies.marks.faults import PolicyFaultsError
+from app.policies.sections.attention_section import AttentionEntry
 from tests.requirements import requirement
 
 TOP = "org: acme\ndefault: deny\n"

@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from app.policies.faults import PolicyFaultsError
-from app.policies.policy_file import LoadedPolicy, load_policy
+from app.policies.file.policy_file import LoadedPolicy, load_policy
+from app.policies.marks.faults import PolicyFaultsError
 from tests.requirements import requirement
 
 TOP = """\

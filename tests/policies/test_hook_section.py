@@ -10,8 +10,8 @@ import pytest
 
 from app.domain.call.agent import AgentSettings
 from app.hooks.org_hooks import BUILT_IN, READ_ONLY, Supplies, build_hooks
-from app.policies.faults import PolicyFaultsError
-from app.policies.policy_file import LoadedPolicy, load_policy
+from app.policies.file.policy_file import LoadedPolicy, load_policy
+from app.policies.marks.faults import PolicyFaultsError
 from assent.hooks.chain import run_chain
 from assent.hooks.context import HookContext
 from assent.hooks.hook import OnError

@@ -12,8 +12,8 @@ from pydantic import BaseModel, ConfigDict
 
 from app.domain.request.request import Risk
 from app.domain.request.timetable import Act, Rung, timetable
-from app.policies.faults import PolicyFaultsError
-from app.policies.policy_file import LoadedPolicy, load_policy
+from app.policies.file.policy_file import LoadedPolicy, load_policy
+from app.policies.marks.faults import PolicyFaultsError
 from channels.registry import SETTINGS
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.policies.faults import PolicyFaultsError
-from app.policies.policy_file import load_policy
+from app.policies.file.policy_file import load_policy
+from app.policies.marks.faults import PolicyFaultsError
 from tests.requirements import requirement
 
 

@@ -8,8 +8,8 @@ import pytest
 from pydantic import BaseModel
 
 from app.domain.people.people import GroupSource
-from app.policies.faults import PolicyFaultsError
-from app.policies.policy_file import LoadedPolicy, load_policy
+from app.policies.file.policy_file import LoadedPolicy, load_policy
+from app.policies.marks.faults import PolicyFaultsError
 from tests.requirements import requirement
 
 FILE = """\

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.domain.errors import NotFoundError
-from app.policies.faults import PolicyFaultsError
-from app.policies.policy_book import PolicyBook, config_check
+from app.policies.file.policy_book import PolicyBook, config_check
+from app.policies.marks.faults import PolicyFaultsError
 from tests.requirements import requirement
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, m
 from app.domain.rules.policy import UnknownTools
 from app.domain.rules.rule import Then
 from app.domain.text.language import Language
-from app.policies.faults import PolicyFaultsError
-from app.policies.policy_file import LoadedPolicy, load_policy
+from app.policies.file.policy_file import LoadedPolicy, load_policy
+from app.policies.marks.faults import PolicyFaultsError
 from tests.requirements import requirement
 
 if TYPE_CHECKING:

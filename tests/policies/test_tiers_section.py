@@ -14,8 +14,8 @@ from app.domain.request.request import Risk
 from app.domain.rules.permits import GlassTerms, StandingTerms
 from app.domain.rules.policy import Allow, Ask, Deny, judge
 from app.domain.rules.rule import Then
-from app.policies.faults import PolicyFaultsError
-from app.policies.policy_file import LoadedPolicy, load_policy
+from app.policies.file.policy_file import LoadedPolicy, load_policy
+from app.policies.marks.faults import PolicyFaultsError
 from tests.domain.samples import a_call
 from tests.requirements import requirement
 

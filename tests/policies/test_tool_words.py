@@ -9,8 +9,8 @@ import pytest
 
 from app.domain.identity.seals import Seals
 from app.domain.text.language import Language
-from app.policies.faults import PolicyFaultsError
-from app.policies.policy_file import LoadedPolicy, load_policy
+from app.policies.file.policy_file import LoadedPolicy, load_policy
+from app.policies.marks.faults import PolicyFaultsError
 from app.usecases.cards.compose import compose
 from tests.domain.samples import a_call, a_request
 from tests.usecases.test_compose import DELIVERY

@@ -13,9 +13,9 @@ import pytest
 from pydantic import BaseModel
 
 from app.domain.rules.condition import FUNCTIONS, VARIABLES, compile_condition, scope_of
-from app.policies import file_models
-from app.policies.policy_book import config_check
-from app.policies.policy_file import load_policy
+from app.policies.file.policy_book import config_check
+from app.policies.file.policy_file import load_policy
+from app.policies.models import file_models
 from channels.registry import SETTINGS
 from tests.sdk.real_gateway import RealGateway
 

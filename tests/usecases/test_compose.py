@@ -18,7 +18,7 @@ from app.domain.request.request import DeliveryStatus, Settlement, Status
 from app.domain.rules.policy import Policy
 from app.domain.rules.rule import Then
 from app.domain.text.language import Language
-from app.policies.policy_file import load_policy
+from app.policies.file.policy_file import load_policy
 from app.storage.cards.deliveries import Delivery
 from app.usecases.cards.compose import compose, review_place
 from tests.domain.samples import START, a_call, a_request

@@ -24,7 +24,7 @@ from app.domain.request.decision import Decision, Evidence, Verdict
 from app.domain.request.request import ConfirmationRequest, State
 from app.domain.rules.policy import Ask, Deny, Policy, judge
 from app.domain.text.canonical import canonical
-from app.policies.policy_file import load_policy
+from app.policies.file.policy_file import load_policy
 from app.usecases.deciding.edited_request import as_edited
 from app.usecases.judging.judge_call import NOTHING_SAID, Judged
 from app.usecases.voters.electorate import acts_for, voters_of

@@ -13,7 +13,7 @@ import structlog
 
 from app.domain.identity.api_key import Scope
 from app.embedded import EmbeddedGateway, embedded_gateway
-from app.policies.faults import PolicyFaultsError
+from app.policies.marks.faults import PolicyFaultsError
 from app.serve import StartRefusedError
 from assent import Pending, State, current_grant
 from assent.hooks import Hooks

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from app.cli import app
-from app.policies.policy_book import PolicyBook
+from app.policies.file.policy_book import PolicyBook
 from tests.fixtures.gateway import SECRET
 from tests.fixtures.spending import approve, cautions, pay, paying, payment, submit
 from tests.requirements import requirement

@@ -25,7 +25,7 @@ from app.domain.request.request import ExecutionStatus
 from app.domain.rules.policy import Allow, Policy
 from app.domain.rules.rule import Asking, Then
 from app.domain.rules.spending import Budget, PaymentTerms, Per
-from app.policies.policy_book import PolicyBook
+from app.policies.file.policy_book import PolicyBook
 from app.usecases.asking.opening import Answered, Opening
 from app.usecases.judging.judge_call import NOTHING_SAID, Judged
 from app.usecases.payments.payees import Payees

@@ -21,7 +21,7 @@ from app.usecases.writing.refused_click import refused_click
 
 if TYPE_CHECKING:
     from app.domain.request.request import ConfirmationRequest
-    from app.policies.policy_book import PolicyBook
+    from app.policies.file.policy_book import PolicyBook
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from app.domain.identity.seals import Seals
     from app.domain.rules.policy import Policy
-    from app.policies.policy_book import PolicyBook
+    from app.policies.file.policy_book import PolicyBook
     from app.ports import Channel, MessageRef, Notice
     from app.storage.cards.deliveries import Delivery
     from app.storage.engine.store import Store

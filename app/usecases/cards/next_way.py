@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from app.domain.request.request import ConfirmationRequest
-    from app.policies.policy_book import PolicyBook
+    from app.policies.file.policy_book import PolicyBook
     from app.storage.cards.deliveries import Delivery
     from app.storage.engine.transaction import Tx
     from app.usecases.platforms.channel_book import ChannelBook

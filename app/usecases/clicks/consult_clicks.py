@@ -24,7 +24,7 @@ from app.usecases.writing.plan_cards import plan_people
 if TYPE_CHECKING:
     from app.domain.identity.seals import SealedClick, Seals
     from app.domain.rules.policy import Policy
-    from app.policies.policy_book import PolicyBook
+    from app.policies.file.policy_book import PolicyBook
     from app.ports import Channel, Click
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from app.domain.card.card import Card
     from app.domain.identity.seals import SealedClick, Seals
-    from app.policies.policy_book import PolicyBook
+    from app.policies.file.policy_book import PolicyBook
     from app.ports import Channel, Click
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx

@@ -15,7 +15,7 @@ from app.usecases.voters.may_ask_for import may_ask_for
 
 if TYPE_CHECKING:
     from app.domain.identity.seals import SealedClick, Seals
-    from app.policies.policy_book import PolicyBook
+    from app.policies.file.policy_book import PolicyBook
     from app.ports import Channel, Click
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx

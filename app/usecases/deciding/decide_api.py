@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from app.domain.identity.seals import Seals
     from app.domain.request.request import ConfirmationRequest
-    from app.policies.policy_book import PolicyBook
+    from app.policies.file.policy_book import PolicyBook
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
     from app.usecases.deciding.decide import Decided

@@ -26,7 +26,7 @@ from assent.hooks.tool_names import canonical_name
 
 if TYPE_CHECKING:
     from app.domain.request.request import ConfirmationRequest, ExecutionStatus
-    from app.policies.policy_book import PolicyBook
+    from app.policies.file.policy_book import PolicyBook
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
     from app.usecases.executing.claim import Caller

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.policy import Ruling
-    from app.policies.policy_book import PolicyBook
+    from app.policies.file.policy_book import PolicyBook
     from app.storage.engine.transaction import Tx
 
 _STANDING = "standing:"

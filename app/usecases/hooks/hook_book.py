@@ -11,8 +11,8 @@ from app.domain.errors import UnavailableError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.policies.policy_book import PolicyBook
-    from app.policies.policy_file import LoadedPolicy
+    from app.policies.file.policy_book import PolicyBook
+    from app.policies.file.policy_file import LoadedPolicy
     from assent.hooks.registry import HookRegistry
 
 log = structlog.get_logger(__name__)

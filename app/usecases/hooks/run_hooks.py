@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.policy import Policy
     from app.domain.trail.audit import Record
-    from app.policies.policy_file import LoadedPolicy
+    from app.policies.file.policy_file import LoadedPolicy
     from app.ports import Clock
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx

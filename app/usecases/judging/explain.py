@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from app.domain.money.payment import Payment
     from app.domain.rules.rule import Asking
     from app.domain.rules.spending import Budget
-    from app.policies.policy_file import LoadedPolicy
+    from app.policies.file.policy_file import LoadedPolicy
 
 ARGUMENTS = "arguments"
 """The id under which arguments (or a tool) that the catalogue refuses are denied."""

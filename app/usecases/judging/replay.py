@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from app.domain.request.request import ConfirmationRequest
     from app.domain.text.canonical import JsonValue
     from app.domain.trail.audit import AuditEvent
-    from app.policies.policy_file import LoadedPolicy
+    from app.policies.file.policy_file import LoadedPolicy
     from app.usecases.reading.read import Read
 
 _PAGE = 200

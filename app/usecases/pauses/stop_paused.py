@@ -13,7 +13,7 @@ from app.usecases.sessions.lineage import above_now, names_above
 if TYPE_CHECKING:
     from app.domain.call.submission import Submission
     from app.domain.request.request import ConfirmationRequest
-    from app.policies.policy_book import PolicyBook
+    from app.policies.file.policy_book import PolicyBook
     from app.storage.engine.transaction import Tx
     from app.storage.sessions.switches import Switch
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.permits import StandingTerms
     from app.domain.rules.policy import Policy
-    from app.policies.policy_book import PolicyBook
+    from app.policies.file.policy_book import PolicyBook
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
 

@@ -15,7 +15,7 @@ from app.storage.cards.accounts import list_of_channel, put_account
 
 if TYPE_CHECKING:
     from app.domain.people.people import Person
-    from app.policies.policy_book import PolicyBook
+    from app.policies.file.policy_book import PolicyBook
     from app.ports import Account, Channel
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from app.domain.people.people import GroupSource
-    from app.policies.policy_book import PolicyBook
+    from app.policies.file.policy_book import PolicyBook
     from app.ports import Clock
     from app.storage.engine.store import Store
     from app.usecases.platforms.channel_book import ChannelBook

@@ -19,7 +19,7 @@ from app.domain.identity.seals import BadTokenError, Seals
 from app.domain.identity.totp import matching_steps, setup_uri
 from app.domain.people.people import email_key
 from app.domain.trail.audit import Kind, Record
-from app.policies.faults import near
+from app.policies.marks.faults import near
 from app.storage.identity.attempts import forget_failures, locked_until
 from app.storage.identity.factors import Factor, FactorStatus, drop_factor, list_factors, lock_factor, put_factor
 from app.usecases.proving.second_factor import bound_to, count_wrong, locked, totp_subject
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from datetime import datetime
 
-    from app.policies.policy_book import PolicyBook
+    from app.policies.file.policy_book import PolicyBook
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
 

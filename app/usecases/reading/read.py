@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from app.domain.request.quorum import Tally
     from app.domain.request.request import ConfirmationRequest
     from app.domain.trail.audit import AuditEvent
-    from app.policies.policy_book import PolicyBook
+    from app.policies.file.policy_book import PolicyBook
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
 

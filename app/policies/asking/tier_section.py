@@ -6,23 +6,23 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from app.domain.rules.rule import Asking, Then, Tier
-from app.policies.asking_section import (
+from app.policies.asking.asking_section import (
     Inherited,
     merged,
     read_asking,
     refuse_asking_keys,
     refuse_unmet,
 )
-from app.policies.entries import read_entry
-from app.policies.file_models import RuleEntry, TierEntry
+from app.policies.marks.entries import read_entry
+from app.policies.models.file_models import RuleEntry, TierEntry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from decimal import Decimal
 
     from app.domain.call.name_pattern import NamePattern
-    from app.policies.surroundings import Surroundings
-    from app.policies.yaml_marks import MarkedYaml, Path
+    from app.policies.marks.surroundings import Surroundings
+    from app.policies.marks.yaml_marks import MarkedYaml, Path
 
 _STRICTER = (Then.ALLOW, Then.ASK, Then.DENY)
 

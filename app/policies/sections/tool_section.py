@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, cast
 
 from app.domain.call.tool import Tool, schema_fault, title_fields
 from app.domain.text.language import Language
-from app.policies.entries import read_entry, section
-from app.policies.faults import near
-from app.policies.file_models import ToolEntry
-from app.policies.schema_paths import closed_names
-from app.policies.tool_payment import read_payment, shown_paths
+from app.policies.marks.entries import read_entry, section
+from app.policies.marks.faults import near
+from app.policies.marks.schema_paths import closed_names
+from app.policies.models.file_models import ToolEntry
+from app.policies.sections.tool_payment import read_payment, shown_paths
 
 if TYPE_CHECKING:
-    from app.policies.yaml_marks import MarkedYaml, Path
+    from app.policies.marks.yaml_marks import MarkedYaml, Path
 
 _NAME = re.compile(r"[^\s*]{1,200}")
 _LANGUAGES = tuple(language.value for language in Language)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from app.policies.faults import near
+from app.policies.marks.faults import near
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
     from app.domain.text.canonical import JsonValue
-    from app.policies.yaml_marks import MarkedYaml, Path
+    from app.policies.marks.yaml_marks import MarkedYaml, Path
 
 M = TypeVar("M", bound=BaseModel)
 

@@ -9,12 +9,12 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from app.domain.call.name_pattern import NamePattern
 from app.domain.rules.permits import GlassTerms, StandingTerms
-from app.policies.entries import read_entry
-from app.policies.faults import near
-from app.policies.file_models import Name, Pattern, StandingEntry
-from app.policies.schema_paths import closed_names, place_of
-from app.policies.spans import span_within
-from app.policies.stage_section import read_channel_names, refuse_unknown_names
+from app.policies.asking.stage_section import read_channel_names, refuse_unknown_names
+from app.policies.marks.entries import read_entry
+from app.policies.marks.faults import near
+from app.policies.marks.schema_paths import closed_names, place_of
+from app.policies.marks.spans import span_within
+from app.policies.models.file_models import Name, Pattern, StandingEntry
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from app.domain.call.tool import Tool
     from app.domain.rules.rule import Asking
     from app.domain.text.canonical import JsonValue
-    from app.policies.surroundings import Surroundings
-    from app.policies.yaml_marks import MarkedYaml, Path
+    from app.policies.marks.surroundings import Surroundings
+    from app.policies.marks.yaml_marks import MarkedYaml, Path
 
 _GLASS_KEY = "break_glass"
 _FEWEST = 2  # people who break the glass

@@ -6,13 +6,13 @@ import re
 from typing import TYPE_CHECKING
 
 from app.domain.call.agent import AgentSettings
-from app.policies.entries import read_entry, section
-from app.policies.file_models import AgentEntry
-from app.policies.hook_section import read_hook
+from app.policies.marks.entries import read_entry, section
+from app.policies.models.file_models import AgentEntry
+from app.policies.sections.hook_section import read_hook
 
 if TYPE_CHECKING:
-    from app.policies.hook_section import HookGround
-    from app.policies.yaml_marks import MarkedYaml, Path
+    from app.policies.marks.yaml_marks import MarkedYaml, Path
+    from app.policies.sections.hook_section import HookGround
     from assent.hooks.declaration import Declaration
 
 _NAME = re.compile(r"[^\s*?\[\]]{1,200}")

@@ -10,18 +10,18 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from app.domain.call.name_pattern import NamePattern
 from app.domain.request.caution import CautionKind
 from app.domain.rules.spending import Budget, PaymentTerms, Per
-from app.policies.entries import read_entry
-from app.policies.faults import near
-from app.policies.file_models import Pattern, Sums
-from app.policies.spans import span_within
-from app.policies.surroundings import CALENDAR
+from app.policies.marks.entries import read_entry
+from app.policies.marks.faults import near
+from app.policies.marks.spans import span_within
+from app.policies.marks.surroundings import CALENDAR
+from app.policies.models.file_models import Pattern, Sums
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from app.domain.text.canonical import JsonValue
-    from app.policies.surroundings import Surroundings
-    from app.policies.yaml_marks import MarkedYaml, Path
+    from app.policies.marks.surroundings import Surroundings
+    from app.policies.marks.yaml_marks import MarkedYaml, Path
 
 _KEY = "payments"
 _LONGEST = timedelta(days=366)

@@ -10,13 +10,13 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from app.domain.request.request import Risk
 from app.domain.rules.attention import Attention, is_quiet
-from app.policies.entries import read_entry
+from app.policies.marks.entries import read_entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from app.domain.rules.rule import Asking
-    from app.policies.yaml_marks import MarkedYaml
+    from app.policies.marks.yaml_marks import MarkedYaml
 
 _SPAN = re.compile(r"(0|[1-9][0-9]{0,5})([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}

@@ -12,22 +12,22 @@ from app.domain.rules.condition_scope import facts_of
 from app.domain.rules.dead_conditions import foresee
 from app.domain.rules.policy import DEFAULT_RULE, UNKNOWN_TOOL_RULE, UnknownTools
 from app.domain.rules.rule import Asking, Rule, Then
-from app.policies.asking_section import inherited_from, read_asking, refuse_asking_keys
-from app.policies.entries import listing, read_entry
-from app.policies.faults import near
-from app.policies.file_models import RuleEntry
-from app.policies.schema_paths import closed_names
-from app.policies.surroundings import CALENDAR
-from app.policies.tier_section import highest_asking, read_tiers
+from app.policies.asking.asking_section import inherited_from, read_asking, refuse_asking_keys
+from app.policies.asking.tier_section import highest_asking, read_tiers
+from app.policies.marks.entries import listing, read_entry
+from app.policies.marks.faults import near
+from app.policies.marks.schema_paths import closed_names
+from app.policies.marks.surroundings import CALENDAR
+from app.policies.models.file_models import RuleEntry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from app.domain.rules.rule import Tier
     from app.domain.text.canonical import JsonValue
-    from app.policies.asking_section import Inherited
-    from app.policies.surroundings import Surroundings
-    from app.policies.yaml_marks import MarkedYaml, Path
+    from app.policies.asking.asking_section import Inherited
+    from app.policies.marks.surroundings import Surroundings
+    from app.policies.marks.yaml_marks import MarkedYaml, Path
 
 _TOOL_NAMES = re.compile(r"""(?<![\w.])tool\.name\s*[!=]=\s*["']([^"'\\]*)["']""")
 

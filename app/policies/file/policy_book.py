@@ -10,8 +10,8 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from app.domain.errors import NotFoundError
-from app.policies.faults import Fault, PolicyFaultsError
-from app.policies.policy_file import LoadedPolicy, load_policy
+from app.policies.file.policy_file import LoadedPolicy, load_policy
+from app.policies.marks.faults import Fault, PolicyFaultsError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -19,22 +19,22 @@ from app.domain.rules.policy import Policy, UnknownTools
 from app.domain.rules.rule import Then
 from app.domain.text.canonical import digest
 from app.domain.text.language import Language
-from app.policies.agent_section import agent_names, read_agents
-from app.policies.asking_section import read_ask, require_ask
-from app.policies.attention_section import read_attention, refuse_unreadable
-from app.policies.calendar_section import read_calendar, read_zone
-from app.policies.channel_section import read_channels, refuse_secrets_elsewhere
-from app.policies.entries import read_entry
-from app.policies.faults import Fault, PolicyFaultsError, near
-from app.policies.file_models import HeadEntry
-from app.policies.hook_section import ground_for, read_hooks
-from app.policies.payments_section import read_payments
-from app.policies.people_section import read_directory
-from app.policies.rule_section import read_rules
-from app.policies.standing_section import read_glass
-from app.policies.surroundings import Surroundings
-from app.policies.tool_section import read_tools
-from app.policies.yaml_marks import read_yaml
+from app.policies.asking.asking_section import read_ask, require_ask
+from app.policies.asking.rule_section import read_rules
+from app.policies.asking.standing_section import read_glass
+from app.policies.marks.entries import read_entry
+from app.policies.marks.faults import Fault, PolicyFaultsError, near
+from app.policies.marks.surroundings import Surroundings
+from app.policies.marks.yaml_marks import read_yaml
+from app.policies.models.file_models import HeadEntry
+from app.policies.sections.agent_section import agent_names, read_agents
+from app.policies.sections.attention_section import read_attention, refuse_unreadable
+from app.policies.sections.calendar_section import read_calendar, read_zone
+from app.policies.sections.channel_section import read_channels, refuse_secrets_elsewhere
+from app.policies.sections.hook_section import ground_for, read_hooks
+from app.policies.sections.payments_section import read_payments
+from app.policies.sections.people_section import read_directory
+from app.policies.sections.tool_section import read_tools
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from app.domain.people.people import GroupSource
     from app.domain.rules.rule import Asking, Rule
     from app.domain.text.canonical import JsonValue
-    from app.policies.yaml_marks import MarkedYaml
+    from app.policies.marks.yaml_marks import MarkedYaml
     from assent.hooks.declaration import Declaration
 
 FILE_NAME = "assent.yaml"

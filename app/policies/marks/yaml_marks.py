@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
 
 import yaml
 
-from app.policies.faults import Fault
+from app.policies.marks.faults import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

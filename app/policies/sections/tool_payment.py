@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.domain.money.payment import PaymentFields
-from app.policies.entries import read_entry
-from app.policies.file_models import PaymentEntry
-from app.policies.schema_paths import place_of
+from app.policies.marks.entries import read_entry
+from app.policies.marks.schema_paths import place_of
+from app.policies.models.file_models import PaymentEntry
 
 if TYPE_CHECKING:
     from app.domain.call.tool import Tool
     from app.domain.text.canonical import JsonValue
-    from app.policies.yaml_marks import MarkedYaml, Path
+    from app.policies.marks.yaml_marks import MarkedYaml, Path
 
 _BOUND = ("amount", "currency", "payee")
 _PARTS = (*_BOUND, "account", "reference")

@@ -21,9 +21,9 @@ from app.domain.call.tool_call import ToolCall
 from app.domain.people.assurance import Assurance
 from app.domain.people.people import email_key
 from app.domain.rules.rule import Then
-from app.policies.entries import listing, read_entry
-from app.policies.faults import Fault, PolicyFaultsError, near
-from app.policies.yaml_marks import read_yaml
+from app.policies.marks.entries import listing, read_entry
+from app.policies.marks.faults import Fault, PolicyFaultsError, near
+from app.policies.marks.yaml_marks import read_yaml
 
 if TYPE_CHECKING:
     from datetime import tzinfo

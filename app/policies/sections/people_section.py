@@ -8,16 +8,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from app.domain.people.people import Away, Directory, GroupSource, Person, email_key
-from app.policies.entries import key_names, read_entry, section
-from app.policies.faults import near
-from app.policies.file_models import GroupEntry, PersonEntry
+from app.policies.marks.entries import key_names, read_entry, section
+from app.policies.marks.faults import near
+from app.policies.models.file_models import GroupEntry, PersonEntry
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from app.domain.rules.policy import ChannelSpec
     from app.domain.text.canonical import JsonValue
-    from app.policies.yaml_marks import MarkedYaml, Path
+    from app.policies.marks.yaml_marks import MarkedYaml, Path
 
 _EMAIL = re.compile(r"[^\s@]{1,64}@[^\s@]{1,189}")
 _GROUP = re.compile(r"[^\s@*]{1,64}")

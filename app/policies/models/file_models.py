@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Fiel
 from app.domain.money.payment import FINEST, LARGEST
 from app.domain.people.assurance import Assurance
 from app.domain.request.request import Risk
-from app.policies.spans import span_within
+from app.policies.marks.spans import span_within
 
 _DURATION = re.compile(r"([1-9][0-9]{0,5})([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from app.domain.request.request import API
 from app.domain.request.timetable import Rung
-from app.policies.stage_section import read_channel_names, refuse_unknown_names
+from app.policies.asking.stage_section import read_channel_names, refuse_unknown_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from app.domain.people.people import Directory
     from app.domain.rules.policy import ChannelSpec
     from app.domain.rules.rule import Asking
-    from app.policies.file_models import LadderEntry, RungEntry
-    from app.policies.yaml_marks import MarkedYaml, Path
+    from app.policies.marks.yaml_marks import MarkedYaml, Path
+    from app.policies.models.file_models import LadderEntry, RungEntry
 
 
 def read_ladder(  # noqa: PLR0917 - what the entry may name, and what it builds on

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 from app.domain.people.assurance import Assurance
 from app.domain.request.quorum import FEWEST_AT_L4, stages_at
 from app.domain.rules.rule import Asking
-from app.policies.entries import read_entry
-from app.policies.file_models import AskEntry, OwnAskEntry
-from app.policies.ladder_section import read_ladder
-from app.policies.stage_section import read_channel_names, read_stages
-from app.policies.standing_section import read_standing
+from app.policies.asking.ladder_section import read_ladder
+from app.policies.asking.stage_section import read_channel_names, read_stages
+from app.policies.asking.standing_section import read_standing
+from app.policies.marks.entries import read_entry
+from app.policies.models.file_models import AskEntry, OwnAskEntry
 
 if TYPE_CHECKING:
     from app.domain.call.name_pattern import NamePattern
-    from app.policies.surroundings import Surroundings
-    from app.policies.yaml_marks import MarkedYaml, Path
+    from app.policies.marks.surroundings import Surroundings
+    from app.policies.marks.yaml_marks import MarkedYaml, Path
 
 ASKING_KEYS = (*OwnAskEntry.model_fields,)
 """What means nothing on a rule, or a tier, that does not ask."""

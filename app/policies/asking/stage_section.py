@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 from app.domain.request.quorum import Stage, steps
 from app.domain.request.request import API
-from app.policies.faults import near
-from app.policies.file_models import PartEntry
+from app.policies.marks.faults import near
+from app.policies.models.file_models import PartEntry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from app.domain.people.people import Directory
     from app.domain.rules.policy import ChannelSpec
-    from app.policies.file_models import StageEntry
-    from app.policies.yaml_marks import MarkedYaml, Path
+    from app.policies.marks.yaml_marks import MarkedYaml, Path
+    from app.policies.models.file_models import StageEntry
 
 MOST_STAGES = 8
 

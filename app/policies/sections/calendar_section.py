@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, available_timezones
 
 from app.domain.people.working_time import WorkingTime
-from app.policies.entries import read_entry
-from app.policies.faults import near
-from app.policies.file_models import CalendarEntry
+from app.policies.marks.entries import read_entry
+from app.policies.marks.faults import near
+from app.policies.models.file_models import CalendarEntry
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import tzinfo
 
     from app.domain.people.working_time import Spans
-    from app.policies.yaml_marks import MarkedYaml, Path
+    from app.policies.marks.yaml_marks import MarkedYaml, Path
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _SPAN = re.compile(r"([0-2][0-9]):([0-5][0-9])\s*-\s*([0-2][0-9]):([0-5][0-9])")

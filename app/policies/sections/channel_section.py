@@ -13,8 +13,8 @@ from pydantic import SecretStr
 
 from app.domain.request.request import API
 from app.domain.rules.policy import ChannelSpec
-from app.policies.entries import read_entry, section
-from app.policies.faults import near
+from app.policies.marks.entries import read_entry, section
+from app.policies.marks.faults import near
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from app.domain.text.canonical import JsonValue
-    from app.policies.yaml_marks import MarkedYaml, Path
+    from app.policies.marks.yaml_marks import MarkedYaml, Path
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 _SECRET = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")

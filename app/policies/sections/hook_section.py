@@ -8,9 +8,9 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from app.domain.rules.policy import UnknownTools
-from app.policies.entries import listing, read_entry
-from app.policies.faults import near
-from app.policies.file_models import HookEntry
+from app.policies.marks.entries import listing, read_entry
+from app.policies.marks.faults import near
+from app.policies.models.file_models import HookEntry
 from assent.hooks.declaration import Declaration
 from assent.hooks.declared import DeclarationError, build
 from assent.hooks.hook import OnError
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from app.domain.call.tool import Tool
     from app.domain.text.canonical import JsonValue
-    from app.policies.yaml_marks import MarkedYaml, Path
+    from app.policies.marks.yaml_marks import MarkedYaml, Path
 
 _WAYS = ("use", "python", "command")
 _OUR_IDS = frozenset({"read-only"})  # the guard that the run-time switch moves

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.policies.faults import near
+from app.policies.marks.faults import near
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

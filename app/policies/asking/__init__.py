@@ -1,0 +1,1 @@
+"""The sections that say when people are asked, and whom."""

@@ -1,0 +1,1 @@
+"""The whole file, read, reloaded and tried."""

@@ -1,0 +1,1 @@
+"""YAML with places: every fault has a file and a line."""

@@ -1,0 +1,1 @@
+"""The file's shape, as it is written."""

@@ -1,0 +1,1 @@
+"""The other sections of the file."""
