@@ -158,7 +158,7 @@ async def gateway(folder: Path, url: str, *, keys: KeyPair | None = None, profil
     folder.mkdir(parents=True, exist_ok=True)
     config = folder / "assent.yaml"
     config.write_text(CONFIG, encoding="utf-8")
-    run = ["-m", "benchmarks.profiled", str(profile)] if profile else ["-m", "app.cli"]
+    run = ["-m", "benchmarks.profiled", str(profile)] if profile else ["-m", "app.cli.main"]
     return Gateway(
         words=[*run, "serve", "--config", str(config), "--port", "{port}"],
         environ={

@@ -14,7 +14,7 @@ import threading
 import time
 from pathlib import Path
 
-from app.cli import main
+from app.cli.main import main
 
 
 def run(folder: Path, arguments: list[str]) -> None:

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Self
 import pytest
 from typer.testing import CliRunner
 
-from app.cli import app
+from app.cli.beside_database import SENTENCES
+from app.cli.main import app
 from app.domain.trail.audit import Kind
-from app.offline import SENTENCES
 from channels.slack.simulator import SlackSimulator
 from migrations.state import NEWEST, find_present
 from tests.fixtures.gateway import SECRET, SystemClock, query
@@ -71,7 +71,7 @@ def test_without_a_strong_secret_nothing_listens(tmp_path: Path, sqlite_url: str
     (tmp_path / "assent.yaml").write_text(PLAIN)
     environ = {key: value for key, value in os.environ.items() if not key.startswith("ASSENT_")}
     environ |= {"ASSENT_DATABASE_URL": sqlite_url} | ({} if secret is None else {"ASSENT_SECRET": secret})
-    command = [sys.executable, "-m", "app.cli", "serve", "-c", str(tmp_path / "assent.yaml"), "--port", "0"]
+    command = [sys.executable, "-m", "app.cli.main", "serve", "-c", str(tmp_path / "assent.yaml"), "--port", "0"]
     root = Path(__file__).parents[2]
     done = subprocess.run(command, env=environ, cwd=root, capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == 2
@@ -354,7 +354,7 @@ class Served:
 
     def __init__(self, desk: Desk, *words: str) -> None:
         environ = {**os.environ, "ASSENT_LOG_FORMAT": "json", "PYTHONUNBUFFERED": "1"}
-        command = [sys.executable, "-m", "app.cli", "serve", "-c", str(desk.config), *words]
+        command = [sys.executable, "-m", "app.cli.main", "serve", "-c", str(desk.config), *words]
         self.process = subprocess.Popen(
             command, env=environ, cwd=Path(__file__).parents[2], stderr=subprocess.PIPE, text=True
         )
@@ -427,7 +427,7 @@ async def test_the_doctor_asks_the_platform(desk: Desk) -> None:
 
         async def doctor() -> tuple[int | None, str]:
             process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "app.cli", "doctor", "-c", str(desk.config), env=environ,
+                sys.executable, "-m", "app.cli.main", "doctor", "-c", str(desk.config), env=environ,
                 cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             )  # fmt: skip
             out, _ = await process.communicate()

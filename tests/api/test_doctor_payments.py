@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import insert
 
+from app.cli.doctor.doctor import examine_all
+from app.cli.doctor.payments import look_at_file
+from app.cli.doctor.records import file_system_of, look_at_database, look_at_records
 from app.clock import SystemClock
-from app.doctor import examine_all
-from app.doctor_payments import look_at_file
-from app.doctor_records import file_system_of, look_at_database, look_at_records
 from app.domain.identity.api_key import Scope
 from app.domain.identity.seals import Seals
 from app.policies.file.policy_book import PolicyBook
@@ -237,7 +237,7 @@ async def test_a_database_on_a_network_share_is_an_error(
 ) -> None:
     mounts = tmp_path / "mounts"
     mounts.write_text("nas:/x / nfs rw 0 0\n")
-    monkeypatch.setattr("app.doctor_records._MOUNTS", mounts)
+    monkeypatch.setattr("app.cli.doctor.records._MOUNTS", mounts)
     settings = Settings(secret=(SECRET,), database_url=sqlite_url)  # pyright: ignore[reportArgumentType]
     assert told(await look_at_database(store, settings), Severity.ERROR) == [
         "the database file is on a network file system (nfs): SQLite's locks do not hold there"

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from typer.testing import CliRunner
 
-from app.cli import app
+from app.cli.main import app
 from tests.fixtures.across import Across
 from tests.fixtures.gateway import SECRET, open_gateway
 from tests.fixtures.second_factors import ALICE, BOB, STEPS_UP, Phone, asked, enrolled, forward
@@ -92,7 +92,7 @@ async def test_enrolling_ends_with_the_first_code(g: Gateway, assent: Any, monke
         return Phone(secret=secrets[0], shown=-1).next(g)
 
     secrets: list[str] = []
-    monkeypatch.setattr("app.cli_factors.ask_totp", read_off)
+    monkeypatch.setattr("app.cli.operator.factors.ask_totp", read_off)
     code = (await assent("factors", "invite", ALICE, *beside(g))).stdout.strip()
     done = await assent("factors", "enrol", given=f"{code}\n")
     assert (done.exit_code, done.stdout.splitlines()[-1]) == (0, f"{ALICE}: active"), done.output

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from typer.testing import CliRunner
 
-from app.cli import app
+from app.cli.main import app
 from tests.fixtures.across import Across
 from tests.fixtures.standing import ALICE, BOB, RITA, approved, submit, write_standing
 from tests.requirements import requirement

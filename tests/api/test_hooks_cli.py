@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from typer.testing import CliRunner, Result
 
-from app.cli import app
+from app.cli.main import app
 from tests.fixtures.gateway import SECRET, query
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from typer.testing import CliRunner, Result
 
-from app.cli import app
+from app.cli.main import app
 from app.clock import SystemClock
 from tests.fixtures.gateway import SECRET, ManualClock, open_gateway, query
 from tests.requirements import requirement

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 from typer.testing import CliRunner
 
-from app.cli import app
+from app.cli.main import app
 from tests.fixtures.across import Across
 from tests.requirements import requirement
 

@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 import pytest
 
-from app.cli import Scopes
+from app.cli.main import Scopes
 from app.domain.identity.api_key import Scope
 
 ROOT = Path(__file__).parents[2]
@@ -81,7 +81,7 @@ class Desk:
 
     def run(self, *words: str, stdin: str = "", flags: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, *flags, "-m", "app.cli", *words], input=stdin, env=self.environ, cwd=self.folder,
+            [sys.executable, *flags, "-m", "app.cli.main", *words], input=stdin, env=self.environ, cwd=self.folder,
             capture_output=True, text=True, timeout=BOUND, check=False,
         )  # fmt: skip
 
@@ -201,7 +201,7 @@ def test_a_bad_line_is_told_with_its_number_and_the_others_go_on(desk: Desk) -> 
 
 
 def test_each_answer_comes_before_the_next_call_is_asked(desk: Desk) -> None:
-    words = [sys.executable, "-m", "app.cli", "check", "-c", "rules.yaml"]
+    words = [sys.executable, "-m", "app.cli.main", "check", "-c", "rules.yaml"]
     with subprocess.Popen(
         words, env=desk.environ, cwd=desk.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:

@@ -162,7 +162,7 @@ class Scene:
             **self.environ,
             **({VARIABLE: failpoint} if failpoint else {}),
         }
-        arguments = ("-m", "app.cli", "serve", "-c", str(config), "--port", str(port))
+        arguments = ("-m", "app.cli.main", "serve", "-c", str(config), "--port", str(port))
         with log.open("wb") as out:
             process = await asyncio.create_subprocess_exec(
                 sys.executable, *arguments, env=environ, stdout=out, stderr=out, cwd=self.folder

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from app.cli import app
+from app.cli.main import app
 
 PAGE = (Path(__file__).parents[2] / "docs/rules.md").read_text(encoding="utf-8")
 CONFIG, CASES, PAYMENTS = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)

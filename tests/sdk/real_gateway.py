@@ -67,7 +67,7 @@ class RealGateway:
         self.kill()
 
     def _words(self, *words: str) -> list[str]:
-        return [sys.executable, "-m", "app.cli", *words]
+        return [sys.executable, "-m", "app.cli.main", *words]
 
     def _command(self, *words: str) -> str:
         done = subprocess.run(

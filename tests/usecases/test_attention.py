@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.doctor import examine_all
+from app.cli.doctor.doctor import examine_all
 from app.usecases.upkeep.watch_pace import WatchPace
 from tests.fixtures.gateway import ACME, PAY, SECRET, START, open_gateway
 from tests.requirements import requirement
@@ -385,7 +385,7 @@ async def test_whoever_approves_everything_at_once_is_named_by_the_doctor(
     said: list[str] = []
     monkeypatch.setenv("ASSENT_DATABASE_URL", g.url)
     monkeypatch.setenv("ASSENT_SECRET", SECRET)
-    monkeypatch.setattr("app.doctor.SystemClock", lambda: g.clock)
+    monkeypatch.setattr("app.cli.doctor.doctor.SystemClock", lambda: g.clock)
     assert await examine_all(g.config, {}, said.append) == 0
     told = (
         "acme: dave@acme.example approved 20 of 20 decisions of the last 7 days within 3 seconds of the card's arrival"

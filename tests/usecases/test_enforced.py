@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from app.cli.beside_database import render_event
 from app.domain.card.card_for import outcome_sentence
 from app.domain.lifecycle.execution import UNREPORTED
 from app.domain.request.request import State
 from app.domain.text.language import Language
 from app.domain.trail.audit import Kind
-from app.offline import render_event
 from app.storage.requests.requests import find_request
 from app.usecases.executing.still_allowed import why_not_allowed
 from tests.fixtures.enforced import CALL, EXECUTOR, approved, enforce, reported

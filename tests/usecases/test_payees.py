@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from app.cli import app
+from app.cli.main import app
 from app.policies.file.policy_book import PolicyBook
 from tests.fixtures.gateway import SECRET
 from tests.fixtures.spending import approve, cautions, pay, paying, payment, submit

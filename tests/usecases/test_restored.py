@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import insert
 from typer.testing import CliRunner
 
-from app.cli import app
+from app.cli.main import app
 from app.embedded import embedded_gateway
 from app.identifiers import RandomIds
 from app.serve import StartRefusedError

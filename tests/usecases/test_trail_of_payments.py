@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.offline import render_event
+from app.cli.beside_database import render_event
 from tests.fixtures.standing import RITA, approved, break_glass, standing, submit, write_standing
 from tests.requirements import requirement
 

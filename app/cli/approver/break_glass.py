@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli_grants import confirm_scope, found_in, instant
-from app.cli_requests import clean, open_desk, part
+from app.cli.approver.requests import clean, open_desk, part
+from app.cli.approver.standing_approvals import confirm_scope, found_in, instant
 
 break_glass_app = typer.Typer(no_args_is_help=True, help="For an emergency: calls run without anybody being asked.")
 _GLASS = "/v1/break-glass"

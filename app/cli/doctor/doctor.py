@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import psycopg
 from pydantic import ValidationError
 
+from app.cli.beside_database import NEW_DATABASE, counted
+from app.cli.doctor.payments import look_at_file
+from app.cli.doctor.records import look_at_database, look_at_records
 from app.clock import SystemClock
-from app.doctor_payments import look_at_file
-from app.doctor_records import look_at_database, look_at_records
 from app.domain.errors import UnavailableError
 from app.domain.identity.seals import seal_ids
 from app.identifiers import RandomIds
-from app.offline import NEW_DATABASE, counted
 from app.policies.file.policy_book import PolicyBook, config_check
 from app.ports import AccountStatus, ChannelRefusedError, ChannelUnavailableError, Finding, Severity
 from app.settings import Settings

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from app.cli_options import HERE, Config, Org
+from app.cli.options import HERE, Config, Org
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +22,7 @@ def read_only(
     org: Org = None,
 ) -> None:
     """Let only those tools run that are declared to write nothing; on every replica within a second."""
-    from app.offline import run_command
+    from app.cli.beside_database import run_command
 
     run_command(_tell_read_only(config, org, on={"on": True, "off": False}.get(state), agent=agent, reason=reason))
 
@@ -31,8 +31,8 @@ async def _tell_read_only(
     config: Path, org: str | None, *, on: bool | None, agent: str | None, reason: str | None
 ) -> None:
     """Flip the read-only switch (None: leave it as it is) and print how it stands, or all of them."""
+    from app.cli.beside_database import beside_gateway
     from app.clock import SystemClock
-    from app.offline import beside_gateway
     from app.storage.sessions.switches import READ_ONLY
     from app.usecases.pauses.switch import Switches
 

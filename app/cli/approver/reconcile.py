@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from app.cli_requests import RequestId, open_desk
+from app.cli.approver.requests import RequestId, open_desk
 
 
 def reconcile(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from app.cli_options import HERE, Config, Org
+from app.cli.options import HERE, Config, Org
 
 if TYPE_CHECKING:
     from app.policies.file.case_file import Case
@@ -39,9 +39,9 @@ def policy_explain(  # noqa: PLR0917 - options of a command
     """Tell which rules look at a call, with which values, which one decides, and whom it asks. Hooks are not run."""
     from pydantic import ValidationError
 
+    from app.cli.policy_views import explained_lines, view_explanation
     from app.clock import SystemClock
     from app.policies.file.case_file import CaseEntry, call_of, in_zone
-    from app.policy_views import explained_lines, view_explanation
     from app.usecases.judging.explain import explain
 
     loaded = _load(config, org)
@@ -71,9 +71,9 @@ def policy_test(
     as_json: AsJson = False,
 ) -> None:
     """Hold the rules to cases: a call, the verdict it must get, and the rule that must say so. Exit 1 if one fails."""
+    from app.cli.policy_views import failure_lines, view_explanation
     from app.policies.file.case_file import FILE_NAME, read_cases
     from app.policies.marks.faults import PolicyFaultsError
-    from app.policy_views import failure_lines, view_explanation
     from app.usecases.judging.explain import ARGUMENTS
 
     loaded = _load(config, org)
@@ -114,10 +114,10 @@ def policy_replay(
     as_json: AsJson = False,
 ) -> None:
     """Judge recorded calls by a changed file: what would now ask, pass or be refused, and who would be asked."""
+    from app.cli.beside_database import beside_gateway, run_command
+    from app.cli.policy_views import replay_lines, view_replay
     from app.clock import SystemClock
-    from app.offline import beside_gateway, run_command
     from app.policies.file.case_file import parse_span
-    from app.policy_views import replay_lines, view_replay
     from app.usecases.judging.replay import Replay
 
     try:
@@ -153,9 +153,9 @@ class _Progress:
 def _load(config: Path, org: str | None) -> LoadedPolicy:
     from pydantic import BaseModel, ConfigDict
 
+    from app.cli.dry_run import AnyEnvironment
     from app.policies.file.policy_book import load_all
     from app.policies.marks.faults import PolicyFaultsError
-    from app.trial import AnyEnvironment
     from channels.registry import SETTINGS
 
     class AnySettings(BaseModel):

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli_requests import Desk, clean, end, open_desk, part
+from app.cli.approver.requests import Desk, clean, end, open_desk, part
 
 grants_app = typer.Typer(no_args_is_help=True, help="Standing approvals: narrow, counted, made by two people.")
 _GRANTS = "/v1/grants"

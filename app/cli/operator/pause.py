@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from app.cli_options import HERE, Config, Org
+from app.cli.options import HERE, Config, Org
 from app.storage.make_store import make_store
 
-# Everything else is imported where it runs: see `app.cli`.
+# Everything else is imported where it runs: see `app.cli.main`.
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
     from pathlib import Path
@@ -44,7 +44,7 @@ def pause(  # noqa: PLR0917 - options of a command
     What runs already goes on; what waits for people goes on waiting; approvals stand until they lapse. With
     --deny-waiting both are ended; cut off, the same command goes on with what is left.
     """
-    from app.offline import run_command
+    from app.cli.beside_database import run_command
 
     if every_org and org is not None:
         typer.echo("say either --org or --all", err=True)
@@ -119,7 +119,7 @@ async def _follow(under: UnderPause, org: str, switch: Switch, *, deny_waiting: 
 
 
 def _ended(ended: Ended) -> str:
-    from app.offline import counted
+    from app.cli.beside_database import counted
 
     return f"{counted(ended.cancelled, 'request')} cancelled, {counted(ended.revoked, 'unused approval')} revoked"
 
@@ -127,9 +127,9 @@ def _ended(ended: Ended) -> str:
 @asynccontextmanager
 async def _store() -> AsyncGenerator[Store]:
     """Open the database alone."""
+    from app.cli.beside_database import check_schema, database_or_exit, read_settings
     from app.clock import SystemClock
     from app.identifiers import RandomIds
-    from app.offline import check_schema, database_or_exit, read_settings
     from app.storage.engine.dialect import dialect_for
 
     url = read_settings().database_url

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-# Everything else is imported where it runs: see `app.cli`.
+# Everything else is imported where it runs: see `app.cli.main`.
 if TYPE_CHECKING:
     from app.usecases.upkeep.restored import Fenced
     from app.usecases.upkeep.watch_heads import WatchHeads
@@ -32,7 +32,7 @@ def restored(
     Run it once after every restore, with the gateway stopped; on PostgreSQL beside running ones if it must be. It may
     be stopped and run again.
     """
-    from app.offline import run_command
+    from app.cli.beside_database import run_command
 
     if "@" not in by.strip("@") or not by.isprintable() or not reason.strip():
         typer.echo("say who you are with --by E-MAIL, and why with --reason", err=True)
@@ -41,9 +41,9 @@ def restored(
 
 
 async def _declare(by: str, reason: str) -> None:
+    from app.cli.beside_database import check_schema, database_or_exit, read_settings
     from app.clock import SystemClock
     from app.identifiers import RandomIds
-    from app.offline import check_schema, database_or_exit, read_settings
     from app.storage.engine.dialect import dialect_for
     from app.storage.make_store import make_store
     from app.storage.trail.head_file import head_file_of
@@ -81,7 +81,7 @@ async def _renew(heads: WatchHeads) -> str | None:
 
 
 def _told(one: Fenced) -> str:
-    from app.offline import counted
+    from app.cli.beside_database import counted
 
     seq, digest = one.head
     done = (

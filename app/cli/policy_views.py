@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from app.cli.payment_views import payment_lines, standing_told, view_payments, view_standing
 from app.domain.people.assurance import Assurance
 from app.domain.request.request import Risk
-from app.payment_views import payment_lines, standing_told, view_payments, view_standing
 from app.usecases.judging.explain import trace_lines
 
 if TYPE_CHECKING:

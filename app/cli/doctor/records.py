@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from app.doctor_payments import PAGE, askings, error, ok, paying_tools, warning
+from app.cli.doctor.payments import PAGE, askings, error, ok, paying_tools, warning
 from app.domain.identity.api_key import Scope
 from app.domain.people.assurance import Assurance
 from app.domain.rules.permits import PermitKind

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.cli_decide import ask_totp
-from app.cli_options import HERE, Config, Org
-from app.cli_requests import clean, open_desk
+from app.cli.approver.decide import ask_totp
+from app.cli.approver.requests import clean, open_desk
+from app.cli.options import HERE, Config, Org
 
-# Everything else is imported where it runs: see `app.cli`.
+# Everything else is imported where it runs: see `app.cli.main`.
 if TYPE_CHECKING:
     from app.storage.identity.factors import Factor
 
@@ -27,7 +27,7 @@ Person = Annotated[str, typer.Argument(help="e-mail, as in the configuration")]
 @factors_app.command("invite")
 def invite(person: Person, config: Config = HERE, org: Org = None) -> None:
     """Let a person set a second factor up, or replace theirs; prints a code that works once, for a day."""
-    from app.offline import beside_gateway, run_command
+    from app.cli.beside_database import beside_gateway, run_command
 
     async def make() -> None:
         async with beside_gateway(config, org) as at:
@@ -61,7 +61,7 @@ def enrol() -> None:
 @factors_app.command("list")
 def list_all(config: Config = HERE, org: Org = None) -> None:
     """List who has a second factor or an invitation."""
-    from app.offline import beside_gateway, run_command
+    from app.cli.beside_database import beside_gateway, run_command
 
     async def show() -> None:
         async with beside_gateway(config, org) as at:
@@ -77,7 +77,7 @@ def list_all(config: Config = HERE, org: Org = None) -> None:
 @factors_app.command("remove")
 def remove(person: Person, config: Config = HERE, org: Org = None) -> None:
     """Take a person's second factor away, and any invitation."""
-    from app.offline import beside_gateway, run_command
+    from app.cli.beside_database import beside_gateway, run_command
 
     async def end() -> None:
         async with beside_gateway(config, org) as at:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.cli_options import HERE, Config, Org
+from app.cli.options import HERE, Config, Org
 
-# Everything else is imported where it runs: see `app.cli`.
+# Everything else is imported where it runs: see `app.cli.main`.
 if TYPE_CHECKING:
     from app.storage.payments.payees import Payee
 
@@ -20,7 +20,7 @@ Name = Annotated[str, typer.Argument(help="the payee's name, exactly as calls sa
 @payees_app.command("list")
 def payees_list(config: Config = HERE, org: Org = None) -> None:
     """List whom the register knows; whoever was paid with success is known without being in it."""
-    from app.offline import beside_gateway, run_command
+    from app.cli.beside_database import beside_gateway, run_command
     from app.usecases.payments.payees import Payees
 
     async def show() -> None:
@@ -39,7 +39,7 @@ def payees_add(
     org: Org = None,
 ) -> None:
     """Put a payee in: the first payment to them is not held up as one. Another account needs another `add`."""
-    from app.offline import beside_gateway, run_command
+    from app.cli.beside_database import beside_gateway, run_command
     from app.usecases.payments.payees import Payees
 
     async def put() -> None:
@@ -52,7 +52,7 @@ def payees_add(
 @payees_app.command("remove")
 def payees_remove(name: Name, config: Config = HERE, org: Org = None) -> None:
     """Take a payee out, with all accounts: the next payment to them is a first one again."""
-    from app.offline import beside_gateway, run_command
+    from app.cli.beside_database import beside_gateway, run_command
     from app.usecases.payments.payees import Payees
 
     async def take_out() -> None:

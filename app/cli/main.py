@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from app.cli_break_glass import break_glass_app
-from app.cli_decide import approve, deny
-from app.cli_factors import factors_app
-from app.cli_grants import grants_app
-from app.cli_hooks import check_calls, hooks_app
-from app.cli_options import HERE, Config, Org
-from app.cli_pause import pause
-from app.cli_payees import payees_app
-from app.cli_policy import policy_app
-from app.cli_read_only import read_only
-from app.cli_reconcile import reconcile
-from app.cli_requests import requests_app
-from app.cli_restore import restored
+from app.cli.approver.break_glass import break_glass_app
+from app.cli.approver.decide import approve, deny
+from app.cli.approver.reconcile import reconcile
+from app.cli.approver.requests import requests_app
+from app.cli.approver.standing_approvals import grants_app
+from app.cli.hooks import check_calls, hooks_app
+from app.cli.operator.factors import factors_app
+from app.cli.operator.pause import pause
+from app.cli.operator.payees import payees_app
+from app.cli.operator.read_only import read_only
+from app.cli.operator.restore import restored
+from app.cli.options import HERE, Config, Org
+from app.cli.policy import policy_app
 from app.clock import SystemClock
 from app.domain.errors import NotFoundError
 
@@ -98,7 +98,7 @@ def serve(
     migrate_first: Annotated[bool, typer.Option("--migrate", help="bring the database up to date first")] = False,
 ) -> None:
     """Run the gateway."""
-    from app.offline import check_schema, read_settings, refuse_faults
+    from app.cli.beside_database import check_schema, read_settings, refuse_faults
     from app.serve import StartRefusedError, hold_database, open_address, refuse_restored, run_server
 
     settings = read_settings()
@@ -123,7 +123,7 @@ def secret() -> None:
 @app.command()
 def migrate(revision: str = "head") -> None:
     """Bring the database to the newest schema."""
-    from app.offline import database_or_exit, read_settings
+    from app.cli.beside_database import database_or_exit, read_settings
     from migrations import run
     from migrations.state import NEWEST, find_present
 
@@ -136,7 +136,7 @@ def migrate(revision: str = "head") -> None:
 @app.command()
 def doctor(config: Config = HERE) -> None:
     """Look at everything that can be checked from here, and say what is missing."""
-    from app.doctor import examine_all
+    from app.cli.doctor.doctor import examine_all
 
     worst = asyncio.run(examine_all(config, dict(os.environ), typer.echo))
     raise typer.Exit(code=worst)
@@ -145,8 +145,8 @@ def doctor(config: Config = HERE) -> None:
 @config_app.command("check")
 def check(config: Config = HERE) -> None:
     """Say every fault of the configuration, with its file and line."""
-    from app.offline import counted, refuse_faults
-    from app.payment_views import policy_lines
+    from app.cli.beside_database import counted, refuse_faults
+    from app.cli.payment_views import policy_lines
     from app.policies.file.policy_book import PolicyBook
     from channels.registry import SETTINGS
 
@@ -174,8 +174,8 @@ def keys_create(  # noqa: PLR0917 - options of a command
     org: Org = None,
 ) -> None:
     """Make an API key; its text is printed this once."""
+    from app.cli.beside_database import beside_gateway, refuse_stranger, run_command
     from app.domain.identity.api_key import Scope
-    from app.offline import beside_gateway, refuse_stranger, run_command
 
     async def make() -> None:
         async with beside_gateway(config, org) as at:
@@ -198,7 +198,7 @@ def keys_create(  # noqa: PLR0917 - options of a command
 @keys_app.command("list")
 def keys_list(config: Config = HERE, org: Org = None) -> None:
     """List the keys, without their secrets."""
-    from app.offline import beside_gateway, run_command
+    from app.cli.beside_database import beside_gateway, run_command
 
     async def show() -> None:
         async with beside_gateway(config, org) as at:
@@ -220,7 +220,7 @@ def _standing(key: ApiKey) -> str:
 @keys_app.command("revoke")
 def keys_revoke(key_id: str, config: Config = HERE, org: Org = None) -> None:
     """End a key for good, by its id (or its whole text); every replica refuses it within a second."""
-    from app.offline import beside_gateway, run_command
+    from app.cli.beside_database import beside_gateway, run_command
 
     parts = key_id.split("_")
     wanted = parts[1] if parts[0] == "ak" and len(parts) > 1 else key_id
@@ -242,8 +242,8 @@ def keys_revoke(key_id: str, config: Config = HERE, org: Org = None) -> None:
 @audit_app.command("verify")
 def audit_verify(config: Config = HERE, org: Org = None) -> None:
     """Walk the whole chain, print its head and the declared restores; exit 1 with the first fault, 2 if it is empty."""
+    from app.cli.beside_database import beside_gateway, counted, run_command
     from app.domain.text.visible import visible
-    from app.offline import beside_gateway, counted, run_command
     from app.storage.engine.transaction import EVERY_ORG
     from app.storage.trail.restores import list_restores
 
@@ -278,7 +278,7 @@ def audit_show(
 ) -> None:
     """Print the trail, one JSON object (or, with --plain, one sentence) a line."""
     from app.api.wire.views import view_event
-    from app.offline import beside_gateway, render_event, run_command
+    from app.cli.beside_database import beside_gateway, render_event, run_command
 
     async def show() -> None:
         async with beside_gateway(config, org) as at:
@@ -305,7 +305,7 @@ def outbox_list(
     status: Annotated[str, typer.Option(help="queued, dead or done")] = "dead", config: Config = HERE, org: Org = None
 ) -> None:
     """List cards that wait or that were given up, with the reason."""
-    from app.offline import beside_gateway, run_command
+    from app.cli.beside_database import beside_gateway, run_command
     from app.storage.cards.outbox import list_rows
 
     async def show() -> None:
@@ -319,7 +319,7 @@ def outbox_list(
 @outbox_app.command("retry")
 def outbox_retry(config: Config = HERE, org: Org = None) -> None:
     """Queue the given-up rows again."""
-    from app.offline import beside_gateway, run_command
+    from app.cli.beside_database import beside_gateway, run_command
     from app.storage.cards.outbox import revive_dead
 
     async def retry() -> None:

@@ -12,12 +12,23 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from app.cli_requests import RequestId, Shown, clean, differences, end, is_problem, lines_of, open_desk, part, told
+from app.cli.approver.requests import (
+    RequestId,
+    Shown,
+    clean,
+    differences,
+    end,
+    is_problem,
+    lines_of,
+    open_desk,
+    part,
+    told,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from app.cli_requests import Desk
+    from app.cli.approver.requests import Desk
 
 Yes = Annotated[
     bool, typer.Option("--yes", help="do not ask for the code (for scripts that compare it themselves); L1 alone")

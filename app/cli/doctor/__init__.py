@@ -1,0 +1,1 @@
+"""`assent doctor`: what stands, what does not, and how to mend it."""
