@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from assent import guard
 from assent.errors import AssentError, CallRefusedError, NotApprovedError
+from assent.guard import Executed, Permission, obtain, settle
 from assent.hooks.hook import ApprovalGateHook
 from assent.hooks.steps import tell_request
 from assent.hooks.verdicts import HookResult, allow, deny, modify
@@ -107,10 +107,10 @@ class GatewayPermit:
 
     async def settle(self, status: OutcomeStatus, *, result: Any = None, error: str | None = None) -> None:
         """Report how the tool fared; secrets stay here. A fault is logged, never raised: the tool has run."""
-        permission = guard.Permission(arguments=self.claimed.arguments, claimed=self.claimed)
+        permission = Permission(arguments=self.claimed.arguments, claimed=self.claimed)
         told = None if error is None else _sendable(str(redact(error)[0]))[:_LONGEST_ERROR]
         try:
-            await guard.settle(
+            await settle(
                 cast("AsyncGateway", self.approvals), permission, status, result=_kept(result), error=told
             )
         except AssentError as fault:  # the gateway object is closed: the lease will mark the execution unknown
@@ -165,7 +165,7 @@ class ApprovalGate(ApprovalGateHook):
             return deny(refusal(RefusalCode.BAD_ARGUMENTS, reason=f"they are not JSON: {fault}"))
         line = _Line(self._approvals, ctx, confirm, self._tell)
         try:
-            permission = await guard.obtain(
+            permission = await obtain(
                 cast("AsyncGateway", line),
                 ctx.called_as or ctx.tool_name,
                 arguments,
@@ -176,7 +176,7 @@ class ApprovalGate(ApprovalGateHook):
         except NotApprovedError as refused:
             request = refused.request.id if refused.request else None
             return deny(str(refused)).with_side_effects(code=refused.code.value, request_id=request)
-        if isinstance(permission, guard.Executed):  # nothing is to run here: the model is told what came of it
+        if isinstance(permission, Executed):  # nothing is to run here: the model is told what came of it
             done = permission.request
             words = run_by_executor(_as_text(done.result), request_id=done.id, short_code=done.code)
             return deny(words).with_side_effects(code=RUN_BY_EXECUTOR, request_id=done.id)
