@@ -20,11 +20,11 @@ from app.usecases.hook_records import presentable
 from app.usecases.run_hooks import AgentRun, Ran
 from app.usecases.settle_by_call import FinishedCall, Settled
 from app.usecases.submit import Submission
+from assent.client.messages import RefusalCode, refusal, withheld
 from assent.hooks.context import ModelRequest
 from assent.hooks.moments import Moment
 from assent.hooks.outcome import Decision
 from assent.hooks.subject import same
-from assent.messages import RefusalCode, refusal, withheld
 
 if TYPE_CHECKING:
     from app.api.surface import Surface

@@ -11,7 +11,7 @@ from app.storage.api_keys import AGENTS, Scope
 from app.usecases.claim import Caller
 from app.usecases.hook_records import presentable
 from app.usecases.submit import Answered
-from assent.messages import RefusalCode, refusal
+from assent.client.messages import RefusalCode, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

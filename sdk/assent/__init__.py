@@ -7,24 +7,21 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # `typing` costs the hook command 3 ms; type checkers know the name
 if TYPE_CHECKING:
-    from assent.client import AsyncGateway
-    from assent.errors import (
+    from assent.client.errors import (
         AssentError,
         CallRefusedError,
         ClaimRefusedError,
         GatewayAwayError,
         GatewayError,
         KeyRefusedError,
-        NotApprovedError,
         NotEntitledError,
         NotOpenError,
-        StillPendingError,
         UnexpectedAnswerError,
         UnknownRequestError,
     )
-    from assent.guard import current_changes, current_grant, guarded
-    from assent.messages import RefusalCode
-    from assent.models import (
+    from assent.client.gateway import AsyncGateway
+    from assent.client.messages import RefusalCode
+    from assent.client.models import (
         Allowed,
         Claimed,
         Denied,
@@ -36,6 +33,8 @@ if TYPE_CHECKING:
         State,
         Verdict,
     )
+    from assent.client.unapproved import NotApprovedError, StillPendingError
+    from assent.guard import current_changes, current_grant, guarded
     from assent.resumption import Failed, LeftAlone, Lost, Ran, Refused, Resumed, resume
     from assent.sync_client import Gateway
 
@@ -78,13 +77,14 @@ __all__ = [  # noqa: RUF022 - grouped as _HOMES is
 ]
 
 _HOMES = {
-    "client": "AsyncGateway",
+    "client.gateway": "AsyncGateway",
     "sync_client": "Gateway",
-    "errors": "AssentError CallRefusedError ClaimRefusedError GatewayAwayError GatewayError KeyRefusedError "
-    "NotApprovedError NotEntitledError NotOpenError StillPendingError UnexpectedAnswerError UnknownRequestError",
+    "client.errors": "AssentError CallRefusedError ClaimRefusedError GatewayAwayError GatewayError KeyRefusedError "
+    "NotEntitledError NotOpenError UnexpectedAnswerError UnknownRequestError",
+    "client.unapproved": "NotApprovedError StillPendingError",
     "guard": "current_changes current_grant guarded",
-    "messages": "RefusalCode",
-    "models": "Allowed Claimed Denied Execution OutcomeStatus Pending Question Request State Verdict",
+    "client.messages": "RefusalCode",
+    "client.models": "Allowed Claimed Denied Execution OutcomeStatus Pending Question Request State Verdict",
     "resumption": "Failed LeftAlone Lost Ran Refused Resumed resume",
 }
 

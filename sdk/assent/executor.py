@@ -31,7 +31,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import anyio
 
-from assent.errors import CallRefusedError, ClaimRefusedError, GatewayAwayError, GatewayError, NotEntitledError
+from assent.client.errors import CallRefusedError, ClaimRefusedError, GatewayAwayError, GatewayError, NotEntitledError
+from assent.client.models import EXECUTORS, OutcomeStatus, State, parse_object
 from assent.executor_epoch import Epoch
 from assent.executor_tools import (
     Settling,
@@ -44,14 +45,13 @@ from assent.executor_tools import (
     bounded,
 )
 from assent.guard import LAST_REPORT
-from assent.models import EXECUTORS, OutcomeStatus, State, parse_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from assent.client import AsyncGateway
-    from assent.models import Claimed, Request
+    from assent.client.gateway import AsyncGateway
+    from assent.client.models import Claimed, Request
 
 __all__ = [
     "Carried",

@@ -23,7 +23,7 @@ from assent.ready.redact import redact
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from assent.models import Json
+    from assent.client.models import Json
 
 KEY_PARAMETER = "idempotency_key"
 """The parameter in which every tool is handed its idempotency key, the grant's id."""

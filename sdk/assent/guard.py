@@ -27,15 +27,16 @@ from weakref import WeakKeyDictionary
 
 import anyio
 
-from assent.client import AsyncGateway
-from assent.errors import AssentError, CallRefusedError, ClaimRefusedError, GatewayError, NotApprovedError
-from assent.messages import RefusalCode
-from assent.models import Allowed, Denied, OutcomeStatus, Pending, State
+from assent.client.errors import AssentError, CallRefusedError, ClaimRefusedError, GatewayError
+from assent.client.gateway import AsyncGateway
+from assent.client.messages import RefusalCode
+from assent.client.models import Allowed, Denied, OutcomeStatus, Pending, State
+from assent.client.unapproved import NotApprovedError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator
 
-    from assent.models import Claimed, Json, Request
+    from assent.client.models import Claimed, Json, Request
     from assent.sync_client import Gateway
 
 P = ParamSpec("P")

@@ -27,17 +27,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import anyio
 import anyio.to_thread
 
-from assent.errors import GatewayError, NotApprovedError
+from assent.client.errors import GatewayError
+from assent.client.models import EXECUTORS, OutcomeStatus, State
+from assent.client.unapproved import NotApprovedError
 from assent.guard import bare, carry_out, decided, describe, executed, take
-from assent.models import EXECUTORS, OutcomeStatus, State
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from assent.client import AsyncGateway
+    from assent.client.gateway import AsyncGateway
+    from assent.client.messages import RefusalCode
+    from assent.client.models import Request
     from assent.guard import Permission
-    from assent.messages import RefusalCode
-    from assent.models import Request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """`Gateway`: the same client for code without an event loop.
 
 Not a second implementation: each call runs `AsyncGateway` on a portal, one background thread with an event loop that
-lives as long as the `with` block. Spans, errors and promises are those of `assent.client`.
+lives as long as the `with` block. Spans, errors and promises are those of `assent.client.gateway`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from anyio.from_thread import start_blocking_portal
 
-from assent.client import AsyncGateway
-from assent.errors import NotOpenError
+from assent.client.errors import NotOpenError
+from assent.client.gateway import AsyncGateway
 from assent.resumption import resume
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     import httpx2
     from anyio.from_thread import BlockingPortal
 
-    from assent.models import Claimed, Json, OutcomeStatus, Question, Request, Verdict
-    from assent.pace import Pace
-    from assent.questions import OnQuestion
+    from assent.client.models import Claimed, Json, OutcomeStatus, Question, Request, Verdict
+    from assent.client.pace import Pace
+    from assent.client.questions import OnQuestion
     from assent.resumption import Resumed
 
 T = TypeVar("T")

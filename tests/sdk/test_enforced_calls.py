@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from assent import NotApprovedError, guarded
+from assent.client.messages import RefusalCode
 from assent.executor import ToolFailed, ToolUnknown
 from assent.hooks import Hooks
-from assent.messages import RefusalCode
 from assent.ready.approval_gate import RUN_BY_EXECUTOR, ApprovalGate
 from tests.fixtures.enforced import enforce
 from tests.fixtures.gateway import open_gateway

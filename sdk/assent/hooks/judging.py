@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from assent.client.models import OutcomeStatus
 from assent.hooks.bounded import bounded
 from assent.hooks.checks import HookFaultError, check_verdict
 from assent.hooks.hook import GUARD, OnError
@@ -13,7 +14,6 @@ from assent.hooks.observer import Deed, HookEvent, Observer
 from assent.hooks.outcome import Asked, Decision, Outcome
 from assent.hooks.subject import copied, same
 from assent.hooks.verdicts import PASSED, HookResult, Routing
-from assent.models import OutcomeStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from assent.models import OutcomeStatus
+    from assent.client.models import OutcomeStatus
 
 
 class Permit(Protocol):

@@ -19,13 +19,13 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from assent.errors import AssentError
+from assent.client.errors import AssentError
+from assent.client.messages import RefusalCode, refusal
 from assent.hooks.context import HookContext, ModelRequest
 from assent.hooks.moments import Moment
 from assent.hooks.outcome import Decision
 from assent.hooks.steps import OnStep
 from assent.hooks.tool_run import Sandboxing, ToolResult, ToolRun
-from assent.messages import RefusalCode, refusal
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping

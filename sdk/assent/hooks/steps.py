@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from assent.models import Request
+    from assent.client.models import Request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,24 +10,24 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
 
+from assent.client.messages import RefusalCode, refusal, withheld
+from assent.client.models import OutcomeStatus, State
 from assent.guard import LAST_REPORT, bare, describe, granted
 from assent.hooks.moments import Moment
 from assent.hooks.outcome import Decision, Outcome
 from assent.hooks.steps import Observed, Settled, Suspended, WillCall, waiting_call
 from assent.hooks.verdicts import NOTHING
-from assent.messages import RefusalCode, refusal, withheld
-from assent.models import OutcomeStatus, State
 from assent.sandbox.feedback import render_report
 from assent.sandbox.protocol import Report, SandboxFault
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from assent.client.models import Request
     from assent.hooks.context import HookContext
     from assent.hooks.permit import Permit
     from assent.hooks.session import Session
     from assent.hooks.verdicts import Routing
-    from assent.models import Request
 
 
 class Sandboxing(Protocol):

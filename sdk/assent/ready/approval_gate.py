@@ -18,13 +18,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from assent.errors import AssentError, CallRefusedError, NotApprovedError
+from assent.client.errors import AssentError, CallRefusedError
+from assent.client.messages import RefusalCode, refusal, run_by_executor
+from assent.client.models import Allowed, Pending, State
+from assent.client.unapproved import NotApprovedError
 from assent.guard import Executed, Permission, obtain, settle
 from assent.hooks.hook import ApprovalGateHook
 from assent.hooks.steps import tell_request
 from assent.hooks.verdicts import HookResult, allow, deny, modify
-from assent.messages import RefusalCode, refusal, run_by_executor
-from assent.models import Allowed, Pending, State
 from assent.ready.audit_log import digest
 from assent.ready.read_only import Flags
 from assent.ready.redact import redact
@@ -32,9 +33,9 @@ from assent.ready.redact import redact
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from assent.client import AsyncGateway
+    from assent.client.gateway import AsyncGateway
+    from assent.client.models import Claimed, Json, OutcomeStatus, Request, Verdict
     from assent.hooks.context import HookContext
-    from assent.models import Claimed, Json, OutcomeStatus, Request, Verdict
 
 Listener = Callable[["Request"], object]
 
@@ -110,9 +111,7 @@ class GatewayPermit:
         permission = Permission(arguments=self.claimed.arguments, claimed=self.claimed)
         told = None if error is None else _sendable(str(redact(error)[0]))[:_LONGEST_ERROR]
         try:
-            await settle(
-                cast("AsyncGateway", self.approvals), permission, status, result=_kept(result), error=told
-            )
+            await settle(cast("AsyncGateway", self.approvals), permission, status, result=_kept(result), error=told)
         except AssentError as fault:  # the gateway object is closed: the lease will mark the execution unknown
             _log.warning("outcome of request %s could not be reported: %s", self.request_id, fault)
 

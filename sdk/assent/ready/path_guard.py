@@ -10,10 +10,10 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from assent.client.messages import FINAL
 from assent.hooks.hook import GUARD, PreToolUseHook
 from assent.hooks.tool_names import canonical_name
 from assent.hooks.verdicts import ask, deny
-from assent.messages import FINAL
 from assent.ready.path_arguments import TooDeepError, mentions_of
 from assent.ready.path_forms import UNKNOWN, forms_of, joined, word_forms
 from assent.ready.path_globs import Telling, meetings, plain_glob

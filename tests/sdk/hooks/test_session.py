@@ -33,8 +33,8 @@ from assent.sandbox.protocol import Report, SandboxFault
 from tests.sdk.hooks.chains import NOON
 
 if TYPE_CHECKING:
+    from assent.client.models import OutcomeStatus
     from assent.hooks import Routing
-    from assent.models import OutcomeStatus
 
 
 def some_hooks(**settings: Any) -> Hooks:

@@ -20,8 +20,8 @@ from tests.sdk.ready.moments import NOON, before
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from assent.client.models import Request
     from assent.hooks import ToolResult
-    from assent.models import Request
     from tests.sdk.stub_faults import Fault
 
 PAY = {"payee": "ACME", "amount": 80000}

@@ -17,7 +17,7 @@ import anyio
 import anyio.to_thread
 import httpx2
 
-from assent.errors import (
+from assent.client.errors import (
     CallRefusedError,
     ClaimRefusedError,
     GatewayAwayError,
@@ -27,14 +27,14 @@ from assent.errors import (
     NotOpenError,
     UnknownRequestError,
 )
-from assent.models import parse_object
+from assent.client.models import parse_object
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from assent.models import Json
-    from assent.pace import Pace
+    from assent.client.models import Json
+    from assent.client.pace import Pace
 
 _REFUSALS: dict[int, type[GatewayError]] = {
     401: KeyRefusedError,

@@ -2,8 +2,8 @@
 
 AssentError
 ├── NotOpenError            the gateway object was used outside its `with` block
-├── NotApprovedError        the guarded call may not run (`code` says why)
-├── StillPendingError       `wait(until=…)` ran out before a decision
+├── NotApprovedError        the guarded call may not run (`code` says why); in `unapproved`, with the request
+├── StillPendingError       `wait(until=…)` ran out before a decision; there as well
 └── GatewayError            the gateway could not be asked, or refused to serve
     ├── GatewayAwayError      it did not answer in time: this means "not approved"
     ├── KeyRefusedError       401
@@ -16,12 +16,7 @@ AssentError
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from assent.messages import RefusalCode, code_of_fault, refusal
-
-if TYPE_CHECKING:
-    from assent.models import Request
+from assent.client.messages import RefusalCode, code_of_fault
 
 
 class AssentError(Exception):
@@ -35,35 +30,6 @@ class NotOpenError(AssentError):
     """The gateway is not open: use it inside `with gateway:` (or `async with gateway:`)."""
 
     code = "not_open"
-
-
-class StillPendingError(AssentError):
-    """Nobody has decided yet, and the time given to `wait` is up."""
-
-    code = "still_pending"
-
-    def __init__(self, request: Request) -> None:
-        super().__init__(f"request {request.id} still waits for a decision (until {request.expires_at.isoformat()})")
-        self.request = request
-
-
-class NotApprovedError(AssentError):
-    """The call was not approved. `str(error)` is written for the model; `code` (a `RefusalCode`) says why."""
-
-    def __init__(
-        self, code: RefusalCode, *, rule: str | None = None, reason: str | None = None, request: Request | None = None
-    ) -> None:
-        self.code: RefusalCode = code
-        self.request = request
-        self.reason = reason
-        text = refusal(
-            code,
-            rule=rule,
-            reason=reason,
-            request_id=request.id if request else None,
-            short_code=request.code if request else None,
-        )
-        super().__init__(text)
 
 
 class GatewayError(AssentError):

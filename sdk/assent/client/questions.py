@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, TypeAlias
 import anyio
 import anyio.to_thread
 
-from assent.errors import GatewayError
+from assent.client.errors import GatewayError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from assent.models import Question, Request
+    from assent.client.models import Question, Request
 
     OnQuestion: TypeAlias = Callable[[Question, Request], Awaitable[str | None] | str | None]
 

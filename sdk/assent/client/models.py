@@ -12,7 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, TypeAlias, cast
 
-from assent.errors import UnexpectedAnswerError
+from assent.client.errors import UnexpectedAnswerError
 
 Json: TypeAlias = dict[str, Any]
 EXECUTORS = "exec."

@@ -12,12 +12,13 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from assent.errors import ClaimRefusedError, GatewayAwayError, StillPendingError, UnexpectedAnswerError
-from assent.models import OutcomeStatus, State, parse_claimed, parse_page, parse_request, parse_verdict
-from assent.outcomes import wait_for_outcome
-from assent.pace import Pace
-from assent.questions import Answerer
-from assent.wire import Wire, query
+from assent.client.errors import ClaimRefusedError, GatewayAwayError, UnexpectedAnswerError
+from assent.client.models import OutcomeStatus, State, parse_claimed, parse_page, parse_request, parse_verdict
+from assent.client.outcomes import wait_for_outcome
+from assent.client.pace import Pace
+from assent.client.questions import Answerer
+from assent.client.unapproved import StillPendingError
+from assent.client.wire import Wire, query
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 
     import httpx2
 
-    from assent.models import Claimed, Json, Question, Request, Verdict
-    from assent.questions import OnQuestion
+    from assent.client.models import Claimed, Json, Question, Request, Verdict
+    from assent.client.questions import OnQuestion
 
 _PAGE = 100
 
@@ -44,7 +45,7 @@ class AsyncGateway:
     under which this run of the agent files its calls, so that `resume` finds them. Proxies and certificates named in
     the environment are not used (whoever sets an agent's environment must not be able to stand in for the gateway):
     pass a `transport` for those. `on_question` answers what approvers ask back while a call waits (see
-    `assent.questions`); without it nothing happens, and the requester can answer.
+    `assent.client.questions`); without it nothing happens, and the requester can answer.
     """
 
     def __init__(

@@ -5,14 +5,14 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from assent.errors import GatewayAwayError, UnexpectedAnswerError
-from assent.models import State, parse_object, parse_request
-from assent.wire import query
+from assent.client.errors import GatewayAwayError, UnexpectedAnswerError
+from assent.client.models import State, parse_object, parse_request
+from assent.client.wire import query
 
 if TYPE_CHECKING:
-    from assent.models import Request
-    from assent.pace import Pace
-    from assent.wire import Wire
+    from assent.client.models import Request
+    from assent.client.pace import Pace
+    from assent.client.wire import Wire
 
 HANDED_ON = frozenset({State.APPROVED, State.EXECUTING})
 """States in which an executor owes an outcome: each ends by itself, by the grant's time or the lease's."""
