@@ -34,9 +34,10 @@ if TYPE_CHECKING:
         Verdict,
     )
     from assent.client.unapproved import NotApprovedError, StillPendingError
-    from assent.guard import current_changes, current_grant, guarded
-    from assent.resumption import Failed, LeftAlone, Lost, Ran, Refused, Resumed, resume
-    from assent.sync_client import Gateway
+    from assent.gate.blocking import Gateway
+    from assent.gate.guarded import guarded
+    from assent.gate.permission import current_changes, current_grant
+    from assent.gate.resumption import Failed, LeftAlone, Lost, Ran, Refused, Resumed, resume
 
 __all__ = [  # noqa: RUF022 - grouped as _HOMES is
     "AsyncGateway",
@@ -78,14 +79,15 @@ __all__ = [  # noqa: RUF022 - grouped as _HOMES is
 
 _HOMES = {
     "client.gateway": "AsyncGateway",
-    "sync_client": "Gateway",
+    "gate.blocking": "Gateway",
     "client.errors": "AssentError CallRefusedError ClaimRefusedError GatewayAwayError GatewayError KeyRefusedError "
     "NotEntitledError NotOpenError UnexpectedAnswerError UnknownRequestError",
     "client.unapproved": "NotApprovedError StillPendingError",
-    "guard": "current_changes current_grant guarded",
+    "gate.guarded": "guarded",
+    "gate.permission": "current_changes current_grant",
     "client.messages": "RefusalCode",
     "client.models": "Allowed Claimed Denied Execution OutcomeStatus Pending Question Request State Verdict",
-    "resumption": "Failed LeftAlone Lost Ran Refused Resumed resume",
+    "gate.resumption": "Failed LeftAlone Lost Ran Refused Resumed resume",
 }
 
 

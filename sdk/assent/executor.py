@@ -44,7 +44,7 @@ from assent.executor_tools import (
     UnknownOutcomeError,
     bounded,
 )
-from assent.guard import LAST_REPORT
+from assent.gate.permission import LAST_REPORT
 
 if TYPE_CHECKING:
     from collections.abc import Callable

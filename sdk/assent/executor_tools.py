@@ -17,7 +17,7 @@ import anyio
 import anyio.to_thread
 import httpx2
 
-from assent.guard import describe, granted
+from assent.gate.permission import describe, granted
 from assent.ready.redact import redact
 
 if TYPE_CHECKING:

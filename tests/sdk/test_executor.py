@@ -22,7 +22,7 @@ from assent.executor import (
     ToolUnknown,
     UnknownOutcomeError,
 )
-from assent.guard import current_grant
+from assent.gate.permission import current_grant
 from tests.fixtures.gateway import ManualClock, open_gateway
 from tests.requirements import requirement
 from tests.sdk.executor_gateway import Spy, executing

@@ -12,7 +12,7 @@ import anyio
 
 from assent.client.messages import RefusalCode, refusal, withheld
 from assent.client.models import OutcomeStatus, State
-from assent.guard import LAST_REPORT, bare, describe, granted
+from assent.gate.permission import LAST_REPORT, bare, describe, granted
 from assent.hooks.moments import Moment
 from assent.hooks.outcome import Decision, Outcome
 from assent.hooks.steps import Observed, Settled, Suspended, WillCall, waiting_call

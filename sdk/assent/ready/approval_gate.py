@@ -22,7 +22,7 @@ from assent.client.errors import AssentError, CallRefusedError
 from assent.client.messages import RefusalCode, refusal, run_by_executor
 from assent.client.models import Allowed, Pending, State
 from assent.client.unapproved import NotApprovedError
-from assent.guard import Executed, Permission, obtain, settle
+from assent.gate.permission import Executed, Permission, obtain, settle
 from assent.hooks.hook import ApprovalGateHook
 from assent.hooks.steps import tell_request
 from assent.hooks.verdicts import HookResult, allow, deny, modify
@@ -204,7 +204,7 @@ class ApprovalGate(ApprovalGateHook):
 
 
 class _Line:
-    """The gateway as `assent.guard` speaks with it about one call: with the reason to ask, and somebody listening."""
+    """The gateway as `gate.permission` speaks with it about one call: with the reason to ask, and somebody listening."""
 
     def __init__(self, approvals: Approvals, ctx: HookContext, confirm: str | None, tell: Listener) -> None:
         self._approvals = approvals

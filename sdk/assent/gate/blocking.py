@@ -14,7 +14,7 @@ from anyio.from_thread import start_blocking_portal
 
 from assent.client.errors import NotOpenError
 from assent.client.gateway import AsyncGateway
-from assent.resumption import resume
+from assent.gate.resumption import resume
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from assent.client.models import Claimed, Json, OutcomeStatus, Question, Request, Verdict
     from assent.client.pace import Pace
     from assent.client.questions import OnQuestion
-    from assent.resumption import Resumed
+    from assent.gate.resumption import Resumed
 
 T = TypeVar("T")
 

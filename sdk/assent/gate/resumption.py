@@ -30,7 +30,7 @@ import anyio.to_thread
 from assent.client.errors import GatewayError
 from assent.client.models import EXECUTORS, OutcomeStatus, State
 from assent.client.unapproved import NotApprovedError
-from assent.guard import bare, carry_out, decided, describe, executed, take
+from assent.gate.permission import bare, carry_out, decided, describe, executed, take
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from assent.client.gateway import AsyncGateway
     from assent.client.messages import RefusalCode
     from assent.client.models import Request
-    from assent.guard import Permission
+    from assent.gate.permission import Permission
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
