@@ -9,7 +9,7 @@ import pytest
 
 from assent import NotApprovedError, guarded
 from assent.client.messages import RefusalCode
-from assent.executor import ToolFailed, ToolUnknown
+from assent.executor.executor import ToolFailed, ToolUnknown
 from assent.hooks import Hooks
 from assent.ready.approval_gate import RUN_BY_EXECUTOR, ApprovalGate
 from tests.fixtures.enforced import enforce

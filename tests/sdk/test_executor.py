@@ -13,7 +13,7 @@ import httpx2
 import pytest
 
 from assent import AsyncGateway, OutcomeStatus, Ran, resume
-from assent.executor import (
+from assent.executor.executor import (
     Carried,
     Executor,
     NotRun,

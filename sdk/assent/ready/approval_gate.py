@@ -204,7 +204,7 @@ class ApprovalGate(ApprovalGateHook):
 
 
 class _Line:
-    """The gateway as `gate.permission` speaks with it about one call: with the reason to ask, and somebody listening."""
+    """The gateway as a permission is asked of it about one call: with the reason to ask, and somebody listening."""
 
     def __init__(self, approvals: Approvals, ctx: HookContext, confirm: str | None, tell: Listener) -> None:
         self._approvals = approvals

@@ -33,8 +33,8 @@ import anyio
 
 from assent.client.errors import CallRefusedError, ClaimRefusedError, GatewayAwayError, GatewayError, NotEntitledError
 from assent.client.models import EXECUTORS, OutcomeStatus, State, parse_object
-from assent.executor_epoch import Epoch
-from assent.executor_tools import (
+from assent.executor.epoch import Epoch
+from assent.executor.tools import (
     Settling,
     Tool,
     ToolFailed,

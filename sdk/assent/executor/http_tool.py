@@ -19,7 +19,7 @@ from urllib.parse import quote
 import anyio.to_thread
 import httpx2
 
-from assent.executor_tools import Settling, ToolFailed, ToolOutcome, ToolUnknown, scrubbed
+from assent.executor.tools import Settling, ToolFailed, ToolOutcome, ToolUnknown, scrubbed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
