@@ -16,7 +16,7 @@ from app.api.plain_route import PlainRoute
 from app.domain.errors import AssentError, InvalidError
 from app.domain.rule import NamePattern
 from app.storage.api_keys import Scope
-from assent.hooks.tool_names import CANONICAL, canonical_name
+from assent.hooks.contract.tool_names import CANONICAL, canonical_name
 
 if TYPE_CHECKING:
     from app.api.surface import Surface

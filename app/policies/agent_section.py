@@ -13,7 +13,7 @@ from app.policies.hook_section import read_hook
 if TYPE_CHECKING:
     from app.policies.hook_section import HookGround
     from app.policies.yaml_marks import MarkedYaml, Path
-    from assent.hooks.declaration import Declaration
+    from assent.hooks.declared.declaration import Declaration
 
 _NAME = re.compile(r"[^\s*?\[\]]{1,200}")
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from app.domain.people import GroupSource
     from app.domain.rule import Asking, Rule
     from app.policies.yaml_marks import MarkedYaml
-    from assent.hooks.declaration import Declaration
+    from assent.hooks.declared.declaration import Declaration
 
 FILE_NAME = "assent.yaml"
 LARGEST = 1_000_000  # bytes of one file

@@ -9,7 +9,7 @@ from app.domain.canonical import canonical
 from app.domain.masking import masked
 from app.domain.tool_call import call_digest
 from app.usecases.hook_records import noted
-from assent.hooks.moments import Moment
+from assent.hooks.contract.moments import Moment
 
 if TYPE_CHECKING:
     from app.domain.policy import Ask, Ruling

@@ -21,7 +21,7 @@ from app.usecases.decide import name_of
 from app.usecases.electorate import voters_shown
 from app.usecases.outcome_facts import outcome_facts
 from app.usecases.secret_texts import without_secrets
-from assent.ready.redact import redact
+from assent.hooks.ready.redact import redact
 
 if TYPE_CHECKING:
     from app.domain.card import Card, Language

@@ -10,12 +10,12 @@ from app.domain.audit import Kind, Record
 from app.domain.canonical import MAX_INT
 from app.domain.masking import HIDDEN
 from app.domain.redact import scrubbed
-from assent.hooks.moments import Moment
-from assent.hooks.observer import Deed
+from assent.hooks.contract.moments import Moment
+from assent.hooks.engine.observer import Deed
 
 if TYPE_CHECKING:
     from app.domain.canonical import JsonValue
-    from assent.hooks.outcome import Outcome
+    from assent.hooks.engine.outcome import Outcome
 
 Scrub: TypeAlias = Callable[[str], str]
 """Takes the sensitive arguments of a call out of a text."""

@@ -15,7 +15,7 @@ from app.ports import AccountStatus, Notice
 from app.storage.accounts import list_of_channel
 from app.usecases.decide import name_of
 from app.usecases.electorate import voters_of
-from assent.ready.redact import redact
+from assent.hooks.ready.redact import redact
 
 if TYPE_CHECKING:
     from datetime import datetime

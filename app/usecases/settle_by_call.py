@@ -22,7 +22,7 @@ from app.storage.requests import lock_request
 from app.usecases.carry_out import carry_out
 from app.usecases.known_as import checked, tools_of
 from app.usecases.submit import opened_with
-from assent.hooks.tool_names import canonical_name
+from assent.hooks.contract.tool_names import canonical_name
 
 if TYPE_CHECKING:
     from app.domain.request import ConfirmationRequest, ExecutionStatus

@@ -28,7 +28,7 @@ from app.policies.policy_file import load_policy
 from app.usecases.edited_request import as_edited
 from app.usecases.electorate import acts_for, voters_of
 from app.usecases.judge_call import NOTHING_SAID, Judged
-from assent.hooks.outcome import Outcome
+from assent.hooks.engine.outcome import Outcome
 from tests.domain.samples import START
 from tests.requirements import requirement
 

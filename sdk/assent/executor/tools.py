@@ -18,7 +18,7 @@ import anyio.to_thread
 import httpx2
 
 from assent.gate.permission import describe, granted
-from assent.ready.redact import redact
+from assent.hooks.ready.redact import redact
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,8 +11,8 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from assent.hooks.hook import GUARD, PreToolUseHook
-from assent.hooks.verdicts import ask, deny
+from assent.hooks.contract.hook import GUARD, PreToolUseHook
+from assent.hooks.contract.verdicts import ask, deny
 from assent.ready.command_arguments import EXPECTED, command_texts, surroundings
 from assent.ready.command_disks import on_disks, on_docker, on_machine
 from assent.ready.command_files import on_deletion, on_sweep, on_writing
@@ -26,8 +26,8 @@ from assent.shell.reader import read_script
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from assent.hooks.context import HookContext
-    from assent.hooks.verdicts import HookResult
+    from assent.hooks.contract.context import HookContext
+    from assent.hooks.contract.verdicts import HookResult
     from assent.ready.command_findings import Finding
     from assent.shell.script import Command, Script
 

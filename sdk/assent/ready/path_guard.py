@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from assent.client.messages import FINAL
-from assent.hooks.hook import GUARD, PreToolUseHook
-from assent.hooks.tool_names import canonical_name
-from assent.hooks.verdicts import ask, deny
+from assent.hooks.contract.hook import GUARD, PreToolUseHook
+from assent.hooks.contract.tool_names import canonical_name
+from assent.hooks.contract.verdicts import ask, deny
 from assent.ready.path_arguments import TooDeepError, mentions_of
 from assent.ready.path_forms import UNKNOWN, forms_of, joined, word_forms
 from assent.ready.path_globs import Telling, meetings, plain_glob
@@ -24,8 +24,8 @@ from assent.ready.path_patches import patched_files
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from assent.hooks.context import HookContext
-    from assent.hooks.verdicts import HookResult
+    from assent.hooks.contract.context import HookContext
+    from assent.hooks.contract.verdicts import HookResult
     from assent.ready.path_arguments import Mentions
     from assent.ready.path_forms import Form
     from assent.shell.files import Touched

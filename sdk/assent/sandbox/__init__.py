@@ -5,11 +5,11 @@ report = await sandboxes.run(routing, ctx)          # raises SandboxFault: then 
 text = render_report(report, provider=routing.provider)
 """
 
+from assent.hooks.contract.sandbox import Job, Report, SandboxFault, SandboxProvider
+from assent.hooks.session.sandbox_report import render_report
 from assent.sandbox.daytona import DaytonaSandbox
 from assent.sandbox.e2b import E2BSandbox
-from assent.sandbox.feedback import render_report
 from assent.sandbox.local import LocalSandbox
-from assent.sandbox.protocol import Job, Report, SandboxFault, SandboxProvider
 from assent.sandbox.providers import Sandboxes
 
 __all__ = [

@@ -29,7 +29,7 @@ from assent.hooks import (
     route,
     send,
 )
-from assent.sandbox.protocol import Report, SandboxFault
+from assent.hooks.contract.sandbox import Report, SandboxFault
 from tests.sdk.hooks.chains import NOON
 
 if TYPE_CHECKING:

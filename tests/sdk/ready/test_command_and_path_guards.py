@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from assent.hooks.tool_names import canonical_name
+from assent.hooks.contract.tool_names import canonical_name
 from assent.ready.command_arguments import COMMAND_KEYS
 from assent.ready.command_guard import CommandGuard
 from assent.ready.path_guard import FILE_TOOLS

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from assent.hooks.context import HookContext
-from assent.hooks.moments import Moment
+from assent.hooks.contract.context import HookContext
+from assent.hooks.contract.moments import Moment
 from assent.ready.command_guard import CommandGuard
 from tests.sdk.ready.command_cases import ALLOWED, BLOCKED
 

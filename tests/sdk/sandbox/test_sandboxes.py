@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from assent.hooks.verdicts import route
+from assent.hooks.contract.verdicts import route
 from assent.sandbox import Job, Report, Sandboxes, SandboxFault, render_report
 from tests.sdk.sandbox.jobs import context, routing
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
-from assent.hooks.bounded import in_thread
+from assent.hooks.engine.bounded import in_thread
 
 R = TypeVar("R")
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from assent.hooks.verdicts import NOTHING
+from assent.hooks.contract.verdicts import NOTHING
 
 if TYPE_CHECKING:
-    from assent.hooks.context import ModelRequest
-    from assent.hooks.observer import HookEvent
-    from assent.hooks.permit import Permit
-    from assent.hooks.verdicts import Routing
+    from assent.hooks.contract.context import ModelRequest
+    from assent.hooks.contract.permit import Permit
+    from assent.hooks.contract.verdicts import Routing
+    from assent.hooks.engine.observer import HookEvent
 
 
 class Decision(StrEnum):

@@ -23,19 +23,19 @@ from assent.client.messages import RefusalCode, refusal, run_by_executor
 from assent.client.models import Allowed, Pending, State
 from assent.client.unapproved import NotApprovedError
 from assent.gate.permission import Executed, Permission, obtain, settle
-from assent.hooks.hook import ApprovalGateHook
-from assent.hooks.steps import tell_request
-from assent.hooks.verdicts import HookResult, allow, deny, modify
-from assent.ready.audit_log import digest
-from assent.ready.read_only import Flags
-from assent.ready.redact import redact
+from assent.hooks.contract.hook import ApprovalGateHook
+from assent.hooks.contract.steps import tell_request
+from assent.hooks.contract.verdicts import HookResult, allow, deny, modify
+from assent.hooks.ready.audit_log import digest
+from assent.hooks.ready.read_only import Flags
+from assent.hooks.ready.redact import redact
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from assent.client.gateway import AsyncGateway
     from assent.client.models import Claimed, Json, OutcomeStatus, Request, Verdict
-    from assent.hooks.context import HookContext
+    from assent.hooks.contract.context import HookContext
 
 Listener = Callable[["Request"], object]
 
@@ -123,7 +123,7 @@ class ApprovalGate(ApprovalGateHook):
     or false (a name decides over a glob), or a list of those with true. `all_tools` asks about every call. `rules`, on
     if left out, puts every other call to the gateway's rules; off, it lets them pass. `on_suspended` is called with the
     request when a call begins to wait for people, and with the settled one when they have decided; `listener` may be
-    set later for the same. The session that makes the call is told in any case (`assent.hooks.steps`).
+    set later for the same. The session that makes the call is told in any case (`assent.hooks.contract.steps`).
 
     The requester is `ctx.user` where that is an e-mail address: only then can the gateway bar people from approving
     what is done on their own behalf.

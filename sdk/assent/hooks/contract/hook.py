@@ -17,11 +17,11 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-from assent.hooks.moments import Moment
+from assent.hooks.contract.moments import Moment
 
 if TYPE_CHECKING:
-    from assent.hooks.context import HookContext
-    from assent.hooks.verdicts import HookResult
+    from assent.hooks.contract.context import HookContext
+    from assent.hooks.contract.verdicts import HookResult
 
 GUARD = 100
 """100 and above: guards. 10 to 99: hooks that rewrite. 0 to 9: all else. Then the approval gate. Below 0: logs."""

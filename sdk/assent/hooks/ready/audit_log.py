@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import anyio.to_thread
 
-from assent.hooks.hook import LOGGING, OnError, PostToolUseFailureHook, PostToolUseHook
-from assent.ready.off_loop import off_loop
-from assent.ready.redact import checked_fields, redact
+from assent.hooks.contract.hook import LOGGING, OnError, PostToolUseFailureHook, PostToolUseHook
+from assent.hooks.ready.off_loop import off_loop
+from assent.hooks.ready.redact import checked_fields, redact
 
 if TYPE_CHECKING:
-    from assent.hooks.context import HookContext
-    from assent.hooks.verdicts import HookResult
+    from assent.hooks.contract.context import HookContext
+    from assent.hooks.contract.verdicts import HookResult
 
 REQUEST_ID = "assent.request_id"
 """Where `ctx.metadata` may carry the id of the request that people approved."""

@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from assent.hooks.verdicts import NOTHING
+from assent.hooks.contract.verdicts import NOTHING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from assent.hooks.hook import OnError
-    from assent.hooks.moments import Moment
+    from assent.hooks.contract.hook import OnError
+    from assent.hooks.contract.moments import Moment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

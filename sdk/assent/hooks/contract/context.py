@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from assent.hooks.verdicts import NOTHING
+from assent.hooks.contract.verdicts import NOTHING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from assent.hooks.moments import Moment
+    from assent.hooks.contract.moments import Moment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class HookContext:
     cwd: str = ""
 
     tool_name: str = ""
-    """The tool's canonical name (`bash` is `exec`; `assent.hooks.tool_names`)."""
+    """The tool's canonical name (`bash` is `exec`; `assent.hooks.contract.tool_names`)."""
     called_as: str = ""
     """The tool's name as the agent's runtime says it."""
     args: Mapping[str, Any] = field(default_factory=lambda: NOTHING)

@@ -17,21 +17,21 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from assent.hooks.chain import run_chain
-from assent.hooks.function_hook import FunctionHook
-from assent.hooks.moments import Moment
-from assent.hooks.observer import HookEvent, Observer, print_event
-from assent.hooks.registry import HookRegistry
-from assent.hooks.session import Session
+from assent.hooks.contract.moments import Moment
+from assent.hooks.engine.chain import run_chain
+from assent.hooks.engine.function_hook import FunctionHook
+from assent.hooks.engine.observer import HookEvent, Observer, print_event
+from assent.hooks.engine.registry import HookRegistry
+from assent.hooks.session.session import Session
 
 if TYPE_CHECKING:
-    from assent.hooks.context import HookContext
-    from assent.hooks.hook import Hook, Names, OnError
-    from assent.hooks.observer import OnEvent, Tracer
-    from assent.hooks.outcome import Outcome
-    from assent.hooks.registry import Registered
-    from assent.hooks.session import OnStep, Sandboxing
-    from assent.hooks.verdicts import HookResult
+    from assent.hooks.contract.context import HookContext
+    from assent.hooks.contract.hook import Hook, Names, OnError
+    from assent.hooks.contract.verdicts import HookResult
+    from assent.hooks.engine.observer import OnEvent, Tracer
+    from assent.hooks.engine.outcome import Outcome
+    from assent.hooks.engine.registry import Registered
+    from assent.hooks.session.session import OnStep, Sandboxing
 
 SyncJudge = Callable[["HookContext"], "HookResult | None"]
 AsyncJudge = Callable[["HookContext"], Awaitable["HookResult | None"]]

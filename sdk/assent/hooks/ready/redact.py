@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from assent.hooks.hook import GUARD, PostToolUseFailureHook, PostToolUseHook
-from assent.hooks.verdicts import HookResult, replace_result
-from assent.ready.off_loop import off_loop
-from assent.ready.redact_shapes import SHAPES, Shape, find_secret_name, worth_hiding
+from assent.hooks.contract.hook import GUARD, PostToolUseFailureHook, PostToolUseHook
+from assent.hooks.contract.verdicts import HookResult, replace_result
+from assent.hooks.ready.off_loop import off_loop
+from assent.hooks.ready.redact_shapes import SHAPES, Shape, find_secret_name, worth_hiding
 
 if TYPE_CHECKING:
-    from assent.hooks.context import HookContext
+    from assent.hooks.contract.context import HookContext
 
 _PRIORITY = GUARD  # a guard: what a later hook puts into a result is redacted as well
 _DEEPEST = 100

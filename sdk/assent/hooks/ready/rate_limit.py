@@ -20,13 +20,13 @@ import re
 import time  # for the wall clock that `limits` counts by
 from typing import TYPE_CHECKING, Protocol
 
-from assent.hooks.hook import GUARD, PreToolUseHook
-from assent.hooks.verdicts import HookResult, ask, deny
+from assent.hooks.contract.hook import GUARD, PreToolUseHook
+from assent.hooks.contract.verdicts import HookResult, ask, deny
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from assent.hooks.context import HookContext
+    from assent.hooks.contract.context import HookContext
 
 _NOTATION = re.compile(r"\s*(\d+)\s*(?:/|\s+per\s+)\s*(\d+)?\s*(second|minute|hour|day|month|year)s?\s*", re.IGNORECASE)
 _SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "month": 30 * 86_400, "year": 360 * 86_400}

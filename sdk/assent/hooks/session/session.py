@@ -21,19 +21,19 @@ from typing import TYPE_CHECKING, Any, Self
 
 from assent.client.errors import AssentError
 from assent.client.messages import RefusalCode, refusal
-from assent.hooks.context import HookContext, ModelRequest
-from assent.hooks.moments import Moment
-from assent.hooks.outcome import Decision
-from assent.hooks.steps import OnStep
-from assent.hooks.tool_run import Sandboxing, ToolResult, ToolRun
+from assent.hooks.contract.context import HookContext, ModelRequest
+from assent.hooks.contract.moments import Moment
+from assent.hooks.contract.steps import OnStep
+from assent.hooks.engine.outcome import Decision
+from assent.hooks.session.tool_run import Sandboxing, ToolResult, ToolRun
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
     from types import TracebackType
 
-    from assent.hooks.facade import Hooks
-    from assent.hooks.outcome import Outcome
-    from assent.hooks.steps import Step
+    from assent.hooks.contract.steps import Step
+    from assent.hooks.engine.outcome import Outcome
+    from assent.hooks.session.facade import Hooks
 
 __all__ = ["ModelRequestBlockedError", "OnStep", "Prompt", "PromptBlockedError", "Sandboxing", "Session"]
 

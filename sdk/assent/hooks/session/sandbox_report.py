@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from assent.sandbox.protocol import Report
+    from assent.hooks.contract.sandbox import Report
 
 
 def render_report(report: Report, *, provider: str = "") -> str:

@@ -7,20 +7,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from assent.client.models import OutcomeStatus
-from assent.hooks.bounded import bounded
-from assent.hooks.checks import HookFaultError, check_verdict
-from assent.hooks.hook import GUARD, OnError
-from assent.hooks.observer import Deed, HookEvent, Observer
-from assent.hooks.outcome import Asked, Decision, Outcome
-from assent.hooks.subject import copied, same
-from assent.hooks.verdicts import PASSED, HookResult, Routing
+from assent.hooks.contract.hook import GUARD, OnError
+from assent.hooks.contract.verdicts import PASSED, HookResult, Routing
+from assent.hooks.engine.bounded import bounded
+from assent.hooks.engine.checks import HookFaultError, check_verdict
+from assent.hooks.engine.observer import Deed, HookEvent, Observer
+from assent.hooks.engine.outcome import Asked, Decision, Outcome
+from assent.hooks.engine.subject import copied, same
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from assent.hooks.context import HookContext
-    from assent.hooks.permit import Permit
-    from assent.hooks.registry import Registered
+    from assent.hooks.contract.context import HookContext
+    from assent.hooks.contract.permit import Permit
+    from assent.hooks.engine.registry import Registered
 
 _GUARDS_REWRITE = 3
 

@@ -19,17 +19,17 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from assent.hooks.checks import HookFaultError
-from assent.hooks.judging import Judging
-from assent.hooks.moments import OBSERVING, Moment
-from assent.hooks.observer import UNOBSERVED, Observer
-from assent.hooks.outcome import Decision, Outcome
+from assent.hooks.contract.moments import OBSERVING, Moment
+from assent.hooks.engine.checks import HookFaultError
+from assent.hooks.engine.judging import Judging
+from assent.hooks.engine.observer import UNOBSERVED, Observer
+from assent.hooks.engine.outcome import Decision, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from assent.hooks.context import HookContext
-    from assent.hooks.registry import Registered
+    from assent.hooks.contract.context import HookContext
+    from assent.hooks.engine.registry import Registered
 
 __all__ = ["HookFaultError", "run_chain"]
 

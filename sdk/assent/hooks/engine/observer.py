@@ -11,9 +11,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from assent.hooks.context import HookContext
-    from assent.hooks.moments import Moment
-    from assent.hooks.registry import Registered
+    from assent.hooks.contract.context import HookContext
+    from assent.hooks.contract.moments import Moment
+    from assent.hooks.engine.registry import Registered
 
 _log = logging.getLogger("assent.hooks")
 _LONGEST = 300

@@ -13,15 +13,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from assent.hooks.hook import GUARD, PreToolUseHook
-from assent.hooks.matcher import Matcher, matcher
-from assent.hooks.tool_names import canonical_name
-from assent.hooks.verdicts import HookResult, deny
+from assent.hooks.contract.hook import GUARD, PreToolUseHook
+from assent.hooks.contract.matcher import Matcher, matcher
+from assent.hooks.contract.tool_names import canonical_name
+from assent.hooks.contract.verdicts import HookResult, deny
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from assent.hooks.context import HookContext
+    from assent.hooks.contract.context import HookContext
 
 _GLOB = re.compile(r"[*?\[]")
 

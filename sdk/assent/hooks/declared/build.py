@@ -11,27 +11,27 @@ import inspect
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, cast
 
-from assent.hooks.command import CommandHook
-from assent.hooks.function_hook import FunctionHook
-from assent.hooks.hook import Hook
-from assent.hooks.verdicts import NOTHING
+from assent.hooks.commands.command_hook import CommandHook
+from assent.hooks.contract.hook import Hook
+from assent.hooks.contract.verdicts import NOTHING
+from assent.hooks.engine.function_hook import FunctionHook
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
-    from assent.hooks.declaration import Declaration
+    from assent.hooks.declared.declaration import Declaration
 
 READY: Mapping[str, tuple[str, ...]] = {
     "command-guard": ("assent.ready.command_guard:CommandGuard",),
     "path-guard": ("assent.ready.path_guard:PathGuard",),
-    "read-only": ("assent.ready.read_only:ReadOnlyGuard",),
-    "rate-limit": ("assent.ready.rate_limit:RateLimit",),
+    "read-only": ("assent.hooks.ready.read_only:ReadOnlyGuard",),
+    "rate-limit": ("assent.hooks.ready.rate_limit:RateLimit",),
     "result-truncate": (
-        "assent.ready.result_truncate:ResultTruncate",
-        "assent.ready.result_truncate:ResultTruncateFailure",
+        "assent.hooks.ready.result_truncate:ResultTruncate",
+        "assent.hooks.ready.result_truncate:ResultTruncateFailure",
     ),
-    "redact": ("assent.ready.redact:Redact", "assent.ready.redact:RedactFailure"),
-    "audit-log": ("assent.ready.audit_log:AuditLog", "assent.ready.audit_log:AuditLogFailure"),
+    "redact": ("assent.hooks.ready.redact:Redact", "assent.hooks.ready.redact:RedactFailure"),
+    "audit-log": ("assent.hooks.ready.audit_log:AuditLog", "assent.hooks.ready.audit_log:AuditLogFailure"),
 }
 """The ready hooks by name: where their classes are (one for each moment that they are for). Loaded when declared."""
 

@@ -7,14 +7,14 @@ import threading
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from assent.hooks.bounded import in_thread
-from assent.hooks.checks import HookFaultError
-from assent.hooks.hook import Hook
+from assent.hooks.contract.hook import Hook
+from assent.hooks.engine.bounded import in_thread
+from assent.hooks.engine.checks import HookFaultError
 
 if TYPE_CHECKING:
-    from assent.hooks.context import HookContext
-    from assent.hooks.moments import Moment
-    from assent.hooks.verdicts import HookResult
+    from assent.hooks.contract.context import HookContext
+    from assent.hooks.contract.moments import Moment
+    from assent.hooks.contract.verdicts import HookResult
 
 Judge: TypeAlias = (
     Callable[["HookContext"], "HookResult | None"] | Callable[["HookContext"], "Awaitable[HookResult | None]"]

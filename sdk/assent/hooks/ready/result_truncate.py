@@ -10,12 +10,12 @@ import json
 import unicodedata
 from typing import TYPE_CHECKING, Any
 
-from assent.hooks.hook import REWRITING, PostToolUseFailureHook, PostToolUseHook
-from assent.hooks.verdicts import HookResult, replace_result
-from assent.ready.off_loop import off_loop
+from assent.hooks.contract.hook import REWRITING, PostToolUseFailureHook, PostToolUseHook
+from assent.hooks.contract.verdicts import HookResult, replace_result
+from assent.hooks.ready.off_loop import off_loop
 
 if TYPE_CHECKING:
-    from assent.hooks.context import HookContext
+    from assent.hooks.contract.context import HookContext
 
 _LIMIT = 8000
 _SMALLEST = 200

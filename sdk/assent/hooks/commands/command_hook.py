@@ -21,7 +21,7 @@ written for them runs here as it is:
 | trigger, custom_instructions (null)         | reason                          | PreCompact                           |
 | stop_hook_active, last_assistant_message    | sent_back, last_message         | Stop, SubagentStop                   |
 
-How it ends is the verdict: exit 0 with one JSON object (`assent.hooks.command_answer`), exit 0 without a word (no
+How it ends is the verdict: exit 0 with one JSON object (`assent.hooks.commands.answer`), exit 0 without a word (no
 opinion), exit 2 (blocks; its standard error is the reason). Anything else is a fault, and means what `on_error` says.
 """
 
@@ -35,17 +35,17 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from assent.hooks.checks import HookFaultError
-from assent.hooks.command_answer import blocked, parse_answer
-from assent.hooks.hook import Hook
-from assent.hooks.moments import TOOL_MOMENTS, Moment
-from assent.hooks.spawn import MOST_OUTPUT, Finished, TooMuchOutputError, environment, run
+from assent.hooks.commands.answer import blocked, parse_answer
+from assent.hooks.commands.spawn import MOST_OUTPUT, Finished, TooMuchOutputError, environment, run
+from assent.hooks.contract.hook import Hook
+from assent.hooks.contract.moments import TOOL_MOMENTS, Moment
+from assent.hooks.engine.checks import HookFaultError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from assent.hooks.context import HookContext
-    from assent.hooks.verdicts import HookResult
+    from assent.hooks.contract.context import HookContext
+    from assent.hooks.contract.verdicts import HookResult
 
 _BLOCKS = 2
 _NOT_EXECUTABLE = 126

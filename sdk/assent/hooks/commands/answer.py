@@ -13,16 +13,16 @@ from dataclasses import fields, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, cast
 
-from assent.hooks.checks import HookFaultError
-from assent.hooks.context import ModelRequest
-from assent.hooks.moments import POWERS, Moment, Power
-from assent.hooks.tool_names import canonical_name
-from assent.hooks.verdicts import HookResult, Routing
+from assent.hooks.contract.context import ModelRequest
+from assent.hooks.contract.moments import POWERS, Moment, Power
+from assent.hooks.contract.tool_names import canonical_name
+from assent.hooks.contract.verdicts import HookResult, Routing
+from assent.hooks.engine.checks import HookFaultError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from assent.hooks.context import HookContext
+    from assent.hooks.contract.context import HookContext
 
 _DECISIONS = {
     "allow": "allow",

@@ -13,21 +13,21 @@ import anyio
 from assent.client.messages import RefusalCode, refusal, withheld
 from assent.client.models import OutcomeStatus, State
 from assent.gate.permission import LAST_REPORT, bare, describe, granted
-from assent.hooks.moments import Moment
-from assent.hooks.outcome import Decision, Outcome
-from assent.hooks.steps import Observed, Settled, Suspended, WillCall, waiting_call
-from assent.hooks.verdicts import NOTHING
-from assent.sandbox.feedback import render_report
-from assent.sandbox.protocol import Report, SandboxFault
+from assent.hooks.contract.moments import Moment
+from assent.hooks.contract.sandbox import Report, SandboxFault
+from assent.hooks.contract.steps import Observed, Settled, Suspended, WillCall, waiting_call
+from assent.hooks.contract.verdicts import NOTHING
+from assent.hooks.engine.outcome import Decision, Outcome
+from assent.hooks.session.sandbox_report import render_report
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from assent.client.models import Request
-    from assent.hooks.context import HookContext
-    from assent.hooks.permit import Permit
-    from assent.hooks.session import Session
-    from assent.hooks.verdicts import Routing
+    from assent.hooks.contract.context import HookContext
+    from assent.hooks.contract.permit import Permit
+    from assent.hooks.contract.verdicts import Routing
+    from assent.hooks.session.session import Session
 
 
 class Sandboxing(Protocol):

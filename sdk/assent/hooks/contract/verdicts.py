@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from assent.hooks.context import ModelRequest
-    from assent.hooks.permit import Permit
+    from assent.hooks.contract.context import ModelRequest
+    from assent.hooks.contract.permit import Permit
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -35,7 +35,7 @@ class Routing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookResult:
-    """One hook's verdict. Not everything is allowed at every moment (`assent.hooks.moments.POWERS`)."""
+    """One hook's verdict. Not everything is allowed at every moment (`assent.hooks.contract.moments.POWERS`)."""
 
     allow: bool = True
     error: str | None = None

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from assent.hooks.hook import Names
+    from assent.hooks.contract.hook import Names
 
 _GLOB = re.compile(r"[*?\[]")
 _Test: TypeAlias = Callable[[str], bool]

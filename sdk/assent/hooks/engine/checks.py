@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from assent.hooks.context import ModelRequest
-from assent.hooks.moments import POWERS, Moment, Power
-from assent.hooks.verdicts import HookResult, Routing
+from assent.hooks.contract.context import ModelRequest
+from assent.hooks.contract.moments import POWERS, Moment, Power
+from assent.hooks.contract.verdicts import HookResult, Routing
 
 _NONE = type(None)
 _SHAPES: tuple[tuple[str, tuple[type, ...], str], ...] = (

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from assent.hooks.hook import ApprovalGateHook, Hook, Names, OnError
-from assent.hooks.matcher import Matcher, matcher
-from assent.hooks.moments import OBSERVING, TOOL_MOMENTS, Moment
-from assent.hooks.tool_names import ALIASES, CANONICAL, canonical_name
+from assent.hooks.contract.hook import ApprovalGateHook, Hook, Names, OnError
+from assent.hooks.contract.matcher import Matcher, matcher
+from assent.hooks.contract.moments import OBSERVING, TOOL_MOMENTS, Moment
+from assent.hooks.contract.tool_names import ALIASES, CANONICAL, canonical_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
