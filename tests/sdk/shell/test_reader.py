@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assent.ready.command_guard import CommandGuard
+from assent.guards.command_guard import CommandGuard
 from assent.shell.files import files_touched
 from assent.shell.reader import read_script
 
@@ -172,7 +172,7 @@ def test_the_directory_before_and_this_one_are_words() -> None:
 
 
 def test_importing_the_reader_loads_no_grammar() -> None:
-    code = "import sys, assent.shell.reader, assent.ready.command_guard; sys.exit('tree_sitter' in sys.modules)"
+    code = "import sys, assent.shell.reader, assent.guards.command_guard; sys.exit('tree_sitter' in sys.modules)"
     assert (
         subprocess.run([sys.executable, "-c", code], check=False, timeout=20, env={"PYTHONPATH": "sdk"}).returncode == 0
     )

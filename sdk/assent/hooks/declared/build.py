@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from assent.hooks.declared.declaration import Declaration
 
 READY: Mapping[str, tuple[str, ...]] = {
-    "command-guard": ("assent.ready.command_guard:CommandGuard",),
-    "path-guard": ("assent.ready.path_guard:PathGuard",),
+    "command-guard": ("assent.guards.command_guard:CommandGuard",),
+    "path-guard": ("assent.guards.path_guard:PathGuard",),
     "read-only": ("assent.hooks.ready.read_only:ReadOnlyGuard",),
     "rate-limit": ("assent.hooks.ready.rate_limit:RateLimit",),
     "result-truncate": (

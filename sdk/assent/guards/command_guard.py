@@ -11,24 +11,24 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
+from assent.guards.commands.arguments import EXPECTED, command_texts, surroundings
+from assent.guards.commands.disks import on_disks, on_docker, on_machine
+from assent.guards.commands.files import on_deletion, on_sweep, on_writing
+from assent.guards.commands.findings import blocked, doubtful, shown
+from assent.guards.commands.git import on_git_hooks
+from assent.guards.commands.permissions import on_permissions
+from assent.guards.commands.places import PROTECTED, normal, of_the_system, place
+from assent.guards.commands.remote import on_backdoors, on_fetched_files, on_remote_code
 from assent.hooks.contract.hook import GUARD, PreToolUseHook
 from assent.hooks.contract.verdicts import ask, deny
-from assent.ready.command_arguments import EXPECTED, command_texts, surroundings
-from assent.ready.command_disks import on_disks, on_docker, on_machine
-from assent.ready.command_files import on_deletion, on_sweep, on_writing
-from assent.ready.command_findings import blocked, doubtful, shown
-from assent.ready.command_git import on_git_hooks
-from assent.ready.command_permissions import on_permissions
-from assent.ready.command_places import PROTECTED, normal, of_the_system, place
-from assent.ready.command_remote import on_backdoors, on_fetched_files, on_remote_code
 from assent.shell.reader import read_script
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from assent.guards.commands.findings import Finding
     from assent.hooks.contract.context import HookContext
     from assent.hooks.contract.verdicts import HookResult
-    from assent.ready.command_findings import Finding
     from assent.shell.script import Command, Script
 
 _RULES = (

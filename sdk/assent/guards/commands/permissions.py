@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from assent.ready.command_findings import blocked, doubtful, has, operands, options, shown
-from assent.ready.command_places import git_hooks, named, of_the_system, place, protected, system_file, system_program
+from assent.guards.commands.findings import blocked, doubtful, has, operands, options, shown
+from assent.guards.commands.places import git_hooks, named, of_the_system, place, protected, system_file, system_program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from assent.ready.command_findings import Finding
+    from assent.guards.commands.findings import Finding
     from assent.shell.script import Command
 
 _MODES = frozenset({"chmod", "gchmod"})

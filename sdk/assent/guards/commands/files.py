@@ -6,8 +6,8 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from assent.ready.command_findings import blocked, doubtful, has, operands, shown
-from assent.ready.command_places import (
+from assent.guards.commands.findings import blocked, doubtful, has, operands, shown
+from assent.guards.commands.places import (
     device,
     git_hooks,
     named,
@@ -25,7 +25,7 @@ from assent.shell.scope import word_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from assent.ready.command_findings import Finding
+    from assent.guards.commands.findings import Finding
     from assent.shell.script import Command, Word
 
 REMOVERS = frozenset({"rm", "grm", "unlink", "srm", "wipe", "rimraf", "trash", "trash-put", "del-cli", "rmdir", "rip"})

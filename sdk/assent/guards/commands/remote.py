@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from assent.ready.command_findings import behind, blocked, closure, doubtful, has, operands, shown
-from assent.ready.command_places import place
+from assent.guards.commands.findings import behind, blocked, closure, doubtful, has, operands, shown
+from assent.guards.commands.places import place
 from assent.shell.lists import listed
 from assent.shell.outputs import decodes
 from assent.shell.programs import code_of, language_of
@@ -15,7 +15,7 @@ from assent.shell.scope import word_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from assent.ready.command_findings import Finding
+    from assent.guards.commands.findings import Finding
     from assent.shell.programs import Code
     from assent.shell.script import Command, Script, Word
 

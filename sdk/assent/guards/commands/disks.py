@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from assent.ready.command_findings import blocked, doubtful, has, operands, options, shown
-from assent.ready.command_places import device, place
+from assent.guards.commands.findings import blocked, doubtful, has, operands, options, shown
+from assent.guards.commands.places import device, place
 from assent.shell.lists import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from assent.ready.command_findings import Finding
+    from assent.guards.commands.findings import Finding
     from assent.shell.script import Command
 
 _MAKES_FILE_SYSTEMS = re.compile(

@@ -8,12 +8,12 @@ from fnmatch import translate
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
-from assent.ready.path_lists import EXCEPTIONS, PROTECTED
+from assent.guards.paths.lists import EXCEPTIONS, PROTECTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from assent.ready.path_forms import Form
+    from assent.guards.paths.forms import Form
 
 DEEP = "**"
 _WILD = re.compile(r"[*?\[]")

@@ -11,23 +11,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from assent.client.messages import FINAL
+from assent.guards.paths.arguments import TooDeepError, mentions_of
+from assent.guards.paths.forms import UNKNOWN, forms_of, joined, word_forms
+from assent.guards.paths.globs import Telling, meetings, plain_glob
+from assent.guards.paths.lists import LISTERS, WHOLE_TREES
+from assent.guards.paths.match import is_whole, lists_of
+from assent.guards.paths.patches import patched_files
 from assent.hooks.contract.hook import GUARD, PreToolUseHook
 from assent.hooks.contract.tool_names import canonical_name
 from assent.hooks.contract.verdicts import ask, deny
-from assent.ready.path_arguments import TooDeepError, mentions_of
-from assent.ready.path_forms import UNKNOWN, forms_of, joined, word_forms
-from assent.ready.path_globs import Telling, meetings, plain_glob
-from assent.ready.path_lists import LISTERS, WHOLE_TREES
-from assent.ready.path_match import is_whole, lists_of
-from assent.ready.path_patches import patched_files
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
+    from assent.guards.paths.arguments import Mentions
+    from assent.guards.paths.forms import Form
     from assent.hooks.contract.context import HookContext
     from assent.hooks.contract.verdicts import HookResult
-    from assent.ready.path_arguments import Mentions
-    from assent.ready.path_forms import Form
     from assent.shell.files import Touched
     from assent.shell.script import Command
 
@@ -63,7 +63,7 @@ class PathGuard(PreToolUseHook):
     tools = FILE_TOOLS
 
     def __init__(self, *, protect: Sequence[str] = (), allow: Sequence[str] = ()) -> None:
-        """`protect` and `allow` extend the lists of `assent.ready.path_lists`, in the same patterns.
+        """`protect` and `allow` extend the lists of `assent.guards.paths.lists`, in the same patterns.
 
         `allow` forgives what it names: `.npmrc`, `~/.kube/cache/`, `/etc/pam.d/login`. Raises ValueError for a pattern
         that stands for everything or for nothing.

@@ -6,13 +6,13 @@ import itertools
 import re
 from typing import TYPE_CHECKING
 
-from assent.ready.command_findings import blocked, doubtful
+from assent.guards.commands.findings import blocked, doubtful
 from assent.shell.lists import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from assent.ready.command_findings import Finding
+    from assent.guards.commands.findings import Finding
     from assent.shell.script import Command
 
 _WITH_HOOKS = listed("commit merge push am rebase cherry-pick revert pull ci gc receive-pack checkout citool")

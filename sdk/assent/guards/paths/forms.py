@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from assent.ready.path_lists import VARIABLES
+from assent.guards.paths.lists import VARIABLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

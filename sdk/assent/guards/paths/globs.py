@@ -13,14 +13,14 @@ from fnmatch import translate
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from assent.ready.path_forms import UNKNOWN, Form
-from assent.ready.path_lists import GENERIC
-from assent.ready.path_match import DEEP, Wild
+from assent.guards.paths.forms import UNKNOWN, Form
+from assent.guards.paths.lists import GENERIC
+from assent.guards.paths.match import DEEP, Wild
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from assent.ready.path_match import Lists, Part, Pattern
+    from assent.guards.paths.match import Lists, Part, Pattern
 
 _CLASS = re.compile(r"\[\[:\w+:\]\]")
 _WILD = re.compile(r"\[[!^]?\]?[^\]]*\]|[*?\0]")

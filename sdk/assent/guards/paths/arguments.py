@@ -11,7 +11,7 @@ from enum import Enum, auto
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, assert_never, cast
 
-from assent.ready.command_arguments import (
+from assent.guards.commands.arguments import (
     COMMAND_KEYS,
     DIRECTORY_KEYS,
     ENVIRONMENT_KEYS,
@@ -19,8 +19,8 @@ from assent.ready.command_arguments import (
     plain_key,
     surroundings,
 )
-from assent.ready.path_lists import GLOB_KEYS, PATH_KEYS
-from assent.ready.path_patches import patched_files
+from assent.guards.paths.lists import GLOB_KEYS, PATH_KEYS
+from assent.guards.paths.patches import patched_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""What the path guard protects, and what it leaves alone: lists as data, read by `assent.ready.path_match`.
+"""What the path guard protects, and what it leaves alone: lists as data, read by `assent.guards.paths.match`.
 
 A pattern is a path in lower case. `/…` begins at the root; anything else is found at any depth, whole components only.
 A trailing slash means the folder and all that is beneath it. `*`, `?` and `[…]` stay within a component, `**` stands
