@@ -21,7 +21,7 @@ from assent.guards.commands.places import PROTECTED, normal, of_the_system, plac
 from assent.guards.commands.remote import on_backdoors, on_fetched_files, on_remote_code
 from assent.hooks.contract.hook import GUARD, PreToolUseHook
 from assent.hooks.contract.verdicts import ask, deny
-from assent.shell.reader import read_script
+from assent.shell.reading.reader import read_script
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from assent.guards.commands.findings import Finding
     from assent.hooks.contract.context import HookContext
     from assent.hooks.contract.verdicts import HookResult
-    from assent.shell.script import Command, Script
+    from assent.shell.words.script import Command, Script
 
 _RULES = (
     on_deletion,

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from assent.guards.paths.forms import Form
     from assent.hooks.contract.context import HookContext
     from assent.hooks.contract.verdicts import HookResult
-    from assent.shell.files import Touched
-    from assent.shell.script import Command
+    from assent.shell.programs.files import Touched
+    from assent.shell.words.script import Command
 
 FILE_TOOLS = re.compile(
     r"read|write|edit|apply_patch|exec"
@@ -99,8 +99,8 @@ class PathGuard(PreToolUseHook):
 
     def _command(self, text: str, base: str, environment: dict[str, str]) -> Iterator[_Fault | str]:
         # The parser is loaded when a command is first judged: guarding files alone does without it.
-        from assent.shell.files import files_touched
-        from assent.shell.reader import read_script
+        from assent.shell.programs.files import files_touched
+        from assent.shell.reading.reader import read_script
 
         script = read_script(text, variables=environment)
         for touched in files_touched(script):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from assent.guards.commands.findings import Finding
-    from assent.shell.script import Command
+    from assent.shell.words.script import Command
 
 _MAKES_FILE_SYSTEMS = re.compile(
     r"mkfs(?:\.\w+)?|mke2fs|mkswap|mkdosfs|mkntfs|newfs(?:_\w+)?|mkexfatfs|mkudffs|mkreiserfs"

@@ -17,16 +17,16 @@ from assent.guards.commands.places import (
     system_file,
     system_program,
 )
-from assent.shell.files import touched_by
-from assent.shell.finding import read_find
-from assent.shell.outputs import output_of
-from assent.shell.scope import word_of
+from assent.shell.programs.files import touched_by
+from assent.shell.programs.finding import read_find
+from assent.shell.programs.outputs import output_of
+from assent.shell.words.scope import word_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from assent.guards.commands.findings import Finding
-    from assent.shell.script import Command, Word
+    from assent.shell.words.script import Command, Word
 
 REMOVERS = frozenset({"rm", "grm", "unlink", "srm", "wipe", "rimraf", "trash", "trash-put", "del-cli", "rmdir", "rip"})
 _ERASERS = frozenset({"shred", "truncate", "gshred", "gtruncate"})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from assent.shell.script import Command, Word
+    from assent.shell.words.script import Command, Word
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from assent.guards.commands.findings import Finding
-    from assent.shell.script import Command
+    from assent.shell.words.script import Command
 
 _WITH_HOOKS = listed("commit merge push am rebase cherry-pick revert pull ci gc receive-pack checkout citool")
 _GLOBAL_VALUES = frozenset(

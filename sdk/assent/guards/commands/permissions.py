@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from assent.guards.commands.findings import Finding
-    from assent.shell.script import Command
+    from assent.shell.words.script import Command
 
 _MODES = frozenset({"chmod", "gchmod"})
 _OWNERS = frozenset({"chown", "gchown", "chgrp"})

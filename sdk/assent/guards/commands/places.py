@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from assent.shell.lists import listed
 
 if TYPE_CHECKING:
-    from assent.shell.script import Word
+    from assent.shell.words.script import Word
 
 _TOP = listed(
     "bin boot dev etc home lib lib32 lib64 libx32 media mnt opt proc root run sbin snap srv sys tmp usr var lost+found "

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 from assent.guards.commands.findings import behind, blocked, closure, doubtful, has, operands, shown
 from assent.guards.commands.places import place
 from assent.shell.lists import listed
-from assent.shell.outputs import decodes
-from assent.shell.programs import code_of, language_of
-from assent.shell.scope import word_of
+from assent.shell.programs.outputs import decodes
+from assent.shell.programs.programs import code_of, language_of
+from assent.shell.words.scope import word_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from assent.guards.commands.findings import Finding
-    from assent.shell.programs import Code
-    from assent.shell.script import Command, Script, Word
+    from assent.shell.programs.programs import Code
+    from assent.shell.words.script import Command, Script, Word
 
 FETCHERS = listed(
     "curl wget wget2 fetch aria2c axel http https httpie xh curlie lynx links elinks w3m ftp tftp lftp sftp scp "

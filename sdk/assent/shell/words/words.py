@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from assent.shell.braces import Marked, expand_braces
-from assent.shell.lexing import Lexer
-from assent.shell.parameters import expand_parameter
-from assent.shell.scope import BREAK, EMPTY, HERE, HOME, LONGEST, StopReading, word_of
-from assent.shell.strings import ansi_c
+from assent.shell.words.braces import Marked, expand_braces
+from assent.shell.words.lexing import Lexer
+from assent.shell.words.parameters import expand_parameter
+from assent.shell.words.scope import BREAK, EMPTY, HERE, HOME, LONGEST, StopReading, word_of
+from assent.shell.words.strings import ansi_c
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from assent.shell.scope import Scope
-    from assent.shell.script import Command, Word
+    from assent.shell.words.scope import Scope
+    from assent.shell.words.script import Command, Word
 
     Substitute = Callable[[str, Scope], tuple[str, tuple[Command, ...]]]
 

@@ -11,10 +11,10 @@ import time
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from assent.shell.dispatch import Dispatcher
-from assent.shell.scope import PRIVATE, Scope, known
-from assent.shell.script import Script
-from assent.shell.walk import Reading
+from assent.shell.reading.dispatch import Dispatcher
+from assent.shell.reading.walk import Reading
+from assent.shell.words.scope import PRIVATE, Scope, known
+from assent.shell.words.script import Script
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

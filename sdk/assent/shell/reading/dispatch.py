@@ -8,23 +8,23 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from assent.shell.finding import listed_by
-from assent.shell.interpreters import MOST_CODE, acts_of
-from assent.shell.lexing import Lexer
-from assent.shell.outputs import output_of
-from assent.shell.programs import code_of, language_of
-from assent.shell.running import BUILTINS
-from assent.shell.scope import EMPTY, HERE, LONGEST, UNKNOWN, Scope, StopReading, Value, text_of, unique, word_of
-from assent.shell.script import Command, Redirect, Word
-from assent.shell.walk import DEEPEST, Walker, bind
-from assent.shell.words import WordReader
-from assent.shell.wrappers import CONTAINERS, READ_SETTINGS, peel, texts_inside
+from assent.shell.programs.finding import listed_by
+from assent.shell.programs.interpreters import MOST_CODE, acts_of
+from assent.shell.programs.outputs import output_of
+from assent.shell.programs.programs import code_of, language_of
+from assent.shell.programs.wrappers import CONTAINERS, READ_SETTINGS, peel, texts_inside
+from assent.shell.reading.running import BUILTINS
+from assent.shell.reading.walk import DEEPEST, Walker, bind
+from assent.shell.words.lexing import Lexer
+from assent.shell.words.scope import EMPTY, HERE, LONGEST, UNKNOWN, Scope, StopReading, Value, text_of, unique, word_of
+from assent.shell.words.script import Command, Redirect, Word
+from assent.shell.words.words import WordReader
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from assent.shell.skeleton import RawRedirect
-    from assent.shell.walk import Definition, Raw, Reading
+    from assent.shell.reading.walk import Definition, Raw, Reading
+    from assent.shell.words.skeleton import RawRedirect
 
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)(\[[^\]]*\])?(\+?)=")
 _ANY_INPUT = frozenset({"sudo", "su", "doas", "ssh", "runuser", "at", "batch", "unshare", "nsenter", "chroot"})

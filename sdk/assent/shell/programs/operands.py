@@ -187,4 +187,4 @@ OPERANDS: Mapping[str, Operands] = {
     **dict.fromkeys(("pigz", "gunzip", "bunzip2", "unxz"), _BY_PROGRAM["gzip"]),
     **dict.fromkeys(("ncat", "netcat", "socat"), _BY_PROGRAM["nc"]),
 }
-"""By program. What is not here is read by `assent.shell.files` itself."""
+"""By program. What is not here is read by `assent.shell.programs.files` itself."""

@@ -7,13 +7,13 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from assent.shell.scope import BREAK, UNKNOWN, Value
+from assent.shell.words.scope import BREAK, UNKNOWN, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from assent.shell.scope import Scope
-    from assent.shell.script import Command
+    from assent.shell.words.scope import Scope
+    from assent.shell.words.script import Command
 
 _FORM = re.compile(
     r"(?P<prefix>[!#]?)(?P<name>[A-Za-z_]\w*|\d+|[@*#?$!-])(?:\[(?P<index>[^\]]*)\])?(?P<rest>.*)", re.DOTALL

@@ -9,13 +9,13 @@ import shlex
 from typing import TYPE_CHECKING
 
 from assent.shell.lists import listed
-from assent.shell.scope import HERE, LONGEST, UNKNOWN, text_of
-from assent.shell.strings import ansi_c
+from assent.shell.words.scope import HERE, LONGEST, UNKNOWN, text_of
+from assent.shell.words.strings import ansi_c
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from assent.shell.script import Command, Word
+    from assent.shell.words.script import Command, Word
 
 _CONVERSION = re.compile(r"%(?:%|[-+ #0]*\d*(?:\.\d+)?([a-zA-Z]))")
 _HARMLESS = listed("date whoami nproc uname hostname id wc uuidgen tty logname arch getconf tput stat")

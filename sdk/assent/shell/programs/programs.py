@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assent.shell.lists import listed
-from assent.shell.scope import text_of, word_of
-from assent.shell.wrappers import option_end, option_value
+from assent.shell.programs.wrappers import option_end, option_value
+from assent.shell.words.scope import text_of, word_of
 
 if TYPE_CHECKING:
-    from assent.shell.script import Command, Word
+    from assent.shell.words.script import Command, Word
 
 SHELLS = listed(
     "sh bash zsh dash ksh ksh93 mksh ash fish csh tcsh rbash yash posh pdksh oksh loksh elvish nu xonsh pwsh "

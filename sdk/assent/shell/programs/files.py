@@ -6,20 +6,20 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from assent.shell.finding import FOUND
 from assent.shell.lists import listed
-from assent.shell.operands import OPERANDS
-from assent.shell.program_files import batch_files, container_files, filter_files, git_files, stores_of
-from assent.shell.programs import code_of, language_of
-from assent.shell.scope import text_of, word_of
-from assent.shell.wrappers import CONTAINERS
+from assent.shell.programs.finding import FOUND
+from assent.shell.programs.operands import OPERANDS
+from assent.shell.programs.program_files import batch_files, container_files, filter_files, git_files, stores_of
+from assent.shell.programs.programs import code_of, language_of
+from assent.shell.programs.wrappers import CONTAINERS
+from assent.shell.words.scope import text_of, word_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from assent.shell.operands import Operands
-    from assent.shell.program_files import Mode
-    from assent.shell.script import Command, Script, Word
+    from assent.shell.programs.operands import Operands
+    from assent.shell.programs.program_files import Mode
+    from assent.shell.words.script import Command, Script, Word
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from assent.shell.scope import HERE, HOME, UNKNOWN
-from assent.shell.strings import ansi_c
+from assent.shell.words.scope import HERE, HOME, UNKNOWN
+from assent.shell.words.strings import ansi_c
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

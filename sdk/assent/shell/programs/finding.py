@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assent.shell.lists import listed
-from assent.shell.scope import HERE, text_of, word_of
+from assent.shell.words.scope import HERE, text_of, word_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from assent.shell.script import Command, Word
+    from assent.shell.words.script import Command, Word
 
 FOUND = "{}"
 """Stands for what is found: `dir/{}` for everything below `dir`, `dir/{}/name` for a choice of it."""

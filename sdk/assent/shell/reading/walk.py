@@ -7,19 +7,19 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from assent.shell.grammar import parse
-from assent.shell.outputs import output_of
-from assent.shell.scope import STAR, UNKNOWN, StopReading, Value, text_of
-from assent.shell.script import Command, Script
-from assent.shell.skeleton import MARK, RawRedirect, skeleton_of
+from assent.shell.programs.outputs import output_of
+from assent.shell.reading.grammar import parse
+from assent.shell.words.scope import STAR, UNKNOWN, StopReading, Value, text_of
+from assent.shell.words.script import Command, Script
+from assent.shell.words.skeleton import MARK, RawRedirect, skeleton_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tree_sitter import Node
 
-    from assent.shell.dispatch import Dispatcher
-    from assent.shell.scope import Scope
+    from assent.shell.reading.dispatch import Dispatcher
+    from assent.shell.words.scope import Scope
 
 Raw: TypeAlias = str | RawRedirect
 Definition: TypeAlias = "tuple[Node, tuple[Raw, ...]]"

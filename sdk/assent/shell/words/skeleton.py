@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from assent.shell.lexing import Lexer
-from assent.shell.scope import StopReading
+from assent.shell.words.lexing import Lexer
+from assent.shell.words.scope import StopReading
 
 MARK = re.compile(r"\x02(\d+)\x02")
 

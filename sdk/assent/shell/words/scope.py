@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from assent.shell.script import Word
+from assent.shell.words.script import Word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from assent.shell.script import Command
+    from assent.shell.words.script import Command
 
 UNKNOWN = "\ue000"
 """Stands for text that cannot be known, in texts that are still read."""

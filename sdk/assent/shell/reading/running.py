@@ -7,18 +7,18 @@ import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from assent.shell.finding import listed_by, put_in, read_find
 from assent.shell.lists import listed
-from assent.shell.outputs import output_of
-from assent.shell.scope import HOME, UNKNOWN, Scope, Value, text_of, word_of
-from assent.shell.walk import bind
-from assent.shell.wrappers import joined, option_end, option_value
+from assent.shell.programs.finding import listed_by, put_in, read_find
+from assent.shell.programs.outputs import output_of
+from assent.shell.programs.wrappers import joined, option_end, option_value
+from assent.shell.reading.walk import bind
+from assent.shell.words.scope import HOME, UNKNOWN, Scope, Value, text_of, word_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from assent.shell.dispatch import Dispatcher
-    from assent.shell.script import Command, Word
+    from assent.shell.reading.dispatch import Dispatcher
+    from assent.shell.words.script import Command, Word
 
     Builtin: TypeAlias = Callable[[Dispatcher, Command, Scope], list[Command]]
 

@@ -1,6 +1,6 @@
 """What a shell command text would run, as far as it can be read without running it: plain values.
 
-`assent.shell.reader.read_script` makes them; guards judge them. Everything nested (pipelines, lists, subshells,
+`assent.shell.reading.reader.read_script` makes them; guards judge them. Everything nested (pipelines, lists, subshells,
 substitutions, function bodies, `sh -c`, `eval`, `env`, `sudo`, `xargs`, `find -exec`, …) is flattened into one list of
 commands, each with its wrappers taken off.
 """

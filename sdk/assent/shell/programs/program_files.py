@@ -6,12 +6,12 @@ import re
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from assent.shell.lists import listed
-from assent.shell.scope import HOME, text_of, word_of
+from assent.shell.words.scope import HOME, text_of, word_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from assent.shell.script import Command, Word
+    from assent.shell.words.script import Command, Word
 
 Mode: TypeAlias = Literal["read", "write"]
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assent.shell.lists import listed
-from assent.shell.scope import text_of, word_of
+from assent.shell.words.scope import text_of, word_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from assent.shell.script import Command, Word
+    from assent.shell.words.script import Command, Word
 
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 

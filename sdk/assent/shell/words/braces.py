@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 from typing import TypeAlias
 
-from assent.shell.scope import StopReading
+from assent.shell.words.scope import StopReading
 
 Marked: TypeAlias = tuple[str, str]
-"""A text and, for each character, where it comes from (`assent.shell.words`)."""
+"""A text and, for each character, where it comes from (`assent.shell.words.words`)."""
 
 _MOST = 128
 _LITERAL = "u"
