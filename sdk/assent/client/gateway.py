@@ -16,9 +16,9 @@ from assent.client.errors import ClaimRefusedError, GatewayAwayError, Unexpected
 from assent.client.models import OutcomeStatus, State, parse_claimed, parse_page, parse_request, parse_verdict
 from assent.client.outcomes import wait_for_outcome
 from assent.client.pace import Pace
+from assent.client.query import query
 from assent.client.questions import Answerer
 from assent.client.unapproved import StillPendingError
-from assent.client.wire import Wire, query
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -62,6 +62,8 @@ class AsyncGateway:
         self.pace = pace or Pace()
         self.claims_made: set[str] = set()
         """The claim ids of this process, by which `resume` tells its own executions from a dead predecessor's."""
+        from assent.client.wire import Wire  # here, because its HTTP library costs more than all else together
+
         self._wire = Wire(url, key, transport=transport, pace=self.pace)
         self._answerer = Answerer(on_question)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from assent.client.errors import GatewayAwayError, UnexpectedAnswerError
 from assent.client.models import State, parse_object, parse_request
-from assent.client.wire import query
+from assent.client.query import query
 
 if TYPE_CHECKING:
     from assent.client.models import Request

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-import anyio
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
 
 def _new_id(prefix: str) -> str:
+    import secrets
+
     return f"{prefix}_{secrets.token_hex(16)}"
 
 
+async def _sleep(seconds: float) -> None:
+    import anyio
+
+    await anyio.sleep(seconds)
+
+
 def _jitter() -> float:
+    import secrets
+
     return secrets.randbelow(1000) / 1000
 
 
@@ -36,6 +43,6 @@ class Pace:
     first_backoff: float = 0.2
     last_backoff: float = 10.0
     monotonic: Callable[[], float] = time.monotonic
-    sleep: Callable[[float], Awaitable[None]] = anyio.sleep
+    sleep: Callable[[float], Awaitable[None]] = _sleep
     jitter: Callable[[], float] = _jitter
     new_id: Callable[[str], str] = _new_id

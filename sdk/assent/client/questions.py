@@ -8,13 +8,10 @@ that is left. Whatever goes wrong in it is logged and answers nothing: the reque
 from __future__ import annotations
 
 import inspect
-import logging
 from typing import TYPE_CHECKING, TypeAlias
 
-import anyio
-import anyio.to_thread
-
 from assent.client.errors import GatewayError
+from assent.client.log import report_fault, warn
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -26,7 +23,6 @@ if TYPE_CHECKING:
 MOST = 500
 """Characters of an answer that the gateway takes; what is beyond is cut, and says so."""
 _CUT = "… [cut]"
-_log = logging.getLogger("assent")
 
 
 class Answerer:
@@ -55,16 +51,18 @@ class Answerer:
             try:
                 request = await send(request, question, text)
             except GatewayError as error:  # somebody answered first, it was settled meanwhile, or the gateway is away
-                _log.warning("the answer to question %s was not taken: %s", question.id, error)
+                warn("the answer to question %s was not taken: %s", question.id, error)
         return request
 
     async def _ask(self, callback: OnQuestion, question: Question, request: Request, within: float) -> str | None:
+        import anyio
+
         said: str | None = None
         try:
             with anyio.move_on_after(max(0.0, within)):
                 said = await _called(callback, question, request)
-        except Exception:  # noqa: BLE001 - the callback is not ours, and whatever it raises answers nothing
-            _log.exception("the callback for question %s failed: it is left unanswered", question.id)
+        except Exception as error:  # noqa: BLE001 - the callback is not ours, and whatever it raises answers nothing
+            report_fault(error, "the callback for question %s failed: it is left unanswered", question.id)
         text = said.strip() if isinstance(said, str) else ""
         return (text if len(text) <= MOST else text[: MOST - len(_CUT)] + _CUT) or None
 
@@ -72,6 +70,8 @@ class Answerer:
 async def _called(callback: OnQuestion, question: Question, request: Request) -> str | None:
     if inspect.iscoroutinefunction(callback):
         return await callback(question, request)
+    import anyio.to_thread
+
     # Abandoned when the time is up: nothing waits for a thread that never comes back.
     said = await anyio.to_thread.run_sync(callback, question, request, abandon_on_cancel=True)
     return await said if inspect.isawaitable(said) else said

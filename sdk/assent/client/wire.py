@@ -11,7 +11,6 @@ import json
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
-from urllib.parse import urlencode
 
 import anyio
 import anyio.to_thread
@@ -53,12 +52,6 @@ class Answer:
     body: Json | None
     fault: str = ""
     retry_after: float = 0.0
-
-
-def query(**values: str | float | None) -> str:
-    """The values that are given, as a query string."""
-    given = {name: value for name, value in values.items() if value is not None}
-    return "?" + urlencode(given) if given else ""
 
 
 class Wire:

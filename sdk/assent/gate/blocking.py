@@ -10,8 +10,6 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from anyio.from_thread import start_blocking_portal
-
 from assent.client.errors import NotOpenError
 from assent.client.gateway import AsyncGateway
 from assent.gate.resumption import resume
@@ -53,6 +51,8 @@ class Gateway:
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
+        from anyio.from_thread import start_blocking_portal
+
         with ExitStack() as stack:
             portal = stack.enter_context(start_blocking_portal())
             stack.enter_context(portal.wrap_async_context_manager(self.asynchronous))

@@ -6,8 +6,6 @@ ones. Whatever is not a permission raises `NotApprovedError`, whose text is writ
 
 from __future__ import annotations
 
-import json
-import logging
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -15,9 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, assert_never
 from weakref import WeakKeyDictionary
 
-import anyio
-
 from assent.client.errors import AssentError, CallRefusedError, ClaimRefusedError, GatewayError
+from assent.client.log import warn
 from assent.client.messages import RefusalCode
 from assent.client.models import Allowed, Denied, OutcomeStatus, Pending, State
 from assent.client.unapproved import NotApprovedError
@@ -31,7 +28,6 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 _grant: ContextVar[str | None] = ContextVar("assent_grant", default=None)
 _changes: ContextVar[str | None] = ContextVar("assent_changes", default=None)
-_log = logging.getLogger("assent")
 _LONGEST_RESULT = 64 * 1024
 LAST_REPORT = 5.0  # seconds for the report of a run that was cancelled
 
@@ -107,7 +103,7 @@ _CLAIM_CODES = {
 
 def _refused(error: GatewayError, tool: str, request: Request | None = None) -> NotApprovedError:
     """What a fault of the gateway means for the call. The operator's log is told where it was met; the model is not."""
-    _log.warning("a call of %s is not approved: %s", tool, error)
+    warn("a call of %s is not approved: %s", tool, error)
     reason = error.detail if error.refusal_code is not RefusalCode.GATEWAY_AWAY else None
     if reason is None and error.refusal_code is RefusalCode.CALL_REFUSED:
         reason = str(error)
@@ -147,7 +143,7 @@ async def executed(gateway: AsyncGateway, request: Request) -> Executed:
     try:
         request = await gateway.wait_for_outcome(request)
     except GatewayError as error:
-        _log.warning("the outcome of request %s, which an executor runs, is not known: %s", request.id, error)
+        warn("the outcome of request %s, which an executor runs, is not known: %s", request.id, error)
         raise NotApprovedError(RefusalCode.OUTCOME_UNKNOWN, request=request) from error
     match request.state:
         case State.SUCCEEDED:
@@ -214,11 +210,13 @@ async def settle(
         except CallRefusedError:  # the value was not to the gateway's taste; the outcome matters more
             await report(result=None)
     except AssentError as fault:  # also a gateway object that was closed meanwhile
-        _log.warning("outcome of request %s could not be reported: %s", claimed.request_id, fault)
+        warn("outcome of request %s could not be reported: %s", claimed.request_id, fault)
 
 
 def _presentable(result: Any) -> Any:
     """The result when it is JSON of a bearable size, else None: the value is a courtesy."""
+    import json
+
     try:
         size = len(json.dumps(result, ensure_ascii=False, allow_nan=False).encode())
     except (TypeError, ValueError, RecursionError):
@@ -235,6 +233,8 @@ async def carry_out(gateway: AsyncGateway, permission: Permission, tool: Callabl
         await settle(gateway, permission, OutcomeStatus.FAILED, error=describe(error))
         raise
     except BaseException as error:  # cancelled in the middle: nobody knows how far it came
+        import anyio
+
         with anyio.move_on_after(LAST_REPORT, shield=True):
             await settle(gateway, permission, OutcomeStatus.UNKNOWN, error=describe(error))
         raise

@@ -24,9 +24,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import anyio
-import anyio.to_thread
-
 from assent.client.errors import GatewayError
 from assent.client.models import EXECUTORS, OutcomeStatus, State
 from assent.client.unapproved import NotApprovedError
@@ -34,6 +31,8 @@ from assent.gate.permission import bare, carry_out, decided, describe, executed,
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
+
+    import anyio
 
     from assent.client.gateway import AsyncGateway
     from assent.client.messages import RefusalCode
@@ -97,6 +96,8 @@ async def resume(
     Waits run side by side, tools one at a time. A tool's own error and a refusal are outcomes, not exceptions; raises
     `GatewayError` when the open requests cannot even be listed.
     """
+    import anyio
+
     requests = await gateway.list_open(session=session)
     resumed: dict[str, Resumed] = {}
     turn = anyio.Lock()
@@ -173,6 +174,8 @@ def _awaitable(tool: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
         return function
 
     async def on_a_thread(**arguments: Any) -> Any:
+        import anyio.to_thread
+
         return await anyio.to_thread.run_sync(partial(function, **arguments))
 
     return on_a_thread
