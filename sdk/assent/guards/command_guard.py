@@ -21,6 +21,7 @@ from assent.guards.commands.places import PROTECTED, normal, of_the_system, plac
 from assent.guards.commands.remote import on_backdoors, on_fetched_files, on_remote_code
 from assent.hooks.contract.hook import GUARD, PreToolUseHook
 from assent.hooks.contract.verdicts import ask, deny
+from assent.shell.reading.grammar import load_parser
 from assent.shell.reading.reader import read_script
 
 if TYPE_CHECKING:
@@ -51,6 +52,9 @@ class CommandGuard(PreToolUseHook):
     Args:
         also_blocked: Further programs that may not run at all, by base name.
         allowed: Programs that the guard has no opinion on, by base name.
+
+    Raises:
+        ImportError: The extra `assent[guards]` is not installed.
     """
 
     name = "command-guard"
@@ -59,6 +63,7 @@ class CommandGuard(PreToolUseHook):
     tools = "exec"
 
     def __init__(self, *, also_blocked: Iterable[str] = (), allowed: Iterable[str] = ()) -> None:
+        load_parser()
         self._also_blocked = frozenset(also_blocked)
         self._allowed = frozenset(allowed)
 

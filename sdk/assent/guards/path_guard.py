@@ -20,6 +20,7 @@ from assent.guards.paths.patches import patched_files
 from assent.hooks.contract.hook import GUARD, PreToolUseHook
 from assent.hooks.contract.tool_names import canonical_name
 from assent.hooks.contract.verdicts import ask, deny
+from assent.shell.reading.grammar import load_parser
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -66,8 +67,9 @@ class PathGuard(PreToolUseHook):
         """`protect` and `allow` extend the lists of `assent.guards.paths.lists`, in the same patterns.
 
         `allow` forgives what it names: `.npmrc`, `~/.kube/cache/`, `/etc/pam.d/login`. Raises ValueError for a pattern
-        that stands for everything or for nothing.
+        that stands for everything or for nothing, ImportError where the extra `assent[guards]` is not installed.
         """
+        load_parser()
         self._lists = lists_of(_listed(protect, "protect"), _listed(allow, "allow"))
 
     async def execute(self, ctx: HookContext) -> HookResult | None:

@@ -1,4 +1,4 @@
-"""Tree-sitter's bash parser, loaded when the first text is read and kept."""
+"""Tree-sitter's bash parser, loaded when first needed and kept: the only place that knows the extra's libraries."""
 
 from __future__ import annotations
 
@@ -12,6 +12,14 @@ if TYPE_CHECKING:
 _lock = threading.Lock()
 
 
+def load_parser() -> None:
+    """Load the parser now: a guard that cannot read is to be refused where it is made, not at its first call.
+
+    Raises ImportError, naming the mend, where the extra is not installed.
+    """
+    _parser()
+
+
 def parse(text: str) -> Node:
     """Return the root of the text's tree; it may hold ERROR nodes."""
     with _lock:  # a parser keeps state between calls
@@ -20,7 +28,12 @@ def parse(text: str) -> Node:
 
 @functools.cache
 def _parser() -> Parser:
-    import tree_sitter_bash
-    from tree_sitter import Language, Parser
-
+    try:
+        import tree_sitter_bash
+        from tree_sitter import Language, Parser
+    except ImportError as error:
+        raise ImportError(
+            f"shell commands are read with tree-sitter, which cannot be imported ({error}): "
+            "pip install 'assent[guards]'"
+        ) from None
     return Parser(Language(tree_sitter_bash.language()))
