@@ -21,7 +21,7 @@ from app.usecases.run_hooks import AgentRun, Ran
 from app.usecases.settle_by_call import FinishedCall, Settled
 from app.usecases.submit import Submission
 from assent.client.messages import RefusalCode, refusal, withheld
-from assent.hooks.contract.context import ModelRequest
+from assent.hooks.contract.model_request import ModelRequest
 from assent.hooks.contract.moments import Moment
 from assent.hooks.engine.outcome import Decision
 from assent.hooks.engine.subject import same

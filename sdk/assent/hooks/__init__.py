@@ -8,7 +8,7 @@
 `moments` has the moments and what a verdict may do at each, `chain` how verdicts come together.
 """
 
-from assent.hooks.contract.context import HookContext, ModelRequest
+from assent.hooks.contract.context import HookContext
 from assent.hooks.contract.hook import (
     GENERAL,
     GUARD,
@@ -29,6 +29,7 @@ from assent.hooks.contract.hook import (
     UserPromptSubmitHook,
 )
 from assent.hooks.contract.matcher import NeverMatchesError
+from assent.hooks.contract.model_request import ModelRequest
 from assent.hooks.contract.moments import Moment
 from assent.hooks.contract.steps import Observed, Settled, Step, Suspended, WillCall
 from assent.hooks.contract.verdicts import (

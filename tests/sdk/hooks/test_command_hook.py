@@ -16,7 +16,8 @@ import pytest
 
 from assent.hooks.commands.command_hook import CommandHook, event_text
 from assent.hooks.commands.spawn import MOST_OUTPUT
-from assent.hooks.contract.context import HookContext, ModelRequest
+from assent.hooks.contract.context import HookContext
+from assent.hooks.contract.model_request import ModelRequest
 from assent.hooks.contract.moments import Moment
 from assent.hooks.engine.chain import HookFaultError, run_chain
 from assent.hooks.engine.outcome import Decision

@@ -13,7 +13,7 @@ from dataclasses import fields, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, cast
 
-from assent.hooks.contract.context import ModelRequest
+from assent.hooks.contract.model_request import ModelRequest
 from assent.hooks.contract.moments import POWERS, Moment, Power
 from assent.hooks.contract.tool_names import canonical_name
 from assent.hooks.contract.verdicts import HookResult, Routing

@@ -11,23 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
+    from assent.hooks.contract.model_request import ModelRequest
     from assent.hooks.contract.moments import Moment
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelRequest:
-    """What is about to go to the model; `extra` keeps what the runtime sends besides."""
-
-    model: str = ""
-    system: str = ""
-    messages: tuple[Mapping[str, Any], ...] = ()
-    tools: tuple[Mapping[str, Any], ...] = ()
-    temperature: float | None = None
-    thinking: str | None = None
-    """Thinking mode, in the runtime's own words (`off`, `adaptive`, …)."""
-    reasoning: str | None = None
-    """Reasoning level, in the runtime's own words (`low`, `high`, …)."""
-    extra: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

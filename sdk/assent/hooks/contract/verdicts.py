@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from assent.hooks.contract.context import ModelRequest
+    from assent.hooks.contract.model_request import ModelRequest
     from assent.hooks.contract.permit import Permit
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})

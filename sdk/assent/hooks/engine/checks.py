@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from assent.hooks.contract.context import ModelRequest
+from assent.hooks.contract.model_request import ModelRequest
 from assent.hooks.contract.moments import POWERS, Moment, Power
 from assent.hooks.contract.verdicts import HookResult, Routing
 

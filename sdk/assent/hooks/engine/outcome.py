@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from assent.hooks.contract.verdicts import NOTHING
 
 if TYPE_CHECKING:
-    from assent.hooks.contract.context import ModelRequest
+    from assent.hooks.contract.model_request import ModelRequest
     from assent.hooks.contract.permit import Permit
     from assent.hooks.contract.verdicts import Routing
     from assent.hooks.engine.observer import HookEvent

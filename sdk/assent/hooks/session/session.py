@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from assent.client.errors import AssentError
 from assent.client.messages import RefusalCode, refusal
-from assent.hooks.contract.context import HookContext, ModelRequest
+from assent.hooks.contract.context import HookContext
 from assent.hooks.contract.moments import Moment
 from assent.hooks.contract.steps import OnStep
 from assent.hooks.engine.outcome import Decision
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
     from types import TracebackType
 
+    from assent.hooks.contract.model_request import ModelRequest
     from assent.hooks.contract.steps import Step
     from assent.hooks.engine.outcome import Outcome
     from assent.hooks.session.facade import Hooks
