@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from assent.client.errors import NotOpenError
 from assent.client.gateway import AsyncGateway
-from assent.gate.resumption import resume
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -142,4 +141,6 @@ class Gateway:
 
     def resume(self, tools: Mapping[str, Callable[..., Any]], *, session: str | None = None) -> list[Resumed]:
         """See `assent.resume`. Synchronous tools run one after the other on a worker thread."""
+        from assent.gate.resumption import resume
+
         return self.run(partial(resume, self.asynchronous, tools, session=session))
