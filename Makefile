@@ -20,6 +20,8 @@ PIP_OURS := $(PIP_INSTALL) --no-deps --no-build-isolation --no-index -e ./sdk -e
 LOCK_DATE := 2026-11-14T12:00:00Z
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-emit-find-links --exclude-newer $(LOCK_DATE) --custom-compile-command "make lock"
+# The gateway, and assent[guards,limits], which it runs on: from this checkout, never by name from an index.
+OURS := pyproject.toml sdk/pyproject.toml --extra guards --extra limits
 
 # The Claude Code that the hook is proved against.
 CLAUDE_CODE := @anthropic-ai/claude-code@2.1.327
@@ -132,9 +134,9 @@ compose-lint: $(INSTALLED)  ## look over docker-compose.yml and the Dockerfile (
 
 .PHONY: lock
 lock: | $(INSTALLED)  ## pin the requirements again (move LOCK_DATE first)
-	@$(LOCK) pyproject.toml -o requirements/gateway.txt
-	@$(LOCK) pyproject.toml --extra dev -c requirements/gateway.txt -o requirements/dev.txt
-	@$(LOCK) pyproject.toml --extra bench -c requirements/gateway.txt -o requirements/bench.txt
+	@$(LOCK) $(OURS) -o requirements/gateway.txt
+	@$(LOCK) $(OURS) --extra dev -c requirements/gateway.txt -o requirements/dev.txt
+	@$(LOCK) $(OURS) --extra bench -c requirements/gateway.txt -o requirements/bench.txt
 	@$(LOCK) --group build -c requirements/dev.txt -o requirements/build.txt
 	@git diff --stat -- requirements 2>/dev/null || true
 

@@ -72,7 +72,7 @@ from app.workers.channel_work import ChannelWork
 from app.workers.notifications import Notifications
 from app.workers.supervisor import Supervisor
 from app.workers.timers import Timers
-from assent.hooks.observer import Observer
+from assent.hooks.engine.observer import Observer
 from channels import registry
 
 if TYPE_CHECKING:
@@ -83,9 +83,9 @@ if TYPE_CHECKING:
     from app.ports import Channel, Clock, IdFactory
     from app.settings import Settings
     from app.storage.engine.transaction import Batch, Tx
-    from assent.hooks.context import HookContext
-    from assent.hooks.registry import HookRegistry
-    from assent.ready.read_only import Switch as GuardSwitch
+    from assent.hooks.contract.context import HookContext
+    from assent.hooks.engine.registry import HookRegistry
+    from assent.hooks.ready.read_only import Switch as GuardSwitch
 
 log = structlog.get_logger(__name__)
 

@@ -34,7 +34,7 @@ from app.serve import StartRefusedError, hold_database, refuse_restored
 from app.settings import Settings
 from app.storage.engine.database_fault import database_fault
 from app.telemetry import redact
-from assent.client import AsyncGateway
+from assent.client.gateway import AsyncGateway
 from migrations.state import NEWEST, find_present
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from app.ports import Clock
     from app.usecases.reading.keys import NewKey
-    from assent.pace import Pace
+    from assent.client.pace import Pace
 
     Asgi = Callable[..., Awaitable[None]]
 

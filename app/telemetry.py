@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import structlog
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from assent.ready.redact import redact as without_secrets
+from assent.hooks.ready.redact import redact as without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, MutableMapping
 
-    from assent.hooks.observer import HookEvent, Tracer
+    from assent.hooks.engine.observer import HookEvent, Tracer
 
 log = structlog.get_logger("assent.hooks")
 _SECRET_NAMES = re.compile(

@@ -47,6 +47,7 @@ def measures(kinds: Sequence[str]) -> dict[str, tuple[tuple[str, ...], Measure]]
     from benchmarks.measure_memory import measure_memory
     from benchmarks.measure_recovery import measure_recovery
     from benchmarks.measure_rules import measure_rules
+    from benchmarks.measure_start import measure_start
     from benchmarks.measure_wake import measure_wake_across, measure_wake_one_process
 
     listed: dict[str, tuple[tuple[str, ...], Measure]] = {
@@ -61,6 +62,7 @@ def measures(kinds: Sequence[str]) -> dict[str, tuple[tuple[str, ...], Measure]]
         "judge": (("P8",), measure_judge),
         "rules": (("R1", "R1b"), measure_rules),
         "hook": (("P9",), measure_hook),
+        "start": (("P11",), measure_start),
         "chain": (("H1",), measure_chain),
         "command-guard": (("H2",), measure_command_guard),
         "cards": (("C1",), measure_cards),

@@ -7,9 +7,9 @@ import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from assent.guards.command_guard import CommandGuard
 from assent.hooks import HookContext, HookRegistry, Moment, run_chain
-from assent.hooks.function_hook import FunctionHook
-from assent.ready.command_guard import CommandGuard
+from assent.hooks.engine.function_hook import FunctionHook
 from benchmarks.results import Row, below, times
 from benchmarks.run import known
 

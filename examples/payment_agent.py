@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from assent import AsyncGateway, Failed, GatewayError, LeftAlone, Lost, Ran, Refused, current_grant, resume
 from assent.hooks import Hooks, Settled, Suspended
-from assent.ready.approval_gate import ApprovalGate
+from assent.hooks.ready.approval_gate import ApprovalGate
 from examples.payment_ledger import Ledger
 from examples.scripted_model import PAY, PAY_BATCH, WIRE, Message, answer, explain
 

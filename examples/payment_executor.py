@@ -18,8 +18,8 @@ import signal
 from typing import TYPE_CHECKING, Any, cast
 
 from assent import AsyncGateway
-from assent.executor import Executor, ToolFailed, ToolSucceeded
-from assent.executor_http import HttpTool
+from assent.executor.executor import Executor, ToolFailed, ToolSucceeded
+from assent.executor.http_tool import HttpTool
 
 if TYPE_CHECKING:
     import httpx2

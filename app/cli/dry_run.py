@@ -18,14 +18,14 @@ import typer
 from app.clock import SystemClock
 from app.domain.errors import BadJsonError, InvalidError
 from app.domain.text.canonical import parse_json
-from assent.hooks.chain import run_chain
-from assent.hooks.context import HookContext
-from assent.hooks.declaration import Declaration
-from assent.hooks.declared import DeclarationError, build
-from assent.hooks.moments import TOOL_MOMENTS, Moment
-from assent.hooks.observer import UNOBSERVED, Observer
-from assent.hooks.outcome import Decision, Outcome
-from assent.hooks.registry import HookRegistry
+from assent.hooks.contract.context import HookContext
+from assent.hooks.contract.moments import TOOL_MOMENTS, Moment
+from assent.hooks.declared.build import DeclarationError, build
+from assent.hooks.declared.declaration import Declaration
+from assent.hooks.engine.chain import run_chain
+from assent.hooks.engine.observer import UNOBSERVED, Observer
+from assent.hooks.engine.outcome import Decision, Outcome
+from assent.hooks.engine.registry import HookRegistry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from app.domain.rules.policy import Policy
     from app.domain.text.canonical import JsonValue
     from app.ports import Clock
-    from assent.hooks.registry import Registered
+    from assent.hooks.engine.registry import Registered
 
 GUARDS = ("command-guard", "path-guard")
 """The ready guards that stand alone where no file is given."""

@@ -28,7 +28,7 @@ def check_calls(
     line: {"decision": "allow" | "deny" | "ask" | "route", "reason", "hook" or "rule", "args" if they were rewritten}.
     """
     from app.cli.dry_run import answer_lines, open_trial
-    from assent.hooks.observer import UNOBSERVED, Observer, print_event
+    from assent.hooks.engine.observer import UNOBSERVED, Observer, print_event
 
     def write(line: str) -> None:
         sys.stdout.write(f"{line}\n")

@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from app.domain.rules.policy import UnknownTools
-from assent.hooks.declared import build
-from assent.hooks.registry import HookRegistry
-from assent.ready.read_only import ReadOnlyGuard
+from assent.hooks.declared.build import build
+from assent.hooks.engine.registry import HookRegistry
+from assent.hooks.ready.read_only import ReadOnlyGuard
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from app.domain.call.tool import Tool
     from app.domain.rules.policy import Policy
-    from assent.hooks.declaration import Declaration
-    from assent.ready.rate_limit import Counters
-    from assent.ready.read_only import IsOn
+    from assent.hooks.declared.declaration import Declaration
+    from assent.hooks.ready.rate_limit import Counters
+    from assent.hooks.ready.read_only import IsOn
 
 READ_ONLY = "read-only"
 """The id of the guard that the run-time switch moves. No hook of a file can take it."""

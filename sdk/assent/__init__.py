@@ -7,24 +7,21 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # `typing` costs the hook command 3 ms; type checkers know the name
 if TYPE_CHECKING:
-    from assent.client import AsyncGateway
-    from assent.errors import (
+    from assent.client.errors import (
         AssentError,
         CallRefusedError,
         ClaimRefusedError,
         GatewayAwayError,
         GatewayError,
         KeyRefusedError,
-        NotApprovedError,
         NotEntitledError,
         NotOpenError,
-        StillPendingError,
         UnexpectedAnswerError,
         UnknownRequestError,
     )
-    from assent.guard import current_changes, current_grant, guarded
-    from assent.messages import RefusalCode
-    from assent.models import (
+    from assent.client.gateway import AsyncGateway
+    from assent.client.messages import RefusalCode
+    from assent.client.models import (
         Allowed,
         Claimed,
         Denied,
@@ -36,8 +33,11 @@ if TYPE_CHECKING:
         State,
         Verdict,
     )
-    from assent.resumption import Failed, LeftAlone, Lost, Ran, Refused, Resumed, resume
-    from assent.sync_client import Gateway
+    from assent.client.unapproved import NotApprovedError, StillPendingError
+    from assent.gate.blocking import Gateway
+    from assent.gate.guarded import guarded
+    from assent.gate.permission import current_changes, current_grant
+    from assent.gate.resumption import Failed, LeftAlone, Lost, Ran, Refused, Resumed, resume
 
 __all__ = [  # noqa: RUF022 - grouped as _HOMES is
     "AsyncGateway",
@@ -78,14 +78,16 @@ __all__ = [  # noqa: RUF022 - grouped as _HOMES is
 ]
 
 _HOMES = {
-    "client": "AsyncGateway",
-    "sync_client": "Gateway",
-    "errors": "AssentError CallRefusedError ClaimRefusedError GatewayAwayError GatewayError KeyRefusedError "
-    "NotApprovedError NotEntitledError NotOpenError StillPendingError UnexpectedAnswerError UnknownRequestError",
-    "guard": "current_changes current_grant guarded",
-    "messages": "RefusalCode",
-    "models": "Allowed Claimed Denied Execution OutcomeStatus Pending Question Request State Verdict",
-    "resumption": "Failed LeftAlone Lost Ran Refused Resumed resume",
+    "client.gateway": "AsyncGateway",
+    "gate.blocking": "Gateway",
+    "client.errors": "AssentError CallRefusedError ClaimRefusedError GatewayAwayError GatewayError KeyRefusedError "
+    "NotEntitledError NotOpenError UnexpectedAnswerError UnknownRequestError",
+    "client.unapproved": "NotApprovedError StillPendingError",
+    "gate.guarded": "guarded",
+    "gate.permission": "current_changes current_grant",
+    "client.messages": "RefusalCode",
+    "client.models": "Allowed Claimed Denied Execution OutcomeStatus Pending Question Request State Verdict",
+    "gate.resumption": "Failed LeftAlone Lost Ran Refused Resumed resume",
 }
 
 

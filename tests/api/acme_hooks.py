@@ -6,8 +6,8 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from assent.hooks.hook import UserPromptSubmitHook
-from assent.hooks.verdicts import (
+from assent.hooks.contract.hook import UserPromptSubmitHook
+from assent.hooks.contract.verdicts import (
     HookResult,
     allow,
     ask,
@@ -21,7 +21,7 @@ from assent.hooks.verdicts import (
 )
 
 if TYPE_CHECKING:
-    from assent.hooks.context import HookContext
+    from assent.hooks.contract.context import HookContext
 
 SEEN: list[HookContext] = []
 """What the hook `see` was shown; a test empties it first."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from assent.hooks.moments import Moment
+from assent.hooks.contract.moments import Moment
 from tests.api import acme_hooks
 from tests.fixtures.gateway import ACME, open_gateway
 

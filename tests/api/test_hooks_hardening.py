@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from assent.hooks.verdicts import HookResult, allow, ask, deny, modify, route
+from assent.hooks.contract.verdicts import HookResult, allow, ask, deny, modify, route
 from tests.fixtures.gateway import ACME
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from assent.hooks.context import HookContext
+    from assent.hooks.contract.context import HookContext
     from tests.fixtures.gateway import Gateway
 
 HOOKS = """\

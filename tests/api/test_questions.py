@@ -12,13 +12,13 @@ import httpx2
 import pytest
 
 from assent import AsyncGateway, ClaimRefusedError, NotApprovedError, Pending, Question, guarded
-from assent.models import parse_request
-from assent.questions import Answerer
+from assent.client.models import parse_request
+from assent.client.questions import Answerer
 from tests.sdk.pace import quick_pace
 
 if TYPE_CHECKING:
     from assent import Request
-    from assent.questions import OnQuestion
+    from assent.client.questions import OnQuestion
     from tests.fixtures.gateway import Gateway
 
 PAGE = Path(__file__).parents[2] / "docs" / "approvers.md"

@@ -10,8 +10,8 @@ import httpx2
 import pytest
 from typer.testing import CliRunner
 
-from app.cli.main import app
 from app.cli.approver import requests as cli_requests
+from app.cli.main import app
 from tests.fixtures.across import Across
 from tests.requirements import requirement
 

@@ -51,7 +51,7 @@ agents:
 """
 
 HOOKS = """\
-from assent.hooks.verdicts import ask, deny, modify, route
+from assent.hooks.contract.verdicts import ask, deny, modify, route
 
 def cap(ctx):
     if ctx.args["amount"] > 1000:

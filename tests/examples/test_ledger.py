@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import pytest
 
-from assent.executor import ToolFailed, ToolSucceeded, ToolUnknown
+from assent.executor.executor import ToolFailed, ToolSucceeded, ToolUnknown
 from examples.ledger.__main__ import LedgerServer
 from examples.ledger.book import Book
 from examples.payment_executor import ledger_tool

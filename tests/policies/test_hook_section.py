@@ -12,19 +12,19 @@ from app.domain.call.agent import AgentSettings
 from app.hooks.org_hooks import BUILT_IN, READ_ONLY, Supplies, build_hooks
 from app.policies.file.policy_file import LoadedPolicy, load_policy
 from app.policies.marks.faults import PolicyFaultsError
-from assent.hooks.chain import run_chain
-from assent.hooks.context import HookContext
-from assent.hooks.hook import OnError
-from assent.hooks.moments import Moment
-from assent.hooks.outcome import Decision
+from assent.hooks.contract.context import HookContext
+from assent.hooks.contract.hook import OnError
+from assent.hooks.contract.moments import Moment
+from assent.hooks.engine.chain import run_chain
+from assent.hooks.engine.outcome import Decision
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from assent.hooks.outcome import Outcome
-    from assent.hooks.registry import HookRegistry
+    from assent.hooks.engine.outcome import Outcome
+    from assent.hooks.engine.registry import HookRegistry
 
 pytestmark = pytest.mark.may_block  # files are read and hooks built before there is a loop to serve
 
@@ -58,7 +58,7 @@ agents:
 @pytest.fixture(autouse=True)
 def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     (tmp_path / "acme_section_hooks.py").write_text(
-        "from assent.hooks.verdicts import deny\n"
+        "from assent.hooks.contract.verdicts import deny\n"
         "def no_fridays(ctx):\n    return deny('not on Fridays') if ctx.timestamp.weekday() == 4 else None\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))

@@ -12,6 +12,7 @@ from packaging.utils import canonicalize_name
 from tests.project.source_tree import ROOT, shown
 
 LOCKS = {"gateway": [], "dev": ["dev"], "bench": ["bench"]}
+RUN_BY_THE_GATEWAY = ["guards", "limits"]  # extras of `assent`
 ADDRESSES = re.compile(r"://|index-url|find-links [^\\]|trusted-host")
 
 
@@ -35,12 +36,25 @@ def test_the_locks_hold_what_pyproject_asks_for(lock: str) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     agent = tomllib.loads((ROOT / "sdk" / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = [text for extra in LOCKS[lock] for text in project["optional-dependencies"][extra]]
+    extras += [text for extra in RUN_BY_THE_GATEWAY for text in agent["optional-dependencies"][extra]]
     pinned = pins(lock)
 
     asked = [Requirement(text) for text in [*project["dependencies"], *agent["dependencies"], *extras]]
     unmet = [str(ask) for ask in asked if not ask.specifier.contains(pinned.get(canonicalize_name(ask.name), "0"))]
 
     assert unmet == [], "run `make lock`"
+
+
+def test_the_shells_grammar_is_an_extra_that_the_gateway_installs() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    agent = tomllib.loads((ROOT / "sdk" / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    guards = [Requirement(text).name for text in agent["optional-dependencies"]["guards"]]
+    plain = {Requirement(text).name for text in agent["dependencies"]}
+
+    assert guards == ["tree-sitter", "tree-sitter-bash"]
+    assert plain == {"anyio", "httpx2"}
+    assert not {Requirement(text).name for text in project["dependencies"]} & {*guards, "assent"}
+    assert set(guards) < set(pins("gateway"))
 
 
 def test_the_locks_agree_on_versions() -> None:

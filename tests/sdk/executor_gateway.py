@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 
 from assent import AsyncGateway
-from assent.executor import Executor
+from assent.executor.executor import Executor
 from tests.sdk.pace import quick_pace
 
 if TYPE_CHECKING:

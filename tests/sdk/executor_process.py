@@ -13,7 +13,7 @@ import signal
 import httpx2
 
 from assent import AsyncGateway
-from assent.executor import Executor
+from assent.executor.executor import Executor
 from examples.payment_executor import ledger_tool
 from tests.sdk.pace import quick_pace
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import anyio.lowlevel
 
-from assent.pace import Pace
+from assent.client.pace import Pace
 
 
 @dataclass

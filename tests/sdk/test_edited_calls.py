@@ -10,7 +10,7 @@ import pytest
 
 from assent import AsyncGateway, ClaimRefusedError, Gateway, Pending, Ran, current_changes, guarded, resume
 from assent.hooks import Hooks
-from assent.ready.approval_gate import ApprovalGate
+from assent.hooks.ready.approval_gate import ApprovalGate
 from tests.requirements import requirement
 from tests.sdk.hook_process import HookLine, event, finish
 from tests.sdk.pace import quick_pace

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from assent import NotApprovedError, guarded
-from assent.executor import ToolFailed, ToolUnknown
+from assent.client.messages import RefusalCode
+from assent.executor.executor import ToolFailed, ToolUnknown
 from assent.hooks import Hooks
-from assent.messages import RefusalCode
-from assent.ready.approval_gate import RUN_BY_EXECUTOR, ApprovalGate
+from assent.hooks.ready.approval_gate import RUN_BY_EXECUTOR, ApprovalGate
 from tests.fixtures.enforced import enforce
 from tests.fixtures.gateway import open_gateway
 from tests.requirements import requirement

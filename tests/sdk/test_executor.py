@@ -13,7 +13,7 @@ import httpx2
 import pytest
 
 from assent import AsyncGateway, OutcomeStatus, Ran, resume
-from assent.executor import (
+from assent.executor.executor import (
     Carried,
     Executor,
     NotRun,
@@ -22,7 +22,7 @@ from assent.executor import (
     ToolUnknown,
     UnknownOutcomeError,
 )
-from assent.guard import current_grant
+from assent.gate.permission import current_grant
 from tests.fixtures.gateway import ManualClock, open_gateway
 from tests.requirements import requirement
 from tests.sdk.executor_gateway import Spy, executing

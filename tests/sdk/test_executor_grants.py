@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from assent.executor import NotRun, ToolFailed, ToolSucceeded, ToolUnknown
-from assent.executor_epoch import Epoch
+from assent.executor.epoch import Epoch
+from assent.executor.executor import NotRun, ToolFailed, ToolSucceeded, ToolUnknown
 from tests.fixtures.enforced import CALL, EXECUTOR, approved, enforce, reported
 from tests.fixtures.gateway import open_gateway
 from tests.requirements import requirement

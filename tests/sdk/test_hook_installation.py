@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 pytestmark = requirement("S-08")
 
 
-@pytest.mark.parametrize("missing", ["command", "messages.py", "command/judge.py", "command/exchange.py"])
+@pytest.mark.parametrize("missing", ["command", "client/messages.py", "command/judge.py", "command/exchange.py"])
 def test_a_broken_installation_says_no(gateway: StubGateway, hook: HookLine, tmp_path: Path, missing: str) -> None:
     gateway.rules["Bash"] = "allow"
     package = tmp_path / "assent"

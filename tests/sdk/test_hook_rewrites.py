@@ -10,7 +10,7 @@ import pytest
 
 from assent import Allowed, AsyncGateway, Denied, NotApprovedError, Pending, RefusalCode, current_grant, guarded
 from assent.hooks import Hooks, Observed, Settled, Step, Suspended, WillCall, deny
-from assent.ready.approval_gate import ApprovalGate
+from assent.hooks.ready.approval_gate import ApprovalGate
 from tests.sdk.hook_process import HookLine, event
 from tests.sdk.pace import quick_pace
 from tests.sdk.real_gateway import POLICY, RealGateway

@@ -28,7 +28,7 @@ from app.policies.file.policy_file import load_policy
 from app.usecases.deciding.edited_request import as_edited
 from app.usecases.judging.judge_call import NOTHING_SAID, Judged
 from app.usecases.voters.electorate import acts_for, voters_of
-from assent.hooks.outcome import Outcome
+from assent.hooks.engine.outcome import Outcome
 from tests.domain.samples import START
 from tests.requirements import requirement
 

@@ -17,7 +17,7 @@ from app.policies.marks.faults import PolicyFaultsError
 from app.serve import StartRefusedError
 from assent import Pending, State, current_grant
 from assent.hooks import Hooks
-from assent.ready.approval_gate import ApprovalGate
+from assent.hooks.ready.approval_gate import ApprovalGate
 from tests.fixtures.gateway import SECRET, START, ManualClock, query
 from tests.fixtures.patience import eventually
 

@@ -29,7 +29,7 @@ from app.policies.file.policy_book import PolicyBook
 from app.usecases.asking.opening import Answered, Opening
 from app.usecases.judging.judge_call import NOTHING_SAID, Judged
 from app.usecases.payments.payees import Payees
-from assent.hooks.outcome import Outcome
+from assent.hooks.engine.outcome import Outcome
 from tests.domain.samples import FINANCE, a_call, a_decision, voters
 from tests.durability.replicas import write_policy
 from tests.requirements import requirement

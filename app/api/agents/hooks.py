@@ -21,11 +21,11 @@ from app.usecases.asking.submit import Submission
 from app.usecases.executing.settle_by_call import FinishedCall, Settled
 from app.usecases.hooks.hook_records import presentable
 from app.usecases.hooks.run_hooks import AgentRun, Ran
-from assent.hooks.context import ModelRequest
-from assent.hooks.moments import Moment
-from assent.hooks.outcome import Decision
-from assent.hooks.subject import same
-from assent.messages import RefusalCode, refusal, withheld
+from assent.client.messages import RefusalCode, refusal, withheld
+from assent.hooks.contract.model_request import ModelRequest
+from assent.hooks.contract.moments import Moment
+from assent.hooks.engine.outcome import Decision
+from assent.hooks.engine.subject import same
 
 if TYPE_CHECKING:
     from app.api.wire.services import Surface

@@ -16,7 +16,7 @@ from app.api.wire.plain_route import PlainRoute
 from app.domain.call.name_pattern import NamePattern
 from app.domain.errors import AssentError, InvalidError
 from app.domain.identity.api_key import Scope
-from assent.hooks.tool_names import CANONICAL, canonical_name
+from assent.hooks.contract.tool_names import CANONICAL, canonical_name
 
 if TYPE_CHECKING:
     from app.api.wire.services import Surface

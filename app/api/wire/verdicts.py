@@ -11,7 +11,7 @@ from app.domain.identity.api_key import AGENTS, Scope
 from app.usecases.asking.submit import Answered
 from app.usecases.executing.claim import Caller
 from app.usecases.hooks.hook_records import presentable
-from assent.messages import RefusalCode, refusal
+from assent.client.messages import RefusalCode, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

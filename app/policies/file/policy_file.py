@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from app.domain.rules.rule import Asking, Rule
     from app.domain.text.canonical import JsonValue
     from app.policies.marks.yaml_marks import MarkedYaml
-    from assent.hooks.declaration import Declaration
+    from assent.hooks.declared.declaration import Declaration
 
 FILE_NAME = "assent.yaml"
 LARGEST = 1_000_000  # bytes of one file

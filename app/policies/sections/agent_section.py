@@ -13,7 +13,7 @@ from app.policies.sections.hook_section import read_hook
 if TYPE_CHECKING:
     from app.policies.marks.yaml_marks import MarkedYaml, Path
     from app.policies.sections.hook_section import HookGround
-    from assent.hooks.declaration import Declaration
+    from assent.hooks.declared.declaration import Declaration
 
 _NAME = re.compile(r"[^\s*?\[\]]{1,200}")
 

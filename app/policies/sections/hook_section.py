@@ -11,13 +11,13 @@ from app.domain.rules.policy import UnknownTools
 from app.policies.marks.entries import listing, read_entry
 from app.policies.marks.faults import near
 from app.policies.models.file_models import HookEntry
-from assent.hooks.declaration import Declaration
-from assent.hooks.declared import DeclarationError, build
-from assent.hooks.hook import OnError
-from assent.hooks.matcher import NeverMatchesError, matcher
-from assent.hooks.moments import TOOL_MOMENTS, Moment
-from assent.hooks.registry import HookRegistry
-from assent.hooks.tool_names import CANONICAL
+from assent.hooks.contract.hook import OnError
+from assent.hooks.contract.matcher import NeverMatchesError, matcher
+from assent.hooks.contract.moments import TOOL_MOMENTS, Moment
+from assent.hooks.contract.tool_names import CANONICAL
+from assent.hooks.declared.build import DeclarationError, build
+from assent.hooks.declared.declaration import Declaration
+from assent.hooks.engine.registry import HookRegistry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

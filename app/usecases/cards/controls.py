@@ -13,7 +13,7 @@ from app.domain.request.request import Audience, State
 from app.domain.text.visible import visible
 from app.domain.words.say import say
 from app.usecases.cards.secret_texts import without_secrets
-from assent.ready.redact import redact
+from assent.hooks.ready.redact import redact
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

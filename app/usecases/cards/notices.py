@@ -15,7 +15,7 @@ from app.domain.words.say import say
 from app.ports import AccountStatus, Notice
 from app.storage.cards.accounts import list_of_channel
 from app.usecases.voters.electorate import voters_of
-from assent.ready.redact import redact
+from assent.hooks.ready.redact import redact
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -18,7 +18,7 @@ from app.domain.text.paths import money_text, text_of, values_at
 from app.domain.text.visible import visible
 from app.domain.words.say import say
 from app.usecases.cards.secret_texts import without_secrets
-from assent.ready.redact import redact
+from assent.hooks.ready.redact import redact
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

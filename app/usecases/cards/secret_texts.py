@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, cast
 
-from assent.ready.redact import redact
-from assent.ready.redact_shapes import SHAPES
+from assent.hooks.ready.redact import redact
+from assent.hooks.ready.redact_shapes import SHAPES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -22,7 +22,7 @@ from app.storage.requests.requests import lock_request
 from app.usecases.executing.opened_with import opened_with
 from app.usecases.tools.tool_names import checked, tools_of
 from app.usecases.writing.carry_out import carry_out
-from assent.hooks.tool_names import canonical_name
+from assent.hooks.contract.tool_names import canonical_name
 
 if TYPE_CHECKING:
     from app.domain.request.request import ConfirmationRequest, ExecutionStatus

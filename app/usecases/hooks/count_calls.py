@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class CountCalls:
-    """The counters (`assent.ready.rate_limit.Counters`) of one org."""
+    """The counters (`assent.hooks.ready.rate_limit.Counters`) of one org."""
 
     def __init__(self, store: Store, org: str) -> None:
         """Take what it counts in."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from app.policies.file.policy_book import PolicyBook
     from app.policies.file.policy_file import LoadedPolicy
-    from assent.hooks.registry import HookRegistry
+    from assent.hooks.engine.registry import HookRegistry
 
 log = structlog.get_logger(__name__)
 

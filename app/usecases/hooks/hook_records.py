@@ -10,12 +10,12 @@ from app.domain.request.redact import scrubbed
 from app.domain.text.canonical import MAX_INT
 from app.domain.text.masking import HIDDEN
 from app.domain.trail.audit import Kind, Record
-from assent.hooks.moments import Moment
-from assent.hooks.observer import Deed
+from assent.hooks.contract.moments import Moment
+from assent.hooks.engine.observer import Deed
 
 if TYPE_CHECKING:
     from app.domain.text.canonical import JsonValue
-    from assent.hooks.outcome import Outcome
+    from assent.hooks.engine.outcome import Outcome
 
 Scrub: TypeAlias = Callable[[str], str]
 """Takes the sensitive arguments of a call out of a text."""

@@ -17,13 +17,13 @@ from app.usecases.hooks.hook_records import noted, scrub_of, stopped
 from app.usecases.hooks.turn_bag import as_fault, bounded, without_own
 from app.usecases.sessions.lineage import Descent
 from app.usecases.tools.tool_names import sensitive_of
-from assent.hooks.chain import run_chain
-from assent.hooks.context import HookContext
-from assent.hooks.moments import TOOL_MOMENTS, Moment
-from assent.hooks.observer import UNOBSERVED, Observer
-from assent.hooks.outcome import Decision, Outcome
-from assent.hooks.tool_names import canonical_name
-from assent.ready.read_only import ReadOnlyGuard
+from assent.hooks.contract.context import HookContext
+from assent.hooks.contract.moments import TOOL_MOMENTS, Moment
+from assent.hooks.contract.tool_names import canonical_name
+from assent.hooks.engine.chain import run_chain
+from assent.hooks.engine.observer import UNOBSERVED, Observer
+from assent.hooks.engine.outcome import Decision, Outcome
+from assent.hooks.ready.read_only import ReadOnlyGuard
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from app.usecases.hooks.hook_records import Scrub
     from app.usecases.pauses.switch import Switches
     from app.usecases.sessions.lineage import Lineage
-    from assent.hooks.registry import HookRegistry, Registered
+    from assent.hooks.engine.registry import HookRegistry, Registered
 
 MOST_BYTES_OF_A_RESULT = 1024 * 1024
 """The largest result or error of a tool that hooks look at; a larger one is withheld, unseen, if there are hooks."""

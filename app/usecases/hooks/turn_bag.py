@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 from app.domain.errors import BadJsonError
 from app.domain.text.canonical import MAX_DEPTH, check_value
 from app.usecases.hooks.hook_records import presentable
-from assent.hooks.hook import OnError
-from assent.hooks.moments import POWERS, Moment, Power
-from assent.hooks.observer import Deed
-from assent.hooks.outcome import Asked, Decision, Outcome
+from assent.hooks.contract.hook import OnError
+from assent.hooks.contract.moments import POWERS, Moment, Power
+from assent.hooks.engine.observer import Deed
+from assent.hooks.engine.outcome import Asked, Decision, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from assent.hooks.registry import Registered
+    from assent.hooks.engine.registry import Registered
 
 LARGEST = 16 * 1024
 """Bytes of the bag as JSON."""

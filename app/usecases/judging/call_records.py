@@ -9,7 +9,7 @@ from app.domain.text.canonical import canonical
 from app.domain.text.masking import masked
 from app.domain.trail.audit import Kind, Record
 from app.usecases.hooks.hook_records import noted
-from assent.hooks.moments import Moment
+from assent.hooks.contract.moments import Moment
 
 if TYPE_CHECKING:
     from app.domain.rules.policy import Ask, Ruling

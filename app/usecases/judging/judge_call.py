@@ -18,10 +18,10 @@ from app.domain.rules.strictest import Wish, at_least_ask, strictest
 from app.usecases.hooks.hook_records import plain_text, scrub_of
 from app.usecases.hooks.run_hooks import AgentRun, RunHooks
 from app.usecases.tools.tool_names import as_one, checked, rulings_of, tools_of
-from assent.hooks.moments import Moment
-from assent.hooks.observer import Deed
-from assent.hooks.outcome import Decision, Outcome
-from assent.hooks.subject import same
+from assent.hooks.contract.moments import Moment
+from assent.hooks.engine.observer import Deed
+from assent.hooks.engine.outcome import Decision, Outcome
+from assent.hooks.engine.subject import same
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from app.storage.sessions.switches import Switch
     from app.usecases.hooks.hook_records import Scrub
     from app.usecases.hooks.run_hooks import Ran
-    from assent.hooks.verdicts import Routing
+    from assent.hooks.contract.verdicts import Routing
 
 CALLER = "caller"
 REQUIRES_CONFIRMATION = "requires-confirmation"

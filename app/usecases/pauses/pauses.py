@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from app.domain.call.name_pattern import NamePattern
 from app.storage.sessions.switches import PAUSE
-from assent.hooks.tool_names import canonical_name
+from assent.hooks.contract.tool_names import canonical_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from app.domain.trail.audit import Kind, Record
 from app.storage.sessions.switches import PAUSE, READ_ONLY, Switch, list_switches, put_switch
 from app.usecases.pauses.pauses import first_binding, pauses_of
-from assent.ready.read_only import Switch as GuardSwitch
+from assent.hooks.ready.read_only import Switch as GuardSwitch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

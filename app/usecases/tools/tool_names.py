@@ -14,7 +14,7 @@ from app.domain.call.tool import Tool, check_arguments
 from app.domain.errors import UnknownToolError
 from app.domain.money.payment import payments_of
 from app.domain.rules.policy import DEFAULT_RULE, UNKNOWN_TOOL_RULE, judge
-from assent.hooks.tool_names import CANONICAL, canonical_name
+from assent.hooks.contract.tool_names import CANONICAL, canonical_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

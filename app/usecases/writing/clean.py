@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assent.ready.redact import redact
+from assent.hooks.ready.redact import redact
 
 
 def clean(text: str) -> str:

@@ -10,12 +10,7 @@ from __future__ import annotations
 import os
 import time
 
-from assent.command import claude_code
-from assent.command.exchange import exchange, pause, persist, quote
-from assent.command.faults import AwayError, HookError, RefusedError
-from assent.command.identity import load_identity
-from assent.command.shapes import as_object, text
-from assent.messages import (
+from assent.client.messages import (
     RefusalCode,
     allowed,
     approved,
@@ -26,6 +21,11 @@ from assent.messages import (
     run_by_executor,
     still_waiting,
 )
+from assent.command import claude_code
+from assent.command.exchange import exchange, pause, persist, quote
+from assent.command.faults import AwayError, HookError, RefusedError
+from assent.command.identity import load_identity
+from assent.command.shapes import as_object, text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

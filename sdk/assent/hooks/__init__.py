@@ -8,10 +8,8 @@
 `moments` has the moments and what a verdict may do at each, `chain` how verdicts come together.
 """
 
-from assent.hooks.chain import HookFaultError, run_chain
-from assent.hooks.context import HookContext, ModelRequest
-from assent.hooks.facade import Hooks
-from assent.hooks.hook import (
+from assent.hooks.contract.context import HookContext
+from assent.hooks.contract.hook import (
     GENERAL,
     GUARD,
     LOGGING,
@@ -30,15 +28,11 @@ from assent.hooks.hook import (
     SubagentStopHook,
     UserPromptSubmitHook,
 )
-from assent.hooks.matcher import NeverMatchesError
-from assent.hooks.moments import Moment
-from assent.hooks.observer import Deed, HookEvent
-from assent.hooks.outcome import Asked, Decision, Outcome
-from assent.hooks.registry import HookRegistry, Registered
-from assent.hooks.session import ModelRequestBlockedError, Prompt, PromptBlockedError, Session
-from assent.hooks.steps import Observed, Settled, Step, Suspended, WillCall
-from assent.hooks.tool_run import ToolResult
-from assent.hooks.verdicts import (
+from assent.hooks.contract.matcher import NeverMatchesError
+from assent.hooks.contract.model_request import ModelRequest
+from assent.hooks.contract.moments import Moment
+from assent.hooks.contract.steps import Observed, Settled, Step, Suspended, WillCall
+from assent.hooks.contract.verdicts import (
     HookResult,
     Routing,
     allow,
@@ -51,6 +45,13 @@ from assent.hooks.verdicts import (
     route,
     send,
 )
+from assent.hooks.engine.chain import HookFaultError, run_chain
+from assent.hooks.engine.observer import Deed, HookEvent
+from assent.hooks.engine.outcome import Asked, Decision, Outcome
+from assent.hooks.engine.registry import HookRegistry, Registered
+from assent.hooks.session.facade import Hooks
+from assent.hooks.session.session import ModelRequestBlockedError, Prompt, PromptBlockedError, Session
+from assent.hooks.session.tool_run import ToolResult
 
 __all__ = [  # noqa: RUF022 - in the order in which one meets them
     "Hooks",

@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from assent.hooks.contract.sandbox import SandboxFault
 from assent.sandbox.covers import covers, refuse_secret
 from assent.sandbox.options import Options
-from assent.sandbox.protocol import SandboxFault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from assent.sandbox.protocol import Job
+    from assent.hooks.contract.sandbox import Job
 
 MIB = 1024 * 1024
 

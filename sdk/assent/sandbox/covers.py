@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase, translate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assent.sandbox.protocol import SandboxFault
+from assent.hooks.contract.sandbox import SandboxFault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

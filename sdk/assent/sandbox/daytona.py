@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.to_thread
 
-from assent.sandbox.protocol import SandboxFault
+from assent.hooks.contract.sandbox import SandboxFault
 from assent.sandbox.remote import PATIENCE, Transcript, fault_of, missing, terms_of
 from assent.sandbox.turns import finish, within
 
 if TYPE_CHECKING:
     from daytona import AsyncDaytona, AsyncSandbox
 
-    from assent.sandbox.protocol import Job, Report
+    from assent.hooks.contract.sandbox import Job, Report
     from assent.sandbox.remote import Terms
 
 _log = logging.getLogger("assent.sandbox")

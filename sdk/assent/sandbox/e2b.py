@@ -14,7 +14,7 @@ from assent.sandbox.turns import finish, within
 if TYPE_CHECKING:
     from e2b import AsyncSandbox
 
-    from assent.sandbox.protocol import Job, Report
+    from assent.hooks.contract.sandbox import Job, Report
     from assent.sandbox.remote import Terms
 
 _log = logging.getLogger("assent.sandbox")

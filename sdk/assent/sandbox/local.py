@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.to_thread
 
+from assent.hooks.contract.sandbox import Report, SandboxFault
 from assent.sandbox.bubblewrap import MIB, Limits, limits_of, plan
 from assent.sandbox.covers import SECRETS
 from assent.sandbox.head import Head
-from assent.sandbox.protocol import Report, SandboxFault
 from assent.sandbox.turns import finish
 from assent.sandbox.usage import look
 
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from anyio.abc import ByteReceiveStream, Process
 
+    from assent.hooks.contract.sandbox import Job
     from assent.sandbox.bubblewrap import Plan
-    from assent.sandbox.protocol import Job
     from assent.sandbox.usage import Usage
 
 _LINGER = 2.0  # seconds that output may still come after the end; the sandbox's processes are being killed by then

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from assent.sandbox.protocol import SandboxFault
+from assent.hooks.contract.sandbox import SandboxFault
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from assent.sandbox.protocol import Job, SandboxFault
+from assent.hooks.contract.sandbox import Job, SandboxFault
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from assent.hooks.context import HookContext
-    from assent.hooks.verdicts import Routing
-    from assent.sandbox.protocol import Report, SandboxProvider
+    from assent.hooks.contract.context import HookContext
+    from assent.hooks.contract.sandbox import Report, SandboxProvider
+    from assent.hooks.contract.verdicts import Routing
 
 
 class Sandboxes:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from assent.hooks.contract.sandbox import Report, SandboxFault
 from assent.sandbox.head import Head
 from assent.sandbox.options import Options
-from assent.sandbox.protocol import Report, SandboxFault
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,1 +1,1 @@
-"""Reads shell commands without running them: `reader.read_script`, `files.files_touched`."""
+"""Shell texts, read without running anything: `reading.reader.read_script` gives the commands of one."""

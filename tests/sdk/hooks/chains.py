@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from assent.hooks import HookContext, HookRegistry, Moment, run_chain
-from assent.hooks.function_hook import FunctionHook
+from assent.hooks.engine.function_hook import FunctionHook
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from assent.hooks import Outcome
-    from assent.hooks.hook import Names
+    from assent.hooks.contract.hook import Names
 
 NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 

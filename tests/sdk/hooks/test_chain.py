@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assent.client.models import OutcomeStatus
 from assent.hooks import (
     ApprovalGateHook,
     Decision,
@@ -26,7 +27,6 @@ from assent.hooks import (
     route,
     send,
 )
-from assent.models import OutcomeStatus
 from tests.sdk.hooks.chains import Chain
 
 # --- denials ----------------------------------------------------------------------------------------------------------

@@ -14,17 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from assent.hooks.chain import HookFaultError, run_chain
-from assent.hooks.command import CommandHook, event_text
-from assent.hooks.context import HookContext, ModelRequest
-from assent.hooks.moments import Moment
-from assent.hooks.outcome import Decision
-from assent.hooks.registry import HookRegistry
-from assent.hooks.spawn import MOST_OUTPUT
+from assent.hooks.commands.command_hook import CommandHook, event_text
+from assent.hooks.commands.spawn import MOST_OUTPUT
+from assent.hooks.contract.context import HookContext
+from assent.hooks.contract.model_request import ModelRequest
+from assent.hooks.contract.moments import Moment
+from assent.hooks.engine.chain import HookFaultError, run_chain
+from assent.hooks.engine.outcome import Decision
+from assent.hooks.engine.registry import HookRegistry
 from tests.fixtures.patience import eventually
 
 if TYPE_CHECKING:
-    from assent.hooks.verdicts import HookResult
+    from assent.hooks.contract.verdicts import HookResult
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 BOUND = 10.0

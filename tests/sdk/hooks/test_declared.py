@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from assent.hooks.chain import run_chain
-from assent.hooks.command import CommandHook
-from assent.hooks.context import HookContext
-from assent.hooks.declaration import Declaration
-from assent.hooks.declared import READY, DeclarationError, build
-from assent.hooks.function_hook import FunctionHook
-from assent.hooks.hook import Hook, PreToolUseHook
-from assent.hooks.moments import Moment
-from assent.hooks.outcome import Decision
-from assent.hooks.registry import HookRegistry
-from assent.hooks.verdicts import HookResult, deny
-from assent.ready.rate_limit import RateLimit
-from assent.ready.redact import Redact, RedactFailure
-from assent.ready.result_truncate import ResultTruncate
+from assent.hooks.commands.command_hook import CommandHook
+from assent.hooks.contract.context import HookContext
+from assent.hooks.contract.hook import Hook, PreToolUseHook
+from assent.hooks.contract.moments import Moment
+from assent.hooks.contract.verdicts import HookResult, deny
+from assent.hooks.declared.build import READY, DeclarationError, build
+from assent.hooks.declared.declaration import Declaration
+from assent.hooks.engine.chain import run_chain
+from assent.hooks.engine.function_hook import FunctionHook
+from assent.hooks.engine.outcome import Decision
+from assent.hooks.engine.registry import HookRegistry
+from assent.hooks.ready.rate_limit import RateLimit
+from assent.hooks.ready.redact import Redact, RedactFailure
+from assent.hooks.ready.result_truncate import ResultTruncate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 PRE, POST = Moment.PRE_TOOL_USE, Moment.POST_TOOL_USE
 
 MODULE = """
-from assent.hooks.hook import PreToolUseHook
-from assent.hooks.verdicts import deny, modify
+from assent.hooks.contract.hook import PreToolUseHook
+from assent.hooks.contract.verdicts import deny, modify
 
 COLOURS = ["red"]
 

@@ -19,9 +19,9 @@ from assent.hooks import (
     StopHook,
     allow,
 )
-from assent.ready.audit_log import AuditLog
-from assent.ready.redact import Redact
-from assent.ready.result_truncate import ResultTruncate
+from assent.hooks.ready.audit_log import AuditLog
+from assent.hooks.ready.redact import Redact
+from assent.hooks.ready.result_truncate import ResultTruncate
 
 
 class Watch(PreToolUseHook):

@@ -29,12 +29,12 @@ from assent.hooks import (
     route,
     send,
 )
-from assent.sandbox.protocol import Report, SandboxFault
+from assent.hooks.contract.sandbox import Report, SandboxFault
 from tests.sdk.hooks.chains import NOON
 
 if TYPE_CHECKING:
+    from assent.client.models import OutcomeStatus
     from assent.hooks import Routing
-    from assent.models import OutcomeStatus
 
 
 def some_hooks(**settings: Any) -> Hooks:

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from assent.hooks import Decision, HookContext, HookResult, allow, deny
-from assent.hooks.bounded import TookTooLongError, bounded, in_thread
+from assent.hooks.engine.bounded import TookTooLongError, bounded, in_thread
 from tests.sdk.hooks.chains import Chain
 
 if TYPE_CHECKING:

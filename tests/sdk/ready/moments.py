@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from assent.hooks.context import HookContext
-from assent.hooks.moments import Moment
-from assent.hooks.tool_names import canonical_name
+from assent.hooks.contract.context import HookContext
+from assent.hooks.contract.moments import Moment
+from assent.hooks.contract.tool_names import canonical_name
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from assent.ready.path_guard import PathGuard
+from assent.guards.path_guard import PathGuard
 from tests.sdk.ready.moments import before
 
 GUARD = PathGuard()

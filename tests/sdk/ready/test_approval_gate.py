@@ -9,10 +9,10 @@ import pytest
 
 from assent import AsyncGateway, OutcomeStatus, RefusalCode, current_grant
 from assent.hooks import HookContext, HookResult, Hooks, PreToolUseHook, Settled, Suspended, ask, deny
-from assent.hooks.chain import run_chain
-from assent.hooks.outcome import Decision, Outcome
-from assent.hooks.registry import HookRegistry
-from assent.ready.approval_gate import ApprovalGate
+from assent.hooks.engine.chain import run_chain
+from assent.hooks.engine.outcome import Decision, Outcome
+from assent.hooks.engine.registry import HookRegistry
+from assent.hooks.ready.approval_gate import ApprovalGate
 from tests.sdk.gateway_stub import KEY, StubGateway
 from tests.sdk.pace import ManualSeconds, manual_pace, quick_pace
 from tests.sdk.ready.moments import NOON, before
@@ -20,8 +20,8 @@ from tests.sdk.ready.moments import NOON, before
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from assent.client.models import Request
     from assent.hooks import ToolResult
-    from assent.models import Request
     from tests.sdk.stub_faults import Fault
 
 PAY = {"payee": "ACME", "amount": 80000}

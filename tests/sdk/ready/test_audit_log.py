@@ -13,10 +13,10 @@ import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assent.hooks.chain import run_chain
-from assent.hooks.outcome import Decision
-from assent.hooks.registry import HookRegistry
-from assent.ready.audit_log import REQUEST_ID, AuditLog, AuditLogFailure, digest
+from assent.hooks.engine.chain import run_chain
+from assent.hooks.engine.outcome import Decision
+from assent.hooks.engine.registry import HookRegistry
+from assent.hooks.ready.audit_log import REQUEST_ID, AuditLog, AuditLogFailure, digest
 from tests.sdk.ready.moments import after, failed
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from assent.hooks.tool_names import canonical_name
-from assent.ready.command_arguments import COMMAND_KEYS
-from assent.ready.command_guard import CommandGuard
-from assent.ready.path_guard import FILE_TOOLS
+from assent.guards.command_guard import CommandGuard
+from assent.guards.commands.arguments import COMMAND_KEYS
+from assent.guards.path_guard import FILE_TOOLS
+from assent.hooks.contract.tool_names import canonical_name
 from tests.sdk.ready.moments import before
 from tests.sdk.ready.path_calls import GUARD
 

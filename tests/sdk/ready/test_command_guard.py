@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from assent.hooks.context import HookContext
-from assent.hooks.moments import Moment
-from assent.ready.command_guard import CommandGuard
+from assent.guards.command_guard import CommandGuard
+from assent.hooks.contract.context import HookContext
+from assent.hooks.contract.moments import Moment
 from tests.sdk.ready.command_cases import ALLOWED, BLOCKED
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)

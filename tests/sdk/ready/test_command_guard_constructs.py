@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assent.ready.command_guard import CommandGuard
-from assent.shell.reader import read_script
+from assent.guards.command_guard import CommandGuard
+from assent.shell.reading.reader import read_script
 
 BAD = (
     "rm -rf /",

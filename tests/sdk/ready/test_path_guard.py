@@ -10,10 +10,10 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from assent.hooks.chain import run_chain
-from assent.hooks.outcome import Decision
-from assent.hooks.registry import HookRegistry
-from assent.ready.path_guard import PathGuard
+from assent.guards.path_guard import PathGuard
+from assent.hooks.engine.chain import run_chain
+from assent.hooks.engine.outcome import Decision
+from assent.hooks.engine.registry import HookRegistry
 from tests.sdk.ready.moments import before
 from tests.sdk.ready.path_calls import of_path, verdict
 

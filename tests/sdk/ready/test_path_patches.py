@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assent.ready.path_patches import patched_files
+from assent.guards.paths.patches import patched_files
 from tests.sdk.ready.path_calls import of_command, verdict
 
 ENVELOPE = "*** Begin Patch\n{}\n@@\n-a\n+b\n*** End Patch\n"

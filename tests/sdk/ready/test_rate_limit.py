@@ -9,16 +9,16 @@ import anyio
 import pytest
 from limits import parse
 
-from assent.hooks.chain import run_chain
-from assent.hooks.hook import PreToolUseHook
-from assent.hooks.outcome import Decision
-from assent.hooks.registry import HookRegistry
-from assent.hooks.verdicts import HookResult, modify
-from assent.ready.rate_limit import RateLimit
+from assent.hooks.contract.hook import PreToolUseHook
+from assent.hooks.contract.verdicts import HookResult, modify
+from assent.hooks.engine.chain import run_chain
+from assent.hooks.engine.outcome import Decision
+from assent.hooks.engine.registry import HookRegistry
+from assent.hooks.ready.rate_limit import RateLimit
 from tests.sdk.ready.moments import before
 
 if TYPE_CHECKING:
-    from assent.hooks.context import HookContext
+    from assent.hooks.contract.context import HookContext
 
 
 class Tally:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from assent.hooks.chain import run_chain
-from assent.hooks.outcome import Decision
-from assent.hooks.registry import HookRegistry
-from assent.ready.read_only import ReadOnlyGuard, Switch
+from assent.hooks.engine.chain import run_chain
+from assent.hooks.engine.outcome import Decision
+from assent.hooks.engine.registry import HookRegistry
+from assent.hooks.ready.read_only import ReadOnlyGuard, Switch
 from tests.sdk.ready.moments import before
 
 SINCE = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assent.hooks.hook import PostToolUseFailureHook, PostToolUseHook
-from assent.ready.off_loop import is_large
-from assent.ready.redact import Redact, matches, redact
-from assent.ready.redact_shapes import SHAPES
+from assent.hooks.contract.hook import PostToolUseFailureHook, PostToolUseHook
+from assent.hooks.ready.off_loop import is_large
+from assent.hooks.ready.redact import Redact, matches, redact
+from assent.hooks.ready.redact_shapes import SHAPES
 from tests.sdk.ready.moments import after, failed
 
 HEX = "0123456789abcdef"
@@ -312,8 +312,8 @@ def test_what_fails_behind_a_long_repetition_does_not_begin_again_within_it() ->
 def test_a_long_text_loses_the_same_secrets_as_a_short_one(
     name: str, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("assent.ready.redact._PIECE", size)
-    monkeypatch.setattr("assent.ready.redact._MARGIN", 4000)
+    monkeypatch.setattr("assent.hooks.ready.redact._PIECE", size)
+    monkeypatch.setattr("assent.hooks.ready.redact._MARGIN", 4000)
     (shape,) = [shape for shape in SHAPES if shape.name == name]
     carried = CARRIERS.get(name, "{}").format(SECRETS[name])
     text = "".join(f"{'words ' * (number * 7)}\n {carried} \n" for number in range(60))
@@ -323,8 +323,8 @@ def test_a_long_text_loses_the_same_secrets_as_a_short_one(
 
 
 def test_a_secret_that_is_longer_than_a_piece_goes_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("assent.ready.redact._PIECE", 300)
-    monkeypatch.setattr("assent.ready.redact._MARGIN", 200)
+    monkeypatch.setattr("assent.hooks.ready.redact._PIECE", 300)
+    monkeypatch.setattr("assent.hooks.ready.redact._MARGIN", 200)
     body = "\n".join([LETTERS] * 50)
     key = f"-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----"
     for before in range(0, 600, 37):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assent.ready.result_truncate import ResultTruncate, truncate
+from assent.hooks.ready.result_truncate import ResultTruncate, truncate
 from tests.sdk.ready.moments import after, failed
 
 NOTE = re.compile(r"\n\[… ([\d,]+) of ([\d,]+) characters cut here; the beginning and the end are kept …\]\n")

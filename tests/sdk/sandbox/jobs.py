@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from assent.hooks.context import HookContext
-from assent.hooks.moments import Moment
-from assent.hooks.verdicts import Routing
+from assent.hooks.contract.context import HookContext
+from assent.hooks.contract.moments import Moment
+from assent.hooks.contract.verdicts import Routing
 
 BOUND = 5.0
 

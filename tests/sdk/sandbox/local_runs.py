@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from assent.sandbox import LocalSandbox, Sandboxes
+from assent.sandbox.local import LocalSandbox
+from assent.sandbox.providers import Sandboxes
 from tests.sdk.sandbox.jobs import context, routing
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from assent.sandbox import Report
+    from assent.hooks.contract.sandbox import Report
 
 
 @functools.cache

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from assent.sandbox import DaytonaSandbox, Sandboxes, SandboxFault
+from assent.hooks.contract.sandbox import SandboxFault
+from assent.sandbox.daytona import DaytonaSandbox
+from assent.sandbox.providers import Sandboxes
 from tests.sdk.sandbox.daytona_stand_in import KEY, DaytonaStandIn
 from tests.sdk.sandbox.jobs import context, routing
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from assent.sandbox import Report
+    from assent.hooks.contract.sandbox import Report
 
 pytest.importorskip("daytona", reason="the SDK of Daytona is not installed")
 

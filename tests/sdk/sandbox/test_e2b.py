@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from assent.sandbox import E2BSandbox, Sandboxes, SandboxFault
+from assent.hooks.contract.sandbox import SandboxFault
+from assent.sandbox.e2b import E2BSandbox
+from assent.sandbox.providers import Sandboxes
 from tests.sdk.sandbox.e2b_stand_in import KEY, E2BStandIn
 from tests.sdk.sandbox.jobs import context, routing
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from assent.sandbox import Report
+    from assent.hooks.contract.sandbox import Report
 
 pytest.importorskip("e2b", reason="the SDK of E2B is not installed")
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from assent.sandbox import LocalSandbox, SandboxFault
+from assent.hooks.contract.sandbox import SandboxFault
 from assent.sandbox.covers import SECRETS, covers
+from assent.sandbox.local import LocalSandbox
 from tests.sdk.sandbox.jobs import running, until_running
 from tests.sdk.sandbox.local_runs import needs_bubblewrap, run
 

@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
-from assent.sandbox import LocalSandbox, Sandboxes, SandboxFault
+from assent.hooks.contract.sandbox import SandboxFault
 from assent.sandbox.bubblewrap import Limits
+from assent.sandbox.local import LocalSandbox
+from assent.sandbox.providers import Sandboxes
 from tests.sdk.sandbox.jobs import BOUND, context, routing, running, until_gone, until_running
 from tests.sdk.sandbox.local_runs import needs_bubblewrap, run
 

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from assent.hooks.verdicts import route
-from assent.sandbox import Job, Report, Sandboxes, SandboxFault, render_report
+from assent.hooks.contract.sandbox import Job, Report, SandboxFault
+from assent.hooks.contract.verdicts import route
+from assent.hooks.session.sandbox_report import render_report
+from assent.sandbox.providers import Sandboxes
 from tests.sdk.sandbox.jobs import context, routing
 
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from assent.shell.files import files_touched
-from assent.shell.reader import read_script
+from assent.shell.programs.files import files_touched
+from assent.shell.reading.reader import read_script
 
 
 def touched(text: str) -> list[tuple[str, str]]:

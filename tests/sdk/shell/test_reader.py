@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assent.ready.command_guard import CommandGuard
-from assent.shell.files import files_touched
-from assent.shell.reader import read_script
+from assent.guards.command_guard import CommandGuard
+from assent.shell.programs.files import files_touched
+from assent.shell.reading.reader import read_script
 
 
 def calls(text: str, **variables: str) -> list[list[str]]:
@@ -172,7 +172,9 @@ def test_the_directory_before_and_this_one_are_words() -> None:
 
 
 def test_importing_the_reader_loads_no_grammar() -> None:
-    code = "import sys, assent.shell.reader, assent.ready.command_guard; sys.exit('tree_sitter' in sys.modules)"
+    code = (
+        "import sys, assent.shell.reading.reader, assent.guards.command_guard; sys.exit('tree_sitter' in sys.modules)"
+    )
     assert (
         subprocess.run([sys.executable, "-c", code], check=False, timeout=20, env={"PYTHONPATH": "sdk"}).returncode == 0
     )

@@ -1,0 +1,101 @@
+"""Everything that `assent` raises, one small tree; a docstring is the default message, `code` is stable.
+
+AssentError
+├── NotOpenError            the gateway object was used outside its `with` block
+├── NotApprovedError        the guarded call may not run (`code` says why); in `unapproved`, with the request
+├── StillPendingError       `wait(until=…)` ran out before a decision; there as well
+└── GatewayError            the gateway could not be asked, or refused to serve
+    ├── GatewayAwayError      it did not answer in time: this means "not approved"
+    ├── KeyRefusedError       401
+    ├── NotEntitledError      403
+    ├── UnknownRequestError   404
+    ├── CallRefusedError      400, 413, 422 and every other 4xx
+    ├── ClaimRefusedError     409: not_approved, already_claimed, grant_lapsed, digest_mismatch, …
+    └── UnexpectedAnswerError an answer that this client does not understand
+"""
+
+from __future__ import annotations
+
+from assent.client.messages import RefusalCode, code_of_fault
+
+
+class AssentError(Exception):
+    """Something about an approval went wrong."""
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or (type(self).__doc__ or "").splitlines()[0])
+
+
+class NotOpenError(AssentError):
+    """The gateway is not open: use it inside `with gateway:` (or `async with gateway:`)."""
+
+    code = "not_open"
+
+
+class GatewayError(AssentError):
+    """The gateway could not serve this call."""
+
+    code: str = "gateway_error"
+    refusal_code: RefusalCode = RefusalCode.CALL_REFUSED
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        code: str | None = None,
+        status: int | None = None,
+        detail: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code or type(self).code
+        self.status = status
+        self.detail = detail
+        """The gateway's own sentence, where it gave one."""
+        if self.refusal_code is RefusalCode.CALL_REFUSED:
+            self.refusal_code = code_of_fault(status, self.code)
+
+
+class GatewayAwayError(GatewayError):
+    """The gateway did not answer in time; this means "not approved". Is it running, and is the URL right?"""
+
+    code = "gateway_away"
+    refusal_code = RefusalCode.GATEWAY_AWAY
+
+
+class KeyRefusedError(GatewayError):
+    """The gateway refused the agent's key. Make a new one with `assent keys create` and set it."""
+
+    code = "key_refused"
+    refusal_code = RefusalCode.KEY_REFUSED
+
+
+class NotEntitledError(GatewayError):
+    """This key may not do that. The key of an agent needs the scope `agent`, that of an executor `executor`."""
+
+    code = "not_entitled"
+    refusal_code = RefusalCode.KEY_REFUSED
+
+
+class UnknownRequestError(GatewayError):
+    """The gateway knows no such request (or it is another org's), or the URL is not a gateway's."""
+
+    code = "unknown_request"
+
+
+class CallRefusedError(GatewayError):
+    """The gateway refused what was sent: see the message."""
+
+    code = "call_refused"
+
+
+class ClaimRefusedError(GatewayError):
+    """The approval cannot be used: `code` is not_approved, already_claimed, grant_lapsed, digest_mismatch or paused."""
+
+    code = "claim_refused"
+
+
+class UnexpectedAnswerError(GatewayError):
+    """The gateway's answer is not one that this client understands; their versions may be too far apart."""
+
+    code = "unexpected_answer"
+    refusal_code = RefusalCode.GATEWAY_AWAY

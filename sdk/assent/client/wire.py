@@ -1,0 +1,191 @@
+"""One exchange with the gateway over httpx2, and the one retry layer around it.
+
+`try_once` separates three kinds of end: an answer (`body`), a fault that passes (`body` is None: refused connection,
+reset, timeout, 429, 5xx, an answer that is no JSON), and a refusal that no retry can mend (raised). `ask` tries again
+within the client's patience.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.to_thread
+import httpx2
+
+from assent.client.errors import (
+    CallRefusedError,
+    ClaimRefusedError,
+    GatewayAwayError,
+    GatewayError,
+    KeyRefusedError,
+    NotEntitledError,
+    NotOpenError,
+    UnknownRequestError,
+)
+from assent.client.models import parse_object
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from assent.client.models import Json
+    from assent.client.pace import Pace
+
+_REFUSALS: dict[int, type[GatewayError]] = {
+    401: KeyRefusedError,
+    403: NotEntitledError,
+    404: UnknownRequestError,
+    409: ClaimRefusedError,
+}
+_PASSING = frozenset({408, 425, 429})
+_HOLD_GRACE = 15.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What one exchange brought: a JSON object, or (`body` None) a passing fault and how long to stay away."""
+
+    body: Json | None
+    fault: str = ""
+    retry_after: float = 0.0
+
+
+class Wire:
+    """A connection pool to one gateway, with its key and what is known of its clock."""
+
+    def __init__(self, url: str, key: str, *, transport: httpx2.AsyncBaseTransport | None, pace: Pace) -> None:
+        parts = httpx2.URL(url)
+        if parts.scheme not in {"http", "https"} or not parts.host or parts.userinfo:
+            raise ValueError("the gateway's URL must be http(s)://host[:port], without a user or password in it")
+        if not key or not key.isascii() or not key.isprintable():
+            raise ValueError("the gateway's key is missing or malformed")
+        self._url = url.rstrip("/")
+        self._key = key
+        self._transport = transport
+        self._pace = pace
+        self._client: httpx2.AsyncClient | None = None
+        self._ahead: float | None = None  # the gateway's clock minus our monotonic one
+
+    async def open(self) -> None:
+        """Make the pool; no connection yet."""
+        self._client = await anyio.to_thread.run_sync(self._make)  # it reads the system's certificates
+
+    def _make(self) -> httpx2.AsyncClient:
+        return httpx2.AsyncClient(
+            headers={"Authorization": f"Bearer {self._key}", "Accept": "application/json"},
+            timeout=httpx2.Timeout(None, connect=self._pace.connect),
+            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),  # waits each hold one
+            transport=self._transport,
+            trust_env=False,
+        )
+
+    async def close(self) -> None:
+        """Close the pool; harmless when it is closed."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+    def seconds_to(self, instant: datetime) -> float | None:
+        """How long until the gateway's clock shows `instant`; None as long as it has never told its time."""
+        return None if self._ahead is None else instant.timestamp() - self._ahead - self._pace.monotonic()
+
+    async def back_off(self, attempt: int, *, at_least: float = 0.0, at_most: float) -> None:
+        """Sleep before the next attempt: doubling, jittered over its upper half, never beyond `at_most`."""
+        pace = self._pace
+        span = min(pace.last_backoff, pace.first_backoff * 2 ** min(attempt - 1, 16)) * (0.5 + pace.jitter() / 2)
+        await pace.sleep(max(0.0, min(max(span, at_least), at_most)))
+
+    async def ask(
+        self, method: str, path: str, *, body: Json | None = None, headers: Mapping[str, str] | None = None
+    ) -> Json:
+        """One call, tried again while the gateway is away and patience lasts. Every call here is safe to repeat.
+
+        Raises `GatewayAwayError` when patience is over, another `GatewayError` at once for a refusal, `TypeError` for
+        a body that is not JSON.
+        """
+        started, attempt = self._pace.monotonic(), 0
+        while True:
+            answer = await self.try_once(method, path, body=body, headers=headers)
+            if answer.body is not None:
+                return answer.body
+            attempt += 1
+            left = self._pace.patience - (self._pace.monotonic() - started)
+            if left <= 0:
+                raise GatewayAwayError(
+                    f"the gateway at {self._url} is away ({answer.fault}, {attempt} attempts): not approved"
+                )
+            await self.back_off(attempt, at_least=answer.retry_after, at_most=left)
+
+    async def try_once(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Json | None = None,
+        headers: Mapping[str, str] | None = None,
+        hold: float | None = None,
+    ) -> Answer:
+        """One exchange. `hold` is the long-poll's span, for the read timeout."""
+        if self._client is None:
+            raise NotOpenError
+        content = None if body is None else _encode(body)
+        more = {**(headers or {}), **({} if content is None else {"Content-Type": "application/json"})}
+        limit = self._pace.read if hold is None else hold + _HOLD_GRACE
+        try:
+            with anyio.fail_after(limit):  # over the whole exchange: a server that drips bytes is away, too
+                response = await self._client.request(method, self._url + path, content=content, headers=more)
+        except (httpx2.TransportError, httpx2.DecodingError, TimeoutError) as fault:
+            return Answer(body=None, fault=type(fault).__name__)
+        return self._read(response)
+
+    def _read(self, response: httpx2.Response) -> Answer:
+        status = response.status_code
+        problem = _decode(response)
+        if 200 <= status < 300:
+            if problem is None:
+                return Answer(body=None, fault="an answer that is no JSON object")
+            self._learn_clock(response)
+            return Answer(body=problem)
+        if status >= 500 or status in _PASSING:
+            return Answer(
+                body=None, fault=f"status {status}", retry_after=_seconds(response.headers.get("retry-after"))
+            )
+        kind = _REFUSALS.get(status, CallRefusedError)
+        code, detail = (problem or {}).get("code"), (problem or {}).get("detail") or (problem or {}).get("title")
+        told = f" ({status}: {detail})" if detail else f" ({status})"
+        raise kind(
+            (kind.__doc__ or "").splitlines()[0] + told,
+            code=code if isinstance(code, str) else None,
+            status=status,
+            detail=detail if isinstance(detail, str) else None,
+        )
+
+    def _learn_clock(self, response: httpx2.Response) -> None:
+        try:
+            told = parsedate_to_datetime(response.headers.get("date", ""))
+        except ValueError:
+            return
+        self._ahead = told.timestamp() - self._pace.monotonic()
+
+
+def _encode(body: Json) -> bytes:
+    try:
+        return json.dumps(body, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
+    except (ValueError, RecursionError) as error:  # NaN, a circle, a lone surrogate
+        raise TypeError(f"the call is not JSON: {error}") from error
+
+
+def _decode(response: httpx2.Response) -> Json | None:
+    try:
+        return parse_object(json.loads(response.content), "the body")
+    except (ValueError, RecursionError, GatewayError):
+        return None
+
+
+def _seconds(text: str | None) -> float:
+    """Retry-After in its form of seconds; the date form is not ours."""
+    return min(float(text), 60.0) if text and text.isascii() and text.isdigit() else 0.0

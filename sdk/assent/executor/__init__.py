@@ -1,0 +1,1 @@
+"""The executor: where tools really run, each behind its idempotency key."""

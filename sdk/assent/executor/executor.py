@@ -1,0 +1,366 @@
+"""`Executor`: the only place where a tool really runs: never without an approval, and never twice.
+
+    async with AsyncGateway(url, key) as gateway:
+        executor = Executor(gateway, name="payments")
+        executor.tool("oa__purchase_pay", run=pay, lookup=find_payment)
+        await executor.work()
+
+Agents only ask; this process holds the tools' credentials. It takes what people, or a rule, approved for any agent of
+its org, spends the approval, runs the arguments that the gateway *stored*, hands the tool the grant's id as its
+idempotency key, and reports what came of it. `key` is an executor's (`assent keys create --scope executor --label …`),
+and the tools are `enforced: true` in assent.yaml: nobody else can claim their calls.
+
+| the request is | then |
+|---|---|
+| approved | it is claimed, and the tool runs |
+| executing, claimed by another process | it is left alone; when its lease is over, it is unknown |
+| unknown, claimed under this executor's name | `lookup(key)` is asked: an answer settles it, nothing else |
+| anything else | nothing runs |
+
+A claim's id has three parts: this executor's name and the request's id, by which a restarted executor knows its
+predecessor's claims, and a part of this very process. A name alone would not do: to the gateway the same claim id is
+the same caller, who lost the answer and is given it again, so that two processes of one name would both run the tool.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import anyio
+
+from assent.client.errors import CallRefusedError, ClaimRefusedError, GatewayAwayError, GatewayError, NotEntitledError
+from assent.client.models import EXECUTORS, OutcomeStatus, State, parse_object
+from assent.executor.epoch import Epoch
+from assent.executor.tools import (
+    Settling,
+    Tool,
+    ToolFailed,
+    ToolOutcome,
+    ToolSucceeded,
+    ToolUnknown,
+    UnknownOutcomeError,
+    bounded,
+)
+from assent.gate.permission import LAST_REPORT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from assent.client.gateway import AsyncGateway
+    from assent.client.models import Claimed, Request
+
+__all__ = [
+    "Carried",
+    "Executor",
+    "NotRun",
+    "ToolFailed",
+    "ToolSucceeded",
+    "ToolUnknown",
+    "UnknownOutcomeError",
+]
+
+_log = logging.getLogger("assent")
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,60}")
+_MARGIN = 2.0  # seconds of a lease that are not used: the gateway tells its time in whole seconds
+_REPORTING = 3600.0  # seconds for which an outcome is tried to be reported while the gateway is away
+_MOST_HELD = 100
+_LONGEST_PAUSE = 60.0
+_WRONG_KEY = "An executor needs a key of its own: assent keys create --scope executor --label payments"
+_NOT_ENFORCED = "{tool} is not `enforced: true` in assent.yaml: the agent that asks runs it itself"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotRun:
+    """The tool was not called.
+
+    `code` is the gateway's, or `not_approved`, `not_enforced`, `no_tool`, `under_way`, `not_mine`, `wrong_key`.
+    """
+
+    code: str
+    why: str
+
+
+Outcome: TypeAlias = ToolSucceeded | ToolFailed | ToolUnknown | NotRun
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Carried:
+    """One request, and what became of it here."""
+
+    request_id: str
+    outcome: Outcome
+
+
+class Executor:
+    """Runs what was approved. `gateway` is open, has an executor's key, and no session unless only that one is served.
+
+    `name` is the same after a restart, and one of its own for every set of tools. Several processes of one name may
+    work at once. `at_once` is how many tools run side by side, `look_every` how many seconds a new request may go
+    unnoticed. In `state_file` it remembers how often the gateway's database was restored from a backup: a gateway that
+    knows of fewer restores has an old database, in which what was paid since may stand as approved; it runs nothing
+    for it. Raises `ValueError` for a name that is no word, and for a `state_file` that is none.
+    """
+
+    def __init__(
+        self,
+        gateway: AsyncGateway,
+        *,
+        name: str = "executor",
+        at_once: int = 4,
+        look_every: float = 2.0,
+        state_file: str | Path | None = None,
+    ) -> None:
+        if not _NAME.fullmatch(name):
+            raise ValueError("an executor's name has up to 60 letters, digits, '-' and '_'")
+        self._gateway = gateway
+        self._name = name
+        self._run = gateway.pace.new_id("run")
+        self._look_every = look_every
+        self._tools: dict[str, Tool] = {}
+        self._slots = anyio.Semaphore(at_once)
+        self._begun: set[str] = set()  # requests whose tool this process has called: never again, whatever is read
+        self._under_way: set[str] = set()
+        self._attended: set[str] = set()
+        self._again: dict[str, tuple[int, float]] = {}  # how often a request was tried in vain, and when the next is
+        self._held: set[anyio.CancelScope] = set()
+        self._stopping = anyio.Event()
+        self._epoch = Epoch(state_file)
+
+    def tool(
+        self,
+        name: str,
+        *,
+        run: Callable[..., Any],
+        lookup: Callable[[str], Any] | None = None,
+        timeout: float = 60.0,
+    ) -> None:
+        """Register a tool: `run(**arguments, idempotency_key=…)`, plain or asynchronous, for `timeout` seconds at most.
+
+        What it returns is the result, or says the outcome itself (`ToolSucceeded`, `ToolFailed`, `ToolUnknown`). An
+        exception is a failure, except one that may have come after the deed: `TimeoutError`, a connection that was
+        lost, `UnknownOutcomeError`; these, and the timeout, are unknown. `lookup(key)` returns `ToolSucceeded` or
+        `ToolFailed` where the tool has a record of this key, else None. Raises `ValueError` and `TypeError`.
+        """
+        if name in self._tools:
+            raise ValueError(f"{name} is registered already")
+        self._tools[name] = Tool(name, run=run, lookup=lookup, timeout=timeout)
+
+    def stop(self) -> None:
+        """End `work`: nothing more is claimed, what runs is finished and reported."""
+        self._stopping.set()
+        for scope in self._held:
+            scope.cancel()
+
+    async def work(self) -> None:
+        """Serve until `stop`, or until cancelled: what runs then is reported as unknown, and looked up later."""
+        attempt = 0
+        async with anyio.create_task_group() as group:
+            while not self._stopping.is_set():
+                try:
+                    standing = await self._gateway.list_open()
+                    attempt = 0
+                except GatewayError as error:
+                    _log.warning("executor %s cannot see its requests: %s", self._name, error)
+                    standing, attempt = [], attempt + 1
+                self._forget(standing)
+                for request in standing:
+                    if self._wants(request) and self._is_due(request) and not self._stopping.is_set():
+                        self._attended.add(request.id)
+                        group.start_soon(self._attend, request)
+                with anyio.move_on_after(min(_LONGEST_PAUSE, self._look_every * 2 ** min(attempt, 8))):
+                    await self._stopping.wait()
+
+    async def once(self) -> list[Carried]:
+        """Carry out everything that is approved, look up everything that is unknown, and return what came of it.
+
+        Raises `GatewayError` when the requests cannot be listed.
+        """
+        standing = await self._gateway.list_open()
+        wanted = [request for request in standing if request.state is not State.PENDING and self._wants(request)]
+        return [await self.carry_out(request.id) for request in wanted]
+
+    async def carry_out(self, request_id: str) -> Carried:
+        """Carry out one request if it is approved, or look it up if it is unknown. A fault is a `NotRun`."""
+        if request_id in self._under_way:
+            return Carried(request_id=request_id, outcome=NotRun(code="under_way", why="it is being carried out"))
+        self._under_way.add(request_id)
+        try:
+            async with self._slots:  # claim only when the tool can start: a grant lapses soon
+                outcome = await self._carried_out(request_id)
+        except GatewayError as error:
+            outcome = NotRun(code=error.code, why=str(error))
+        finally:
+            self._under_way.discard(request_id)
+        match outcome:
+            case NotRun():
+                _log.warning("request %s: not run (%s): %s", request_id, outcome.code, outcome.why)
+            case ToolUnknown():
+                _log.error("request %s: its outcome is unknown, and somebody has to look", request_id)
+            case _:
+                _log.info("request %s: %s", request_id, type(outcome).__name__)
+        return Carried(request_id=request_id, outcome=outcome)
+
+    # --- one request --------------------------------------------------------------------------------------------------
+
+    async def _carried_out(self, request_id: str) -> Outcome:
+        request = await self._gateway.get(request_id)
+        tool = self._tools.get(request.tool)
+        if tool is None:
+            return NotRun(code="no_tool", why=f"this executor has no tool {request.tool}")
+        if not request.enforced:
+            return NotRun(code="not_enforced", why=_NOT_ENFORCED.format(tool=request.tool))
+        if request.state is State.UNKNOWN:
+            return await self._looked_up(request, tool)
+        if request.state is not State.APPROVED and not self._claimed_in_vain(request):
+            return NotRun(code="not_approved", why=f"the request is {request.state}")
+        if request_id in self._begun or self._stopping.is_set():
+            return NotRun(code="under_way", why="it was carried out here, or this executor is stopping")
+        claimed = await self._claimed(request)
+        if isinstance(claimed, NotRun):
+            return claimed
+        self._begun.add(request_id)
+        outcome = await self._ran(request, claimed, tool)
+        reported = await self._report(claimed, outcome)
+        if isinstance(outcome, ToolUnknown) and reported is not None and reported.state is State.UNKNOWN:
+            return await self._looked_up(reported, tool)
+        return outcome
+
+    async def _claimed(self, request: Request) -> Claimed | NotRun:
+        try:
+            return await self._gateway.claim(request, claim_id=self._claim_id(request.id))
+        except ClaimRefusedError as error:
+            return NotRun(code=error.code, why=error.detail or str(error))
+        except NotEntitledError as error:
+            return NotRun(code="wrong_key", why=f"{error.detail or error}. {_WRONG_KEY}")
+
+    async def _ran(self, request: Request, claimed: Claimed, tool: Tool) -> ToolOutcome:
+        """Call the tool, unless the claim is not what was asked for, or its time is as good as over.
+
+        A process that was frozen may wake up when its lease has long run out, somebody has settled the request by
+        hand and the agent has asked anew: it must not pay then.
+        """
+        if (claimed.tool, claimed.digest) != (request.tool, request.digest):
+            return ToolFailed(error="did not run: the gateway gave out another call than the approved one")
+        if not await self._epoch.holds(claimed.epoch):
+            return ToolUnknown(
+                why=f"did not run now, and may have run before: this gateway has an old database "
+                f"({self._epoch.told(claimed.epoch)})"
+            )
+        lease = self._gateway.seconds_to(claimed.lease_until)
+        if lease is None or lease <= _MARGIN:
+            return ToolFailed(error="did not run: the time in which it had to run was over")
+        try:
+            return await tool.call(claimed.arguments, claimed.grant_id, within=min(tool.timeout, lease - _MARGIN))
+        except BaseException:  # cancelled, or the process ends: nobody knows how far it came
+            with anyio.move_on_after(LAST_REPORT, shield=True):
+                await self._report(claimed, ToolUnknown(why="the executor was stopped in the middle of it"))
+            raise
+
+    async def _report(self, claimed: Claimed, outcome: ToolOutcome) -> Request | None:
+        """Report an outcome, also through a long absence of the gateway; None where that was in vain."""
+        status, result, error = _as_report(outcome)
+        until = self._gateway.pace.monotonic() + _REPORTING
+        while True:
+            try:
+                return await self._gateway.report(
+                    claimed.request_id, claimed.claim_id, status, result=result, error=error
+                )
+            except CallRefusedError:  # the value was not to the gateway's taste; the outcome matters more
+                if result is None:
+                    return None
+                result = None
+            except GatewayError as fault:
+                away = isinstance(fault, GatewayAwayError)
+                _log.warning("request %s: its outcome could not be reported: %s", claimed.request_id, fault)
+                if not away or self._stopping.is_set() or self._gateway.pace.monotonic() >= until:
+                    return None
+
+    async def _looked_up(self, request: Request, tool: Tool) -> Outcome:
+        """Settle an unknown outcome by what the tool knows of its key. That it knows nothing proves nothing."""
+        if not self._is_named(request):
+            return NotRun(code="not_mine", why="somebody else claimed it, and its outcome is unknown")
+        key = parse_object(request.raw.get("grant"), "'grant'").get("id")
+        found = await tool.look_up(key) if isinstance(key, str) else None
+        if found is None:
+            return ToolUnknown(why="the tool has no record of it" if tool.looks_up else "the tool cannot be asked")
+        status, result, error = _as_report(found)
+        note = f"the tool's own record under the idempotency key {key}"
+        await self._gateway.reconcile(request, status, note=note, result=result, error=error)
+        return found
+
+    # --- which requests -----------------------------------------------------------------------------------------------
+
+    async def _attend(self, request: Request) -> None:
+        """See one request through: wait for the decision, then carry it out."""
+        try:
+            if request.state is State.PENDING:
+                with anyio.CancelScope() as scope:
+                    self._held.add(scope)
+                    try:
+                        request = await self._gateway.wait(request)
+                    finally:
+                        self._held.discard(scope)
+                if self._stopping.is_set() or request.state is not State.APPROVED:
+                    return
+            carried = await self.carry_out(request.id)
+            if isinstance(carried.outcome, NotRun | ToolUnknown):
+                self._put_off(request.id)
+        except GatewayError as error:
+            _log.warning("request %s cannot be waited for: %s", request.id, error)
+            self._put_off(request.id)
+        finally:
+            self._attended.discard(request.id)
+
+    def _wants(self, request: Request) -> bool:
+        if not request.enforced or request.tool not in self._tools or request.id in self._attended:
+            return False
+        match request.state:
+            case State.PENDING:
+                return len(self._held) < _MOST_HELD  # the others are seen when they are approved
+            case State.APPROVED:
+                return request.id not in self._begun
+            case State.UNKNOWN:
+                return self._is_named(request)
+            case _:
+                return self._claimed_in_vain(request)
+
+    def _is_due(self, request: Request) -> bool:
+        return self._again.get(request.id, (0, 0.0))[1] <= self._gateway.pace.monotonic()
+
+    def _put_off(self, request_id: str) -> None:
+        tried = self._again.get(request_id, (0, 0.0))[0]
+        pause = min(_LONGEST_PAUSE, self._look_every * 2 ** min(tried, 8))
+        self._again[request_id] = tried + 1, self._gateway.pace.monotonic() + pause
+
+    def _forget(self, standing: list[Request]) -> None:
+        if standing:
+            still = {request.id for request in standing}
+            self._again = {name: entry for name, entry in self._again.items() if name in still}
+
+    def _claim_id(self, request_id: str) -> str:
+        return f"{EXECUTORS}{self._name}.{request_id}.{self._run}"
+
+    def _is_named(self, request: Request) -> bool:
+        """Whether an executor of this name claimed it, in whichever process."""
+        execution = request.execution
+        return execution is not None and execution.claim_id.startswith(f"{EXECUTORS}{self._name}.{request.id}.")
+
+    def _claimed_in_vain(self, request: Request) -> bool:
+        """Whether this very process claimed it, never got the answer, and therefore did not run it."""
+        execution = request.execution
+        mine = execution is not None and execution.claim_id == self._claim_id(request.id)
+        return mine and request.state is State.EXECUTING and request.id not in self._begun
+
+
+def _as_report(outcome: ToolOutcome | Settling) -> tuple[OutcomeStatus, Any, str | None]:
+    match outcome:
+        case ToolSucceeded(result=result):
+            return OutcomeStatus.SUCCEEDED, bounded(result), None
+        case ToolFailed(error=error):
+            return OutcomeStatus.FAILED, None, error
+        case ToolUnknown(why=why):
+            return OutcomeStatus.UNKNOWN, None, why

@@ -1,0 +1,164 @@
+"""A tool behind the executor: called once under its idempotency key, and asked afterwards what it knows of that key.
+
+What a call comes to is one of three, and the difference is money: *succeeded* and *failed* are only said where it is
+certain, and everything that may have been cut off in its middle is *unknown*.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import logging
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import anyio
+import anyio.to_thread
+import httpx2
+
+from assent.gate.permission import describe, granted
+from assent.hooks.ready.redact import redact
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from assent.client.models import Json
+
+KEY_PARAMETER = "idempotency_key"
+"""The parameter in which every tool is handed its idempotency key, the grant's id."""
+LOOKUP_SECONDS = 15.0
+_LARGEST_RESULT = 64 * 1024
+_LONGEST_TEXT = 500
+_log = logging.getLogger("assent")
+
+
+class UnknownOutcomeError(Exception):
+    """A tool raises this when it cannot say whether it has done what it was asked to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSucceeded:
+    """The tool has done it."""
+
+    result: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolFailed:
+    """The tool has not done it and will not: say this only where it is certain."""
+
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolUnknown:
+    """Nobody knows. It is looked up, or settled by a person; it is never run again."""
+
+    why: str
+
+
+Settling: TypeAlias = ToolSucceeded | ToolFailed
+ToolOutcome: TypeAlias = ToolSucceeded | ToolFailed | ToolUnknown
+
+
+class Tool:
+    """A registered tool. Raises `TypeError` for a function that takes no `idempotency_key`, `ValueError` for a span."""
+
+    def __init__(
+        self, name: str, *, run: Callable[..., Any], lookup: Callable[[str], Any] | None, timeout: float
+    ) -> None:
+        self.name = name
+        self.timeout = timeout
+        self.looks_up = lookup is not None
+        self._run = run
+        self._lookup = lookup
+        self._signature = inspect.signature(run)
+        if timeout <= 0:
+            raise ValueError(f"the timeout of {name} has to be more than nothing")
+        parameter = self._signature.parameters.get(KEY_PARAMETER)
+        wanted = {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY}
+        if parameter is None or parameter.kind not in wanted:
+            raise TypeError(f"the function of {name} has to take '{KEY_PARAMETER}' and hand it on to what it calls")
+
+    async def call(self, arguments: Json, key: str, *, within: float) -> ToolOutcome:
+        """Call it once, for at most so many seconds. Raises nothing but what ends the process."""
+        try:
+            bound = partial(self._run, **arguments, **{KEY_PARAMETER: key})  # a key among the arguments is refused here
+            self._signature.bind(**bound.keywords)
+        except TypeError as error:
+            return ToolFailed(error=scrubbed(f"did not run: its arguments are not what the function takes ({error})"))
+        try:
+            with anyio.fail_after(within), granted(key):
+                result = await _called(bound)
+        except Exception as error:  # noqa: BLE001 - the tool's own, whatever it is; it becomes the outcome
+            return await self._after(error, key, within)
+        return result if isinstance(result, ToolSucceeded | ToolFailed | ToolUnknown) else ToolSucceeded(result=result)
+
+    async def _after(self, error: Exception, key: str, within: float) -> ToolOutcome:
+        """Say what an error means: it may have come before the deed or behind it."""
+        if _may_have_run(error):
+            late = f"no answer within {within:g} s" if type(error) is TimeoutError and not str(error) else None
+            return ToolUnknown(why=late or scrubbed(describe(error)))
+        failed = ToolFailed(error=scrubbed(describe(error)))
+        if self._lookup is None:
+            return failed
+        try:
+            return await self._asked(key) or failed
+        except Exception as fault:  # noqa: BLE001 - the tool's own; who cannot ask does not know
+            return ToolUnknown(why=scrubbed(f"{describe(error)}; and it could not be asked ({type(fault).__name__})"))
+
+    async def look_up(self, key: str) -> Settling | None:
+        """Ask the tool what became of a key. None: it does not know the key, cannot be asked, or says nothing clear."""
+        try:
+            return await self._asked(key)
+        except Exception as error:  # noqa: BLE001 - the tool's own; it is asked again
+            _log.warning("%s could not be asked what became of %s: %s", self.name, key, type(error).__name__)
+            return None
+
+    async def _asked(self, key: str) -> Settling | None:
+        if self._lookup is None:
+            return None
+        with anyio.fail_after(LOOKUP_SECONDS):
+            found = await _called(partial(self._lookup, key))
+        if found is not None and not isinstance(found, ToolSucceeded | ToolFailed):
+            _log.warning("the lookup of %s has to return ToolSucceeded, ToolFailed or None", self.name)
+            return None
+        return found
+
+
+async def _called(function: partial[Any]) -> Any:
+    """Call it: asynchronous on the loop, everything else on a thread, which is left behind when its time is over."""
+    inner: Any = function.func
+    if inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(getattr(inner, "__call__", None)):  # noqa: B004
+        return await function()
+    found = await anyio.to_thread.run_sync(function, abandon_on_cancel=True)
+    return await found if inspect.isawaitable(found) else found
+
+
+_NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
+
+
+def _may_have_run(error: Exception) -> bool:
+    """Whether something was possibly sent before the error: then it is nobody's to say that it failed."""
+    if isinstance(error, UnknownOutcomeError):
+        return True
+    if isinstance(error, httpx2.TransportError):
+        return not isinstance(error, _NEVER_SENT)
+    return isinstance(error, TimeoutError | ConnectionError) and not isinstance(error, ConnectionRefusedError)
+
+
+def scrubbed(text: str) -> str:
+    """Cut to a bearable length, without what looks like a secret; the gateway hides sensitive arguments besides."""
+    return str(redact(text[: 4 * _LONGEST_TEXT])[0])[:_LONGEST_TEXT]
+
+
+def bounded(result: Any) -> Any:
+    """Return the result when it is JSON of a bearable size, else a note on what is not kept."""
+    try:
+        size = len(json.dumps(result, ensure_ascii=False, allow_nan=False).encode())
+    except (TypeError, ValueError, RecursionError):
+        return {"kept": False, "why": "the result is not JSON"}
+    if size > _LARGEST_RESULT:
+        return {"kept": False, "why": f"the result has {size} bytes, and {_LARGEST_RESULT} are kept at most"}
+    return result

@@ -1,0 +1,181 @@
+"""`resume`: what an agent calls when it starts, so that nothing approved is lost and nothing runs twice.
+
+    async with AsyncGateway(url, key, session="order-4711") as gateway:
+        for past in await resume(gateway, tools={"oa__purchase_pay": pay}):
+            print(past.request.tool, past.outcome)
+
+| the request is | then |
+|---|---|
+| enforced (only an executor runs its tool) | its outcome is waited for; nothing is claimed here |
+| pending | it is waited for, then as below |
+| approved, not claimed | it is claimed and its tool runs with the stored arguments |
+| executing, claimed by an earlier process | it is reported unknown, and never run again |
+| executing, claimed by this process or an executor | it is left alone: it is running |
+| unknown | it is left alone: a person or the tool's own records settle it |
+
+Give every agent its own session: of two live processes that share one, each would take the other's executions for a
+dead predecessor's. A guarded function in `tools` is run bare: what is carried on here was asked about before.
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from assent.client.errors import GatewayError
+from assent.client.models import EXECUTORS, OutcomeStatus, State
+from assent.client.unapproved import NotApprovedError
+from assent.gate.permission import bare, carry_out, decided, describe, executed, take
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    import anyio
+
+    from assent.client.gateway import AsyncGateway
+    from assent.client.messages import RefusalCode
+    from assent.client.models import Request
+    from assent.gate.permission import Permission
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """The tool ran with the approved arguments, here or in an executor, and this is what it returned."""
+
+    result: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """The tool ran and raised; reported as failed."""
+
+    error: Exception
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """It was not approved (or the gateway stayed away); `message` is for the model."""
+
+    code: RefusalCode
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost:
+    """An earlier process had claimed it and died: reported unknown, not run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftAlone:
+    """Nothing was done, and why."""
+
+    why: str
+
+
+Outcome: TypeAlias = Ran | Failed | Refused | Lost | LeftAlone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resumed:
+    """One open request of an earlier run and what became of it now.
+
+    `request` is as it was last seen: where people changed the call, with the arguments that ran, and `changes`.
+    """
+
+    request: Request
+    outcome: Outcome
+
+
+async def resume(
+    gateway: AsyncGateway, tools: Mapping[str, Callable[..., Any]], *, session: str | None = None
+) -> list[Resumed]:
+    """Carry on with every open request of this agent (or of `session`) until all are through; oldest first.
+
+    Waits run side by side, tools one at a time. A tool's own error and a refusal are outcomes, not exceptions; raises
+    `GatewayError` when the open requests cannot even be listed.
+    """
+    import anyio
+
+    requests = await gateway.list_open(session=session)
+    resumed: dict[str, Resumed] = {}
+    turn = anyio.Lock()
+
+    async def carry_on(request: Request) -> None:
+        resumed[request.id] = await _carry_on(gateway, request, tools.get(request.tool), turn)
+
+    async with anyio.create_task_group() as group:
+        for request in requests:
+            group.start_soon(carry_on, request)
+    return [resumed[request.id] for request in requests]
+
+
+async def _carry_on(
+    gateway: AsyncGateway, request: Request, tool: Callable[..., Any] | None, turn: anyio.Lock
+) -> Resumed:
+    if request.enforced and request.state is not State.UNKNOWN:
+        return await _wait_for_executor(gateway, request)
+    if request.state is State.EXECUTING:
+        return Resumed(request=request, outcome=await _report_lost(gateway, request))
+    if request.state not in {State.PENDING, State.APPROVED}:
+        return Resumed(request=request, outcome=LeftAlone(why=f"the request is {request.state}"))
+    if tool is None:
+        why = f"no function was given for the tool {request.tool}"
+        return Resumed(request=request, outcome=LeftAlone(why=why))
+    try:
+        request = await decided(gateway, request)
+        async with turn:  # claim only when the tool can start: a grant lapses soon
+            permission = await take(gateway, request)
+            return Resumed(request=request, outcome=await _run(gateway, permission, _awaitable(tool)))
+    except NotApprovedError as refused:
+        outcome = Refused(code=refused.code, message=str(refused))
+        return Resumed(request=refused.request or request, outcome=outcome)
+
+
+async def _wait_for_executor(gateway: AsyncGateway, request: Request) -> Resumed:
+    try:
+        done = await executed(gateway, request)
+    except NotApprovedError as refused:
+        outcome = Refused(code=refused.code, message=str(refused))
+        return Resumed(request=refused.request or request, outcome=outcome)
+    return Resumed(request=done.request, outcome=Ran(result=done.result))
+
+
+async def _run(gateway: AsyncGateway, permission: Permission, tool: Callable[..., Awaitable[Any]]) -> Ran | Failed:
+    try:
+        return Ran(result=await carry_out(gateway, permission, tool))
+    except Exception as error:  # noqa: BLE001 - the tool's own, already reported; one tool must not stop the others
+        return Failed(error=error)
+
+
+async def _report_lost(gateway: AsyncGateway, request: Request) -> Outcome:
+    execution = request.execution
+    if execution is None or execution.claim_id in gateway.claims_made:
+        return LeftAlone(why="the request is executing in this process")
+    if execution.claim_id.startswith(EXECUTORS):
+        return LeftAlone(why="an executor runs it, and settles it")
+    try:
+        await gateway.report(
+            request.id,
+            execution.claim_id,
+            OutcomeStatus.UNKNOWN,
+            error="the agent ended after it had claimed this call; it is not known whether it ran",
+        )
+    except GatewayError as error:
+        return LeftAlone(why=f"it could not be reported as unknown: {describe(error)}")
+    return Lost()
+
+
+def _awaitable(tool: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
+    """An asynchronous tool as it is; a synchronous one on a worker thread, so that the waits of the others go on."""
+    function = bare(tool)
+    if inspect.iscoroutinefunction(function):
+        return function
+
+    async def on_a_thread(**arguments: Any) -> Any:
+        import anyio.to_thread
+
+        return await anyio.to_thread.run_sync(partial(function, **arguments))
+
+    return on_a_thread

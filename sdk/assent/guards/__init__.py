@@ -1,0 +1,1 @@
+"""Guards that read shell commands and paths: the extra `assent[guards]`."""

@@ -1,0 +1,1 @@
+"""The rules of the command guard: what a command would do to files, disks, permissions, git and other machines."""

@@ -1,0 +1,1 @@
+"""Hooks that are commands: started, told the moment on stdin, heard on stdout."""

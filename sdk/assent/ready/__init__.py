@@ -1,1 +1,0 @@
-"""Ready hooks: guards, limits, redaction, truncation, the audit log, the approval gate. Import each from its module."""

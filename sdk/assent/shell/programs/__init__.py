@@ -1,0 +1,1 @@
+"""Programs: what those that are known do with their operands: files, code, output, other programs."""

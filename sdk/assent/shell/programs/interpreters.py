@@ -1,0 +1,266 @@
+"""What code in other languages (`python -c`, `node -e`, …) would delete, run, fetch or open, as shell commands.
+
+No parser of these languages: it looks for the calls that do such things and for the literal texts given to them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from assent.shell.words.scope import HERE, HOME, UNKNOWN
+from assent.shell.words.strings import ansi_c
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MOST_CODE = 131_072
+
+_LITERAL = (
+    r"""(?:[rbuf]{0,2}(?:'''(?P<{0}a>.{MOST}?)'''|\"\"\"(?P<{0}b>.{MOST}?)\"\"\"|"""
+    r"""'(?P<{0}c>(?:[^'\\\n]|\\.)*)'|"(?P<{0}d>(?:[^"\\\n]|\\.)*)"|`(?P<{0}e>[^`]*)`))"""
+)
+
+
+def _literal(prefix: str) -> str:
+    return _LITERAL.replace("{0}", prefix).replace("{MOST}", "{0,2000}")
+
+
+_ANY_LITERAL = re.compile(_literal("x"), re.DOTALL)
+_RUNS = re.compile(
+    r"(?:getattr\s*\([^()]{1,80}['\"](?:system|popen|exec\w*|spawn\w*|run|call|Popen|check_output)['\"]\s*\)|(?<!['\"])\b(?:os\.(?:system|popen|exec[lv]p?e?|spawn[lv]p?e?)|subprocess\.(?:run|call|check_call|check_output|Popen|getoutput"
+    r"|getstatusoutput)|pty\.spawn|commands\.getoutput|system|popen|shell_exec|passthru|proc_open|pcntl_exec|exec|spawn"
+    r"|execSync|execFile|execFileSync|spawnSync|Open3\.\w+|IO\.popen|Kernel\.\w+|Process\.spawn|os\.execute|io\.popen"
+    r"|do shell script|Bun\.spawn|Bun\.spawnSync|Deno\.Command)\b)\s*\(?\s*(?=[\[('\"`\w@$%])"
+)
+_IMPORTS = re.compile(
+    r"from\s+(?:subprocess|os|pty|commands)\s+import\s+(?P<names>[\w ,]+)"
+    r"|import\s+(?:[\w, ]+,\s*)?(?:subprocess|os|pty|commands)\s+as\s+(?P<module>\w+)"
+)
+_AWK_PIPES = re.compile(r"\"([^\"\n]+)\"\s*\|&?\s*getline|\bprintf?\b[^|\n;]*\|&?\s*\"([^\"\n]+)\"")
+_BACKTICKS = re.compile(r"(?:%x[\[({]|qx[\[({/]|`)(?P<text>[^`\])}]{1,2000})[`\])}/]")
+_WITH_BACKTICKS = frozenset({"perl", "ruby", "php"})
+_DELETES = re.compile(
+    r"\b(?P<call>shutil\.rmtree|rmtree|remove_tree|rm_rf|rm_r|rmSync|rmdirSync|unlinkSync|fs\.rm|fs\.rmdir|fs\.unlink|rimraf"
+    r"|removeSync|emptyDirSync|os\.remove|os\.unlink|os\.rmdir|os\.removedirs|File\.delete|FileUtils\.rm\w*|Dir\.rmdir"
+    r"|FileUtils\.remove\w*|unlink|rmdir|os\.truncate|Deno\.remove\w*)\b\s*\(?\s*(?=[\[('\"`\w@$%])"
+)
+_PATH_METHODS = re.compile(rf"\bPath\s*\(\s*{_literal('p')}\s*\)\.(?P<method>\w+)", re.DOTALL)
+_READS = re.compile(
+    r"\b(?:open\s*\(?\s*(?:my\s+)?\$?\w+\s*,|open|io\.open|codecs\.open|file_get_contents|readfile|fopen|readFileSync|readFile|createReadStream|File\.read"
+    r"|File\.open|io\.lines|dotenv_values|load_dotenv|IO\.read|IO\.readlines|File\.readlines|Bun\.file|Deno\.readTextFile\w*|slurp"
+    r"|writeFileSync|writeFile|appendFileSync|appendFile|file_put_contents|File\.write|IO\.write|Deno\.writeTextFile\w*"
+    r"|createWriteStream|copyFileSync|shutil\.copy\w*|shutil\.move|os\.rename|os\.replace|os\.symlink|renameSync)\s*\(?\s*"
+    r"(?=['\"`rbuf(<])"
+)
+_WRITING = re.compile(r"write|append|put_contents|copy|move|rename|replace|symlink", re.IGNORECASE)
+_CHMOD = re.compile(r"\b(?:os\.chmod|chmodSync|chmod|File\.chmod)\s*\(?\s*(?P<rest>[^)\n;]{1,200})")
+_OCTAL = re.compile(r"\b0o?([0-7]{3,4})\b")
+_FETCHES = re.compile(
+    r"urlopen|urlretrieve|require\(['\"](?:node:)?https?['\"]\)|requests\.(?:get|post)|httpx\.(?:get|post)|urllib2?\.|http\.client|fetch\s*\(|https?\.get"
+    r"|LWP::|file_get_contents\s*\(\s*['\"]https?:|open-uri|Net::HTTP|URI\.open|axios|curl_exec"
+)
+_EVALUATES = re.compile(
+    r"(?<![.\w$-])(?:exec|eval|Function)\b\s*(?:\(|(?=[\w$\"'@]))|builtins\w*['\"]?\)?\.(?:exec|eval)|\b(?:globalThis|window)\.eval"
+    r"|instance_eval|vm\.runIn\w+|importlib\.util|marshal\.loads"
+)
+_DECODES = re.compile(
+    r"b(?:16|32|64|85)decode|a85decode|decode(?:_base)?64|decodebytes|unpack1?\s*\(?\s*['\"]m|fromhex|rot13|zlib\.decompress|atob\s*\(|marshal\.loads|base64_decode|Buffer\.from\([^)]*['\"](?:base64|hex)"
+)
+_SOCKETS = re.compile(
+    r"socket\.socket|socket\.create_connection|IO::Socket|use Socket|TCPSocket|fsockopen"
+    r"|net\.(?:connect|createConnection|Socket|createServer)|stream_socket_client|TCPServer|require\(['\"]net['\"]\)|/inet/(?:tcp|udp)/|require\s*\(?\s*['\"]socket['\"]"
+)
+_SHELL_NAMES = re.compile(
+    r"/bin/(?:ba|z|da|k)?sh|\bIO\.popen\s*\(\s*[a-z]|\bos\.(?:system|popen)\s*\(\s*[a-z]|\bshell\s*=\s*True|\bpty\.spawn|cmd\.exe|\bdup2\b|['\"](?:ba|z)?sh['\"]"
+)
+"""A shell, or a command that is made while it runs: beside a socket, a door for others."""
+_FORK_BOMB = re.compile(
+    r"fork\s+while\s+(?:fork|1|true)|while\s*\(?\s*(?:True|1|true)\s*\)?\s*[:{]?\s*(?:[\w.()'\"]+\.)?fork|loop\s*(?:do|\{)\s*fork"
+    r"|while\s*\(\s*fork|for\s*\(;;\)\s*\{?\s*fork"
+)
+_HOME = re.compile(
+    r"(?:os\.path\.expanduser|Path\.home|os\.homedir|Dir\.home|os\.environ\s*\[\s*['\"]HOME['\"]\s*\]|os\.getenv\s*\(\s*['\"]HOME['\"]"
+    r"\s*\)|process\.env\.HOME|ENV\[['\"]HOME['\"]\]|\$ENV\{['\"]?HOME['\"]?\}|getenv\(['\"]HOME['\"]\))(?:\(\s*(?:['\"]~(?P<rest>[^'\"]*)['\"])?\s*\))?"
+)
+_HERE = re.compile(r"os\.getcwd\(\)|Path\.cwd\(\)|process\.cwd\(\)|Dir\.pwd|getcwd\(\)")
+_TEMPORARY = re.compile(r"(?:tempfile\.)?mkdtemp\([^()]*\)|Dir\.mktmpdir\b")
+_JOINED_TEXTS = re.compile(r"(?P<quote>['\"])\s*\+\s*(?P=quote)")
+_BELOW_HOME = re.compile(
+    rf"'({HOME}[^']*)'\s*(?:/\s*|\.joinpath\(\s*|,\s*(?=['\"][^'\"]*['\"]\s*\)\s*\)))['\"]/?([^'\"]*)['\"]"
+)
+_NAMED_TEXTS = re.compile(
+    r"(?:^|[;\n\s])\$?(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<text>'[^'\\\n]*'|\"[^\"\\\n]*\")\s*(?=[;\n]|$)"
+)
+_MOST_NAMES = 50
+_PERL_MODES = frozenset({"<", ">", ">>", "+<", "+>"})
+_HOME_METHODS = re.compile(rf"(?P<path>'{HOME}[^']*')\s*\)*\.(?P<method>\w+)")
+_IN_A_TEXT = 2000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Act:
+    """One thing that the code does: shell text or a command that would do the same."""
+
+    text: str | None = None
+    """Shell text that it runs."""
+    argv: tuple[str, ...] = ()
+    feeder: tuple[str, ...] = ()
+    """A command whose output it runs or is driven by."""
+
+
+def acts_of(code: str, language: str) -> list[Act]:
+    """Return what the code does as far as it is seen. Parts that cannot be known hold the unknown mark."""
+    code = _HOME.sub(lambda found: f"'{HOME}{found['rest'] or ''}'", code)
+    code = _HERE.sub(f"'{HERE}'", code)
+    code = _plainer(code)
+    return [*_dangers(code), *_runs(code), *_piped(code, language), *_deletions(code), *_files(code), *_modes(code)]
+
+
+def _plainer(code: str) -> str:
+    """Put in what is known without running it: joined texts, paths below the home, names that stand for one text."""
+    code = _TEMPORARY.sub("'/tmp/tmp.0'", code)
+    code = _JOINED_TEXTS.sub("", code)
+    while (shorter := _BELOW_HOME.sub(r"'\1/\2'", code)) != code:
+        code = shorter
+    named = {found["name"]: found["text"] for found in itertools.islice(_NAMED_TEXTS.finditer(code), _MOST_NAMES)}
+    if not named:
+        return code
+    used = re.compile(rf"(?<=[(,\[])(\s*)\$?({'|'.join(map(re.escape, named))})\b(?=\s*[),\]])")
+    return used.sub(lambda found: found[1] + named[found[2]], code)
+
+
+def _dangers(code: str) -> Iterator[Act]:
+    if _FORK_BOMB.search(code):
+        yield Act(text=":(){ :|:& };:")
+    if _SOCKETS.search(code) and _SHELL_NAMES.search(code):
+        yield Act(argv=("nc", "-e", "/bin/sh", "host", "1"))
+    if _EVALUATES.search(code) or "subprocess" in code or "os.system" in code:
+        if _FETCHES.search(code) and _EVALUATES.search(code):
+            yield Act(argv=("bash",), feeder=("curl", "http://host"))
+        if _DECODES.search(code):
+            yield Act(argv=("bash",), feeder=("base64", "-d"))
+
+
+def _runs(code: str) -> Iterator[Act]:
+    calls = itertools.chain(_RUNS.finditer(code), *(names.finditer(code) for names in _imported(code)))
+    for call in calls:
+        arguments = code[call.end() : call.end() + _IN_A_TEXT]
+        name = call[0]
+        if arguments.startswith("["):
+            inner = arguments[1:].partition("]")[0]
+            words = tuple(_value(found) for found in _ANY_LITERAL.finditer(inner))
+            if words:
+                yield Act(argv=words)
+            continue
+        literals = _leading_literals(arguments)
+        if not literals:
+            if (
+                name.startswith(("os.system", "os.popen", "system", "shell_exec", "passthru", "execSync"))
+                and "(" in name
+            ):
+                yield Act(text=UNKNOWN)
+            continue
+        rest = arguments[literals[-1].end() :].lstrip()
+        if rest.startswith(("+", ".", "%")) and len(literals) == 1:
+            yield Act(text=_value(literals[0]) + UNKNOWN)
+        elif len(literals) == 1 and not re.match(r",\s*\[", rest):
+            yield Act(text=_value(literals[0]))
+        else:
+            yield Act(argv=tuple(_value(found) for found in _ANY_LITERAL.finditer(arguments.partition(")")[0])))
+
+
+def _piped(code: str, language: str) -> Iterator[Act]:
+    for found in _AWK_PIPES.finditer(code) if language.endswith("awk") else ():
+        yield Act(text=found[1] or found[2])
+    for found in _BACKTICKS.finditer(code) if language in _WITH_BACKTICKS else ():
+        if not re.search(r"['\"]", found["text"]) or found[0][0] != "`":
+            yield Act(text=found["text"])
+
+
+def _imported(code: str) -> Iterator[re.Pattern[str]]:
+    """Yield what finds calls of the names that the code imports from `subprocess` and `os`."""
+    for found in _IMPORTS.finditer(code):
+        if module := found["module"]:
+            yield re.compile(
+                rf"(?<![.\w]){module}\.(?:system|run|call|check_call|check_output|Popen|popen|spawn|exec\w*)\s*\(\s*(?=[\[('\"])"
+            )
+            continue
+        for part in found["names"].split(","):
+            name = part.split()[-1:]
+            if name and name[0].isidentifier():
+                yield re.compile(rf"(?<![.\w]){name[0]}\s*\(\s*(?=[\[('\"])")
+
+
+def _deletions(code: str) -> Iterator[Act]:
+    for call in _DELETES.finditer(code):
+        arguments = code[call.end() : call.end() + _IN_A_TEXT]
+        literals = _leading_literals(arguments.lstrip("(["))
+        flags = "-f" if re.search(r"remove|unlink|delete", call["call"]) else "-rf"
+        if call["call"] == "os.truncate":
+            flags = "-f"
+        paths = [_value(found) for found in literals] or [UNKNOWN]
+        if literals and arguments.lstrip("([")[literals[-1].end() :].lstrip().startswith(("+", ".", "%")):
+            paths = [f"{paths[0]}{UNKNOWN}"]
+        yield Act(argv=("rm", flags, *paths))
+    for found in itertools.chain(_PATH_METHODS.finditer(code), _HOME_METHODS.finditer(code)):
+        path = _named(found, "p") if found.re is _PATH_METHODS else found["path"][1:-1]
+        if found["method"] in {"unlink", "rmdir"}:
+            yield Act(argv=("rm", "-f", path))
+        elif found["method"].startswith(("write", "touch")):
+            yield Act(argv=("tee", path))
+        elif found["method"].startswith(("read", "open")):
+            yield Act(argv=("cat", path))
+
+
+def _files(code: str) -> Iterator[Act]:
+    for call in _READS.finditer(code):
+        arguments = code[call.end() : call.end() + _IN_A_TEXT].lstrip("(")
+        literals = _leading_literals(arguments)
+        if not literals:
+            continue
+        values = [_value(found) for found in literals]
+        if len(values) > 1 and values[0] in _PERL_MODES:
+            values = [values[1], "w" if ">" in values[0] else "r"]
+        if _WRITING.search(call[0]):
+            moves = len(values) > 1 and re.search(r"copy|move|rename|replace|symlink", call[0], re.IGNORECASE)
+            yield Act(argv=("cp", values[0], values[1])) if moves else Act(argv=("tee", values[0]))
+        elif len(values) > 1 and re.match(r"[wax+]|r\+|[>]", values[1]):
+            yield Act(argv=("tee", values[0]))
+        elif values[0].startswith(">"):
+            yield Act(argv=("tee", values[0].lstrip("> ")))
+        else:
+            yield Act(argv=("cat", values[0].lstrip("< ")))
+
+
+def _modes(code: str) -> Iterator[Act]:
+    for call in _CHMOD.finditer(code):
+        mode, path = _OCTAL.search(call["rest"]), _ANY_LITERAL.search(call["rest"])
+        if mode:
+            yield Act(argv=("chmod", mode[1], _value(path) if path else "file"))
+
+
+def _leading_literals(arguments: str) -> list[re.Match[str]]:
+    found: list[re.Match[str]] = []
+    at = len(arguments) - len(arguments.lstrip(" (["))
+    while literal := _ANY_LITERAL.match(arguments, at):
+        found.append(literal)
+        between = re.compile(r"\s*,\s*").match(arguments, literal.end())
+        if between is None:
+            break
+        at = between.end()
+    return found
+
+
+def _value(found: re.Match[str]) -> str:
+    return _named(found, "x")
+
+
+def _named(found: re.Match[str], prefix: str) -> str:
+    for letter in "abcde":
+        text = found[f"{prefix}{letter}"]
+        if text is not None:
+            return ansi_c(re.sub(r"\$\{[^}]*\}|#\{[^}]*\}", UNKNOWN, text) if letter in "de" else text)
+    return ""

@@ -1,0 +1,364 @@
+"""Decides what a single command runs besides itself: wrappers, shells, `eval`, `find -exec`, `xargs`, functions."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from assent.shell.programs.finding import listed_by
+from assent.shell.programs.interpreters import MOST_CODE, acts_of
+from assent.shell.programs.outputs import output_of
+from assent.shell.programs.programs import code_of, language_of
+from assent.shell.programs.wrappers import CONTAINERS, READ_SETTINGS, peel, texts_inside
+from assent.shell.reading.running import BUILTINS
+from assent.shell.reading.walk import DEEPEST, Walker, bind
+from assent.shell.words.lexing import Lexer
+from assent.shell.words.scope import EMPTY, HERE, LONGEST, UNKNOWN, Scope, StopReading, Value, text_of, unique, word_of
+from assent.shell.words.script import Command, Redirect, Word
+from assent.shell.words.words import WordReader
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from assent.shell.reading.walk import Definition, Raw, Reading
+    from assent.shell.words.skeleton import RawRedirect
+
+_ASSIGNED = re.compile(r"([A-Za-z_]\w*)(\[[^\]]*\])?(\+?)=")
+_ANY_INPUT = frozenset({"sudo", "su", "doas", "ssh", "runuser", "at", "batch", "unshare", "nsenter", "chroot"})
+"""Without a command they run a shell that reads standard input."""
+_MOST_CHOICES = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Input:
+    """What a command reads on standard input."""
+
+    feeders: tuple[Command, ...] = ()
+    fed_text: str | None = None
+
+
+class Dispatcher:
+    """Turns single commands into `Command` values and follows what they run."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._walker = Walker(reading, self)
+        self._written: dict[str, str] = {}
+        """What the text itself writes into files, where known."""
+
+    @property
+    def functions(self) -> dict[str, Definition]:
+        """The functions that the text has defined so far."""
+        return self._reading.functions
+
+    def emit(self, command: Command) -> Command:
+        """Note a command, and what it writes into a file."""
+        for redirect in command.redirects:
+            if redirect.writes and redirect.target.known:
+                self._note_written(redirect.target.text, redirect.operator, output_of([replace(command, redirects=())]))
+        if command.program == "tee":
+            for word in command.argv[1:]:
+                self._note_written(word.text, ">", command.fed_text)
+        return self._reading.emit(command)
+
+    def written(self, file: Word) -> str | None:
+        """Return what the text has written into the file, as far as known."""
+        return self._written.get(file.text.removeprefix("./"))
+
+    def _note_written(self, path: str, operator: str, text: str | None) -> None:
+        name = path.removeprefix("./")
+        before = self._written.get(name, "") if ">>" in operator else ""
+        if text is not None and len(before) + len(text) <= LONGEST:
+            self._written[name] = before + text
+
+    def read(self, text: str, scope: Scope) -> None:
+        """Read a whole text. Never raises; what is beyond the limits is noted as unread."""
+        try:
+            self._walker.read(text, scope)
+            self._walker.read_uncalled(scope)
+        except StopReading as limit:
+            self._reading.doubt(str(limit))
+        except RecursionError:
+            self._reading.doubt("it is nested too deeply")
+        except (ValueError, LookupError) as fault:
+            self._reading.doubt(f"reading it failed ({type(fault).__name__})")
+
+    def simple(self, raws: Sequence[Raw], scope: Scope) -> list[Command]:
+        """Read one simple command; with several possible values of its variables, once for each."""
+        scope.forks.clear()
+        commands = self._simple(raws, scope)
+        if not scope.forks:
+            return commands
+        forks = dict(scope.forks)
+        scope.forks.clear()
+        for choice in _choices(forks):
+            scope.pinned = choice
+            commands.extend(self._simple(raws, scope))
+        scope.pinned = {}
+        scope.forks.clear()
+        return commands
+
+    def expand(self, raws: Sequence[str], scope: Scope) -> tuple[list[Word], tuple[Command, ...]]:
+        """Return the words that the raw words become, and the commands whose output is in them."""
+        reader = self._word_reader(scope)
+        return [word for raw in raws for word in reader.fields(raw)], tuple(reader.sources)
+
+    def redirected(self, raws: Sequence[Raw], scope: Scope) -> Input:
+        """Read the redirections of a compound command: what its inside reads, after noting what it writes."""
+        redirects, given, sources = self._redirects(raws, scope, scope)
+        if redirects:
+            self.emit(
+                Command(argv=(), redirects=redirects, arguments_from=sources, wrappers=scope.wrappers, cwd=_cwd(scope))
+            )
+        return given
+
+    def _simple(self, raws: Sequence[Raw], scope: Scope) -> list[Command]:
+        words = [raw for raw in raws if isinstance(raw, str)]
+        reader = self._word_reader(self._behind_itself(raws, words, scope))
+        ahead = list(itertools.takewhile(_ASSIGNED.match, words))
+        environment = [self._assigned(raw, reader, scope) for raw in ahead]
+        argv = tuple(word for raw in words[len(ahead) :] for word in reader.fields(raw))
+        sources = tuple(reader.sources)
+        redirects, given, more = self._redirects(raws, scope, self._behind_itself(raws, words, scope))
+        if not argv:
+            for name, value in environment:
+                scope.variables[name] = replace(value, sources=unique((*value.sources, *sources)))
+            return [self.emit(self._bare(redirects, sources + more, scope))] if redirects or sources else []
+        set_ahead = tuple((name, word_of(value.texts[0])) for name, value in environment)
+        command = Command(
+            argv=argv,
+            redirects=redirects,
+            feeders=given.feeders,
+            fed_text=given.fed_text,
+            arguments_from=unique(sources + more),
+            wrappers=scope.wrappers,
+            environment=(*self._exported(scope), *set_ahead),
+            cwd=_cwd(scope),
+        )
+        return self.perform(command, scope, dict(environment))
+
+    def _behind_itself(self, raws: Sequence[Raw], words: list[str], scope: Scope) -> Scope:
+        """Return the scope for words with `>(…)` in them: what is inside reads what the command itself prints."""
+        texts = [raw if isinstance(raw, str) else raw.raw for raw in raws]
+        if not any(">(" in text for text in texts):
+            return scope
+        inner = scope.copy()
+        inner.feeders = (Command(argv=tuple(word_of(word) for word in words)), *scope.feeders)
+        inner.fed_text = None
+        return inner
+
+    def _bare(self, redirects: tuple[Redirect, ...], sources: tuple[Command, ...], scope: Scope) -> Command:
+        return Command(argv=(), redirects=redirects, arguments_from=sources, wrappers=scope.wrappers, cwd=_cwd(scope))
+
+    def _exported(self, scope: Scope) -> tuple[tuple[str, Word], ...]:
+        if not scope.exported:
+            return ()
+        named = ((name, scope.variables.get(name)) for name in sorted(scope.exported))
+        return tuple((name, word_of(value.texts[0])) for name, value in named if value)
+
+    def perform(self, command: Command, scope: Scope, ahead: dict[str, Value] | None = None) -> list[Command]:
+        """Note the command and what it runs. `ahead` are the variables set for it alone."""
+        if not command.argv:
+            return [self.emit(command)] if command.redirects or command.arguments_from else []
+        first = command.argv[0]
+        if not first.known:
+            name = first.text.rsplit("/", 1)[-1]
+            if "\0" in name or not name:
+                self._reading.doubt("the name of a program is known only when it runs")
+                return [self.emit(command)]
+            command = replace(command, argv=(replace(first, text=name, known=True), *command.argv[1:]))
+        if ahead:
+            scope = scope.copy()
+            scope.variables.update(ahead)
+            scope.exported |= ahead.keys()
+        program = command.program
+        if program in self._reading.functions:
+            inner = scope if not command.feeders else scope.copy()
+            inner.feeders, inner.fed_text = command.feeders, command.fed_text
+            return self._walker.call(program, [text_of(word) for word in command.argv[1:]], inner)
+        if program in BUILTINS:
+            return BUILTINS[program](self, command, scope)
+        if language_of(program):
+            return self._interpreter(command, scope)
+        if (text := self.written(command.argv[0])) is not None and "/" in command.argv[0].text:
+            inner = replace(command, wrappers=(*command.wrappers, program))
+            return [self.emit(command), *self.nested(text, inner, scope, command.argv)]
+        return self._wrapped(command, scope)
+
+    def _wrapped(self, command: Command, scope: Scope) -> list[Command]:
+        program = command.program
+        peeled = peel(program, command.argv)
+        inside = self._inside(command, scope)
+        if peeled is None:
+            return [self.emit(command), *inside]
+        inner = replace(
+            command,
+            wrappers=(*command.wrappers, program),
+            environment=(*command.environment, *peeled.environment),
+        )
+        if peeled.text is not None:
+            return [self.emit(command), *self.nested(text_of(peeled.text), inner, scope)]
+        if peeled.argv:
+            ahead = {name: Value(texts=(text_of(word),)) for name, word in peeled.environment}
+            own = [self.emit(command)] if program in CONTAINERS | READ_SETTINGS else []
+            return [*own, *self.perform(replace(inner, argv=peeled.argv), scope, ahead)]
+        made = [self.emit(command)]
+        if program in _ANY_INPUT and (command.feeders or command.fed_text is not None):
+            made.extend(self.perform(replace(inner, argv=(word_of("bash"),)), scope))
+        return made
+
+    def _inside(self, command: Command, scope: Scope) -> list[Command]:
+        inner = replace(command, wrappers=(*command.wrappers, command.program))
+        return [made for text in texts_inside(command) for made in self.nested(text, inner, scope)]
+
+    def nested(self, text: str, command: Command, scope: Scope, arguments: Sequence[Word] = ()) -> list[Command]:
+        """Read text that the command gives to a new shell."""
+        if text.strip() == UNKNOWN:
+            return []  # whoever judges the command sees that its text is unknown
+        inner = scope.copy()
+        inner.depth += 1
+        inner.feeders, inner.fed_text, inner.wrappers = command.feeders, command.fed_text, command.wrappers
+        if arguments:
+            bind(inner, text_of(arguments[0]), [text_of(word) for word in arguments[1:]])
+        return self._walker.read(text, inner)
+
+    def _interpreter(self, command: Command, scope: Scope) -> list[Command]:
+        made = [self.emit(command)]
+        code = code_of(command)
+        if code is None or (text := self._code_text(command)) is None:
+            return made
+        inner = replace(command, wrappers=(*command.wrappers, command.program))
+        if code.stdin:
+            inner = replace(inner, feeders=(), fed_text=None)
+        if language_of(command.program) == "shell":
+            arguments = code.arguments if code.text else (command.argv[0], *code.arguments)
+            return [*made, *self.nested(text, inner, scope, arguments)]
+        if len(text) > MOST_CODE:
+            self._reading.doubt(f"the code for {command.program} is too long")
+            return made
+        for act in acts_of(text, language_of(command.program)):
+            if act.text is not None:
+                made.extend(self.nested(act.text, inner, scope))
+            elif act.argv:
+                feeder = (Command(argv=tuple(map(word_of, act.feeder))),) if act.feeder else inner.feeders
+                words = tuple(map(word_of, act.argv))
+                made.extend(self.perform(replace(inner, argv=words, redirects=(), feeders=feeder), scope))
+        return made
+
+    def _code_text(self, command: Command) -> str | None:
+        code = code_of(command)
+        if code is None or code.module:
+            return None
+        if code.file is not None:
+            return self.written(code.file)
+        return text_of(code.text) if code.text is not None else command.fed_text if code.stdin else None
+
+    def substitute(self, text: str, scope: Scope) -> tuple[str, tuple[Command, ...]]:
+        """Read a substitution's commands; return what it prints, as far as known, and the commands."""
+        inner = scope.copy()
+        inner.depth += 1
+        commands = tuple(self._walker.read(text, inner))
+        if re.fullmatch(r"\s*<\s*\S+\s*", text):
+            return UNKNOWN, commands
+        if any(command.program == "pwd" for command in commands) and len(commands) == 1:
+            return inner.cwd or HERE, commands
+        printed = output_of(commands[-1:]) if commands and commands[-1].feeders else output_of(commands)
+        if printed is not None:
+            return printed.rstrip("\n"), commands
+        listed = listed_by((commands[-1], *commands[-1].feeders))
+        return " ".join(listed) if listed else UNKNOWN, commands
+
+    def _word_reader(self, scope: Scope) -> WordReader:
+        return WordReader(scope, self.substitute)
+
+    def _assigned(self, raw: str, reader: WordReader, scope: Scope) -> tuple[str, Value]:
+        found = _ASSIGNED.match(raw)
+        name = found[1] if found else raw
+        rest = raw[found.end() :] if found else ""
+        if rest.startswith("("):
+            elements = tuple(text_of(word) for part in _parts(rest[1:-1]) for word in reader.fields(part))
+            old = scope.variables.get(name)
+            if found and found[3] and old and old.elements:
+                elements = (*old.elements, *elements)
+            return name, Value(texts=(elements[0] if elements else "",), elements=elements)
+        before = len(reader.sources)
+        text = reader.text(rest)
+        if found and found[3]:
+            text = (scope.variables[name].texts[0] if name in scope.variables else "") + text
+        if len(text) > LONGEST:
+            raise StopReading("a variable's value is too long")
+        self._reading.spend(len(text))
+        return name, Value(texts=(text,), sources=tuple(reader.sources[before:]))
+
+    def _redirects(
+        self, raws: Sequence[Raw], scope: Scope, inside: Scope
+    ) -> tuple[tuple[Redirect, ...], Input, tuple[Command, ...]]:
+        redirects: list[Redirect] = []
+        given = Input(feeders=scope.feeders, fed_text=scope.fed_text)
+        everything: list[Command] = []
+        for raw in raws:
+            if isinstance(raw, str):
+                continue
+            reader = self._word_reader(inside)
+            if raw.document or raw.operator == "<<<":
+                text = self._fed(raw, reader)
+                given = Input(feeders=tuple(reader.sources), fed_text=None if UNKNOWN in text else text)
+            elif raw.raw.startswith("<(") and raw.operator == "<":
+                text, commands = self.substitute(raw.raw[2:-1], scope)
+                given = Input(feeders=tuple(reversed(commands)), fed_text=None if UNKNOWN in text else text)
+                everything.extend(commands)
+                continue
+            else:
+                target = "".join(text_of(word) for word in reader.fields(raw.raw)[:1])
+                word = (reader.fields(raw.raw) or [word_of(target)])[0]
+                redirects.append(Redirect(operator=raw.operator, target=word))
+                given = Input() if raw.operator.startswith("<") else given
+            everything.extend(reader.sources)
+        return tuple(redirects), given, tuple(everything)
+
+    def _fed(self, raw: RawRedirect, reader: WordReader) -> str:
+        if raw.document is None:
+            return reader.text(raw.raw) + "\n"
+        return raw.document.text if raw.document.quoted else reader.quoted_text(raw.document.text)
+
+    def here(self, text: str, command: Command, scope: Scope) -> list[Command]:
+        """Read text that the command gives to the same shell."""
+        if text.strip() == UNKNOWN:
+            return []
+        if scope.depth > DEEPEST:
+            raise StopReading("it is nested too deeply")
+        wrappers, feeders, fed_text = scope.wrappers, scope.feeders, scope.fed_text
+        scope.depth += 1
+        scope.wrappers = (*command.wrappers, command.program)
+        scope.feeders, scope.fed_text = command.feeders, command.fed_text
+        made = self._walker.read(text, scope)
+        scope.depth -= 1
+        scope.wrappers, scope.feeders, scope.fed_text = wrappers, feeders, fed_text
+        return made
+
+
+def _choices(forks: dict[str, tuple[str, ...]]) -> list[dict[str, str]]:
+    """Every choice of values but the first; where they are too many, each value beside unknown ones."""
+    if math.prod(map(len, forks.values())) <= _MOST_CHOICES:
+        return [dict(zip(forks, choice, strict=True)) for choice in itertools.product(*forks.values())][1:]
+    unknown = dict.fromkeys(forks, UNKNOWN)
+    return [unknown, *(unknown | {name: text} for name, texts in forks.items() for text in texts)]
+
+
+def _parts(inner: str) -> list[str]:
+    lexer, at, parts = Lexer(inner), 0, list[str]()
+    while at < len(inner):
+        if inner[at].isspace():
+            at += 1
+            continue
+        end = max(lexer.word_end(at), at + 1)
+        parts.append(inner[at:end])
+        at = end
+    return parts
+
+
+def _cwd(scope: Scope) -> Word | None:
+    return word_of(scope.cwd.replace(EMPTY, "")) if scope.cwd is not None else None

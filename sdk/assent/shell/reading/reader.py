@@ -1,0 +1,48 @@
+"""Reads a shell text into the commands that it would run, without running anything.
+
+Tree-sitter's bash grammar gives the structure; words are resolved here, in a scope that follows assignments, `cd`,
+pipes and substitutions in reading order. Branches are all read, loops once for each known item. What is too deep, too
+long or not understood is named in `Script.unread`: the caller decides what that means.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from assent.shell.reading.dispatch import Dispatcher
+from assent.shell.reading.walk import Reading
+from assent.shell.words.scope import PRIVATE, Scope, known
+from assent.shell.words.script import Script
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LONGEST = 262_144
+"""Characters: agents write whole files in here-documents."""
+_TIME = 5.0  # seconds of this thread's own work: so many that no collector's pause turns a text into a question
+_KEPT = 64  # readings: several guards judge the same text
+
+
+def read_script(text: str, *, variables: Mapping[str, str] | None = None) -> Script:
+    """Return all commands of the text. Never raises for a text, whatever it is.
+
+    Args:
+        text: As it would be given to `bash -c`.
+        variables: What is known of the environment that it would run in; `PWD` is its directory.
+    """
+    if len(text) > LONGEST:
+        return Script(commands=(), unread=(f"the command is longer than {LONGEST} characters",))
+    return _read(text, tuple(sorted((variables or {}).items())))
+
+
+@lru_cache(maxsize=_KEPT)
+def _read(text: str, variables: tuple[tuple[str, str], ...]) -> Script:
+    scope = Scope(variables={name: known(value.translate(PRIVATE)) for name, value in variables})
+    scope.exported = frozenset(scope.variables)
+    directory = scope.variables.pop("PWD", None)
+    scope.cwd = directory.texts[0] if directory else None
+    reading = Reading(deadline=time.thread_time() + _TIME)
+    Dispatcher(reading).read(text.replace("\r\n", "\n").replace("\0", "").translate(PRIVATE), scope)
+    return reading.script()
