@@ -21,11 +21,11 @@ from app.ports import (
 from channels.feishu.callback import Audience, Secrets, read_webhook
 from channels.feishu.card import TEXT_BUDGET, render_card, render_content
 from channels.feishu.client import FeishuClient
+from channels.feishu.details.failures import NotPermittedError
+from channels.feishu.details.groups import list_members
+from channels.feishu.details.notice import render_link, render_notice, without_link
 from channels.feishu.examine import examine_app
-from channels.feishu.failures import NotPermittedError
-from channels.feishu.groups import list_members
 from channels.feishu.listener import Listener
-from channels.feishu.notice import render_link, render_notice, without_link
 from channels.feishu.settings import is_loopback
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING, Literal
 
 from app.ports import ChannelRefusedError, ChannelUnavailableError, Finding, Severity
-from channels.feishu.failures import NotPermittedError, ScopeMissingError
-from channels.feishu.groups import list_members
+from channels.feishu.details.failures import NotPermittedError, ScopeMissingError
+from channels.feishu.details.groups import list_members
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Final, cast
 from app.domain.card import Tone, units
 from app.ports import ChannelRefusedError
 from channels.slack.controls import controls
-from channels.slack.forms import PERSON_ID
-from channels.slack.texts import SECTION_MOST, clip, escape, pieces, plain, sections, weight
+from channels.slack.details.forms import PERSON_ID
+from channels.slack.details.texts import SECTION_MOST, clip, escape, pieces, plain, sections, weight
 
 if TYPE_CHECKING:
     from app.domain.card import Card, Fact

@@ -21,11 +21,12 @@ from app.ports import (
     HttpAnswer,
     MessageRef,
 )
-from channels.slack import callback, card, forms, people
+from channels.slack import callback, card
 from channels.slack.client import SlackClient
+from channels.slack.details import forms, people
+from channels.slack.details.manifest import manifest
 from channels.slack.examine import examine
 from channels.slack.listener import SocketListener
-from channels.slack.manifest import manifest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -25,8 +25,8 @@ from app.storage.dialect import dialect_for
 from app.storage.store import Store
 from app.usecases.keys import Keys
 from app.usecases.payees import Payees
-from channels.feishu.simulator import FeishuSimulator
-from channels.slack.simulator import SlackSimulator
+from channels.feishu.simulator.simulator import FeishuSimulator
+from channels.slack.simulator.simulator import SlackSimulator
 from examples.demo.bank import Bank
 from examples.demo.child import Child
 from examples.demo.orders import KNOWN

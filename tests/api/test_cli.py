@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from app.cli import app
 from app.domain.audit import Kind
 from app.offline import SENTENCES
-from channels.slack.simulator import SlackSimulator
+from channels.slack.simulator.simulator import SlackSimulator
 from migrations.state import NEWEST, find_present
 from tests.fixtures.gateway import SECRET, SystemClock, query
 from tests.requirements import requirement

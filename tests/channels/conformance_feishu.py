@@ -14,13 +14,13 @@ from app.ports import AccountStatus, CallbackRejectedError, HttpAnswer, InboundC
 from channels.feishu.channel import FeishuChannel, ListeningFeishuChannel
 from channels.feishu.client import FeishuClient
 from channels.feishu.settings import FeishuSettings
-from channels.feishu.simulator import Fault, FeishuSimulator
-from channels.feishu.simulator_server import serve
+from channels.feishu.simulator.server import serve
+from channels.feishu.simulator.simulator import Fault, FeishuSimulator
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
-    from channels.feishu.simulator_clicks import Press
+    from channels.feishu.simulator.clicks import Press
 
 _FAULTS = {
     "rate_limited": Fault.RATE_LIMITED,

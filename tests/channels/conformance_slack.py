@@ -19,7 +19,7 @@ from app.domain.form import Field, FieldKind, Form
 from app.ports import AccountStatus, CallbackRejectedError, HttpAnswer, InboundCall, MessageRef
 from channels.slack.channel import SlackChannel
 from channels.slack.settings import SlackSettings
-from channels.slack.simulator import Delivery, Fault, SlackSimulator
+from channels.slack.simulator.simulator import Delivery, Fault, SlackSimulator
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable

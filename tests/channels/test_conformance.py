@@ -27,8 +27,8 @@ from app.ports import (
     Notice,
     Post,
 )
-from channels.feishu.simulator import CannotPressError as CannotPressOnFeishuError
-from channels.slack.simulator import CannotPressError as CannotPressOnSlackError
+from channels.feishu.simulator.simulator import CannotPressError as CannotPressOnFeishuError
+from channels.slack.simulator.simulator import CannotPressError as CannotPressOnSlackError
 from tests.channels.conformance_feishu import feishu_stage
 from tests.channels.conformance_slack import slack_stage
 

@@ -32,7 +32,7 @@ from app.ports import (
 from channels.feishu.channel import build
 from channels.feishu.examine import setup_steps
 from channels.feishu.settings import FeishuSettings
-from channels.feishu.simulator import Fault, FeishuSimulator
+from channels.feishu.simulator.simulator import Fault, FeishuSimulator
 from tests.channels.conformance_feishu import FeishuStage, StageClock, feishu_stage
 from tests.channels.feishu_cards import APPROVE, a_card, a_form
 from tests.requirements import requirement

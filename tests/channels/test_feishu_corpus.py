@@ -17,7 +17,7 @@ from app.domain.quorum import Tally
 from app.domain.shown import Terms
 from app.domain.visible import visible
 from channels.feishu.card import TEXT_BUDGET, render_content
-from channels.feishu.simulator_cards import check_card, list_controls, list_texts
+from channels.feishu.simulator.cards import check_card, list_controls, list_texts
 from tests.channels.test_card_corpus import CORPUS, PAYLOADS, WRAPPERS, nodes
 from tests.domain.samples import START, a_call, a_request
 from tests.requirements import requirement

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import pytest
 
-from channels.feishu.simulator import FeishuSimulator
+from channels.feishu.simulator.simulator import FeishuSimulator
 from tests.channels.conformance_feishu import StageClock
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from channels.slack.channel import ListeningSlackChannel
 from channels.slack.client import SlackClient
 from channels.slack.listener import SocketListener
 from channels.slack.settings import SlackSettings
-from channels.slack.simulator import Fault, SlackSimulator
+from channels.slack.simulator.simulator import Fault, SlackSimulator
 from tests.channels.conformance_slack import ALICE, CARD, REASON, SETTLED, StageClock
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ async def test_a_denial_goes_through_its_modal_and_says_what_became_of_it() -> N
 
 
 async def test_a_gateway_that_fails_stays_silent_and_the_connection_lives(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("channels.slack.simulator_clicks._DEADLINE_SECONDS", 0.3)
+    monkeypatch.setattr("channels.slack.simulator.clicks._DEADLINE_SECONDS", 0.3)
     async with line() as on:
         ref = await on.post()
         on.fails = True
@@ -123,7 +123,7 @@ async def test_a_gateway_that_fails_stays_silent_and_the_connection_lives(monkey
 
 
 async def test_frames_pass_the_same_checks_as_webhooks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("channels.slack.simulator_clicks._DEADLINE_SECONDS", 0.3)
+    monkeypatch.setattr("channels.slack.simulator.clicks._DEADLINE_SECONDS", 0.3)
     async with line() as on:
         ref = await on.post()
         on.slack.world.app_id = "A0THER0001"

@@ -12,9 +12,9 @@ import aiohttp
 import pytest
 
 from channels.slack.card import render
-from channels.slack.simulator import CannotPressError, Fault, SlackSimulator
-from channels.slack.simulator_blocks import BlocksRefusedError, check_blocks, check_view, stray_markup
-from channels.slack.simulator_state import Message, Version
+from channels.slack.simulator.blocks import BlocksRefusedError, check_blocks, check_view, stray_markup
+from channels.slack.simulator.simulator import CannotPressError, Fault, SlackSimulator
+from channels.slack.simulator.state import Message, Version
 from tests.channels.conformance_slack import ALICE, CARD, SETTLED, StageClock, slack_stage
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from app.domain.seals import Seals
 from app.failpoints import VARIABLE
 from app.storage.api_keys import Scope
 from app.usecases.keys import Keys
-from channels.feishu.simulator import FeishuSimulator
-from channels.slack.simulator import SlackSimulator
+from channels.feishu.simulator.simulator import FeishuSimulator
+from channels.slack.simulator.simulator import SlackSimulator
 from tests.project.source_tree import ROOT
 from tests.storage.rig import open_store
 
