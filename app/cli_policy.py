@@ -151,18 +151,13 @@ class _Progress:
 
 
 def _load(config: Path, org: str | None) -> LoadedPolicy:
-    from pydantic import BaseModel, ConfigDict
-
     from app.policies.faults import PolicyFaultsError
     from app.policies.policy_book import load_all
     from app.trial import AnyEnvironment
-    from channels.registry import SETTINGS
-
-    class AnySettings(BaseModel):
-        model_config = ConfigDict(extra="allow")
+    from channels import registry
 
     try:
-        found = load_all(config, environ=AnyEnvironment(), channel_types=dict.fromkeys(SETTINGS, AnySettings))
+        found = load_all(config, environ=AnyEnvironment(), channel_types=registry.platforms_unread())
     except PolicyFaultsError as error:
         _refuse(str(error))
     if org is None and len(found) == 1:

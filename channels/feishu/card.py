@@ -22,6 +22,7 @@ from app.domain.form import MOST
 from app.ports import ChannelRefusedError
 from channels.feishu.controls import fillable, form_control, plain_controls, verdict_controls
 from channels.feishu.details.elements import column, div, plain, rule
+from channels.feishu.settings import LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from app.domain.card import Card, Control, Fact
     from channels.feishu.details.elements import Json
 
-TEXT_BUDGET = 5000
+TEXT_BUDGET = LIMITS.text_budget
 """UTF-16 units that a card carries whole, whatever they say: five thousand of Chinese are 15 KB of the 25 KB below."""
 
 MAX_CONTENT = 25_000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from app.ports import ChannelRefusedError, ChannelUnavailableError, Finding, Severity
 from channels.feishu.details.failures import NotPermittedError, ScopeMissingError
@@ -25,7 +25,7 @@ _LISTS = (
 """What has members, one that does not exist, and the scope that its list needs."""
 
 
-def setup_steps(*, name: str, public_url: str, receive: Literal["webhook", "websocket"]) -> list[str]:
+def setup_steps(*, name: str, public_url: str, receive: str) -> list[str]:
     """Return what to do in the developer console (open.feishu.cn or open.larksuite.com), in order.
 
     Raises ValueError for webhooks without an https address.

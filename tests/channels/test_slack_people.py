@@ -16,7 +16,8 @@ from app.ports import (
     ListeningChannel,
     Severity,
 )
-from channels.slack.channel import build, manifest
+from channels.slack.channel import build
+from channels.slack.details.manifest import manifest
 from channels.slack.settings import SlackSettings
 from channels.slack.simulator.simulator import Fault
 from channels.slack.simulator.state import ALL_SCOPES

@@ -13,6 +13,7 @@ from app.domain.policy import UnknownTools
 from app.domain.rule import Then
 from app.policies.faults import PolicyFaultsError
 from app.policies.policy_file import LoadedPolicy, load_policy
+from tests.fixtures.specs import a_spec
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class SlackLike(BaseModel):
         return self
 
 
-TYPES = {"slack": SlackLike, "feishu": SlackLike}
+TYPES = {"slack": a_spec("slack", SlackLike), "feishu": a_spec("feishu", SlackLike, has_departments=True)}
 
 GOOD = """\
 org: acme
