@@ -49,7 +49,7 @@ def test_a_field_that_is_named_like_a_secret_is_hidden_whatever_it_holds() -> No
     ],
 )
 def test_what_a_platform_calls_a_secret_is_hidden(secret: str) -> None:
-    assert redact(None, "", {"event": f"<{secret}>"})["event"] == "<[redacted]>"
+    assert redact(None, "", {"event": f"refused: {secret} again"})["event"] == "refused: [redacted] again"
 
 
 def test_what_a_platform_of_others_calls_a_secret_is_hidden_once_it_is_known() -> None:
