@@ -90,7 +90,7 @@ def _built_in() -> Mapping[str, Spec]:
 def _installed() -> Mapping[str, tuple[EntryPoint, ...]]:
     """Read the names that are installed, without importing what they stand for. It takes some 50 ms."""
     found: dict[str, tuple[EntryPoint, ...]] = {}
-    for point in sorted(set(entry_points(group=GROUP)), key=lambda each: (each.name, _package(each))):
+    for point in sorted(entry_points(group=GROUP), key=lambda each: (each.name, _package(each))):
         found[point.name] = (*found.get(point.name, ()), point)
     return found
 
