@@ -41,7 +41,7 @@ def platforms() -> Mapping[str, Spec]:
 
 def platforms_unread() -> Mapping[str, Spec]:
     """Return them for who starts no channel: what the file says of one is taken as it stands, whatever it is."""
-    return _AsWritten()
+    return _Unread(platforms())
 
 
 def loaded() -> tuple[Spec, ...]:
@@ -72,11 +72,23 @@ class _Platforms(Mapping[str, Spec]):
         return len(list(iter(self)))
 
 
-class _AsWritten(_Platforms):
+class _Unread(Mapping[str, Spec]):
     """The same with a model that takes all; where a file names ours only, nobody looks through what is installed."""
 
+    def __init__(self, known: Mapping[str, Spec]) -> None:
+        self._known = known
+
     def __getitem__(self, kind: str) -> Spec:
-        return replace(_built_in().get(kind) or super().__getitem__(kind), settings=_AnySettings)
+        return replace(_built_in().get(kind) or self._known[kind], settings=_AnySettings)
+
+    def __contains__(self, kind: object) -> bool:
+        return kind in self._known
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
 
 
 @cache
