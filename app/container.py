@@ -23,7 +23,7 @@ from app.storage.engine.dialect import Postgres, dialect_for
 from app.storage.make_store import make_store
 from app.storage.trail.head_file import head_file_of
 from app.storage.trail.policy_versions import remember_policy
-from app.telemetry import Telemetry, find_tracer, log_deed
+from app.telemetry import Telemetry, find_tracer, hide_secrets_of, log_deed
 from app.usecases.asking.lift import Lift
 from app.usecases.asking.quota import Quota
 from app.usecases.asking.reopen import Reopen
@@ -113,7 +113,9 @@ class Container:
         self.settings = settings
         self.clock = clock or SystemClock()
         self.telemetry = Telemetry()
-        self.book = PolicyBook(config, environ=environ, channel_types=registry.SETTINGS)
+        self.platforms = registry.platforms()
+        self.book = PolicyBook(config, environ=environ, channel_types=self.platforms)
+        hide_secrets_of(registry.loaded())
         self.seals = Seals([secret.get_secret_value() for secret in settings.secret])
         self.ids = ids or RandomIds()
         self.store = make_store(dialect_for(settings.database_url, self.clock), self.ids)
@@ -268,6 +270,7 @@ class Container:
         """Take the current configuration into use: remember its text, build and start its channels, stop the others."""
         self._in_use = False
         await asyncio.to_thread(self.hooks.prepare)  # it imports what the files name
+        hide_secrets_of(registry.loaded())
         wanted: dict[tuple[str, str], tuple[object, Channel]] = {}
         for org in self.book.orgs():
             loaded = self.book.current(org)
@@ -275,7 +278,8 @@ class Container:
             for name, settings in loaded.channel_settings.items():
                 known = self._built.get((org, name))
                 kept = known is not None and known[0] == settings
-                wanted[org, name] = known if kept and known else (settings, registry.build(name, settings))
+                build = self.platforms[loaded.kind_of(name)].build
+                wanted[org, name] = known if kept and known else (settings, build(name, settings))
         # Everything that may fail is behind us: from here on the new channels serve, then the old ones go.
         dropped = {key: built for key, built in self._built.items() if wanted.get(key) is not built}
         self._built = wanted

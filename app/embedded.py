@@ -7,8 +7,8 @@ It is the very gateway that `assent serve` runs, with its workers, on the agent'
 speaks to it without a socket. Requests are rows as ever: the process may die, and the next one finds them. SQLite takes
 one process, PostgreSQL any number, and `assent serve` beside them for the people.
 
-Nobody can call in: clicks come through channels that open their own connection (Feishu `receive: websocket`, Slack
-`receive: socket`), or through `EmbeddedGateway.app`, if the agent's process has a web server to mount it in.
+Nobody can call in: clicks come through channels that open their own connection (`receive: websocket` or `socket`, as
+the platform calls it), or through `EmbeddedGateway.app`, if the agent's process has a web server to mount it in.
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ def _warn_of_deaf_channels(container: Container, org: str) -> None:
         if of == org and not isinstance(channel, ListeningChannel):
             _log.warning(
                 "the channel %s hears clicks by webhook, and nothing listens for one in this process: "
-                "choose receive: websocket (Slack: socket), or mount EmbeddedGateway.app in a web server",
+                "choose a `receive` that needs no address, or mount EmbeddedGateway.app in a web server",
                 name,
             )
 

@@ -89,7 +89,7 @@ class AccountStatus(StrEnum):
 class Account:
     """A platform account, by its immutable id."""
 
-    tenant: str  # Slack team id, Feishu tenant key; "" where the platform did not tell
+    tenant: str  # the workspace or company, by the platform's own id; "" where the platform did not tell
     account_id: str
     status: AccountStatus
 
@@ -137,7 +137,8 @@ class Click:
     """A verified press of one of our buttons.
 
     What is asked (of which request) is sealed in `token`. `message_id` is "" when the platform does
-    not name the message (a Slack modal): it then travels in the sealed place the channel chose and is still compared.
+    not name the message (a dialogue over it): it then travels in the sealed place the channel chose, and is still
+    compared.
     """
 
     token: str
@@ -247,12 +248,12 @@ class Channel(Protocol):
 
     @property
     def name(self) -> str:
-        """The channel's name in assent.yaml, such as ``pay-slack``."""
+        """The channel's name in assent.yaml, such as ``pay-chat``."""
         ...
 
     @property
     def kind(self) -> str:
-        """The platform: ``slack``, ``feishu``."""
+        """The platform: its `Spec.kind`."""
         ...
 
     @property

@@ -27,6 +27,7 @@ from app.storage.make_store import make_store
 from app.storage.trail.head_file import head_file_of
 from app.telemetry import configure_logs
 from app.usecases.upkeep.watch_heads import RestoredError, WatchHeads
+from channels import registry
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -121,7 +122,7 @@ class _Server(uvicorn.Server):
 
 def run_server(settings: Settings, config: Path, environ: Mapping[str, str], *, address: socket.socket) -> None:
     """Serve on an opened address until told to stop. Raises StartRefusedError when the start failed."""
-    configure_logs(settings.log_format)
+    configure_logs(settings.log_format, registry.loaded())
     log.info("secrets.loaded", key_ids=seal_ids(secret.get_secret_value() for secret in settings.secret))
     log.info("address.bound", host=address.getsockname()[0], port=address.getsockname()[1])
     container = Container(settings, config, environ)

@@ -12,19 +12,37 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from assent.hooks.ready.redact import redact as without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, MutableMapping
+    from collections.abc import Collection, Iterable, Mapping, MutableMapping
 
+    from app.spec import Spec
     from assent.hooks.engine.observer import HookEvent, Tracer
 
 log = structlog.get_logger("assent.hooks")
 _SECRET_NAMES = re.compile(
     r"secret|token|password|authorization|signature|api_?key|response_url|trigger", re.IGNORECASE
 )
-_SECRET_SHAPES = re.compile(  # of the gateway and its platforms; every log may meet the others, which `assent` knows
-    r"\b(?:ak_[a-z2-7]+_[a-z2-7]+_[0-9a-f]+|xox[a-z]-[\w-]+|xapp-[\w-]+|xoxe\.[\w.-]+|t-[\w.-]{16,}|c-[0-9a-f]{16,}"
-    r"|a1\.[0-9a-f]{8}\.[\w.]+|Bearer\s+\S+|https://hooks\.slack\.com/\S+)"
-)
+_OUR_SHAPES = (r"ak_[a-z2-7]+_[a-z2-7]+_[0-9a-f]+", r"a1\.[0-9a-f]{8}\.[\w.]+", r"Bearer\s+\S+")
 _HIDDEN = "[redacted]"
+
+
+class _Shapes:
+    """What secrets look like: the gateway's own, and those of the platforms that this process knows so far.
+
+    Every log may meet the others' too, which `assent` knows.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, None] = {}
+        self.learn(_OUR_SHAPES)
+
+    def learn(self, shapes: Iterable[str]) -> None:
+        known = self._known | dict.fromkeys(shapes)
+        if known != self._known:
+            self._known = known
+            self.pattern = re.compile(rf"\b(?:{'|'.join(f'(?:{shape})' for shape in known)})")
+
+
+_shapes = _Shapes()  # logging is the process's, and so is what it hides
 
 
 def redact(_logger: object, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
@@ -33,8 +51,13 @@ def redact(_logger: object, _name: str, event: MutableMapping[str, Any]) -> Muta
         if _SECRET_NAMES.search(key):
             event[key] = _HIDDEN
         elif isinstance(value, str):
-            event[key] = without_secrets(_SECRET_SHAPES.sub(_HIDDEN, value))[0]
+            event[key] = without_secrets(_shapes.pattern.sub(_HIDDEN, value))[0]
     return event
+
+
+def hide_secrets_of(platforms: Iterable[Spec]) -> None:
+    """Hide what these platforms' secrets look like in every log of this process, from now on."""
+    _shapes.learn(shape for spec in platforms for shape in spec.secret_shapes)
 
 
 def _one_line(_logger: object, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
@@ -45,8 +68,12 @@ def _one_line(_logger: object, _name: str, event: MutableMapping[str, Any]) -> M
     return event
 
 
-def configure_logs(log_format: str) -> None:
-    """Set up structlog, and pass the standard library's records through the same processors."""
+def configure_logs(log_format: str, platforms: Collection[Spec] = ()) -> None:
+    """Set up structlog, and pass the standard library's records through the same processors.
+
+    Of `platforms`, the secrets are hidden and the libraries are quieter.
+    """
+    hide_secrets_of(platforms)
     final: Any = (
         structlog.processors.JSONRenderer() if log_format == "json" else structlog.dev.ConsoleRenderer(colors=False)
     )
@@ -72,7 +99,8 @@ def configure_logs(log_format: str) -> None:
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(logging.INFO)
-    for noisy in ("apscheduler", "httpx", "httpx2", "Lark", "slack_sdk", "urllib3", "asyncio"):
+    theirs = [name for spec in platforms for name in spec.loggers]
+    for noisy in ("apscheduler", "httpx", "httpx2", "urllib3", "asyncio", *theirs):
         logging.getLogger(noisy).setLevel(logging.WARNING)
 
 

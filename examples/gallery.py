@@ -21,11 +21,11 @@ from app.ports import Click
 from app.usecases.clicks.receive import approval_form
 from channels.feishu.card import TEXT_BUDGET as FEISHU_BUDGET
 from channels.feishu.card import render_content
-from channels.feishu.simulator_cards import check_card
+from channels.feishu.simulator.cards import check_card
 from channels.slack.card import TEXT_BUDGET as SLACK_BUDGET
 from channels.slack.card import render
-from channels.slack.forms import modal
-from channels.slack.simulator_blocks import check_blocks, check_view
+from channels.slack.details.forms import modal
+from channels.slack.simulator.blocks import check_blocks, check_view
 from examples.gallery_assurance import assurance, assurance_forms
 from examples.gallery_catalogue import ASKED_AT, PEOPLE, Exhibit, Pane, card_of, hostile, states
 from examples.gallery_consulting import consulting, modals

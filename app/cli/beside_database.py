@@ -168,7 +168,7 @@ def read_settings() -> Settings:
 
 def refuse_faults(config: Path, *, ending: str = "; nothing was started") -> None:
     """Say every fault of the configuration and end with 2, if there is one."""
-    faults = config_check(config, environ=os.environ, channel_types=registry.SETTINGS)
+    faults = config_check(config, environ=os.environ, channel_types=registry.platforms())
     for fault in faults:
         typer.echo(str(fault), err=True)
     if faults:
@@ -223,7 +223,7 @@ async def beside_gateway(config: Path, org: str | None) -> AsyncGenerator[Beside
     settings = read_settings()
     check_schema(settings.database_url, migrate_first=False)
     refuse_faults(config)
-    book = PolicyBook(config, environ=os.environ, channel_types=registry.SETTINGS)
+    book = PolicyBook(config, environ=os.environ, channel_types=registry.platforms())
     orgs = list(book.orgs())
     if org is None and len(orgs) != 1:
         typer.echo(f"say which org with --org: {', '.join(orgs)}", err=True)

@@ -211,18 +211,13 @@ def _guards_alone() -> Trial:
 
 
 def _trial_of(config: Path) -> Trial:
-    from pydantic import BaseModel, ConfigDict
-
     from app.hooks.org_hooks import Supplies, build_hooks
     from app.policies.file.policy_file import load_policy
     from app.policies.marks.faults import PolicyFaultsError
-    from channels.registry import SETTINGS
-
-    class AnySettings(BaseModel):
-        model_config = ConfigDict(extra="allow")
+    from channels import registry
 
     try:
-        loaded = load_policy(config, environ=AnyEnvironment(), channel_types=dict.fromkeys(SETTINGS, AnySettings))
+        loaded = load_policy(config, environ=AnyEnvironment(), channel_types=registry.platforms_unread())
     except PolicyFaultsError as error:
         refuse(str(error))
     hooks = build_hooks(loaded, supplies=Supplies())

@@ -25,6 +25,7 @@ from app.cli.operator.payees import payees_app
 from app.cli.operator.read_only import read_only
 from app.cli.operator.restore import restored
 from app.cli.options import HERE, Config, Org
+from app.cli.platforms import WithPlatforms
 from app.cli.policy import policy_app
 from app.clock import SystemClock
 from app.domain.errors import NotFoundError
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from app.domain.identity.api_key import ApiKey
 
 app = typer.Typer(
+    cls=WithPlatforms,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,  # its tracebacks print local variables, and secrets are among them
@@ -43,15 +45,11 @@ keys_app = typer.Typer(no_args_is_help=True, help="API keys.")
 config_app = typer.Typer(no_args_is_help=True, help="The configuration.")
 audit_app = typer.Typer(no_args_is_help=True, help="The audit trail.")
 outbox_app = typer.Typer(no_args_is_help=True, help="Cards on their way.")
-slack_app = typer.Typer(no_args_is_help=True, help="Setting Slack up.")
-feishu_app = typer.Typer(no_args_is_help=True, help="Setting Feishu up.")
 for group, name in (
     (keys_app, "keys"),
     (config_app, "config"),
     (audit_app, "audit"),
     (outbox_app, "outbox"),
-    (slack_app, "slack"),
-    (feishu_app, "feishu"),
     (hooks_app, "hooks"),
     (grants_app, "grants"),
     (break_glass_app, "break-glass"),
@@ -148,10 +146,10 @@ def check(config: Config = HERE) -> None:
     from app.cli.beside_database import counted, refuse_faults
     from app.cli.payment_views import policy_lines
     from app.policies.file.policy_book import PolicyBook
-    from channels.registry import SETTINGS
+    from channels import registry
 
     refuse_faults(config, ending="")
-    book = PolicyBook(config, environ=os.environ, channel_types=SETTINGS)
+    book = PolicyBook(config, environ=os.environ, channel_types=registry.platforms())
     for org in book.orgs():
         policy = book.current(org).policy
         typer.echo(
@@ -327,45 +325,6 @@ def outbox_retry(config: Config = HERE, org: Org = None) -> None:
             typer.echo(f"{await at.store.write(revive_dead, org=at.org)} rows queued again")
 
     run_command(retry())
-
-
-@slack_app.command("manifest")
-def slack_manifest(
-    name: Annotated[str, typer.Option(help="the channel's name in assent.yaml")] = "pay-slack",
-    public_url: Annotated[
-        str, typer.Option(help="the gateway's https address (not needed with --receive socket)")
-    ] = "",
-    receive: Annotated[Literal["webhook", "socket"], typer.Option(help="how clicks come in")] = "webhook",
-) -> None:
-    """Print the app manifest to paste into Slack."""
-    from channels.slack.channel import manifest
-
-    try:
-        shown = manifest(name=name, public_url=public_url, receive=receive)
-    except ValueError as refusal:
-        typer.echo(str(refusal), err=True)
-        raise typer.Exit(code=2) from None
-    typer.echo(json.dumps(shown, indent=2))
-
-
-@feishu_app.command("setup")
-def feishu_setup(
-    name: Annotated[str, typer.Option(help="the channel's name in assent.yaml")] = "pay-feishu",
-    public_url: Annotated[
-        str, typer.Option(help="the gateway's https address (not needed with --receive websocket)")
-    ] = "",
-    receive: Annotated[Literal["webhook", "websocket"], typer.Option(help="how clicks come in")] = "webhook",
-) -> None:
-    """Print the scopes and switches to set in Feishu's console, one by one."""
-    from channels.feishu.examine import setup_steps
-
-    try:
-        steps = setup_steps(name=name, public_url=public_url, receive=receive)
-    except ValueError as refusal:
-        typer.echo(str(refusal), err=True)
-        raise typer.Exit(code=2) from None
-    for number, step in enumerate(steps, 1):
-        typer.echo(f"{number}. {step}")
 
 
 def main() -> None:

@@ -151,18 +151,13 @@ class _Progress:
 
 
 def _load(config: Path, org: str | None) -> LoadedPolicy:
-    from pydantic import BaseModel, ConfigDict
-
     from app.cli.dry_run import AnyEnvironment
     from app.policies.file.policy_book import load_all
     from app.policies.marks.faults import PolicyFaultsError
-    from channels.registry import SETTINGS
-
-    class AnySettings(BaseModel):
-        model_config = ConfigDict(extra="allow")
+    from channels import registry
 
     try:
-        found = load_all(config, environ=AnyEnvironment(), channel_types=dict.fromkeys(SETTINGS, AnySettings))
+        found = load_all(config, environ=AnyEnvironment(), channel_types=registry.platforms_unread())
     except PolicyFaultsError as error:
         _refuse(str(error))
     if org is None and len(found) == 1:

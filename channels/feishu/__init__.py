@@ -1,1 +1,43 @@
-"""Feishu and Lark: approval cards in a group chat, clicks by webhook or long connection."""
+"""Feishu (or Lark): cards into a chat, clicks back by webhook or over a long connection."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.spec import Setup, Spec
+from channels.feishu.settings import LIMITS, FeishuSettings
+
+if TYPE_CHECKING:
+    from app.ports import Channel
+
+
+def _build(name: str, settings: FeishuSettings) -> Channel:
+    from channels.feishu.channel import build
+
+    return build(name, settings)
+
+
+def _steps(name: str, public_url: str, receive: str) -> str:
+    from channels.feishu.examine import setup_steps
+
+    steps = setup_steps(name=name, public_url=public_url, receive=receive)
+    return "\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1))
+
+
+SPEC = Spec(
+    kind="feishu",
+    title="Feishu",
+    settings=FeishuSettings,
+    build=_build,
+    limits=LIMITS,
+    setup=Setup(
+        name="setup",
+        help="Print the scopes and switches to set in Feishu's console, one by one.",
+        receives=("webhook", "websocket"),
+        without_address="websocket",
+        tell=_steps,
+    ),
+    has_departments=True,
+    loggers=("Lark",),
+    secret_shapes=(r"t-[\w.-]{16,}", r"c-[0-9a-f]{16,}"),
+)

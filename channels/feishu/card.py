@@ -21,15 +21,16 @@ from app.domain.card.card import Tone
 from app.domain.card.form import MOST
 from app.ports import ChannelRefusedError
 from channels.feishu.controls import fillable, form_control, plain_controls, verdict_controls
-from channels.feishu.elements import column, div, plain, rule
+from channels.feishu.details.elements import column, div, plain, rule
+from channels.feishu.settings import LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from app.domain.card.card import Card, Control, Fact
-    from channels.feishu.elements import Json
+    from channels.feishu.details.elements import Json
 
-TEXT_BUDGET = 5000
+TEXT_BUDGET = LIMITS.text_budget
 """UTF-16 units that a card carries whole, whatever they say: five thousand of Chinese are 15 KB of the 25 KB below."""
 
 MAX_CONTENT = 25_000

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import secrets
 from contextlib import suppress
-from datetime import timedelta
 from typing import TYPE_CHECKING, Literal, assert_never
 
 from app.domain.text.language import Language
@@ -19,29 +18,24 @@ from app.ports import (
     MessageRef,
 )
 from channels.feishu.callback import Audience, Secrets, read_webhook
-from channels.feishu.card import TEXT_BUDGET, render_card, render_content
+from channels.feishu.card import render_card, render_content
 from channels.feishu.client import FeishuClient
+from channels.feishu.details.failures import NotPermittedError
+from channels.feishu.details.groups import list_members
+from channels.feishu.details.notice import render_link, render_notice, without_link
 from channels.feishu.examine import examine_app
-from channels.feishu.failures import NotPermittedError
-from channels.feishu.groups import list_members
 from channels.feishu.listener import Listener
-from channels.feishu.notice import render_link, render_notice, without_link
-from channels.feishu.settings import is_loopback
+from channels.feishu.settings import LIMITS, is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     from app.domain.card.card import Card
     from app.domain.card.form import Form
     from app.ports import Click, ClickOutcome, Finding, Inbound, InboundCall, Notice, Post
     from channels.feishu.client import Contact
     from channels.feishu.settings import FeishuSettings
-
-DEDUPLICATES_FOR = timedelta(minutes=55)
-"""The platform swallows a second message with one uuid for an hour; five minutes are left for clocks and queues."""
-
-EDITS_FOR = timedelta(days=14)
 
 
 class FeishuChannel:
@@ -90,22 +84,22 @@ class FeishuChannel:
     @property
     def text_budget(self) -> int:
         """How many characters one card carries whole."""
-        return TEXT_BUDGET
+        return LIMITS.text_budget
 
     @property
     def opens_forms(self) -> bool:
         """Feishu has no dialogues: a form stands on the card of the one person who wants to fill it in."""
-        return False
+        return LIMITS.opens_forms
 
     @property
     def deduplicates_for(self) -> timedelta:
         """How long one key posts at most one card."""
-        return DEDUPLICATES_FOR
+        return LIMITS.deduplicates_for
 
     @property
     def edits_for(self) -> timedelta:
         """How long a card can be edited and clicked."""
-        return EDITS_FOR
+        return LIMITS.edits_for
 
     async def post(self, post: Post) -> MessageRef:
         """Put a card into a chat, or into a person's own; the key is the platform's ``uuid``.

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from app.ports import ChannelUnavailableError
-from channels.feishu.failures import DEAD_TOKEN, UNKNOWN_PERSON, classify, translate
+from channels.feishu.details.failures import DEAD_TOKEN, UNKNOWN_PERSON, classify, translate
 from channels.feishu.settings import is_loopback
 
 if TYPE_CHECKING:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, assert_never
 
 from app.domain.card.card import units
 from app.domain.card.form import MOST, FieldKind
-from channels.feishu.elements import MOST_ON_BUTTON, button, div, plain, rule
+from channels.feishu.details.elements import MOST_ON_BUTTON, button, div, plain, rule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from app.domain.card.card import Buttons, Control
     from app.domain.card.form import Field, Form
-    from channels.feishu.elements import Json
+    from channels.feishu.details.elements import Json
 
 REASON_INPUT = "reason"
 AN_ADDRESS = "name@example.com"

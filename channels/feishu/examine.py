@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from app.ports import ChannelRefusedError, ChannelUnavailableError, Finding, Severity
-from channels.feishu.failures import NotPermittedError, ScopeMissingError
-from channels.feishu.groups import list_members
+from channels.feishu.details.failures import NotPermittedError, ScopeMissingError
+from channels.feishu.details.groups import list_members
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -25,7 +25,7 @@ _LISTS = (
 """What has members, one that does not exist, and the scope that its list needs."""
 
 
-def setup_steps(*, name: str, public_url: str, receive: Literal["webhook", "websocket"]) -> list[str]:
+def setup_steps(*, name: str, public_url: str, receive: str) -> list[str]:
     """Return what to do in the developer console (open.feishu.cn or open.larksuite.com), in order.
 
     Raises ValueError for webhooks without an https address.

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+
+from app.spec import Limits
+
+LIMITS = Limits(
+    text_budget=5000,  # UTF-16 units, whatever they say: five thousand of Chinese are 15 KB of a card's 25
+    opens_forms=False,
+    deduplicates_for=timedelta(minutes=55),  # the platform swallows a key for an hour; clocks and queues need some
+    edits_for=timedelta(days=14),
+)
 
 MIN_ENCRYPT_KEY = 16
 """Characters that the Encrypt Key must have: it is all that makes a forged click fail."""

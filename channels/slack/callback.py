@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from app.ports import CallbackRejectedError, Challenge, Click, HttpAnswer, Ignored
 from channels.slack.controls import is_menu, is_ours, token_of_option, wants_form
-from channels.slack.forms import FORM_MODAL, PERSON_ID, field_block, field_input
+from channels.slack.details.forms import FORM_MODAL, PERSON_ID, field_block, field_input
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -19,14 +19,15 @@ from typing import TYPE_CHECKING, Final, cast
 from app.domain.card.card import Tone, units
 from app.ports import ChannelRefusedError
 from channels.slack.controls import controls
-from channels.slack.forms import PERSON_ID
-from channels.slack.texts import SECTION_MOST, clip, escape, pieces, plain, sections, weight
+from channels.slack.details.forms import PERSON_ID
+from channels.slack.details.texts import SECTION_MOST, clip, escape, pieces, plain, sections, weight
+from channels.slack.settings import LIMITS
 
 if TYPE_CHECKING:
     from app.domain.card.card import Card, Fact
     from app.ports import ClickOutcome, Notice
 
-TEXT_BUDGET: Final = 9_000
+TEXT_BUDGET: Final = LIMITS.text_budget
 EVENT_TYPE: Final = "assent_request"
 
 _MESSAGE_MOST: Final = 13_000  # all texts together, those of buttons and menus too

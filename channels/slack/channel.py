@@ -21,11 +21,12 @@ from app.ports import (
     HttpAnswer,
     MessageRef,
 )
-from channels.slack import callback, card, forms, people
+from channels.slack import callback, card
 from channels.slack.client import SlackClient
+from channels.slack.details import forms, people
 from channels.slack.examine import examine
 from channels.slack.listener import SocketListener
-from channels.slack.manifest import manifest
+from channels.slack.settings import LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -37,15 +38,12 @@ if TYPE_CHECKING:
     from app.ports import Account, Click, ClickOutcome, Finding, Inbound, InboundCall, Notice, Post
     from channels.slack.settings import SlackSettings
 
-__all__ = ["ListeningSlackChannel", "SlackChannel", "build", "manifest"]
-
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 _CALL_SECONDS: Final = 5.0
 _MODAL_SECONDS: Final = 2.0
 _CLOCKS_APART: Final = timedelta(minutes=5)
 _PAGES_MOST: Final = 10
-_EDITS_FOR: Final = timedelta(days=14)
 
 
 class SlackChannel:
@@ -86,22 +84,22 @@ class SlackChannel:
     @property
     def text_budget(self) -> int:
         """Slack refuses messages with more than about 13,000 characters in all blocks; labels and marks need some."""
-        return card.TEXT_BUDGET
+        return LIMITS.text_budget
 
     @property
     def opens_forms(self) -> bool:
         """Slack opens a modal for whoever clicked."""
-        return True
+        return LIMITS.opens_forms
 
     @property
     def deduplicates_for(self) -> timedelta:
         """Slack has no documented idempotency key: `find` looks for what an earlier attempt left."""
-        return timedelta(0)
+        return LIMITS.deduplicates_for
 
     @property
     def edits_for(self) -> timedelta:
         """Slack names no end for an app's own messages (a workspace may); this is as long as is promised here."""
-        return _EDITS_FOR
+        return LIMITS.edits_for
 
     async def post(self, post: Post) -> MessageRef:
         """Put a card into a conversation. The key travels as message metadata, for `find`."""

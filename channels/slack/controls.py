@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from app.domain.request.action import Action
 from app.domain.words.say import say
-from channels.slack.texts import clip, plain
+from channels.slack.details.texts import clip, plain
 
 if TYPE_CHECKING:
     from app.domain.card.card import Buttons, Card, Control

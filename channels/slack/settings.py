@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from typing import Final, Literal, Self, cast
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
 from app.domain.text.language import Language
+from app.spec import Limits
 
+LIMITS: Final = Limits(
+    text_budget=9_000,  # of about 13,000 that all blocks may have together; labels and marks need some
+    opens_forms=True,
+    deduplicates_for=timedelta(0),
+    edits_for=timedelta(days=14),
+)
 _LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 _SHORTEST_SECRET: Final = 16
 _HOOKS: Final = "hooks.slack.com"

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, cast
 
 from app.domain.text.language import Language
 from app.domain.words.say import say
-from channels.feishu.simulator import CannotPressError as CannotPressFeishuError
-from channels.slack.simulator import CannotPressError as CannotPressSlackError
+from channels.feishu.simulator.simulator import CannotPressError as CannotPressFeishuError
+from channels.slack.simulator.simulator import CannotPressError as CannotPressSlackError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from channels.feishu.simulator import FeishuSimulator
-    from channels.slack.simulator import SlackSimulator
+    from channels.feishu.simulator.simulator import FeishuSimulator
+    from channels.slack.simulator.simulator import SlackSimulator
     from examples.demo.stage import Stage, Visitor
 
 _DENY = {say(language, "deny") for language in Language}

@@ -17,7 +17,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from channels.feishu.simulator_server import serve
+from channels.feishu.simulator.server import serve
 from examples.demo.hands import Hands, Shown
 from examples.demo.orders import BUTTONS
 from examples.demo.snapshot import Snapshots

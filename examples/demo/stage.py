@@ -25,8 +25,8 @@ from app.storage.engine.dialect import dialect_for
 from app.storage.make_store import make_store
 from app.usecases.payments.payees import Payees
 from app.usecases.reading.keys import Keys
-from channels.feishu.simulator import FeishuSimulator
-from channels.slack.simulator import SlackSimulator
+from channels.feishu.simulator.simulator import FeishuSimulator
+from channels.slack.simulator.simulator import SlackSimulator
 from examples.demo.bank import Bank
 from examples.demo.child import Child
 from examples.demo.orders import KNOWN

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from app.cli.beside_database import SENTENCES
 from app.cli.main import app
 from app.domain.trail.audit import Kind
-from channels.slack.simulator import SlackSimulator
+from channels.slack.simulator.simulator import SlackSimulator
 from migrations.state import NEWEST, find_present
 from tests.fixtures.gateway import SECRET, SystemClock, query
 from tests.requirements import requirement

@@ -25,7 +25,7 @@ from app.storage.identity.factors import Factor, FactorStatus, put_factor
 from app.storage.tables.payment_tables import standing_approvals
 from app.storage.trail.head_file import head_file_of
 from app.usecases.reading.keys import Keys
-from channels.registry import SETTINGS
+from channels import registry
 from tests.durability.replicas import replicas
 from tests.fixtures.gateway import SECRET, open_gateway, query
 from tests.requirements import requirement
@@ -51,7 +51,7 @@ KEPT = "kept: {channel: pay-slack, group: S0ABCDEFG}"
 
 def book_of(folder: Path, text: str = EXAMPLE) -> PolicyBook:
     (folder / "assent.yaml").write_text(text)
-    return PolicyBook(folder / "assent.yaml", environ=ENVIRON, channel_types=SETTINGS)
+    return PolicyBook(folder / "assent.yaml", environ=ENVIRON, channel_types=registry.platforms())
 
 
 def told(findings: list[Finding], severity: Severity) -> list[str]:

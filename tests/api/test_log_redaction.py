@@ -8,11 +8,19 @@ from pathlib import Path
 
 import pytest
 import structlog
+from pydantic import BaseModel
 
-from app.telemetry import log_deed, redact
+from app.telemetry import hide_secrets_of, log_deed, redact
 from assent.hooks import Deed, HookEvent, Moment
+from channels import registry
+from tests.fixtures.specs import a_spec
 
 ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def platforms_known() -> None:
+    hide_secrets_of(registry.loaded())
 
 
 @pytest.mark.parametrize(
@@ -28,6 +36,38 @@ def test_a_secret_in_any_field_is_hidden(secret: str) -> None:
 
 def test_a_field_that_is_named_like_a_secret_is_hidden_whatever_it_holds() -> None:
     assert redact(None, "", {"app_secret": "plain"}) == {"app_secret": "[redacted]"}
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "xapp-1-A0-1-f",
+        "xoxe.xoxp-1-M",
+        "https://hooks.slack.com/actions/T0/1/a",
+        "t-g1044qeGEDXTB6NDJOGV4JQCYDGHRBARFTGT1234",
+        "c-0123456789abcdef",
+    ],
+)
+def test_what_a_platform_calls_a_secret_is_hidden(secret: str) -> None:
+    assert redact(None, "", {"event": f"refused: {secret} again"})["event"] == "refused: [redacted] again"
+
+
+def test_what_a_platform_of_others_calls_a_secret_is_hidden_once_it_is_known() -> None:
+    assert redact(None, "", {"event": "pigeon-4711 flew"}) == {"event": "pigeon-4711 flew"}
+
+    hide_secrets_of([a_spec("pigeon", BaseModel, secret_shapes=(r"pigeon-\d+",))])
+
+    assert redact(None, "", {"event": "pigeon-4711 flew, xapp-1-A0-1-f too"}) == {
+        "event": "[redacted] flew, [redacted] too"
+    }
+
+
+def test_the_libraries_of_the_platforms_are_quiet() -> None:
+    told = subprocess.run(
+        [sys.executable, "-c", _LEVELS], capture_output=True, text=True, timeout=30, check=True, cwd=ROOT
+    )
+
+    assert told.stdout.split() == ["30", "30", "30", "0"]
 
 
 def test_what_a_hook_did_is_logged_without_its_reason_which_may_repeat_arguments() -> None:
@@ -66,6 +106,14 @@ def test_spans_are_made_where_the_process_was_started_with_a_provider_and_nowher
 
     assert told.stdout.split() == ["None", "True"]
 
+
+_LEVELS = """
+import logging
+from app.telemetry import configure_logs
+from channels import registry
+configure_logs("json", registry.loaded())
+print(*(logging.getLogger(name).level for name in ("slack_sdk", "Lark", "httpx", "somebody")))
+"""
 
 _SPANS = """
 from opentelemetry import trace

@@ -321,7 +321,7 @@ async def test_the_trail_is_read_from_the_first_call_of_the_span(beside: Gateway
     for _ in range(6):
         await beside.call("POST", "/v1/requests", {"tool": "destroy", "arguments": {}})
         await beside.advance(timedelta(minutes=1))
-    loaded = load_policy(changed(tmp_path), environ={}, channel_types=registry.SETTINGS)
+    loaded = load_policy(changed(tmp_path), environ={}, channel_types=registry.platforms())
     since = START + timedelta(minutes=minutes)
     replayed = await Replay(read=beside.container.read)(loaded, since=since, tell=lambda _: None)
     assert replayed.seen == max(0, 6 - minutes)
@@ -335,7 +335,7 @@ async def test_only_what_is_within_the_span_is_judged(
     await beside.advance(timedelta(minutes=5))
     await past(beside)
     path = changed(tmp_path)
-    loaded = load_policy(path, environ={}, channel_types=registry.SETTINGS)
+    loaded = load_policy(path, environ={}, channel_types=registry.platforms())
     told: list[int] = []
 
     since = START + timedelta(minutes=minutes)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from channels.slack.simulator_state import Fault as SlackFault
+from channels.slack.simulator.state import Fault as SlackFault
 from tests.fixtures.gateway import PAY
 from tests.fixtures.patience import eventually
 from tests.fixtures.platforms import slack_id

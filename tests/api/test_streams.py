@@ -14,7 +14,7 @@ import pytest
 
 from app.usecases.reading.wait import Waiters
 from app.workers.outbox_worker import OutboxWorker
-from channels.feishu.simulator_server import serve
+from channels.feishu.simulator.server import serve
 from tests.fixtures.gateway import open_gateway
 from tests.fixtures.patience import eventually
 from tests.requirements import requirement

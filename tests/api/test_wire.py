@@ -17,7 +17,7 @@ from app.api.wire import bodies
 from app.api.wire.problems import STATUS
 from app.domain import errors
 from app.domain.errors import AssentError
-from channels.feishu.simulator_server import serve
+from channels.feishu.simulator.server import serve
 from tests.fixtures.gateway import open_gateway
 from tests.requirements import requirement
 

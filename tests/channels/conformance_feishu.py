@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import json
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from app.ports import AccountStatus, CallbackRejectedError, HttpAnswer, InboundCall, MessageRef
+from channels.conformance.harness import StillClock
+from channels.feishu import SPEC
 from channels.feishu.channel import FeishuChannel, ListeningFeishuChannel
 from channels.feishu.client import FeishuClient
 from channels.feishu.settings import FeishuSettings
-from channels.feishu.simulator import Fault, FeishuSimulator
-from channels.feishu.simulator_server import serve
+from channels.feishu.simulator.server import serve
+from channels.feishu.simulator.simulator import CannotPressError, Fault, FeishuSimulator
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
-    from channels.feishu.simulator_clicks import Press
+    from channels.feishu.simulator.clicks import Press
 
 _FAULTS = {
     "rate_limited": Fault.RATE_LIMITED,
@@ -30,29 +31,15 @@ _FAULTS = {
 }
 
 
-class StageClock:
-    """A clock that stands still until it is moved."""
-
-    def __init__(self) -> None:
-        """Start at a fixed instant."""
-        self._now = datetime(2026, 3, 1, 10, 0, tzinfo=UTC)
-
-    def now(self) -> datetime:
-        """Return the instant it stands at."""
-        return self._now
-
-    def advance(self, span: timedelta) -> None:
-        """Move it."""
-        self._now += span
-
-
 class FeishuStage:
-    """What the suite may do, whatever the platform."""
+    """The suite's `Harness`, and what the other tests need besides."""
 
+    spec = SPEC
+    cannot_press = CannotPressError
     email = "alice@example.com"
     unknown_email = "nobody@example.com"
 
-    def __init__(self, simulator: FeishuSimulator, clock: StageClock, *, call_seconds: float, receive: str) -> None:
+    def __init__(self, simulator: FeishuSimulator, clock: StillClock, *, call_seconds: float, receive: str) -> None:
         """Put alice, bob and somebody who has left into the tenant, and a chat around them."""
         self.simulator = simulator
         self.clock = clock
@@ -136,7 +123,7 @@ class FeishuStage:
 @asynccontextmanager
 async def feishu_stage(*, call_seconds: float = 2.0, receive: str = "webhook") -> AsyncIterator[FeishuStage]:
     """Set the stage: the stand-in, the endpoint, and the channel between them."""
-    clock = StageClock()
+    clock = StillClock()
     async with FeishuSimulator(clock=clock) as simulator:
         stage = FeishuStage(simulator, clock, call_seconds=call_seconds, receive=receive)
         async with serve(stage.forward) as address:

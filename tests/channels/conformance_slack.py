@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
 from aiohttp import web
@@ -18,9 +18,11 @@ from app.domain.card.form import Field, FieldKind, Form
 from app.domain.request.action import LETTERS, Action
 from app.domain.text.language import Language
 from app.ports import AccountStatus, CallbackRejectedError, HttpAnswer, InboundCall, MessageRef
+from channels.conformance.harness import StillClock
+from channels.slack import SPEC
 from channels.slack.channel import SlackChannel
 from channels.slack.settings import SlackSettings
-from channels.slack.simulator import Delivery, Fault, SlackSimulator
+from channels.slack.simulator.simulator import CannotPressError, Delivery, Fault, SlackSimulator
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -110,30 +112,16 @@ _FAULTS = {
 }
 
 
-class StageClock:
-    """A clock that stands still until it is moved."""
-
-    def __init__(self) -> None:
-        """Start at a fixed instant."""
-        self._now = datetime(2026, 3, 1, 10, 0, tzinfo=UTC)
-
-    def now(self) -> datetime:
-        """Return the instant it stands at."""
-        return self._now
-
-    def advance(self, span: timedelta) -> None:
-        """Move it."""
-        self._now += span
-
-
 class SlackStage:
-    """What the suite may do, whatever the platform."""
+    """The suite's `Harness`, and what the other tests need besides."""
 
+    spec = SPEC
+    cannot_press = CannotPressError
     account_id = ALICE
     email = "alice@example.com"
     unknown_email = "nobody@example.com"
 
-    def __init__(self, channel: SlackChannel, simulator: SlackSimulator, clock: StageClock) -> None:
+    def __init__(self, channel: SlackChannel, simulator: SlackSimulator, clock: StillClock) -> None:
         """Put alice, and one person of each other status, into the workspace."""
         self.channel = channel
         self.simulator = simulator
@@ -211,7 +199,7 @@ def _texts(branch: object) -> list[str]:
 @asynccontextmanager
 async def slack_stage(*, call_seconds: float = 2.0) -> AsyncIterator[SlackStage]:
     """Set the stage: the stand-in, the endpoint, and the channel between them."""
-    clock = StageClock()
+    clock = StillClock()
     async with SlackSimulator(clock=clock) as simulator:
         channel = SlackChannel(
             "pay-slack", SlackSettings.model_validate(simulator.configuration()), call_seconds=call_seconds

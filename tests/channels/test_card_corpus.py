@@ -15,10 +15,10 @@ from app.domain.text.language import Language
 from app.domain.text.visible import visible
 from channels.feishu.card import TEXT_BUDGET as FEISHU_BUDGET
 from channels.feishu.card import render_content
-from channels.feishu.simulator_cards import check_card, list_controls, list_texts
+from channels.feishu.simulator.cards import check_card, list_controls, list_texts
 from channels.slack.card import TEXT_BUDGET as SLACK_BUDGET
 from channels.slack.card import render
-from channels.slack.simulator_blocks import check_blocks, markup_in, stray_markup
+from channels.slack.simulator.blocks import check_blocks, markup_in, stray_markup
 from tests.domain.samples import a_call, a_request
 from tests.requirements import requirement
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from channels.feishu.simulator import CannotPressError
-from channels.feishu.simulator_cards import list_controls
+from channels.feishu.simulator.cards import list_controls
+from channels.feishu.simulator.simulator import CannotPressError
 from tests.channels.test_card_corpus import nodes
 from tests.channels.test_feishu_stories import BOB, stage
 from tests.requirements import requirement
@@ -17,7 +17,7 @@ from tests.requirements import requirement
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from channels.feishu.simulator_clicks import Press
+    from channels.feishu.simulator.clicks import Press
     from tests.channels.test_feishu_stories import Stage
 
 __all__ = ["stage"]

@@ -12,7 +12,7 @@ import pytest
 
 from app.ports import CallbackRejectedError, Challenge, Click, Ignored, InboundCall
 from channels.feishu.callback import Audience, Secrets, decrypt, parse_event, read_webhook
-from channels.feishu.simulator_wire import encrypt, seal
+from channels.feishu.simulator.wire import encrypt, seal
 from tests.requirements import requirement
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from channels.feishu.card import (
     render_card,
     render_content,
 )
-from channels.feishu.simulator_cards import check_card, list_controls, list_texts
+from channels.feishu.simulator.cards import check_card, list_controls, list_texts
 from tests.channels.feishu_cards import APPROVE, DENY, a_card, some_buttons
 from tests.requirements import requirement
 

@@ -30,11 +30,12 @@ from app.ports import (
     Post,
     Severity,
 )
+from channels.conformance.harness import StillClock
 from channels.feishu.channel import build
 from channels.feishu.examine import setup_steps
 from channels.feishu.settings import FeishuSettings
-from channels.feishu.simulator import Fault, FeishuSimulator
-from tests.channels.conformance_feishu import FeishuStage, StageClock, feishu_stage
+from channels.feishu.simulator.simulator import Fault, FeishuSimulator
+from tests.channels.conformance_feishu import FeishuStage, feishu_stage
 from tests.channels.feishu_cards import APPROVE, a_card, a_form
 from tests.requirements import requirement
 
@@ -56,7 +57,7 @@ async def post(stage: FeishuStage, *, key: str = "dlv_1.1", **changes: Any) -> M
 
 @pytest.mark.parametrize("receive", ["webhook", "websocket"])
 def test_it_listens_only_where_the_file_says_so(receive: str) -> None:
-    clock = StageClock()
+    clock = StillClock()
     feishu = FeishuSimulator(clock=clock)
     feishu.base_url = "http://127.0.0.1:1"
     channel: Channel = build("pay", FeishuSettings.model_validate(feishu.settings(feishu.add_chat(), receive=receive)))

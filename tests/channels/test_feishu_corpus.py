@@ -18,7 +18,7 @@ from app.domain.request.quorum import Tally
 from app.domain.text.language import Language
 from app.domain.text.visible import visible
 from channels.feishu.card import TEXT_BUDGET, render_content
-from channels.feishu.simulator_cards import check_card, list_controls, list_texts
+from channels.feishu.simulator.cards import check_card, list_controls, list_texts
 from tests.channels.test_card_corpus import CORPUS, PAYLOADS, WRAPPERS, nodes
 from tests.domain.samples import START, a_call, a_request
 from tests.requirements import requirement

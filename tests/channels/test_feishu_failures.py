@@ -11,7 +11,7 @@ from app.ports import ChannelRefusedError, ChannelUnavailableError, Post
 from channels.feishu.channel import build
 from channels.feishu.client import FeishuClient
 from channels.feishu.settings import FeishuSettings
-from channels.feishu.simulator import Fault
+from channels.feishu.simulator.simulator import Fault
 from tests.channels.conformance_feishu import FeishuStage, feishu_stage
 from tests.channels.feishu_cards import a_card
 from tests.requirements import requirement

@@ -15,8 +15,8 @@ from app.ports import Click, ClickOutcome, ClickResult, HttpAnswer, Ignored, Pos
 from channels.feishu.channel import ListeningFeishuChannel
 from channels.feishu.client import FeishuClient
 from channels.feishu.listener import Listener
-from channels.feishu.simulator import Fault
-from channels.feishu.simulator_wire import DATA, Frame
+from channels.feishu.simulator.simulator import Fault
+from channels.feishu.simulator.wire import DATA, Frame
 from tests.channels.conformance_feishu import FeishuStage, feishu_stage
 from tests.channels.feishu_cards import APPROVE, DENY, a_card
 from tests.requirements import requirement

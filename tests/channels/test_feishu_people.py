@@ -22,7 +22,7 @@ from app.ports import (
     Notice,
     Post,
 )
-from channels.feishu.simulator import CannotPressError, Fault
+from channels.feishu.simulator.simulator import CannotPressError, Fault
 from tests.channels.conformance_feishu import FeishuStage, feishu_stage
 from tests.channels.feishu_cards import a_card, a_control, a_form, own_controls
 from tests.channels.test_feishu_card import HOSTILE
@@ -334,7 +334,7 @@ async def test_only_the_action_of_the_pressed_form_decides_its_fields(stage: Fei
 
 
 async def test_a_list_that_never_ends_is_refused(stage: FeishuStage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("channels.feishu.groups.MAX_PAGES", 2)
+    monkeypatch.setattr("channels.feishu.details.groups.MAX_PAGES", 2)
     group = stage.simulator.add_group(*(stage.simulator.add_person(f"P{n}") for n in range(230)))
     with pytest.raises(ChannelRefusedError, match="longer"):
         await stage.channel.group_members(f"group:{group}")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import pytest
 
-from channels.feishu.simulator import FeishuSimulator
-from tests.channels.conformance_feishu import StageClock
+from channels.conformance.harness import StillClock
+from channels.feishu.simulator.simulator import FeishuSimulator
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -73,12 +73,12 @@ class Api:
 
 
 @pytest.fixture
-def clock() -> StageClock:
-    return StageClock()
+def clock() -> StillClock:
+    return StillClock()
 
 
 @pytest.fixture
-async def api(clock: StageClock) -> AsyncIterator[Api]:
+async def api(clock: StillClock) -> AsyncIterator[Api]:
     async with FeishuSimulator(clock=clock) as feishu:
         feishu.add_chat(feishu.add_person("Wang"))
         client = await asyncio.to_thread(httpx2.AsyncClient, base_url=feishu.base_url, trust_env=False, timeout=5)
@@ -101,7 +101,7 @@ async def test_wrong_credentials_get_no_token(api: Api, body: Any, code: int) ->
 
 
 async def test_a_token_is_handed_out_again_until_half_an_hour_is_left_and_dies_after_two(
-    api: Api, clock: StageClock
+    api: Api, clock: StillClock
 ) -> None:
     first = api.token
     clock.advance(timedelta(minutes=90))
@@ -231,7 +231,7 @@ async def test_a_mention_of_all_is_what_it_is(api: Api) -> None:
     assert api.feishu.remarks(message_id)[0].mentions == ("all",)
 
 
-async def test_a_reply_obeys_the_rules_of_messages(api: Api, clock: StageClock) -> None:
+async def test_a_reply_obeys_the_rules_of_messages(api: Api, clock: StillClock) -> None:
     message_id = (await api.send())["data"]["message_id"]
     assert (await api.reply("om_unknown"))["code"] == 230001
     assert (await api.reply(message_id, uuid="u" * 51))["code"] == 99992402
@@ -275,7 +275,7 @@ async def test_lists_are_paged_as_the_platform_pages_them(api: Api) -> None:
     assert {(await api.get(path))["code"] for path in (of_group, of_department)} == {99991672}
 
 
-async def test_one_uuid_posts_one_message_an_hour(api: Api, clock: StageClock) -> None:
+async def test_one_uuid_posts_one_message_an_hour(api: Api, clock: StillClock) -> None:
     first = await api.send(uuid="once")
     clock.advance(timedelta(minutes=59))
     again = await api.send(uuid="once")
@@ -286,7 +286,7 @@ async def test_one_uuid_posts_one_message_an_hour(api: Api, clock: StageClock) -
     assert (await api.send(uuid="once"))["data"]["message_id"] != first["data"]["message_id"]
 
 
-async def test_a_message_can_be_changed_for_fourteen_days(api: Api, clock: StageClock) -> None:
+async def test_a_message_can_be_changed_for_fourteen_days(api: Api, clock: StillClock) -> None:
     message_id = (await api.send())["data"]["message_id"]
     clock.advance(timedelta(days=14))
     await api.sign_in()
@@ -309,7 +309,7 @@ async def test_a_message_that_is_gone_or_locked_cannot_be_changed(api: Api) -> N
     assert (await api.patch(message_id))["code"] == 230011
 
 
-async def test_rates_are_enforced_when_switched_on(api: Api, clock: StageClock) -> None:
+async def test_rates_are_enforced_when_switched_on(api: Api, clock: StillClock) -> None:
     api.feishu.platform.enforces_rates = True
     assert [(await api.send())["code"] for _ in range(6)] == [0, 0, 0, 0, 0, 230020]
     clock.advance(timedelta(seconds=1))

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from channels.feishu.card import render_card
-from channels.feishu.simulator_cards import CardFaultError, check_card
-from channels.feishu.simulator_wire import Frame, decode_frame, encode_frame
+from channels.feishu.simulator.cards import CardFaultError, check_card
+from channels.feishu.simulator.wire import Frame, decode_frame, encode_frame
 from tests.channels.feishu_cards import a_card, chat_controls, own_controls
 
 Json = dict[str, Any]

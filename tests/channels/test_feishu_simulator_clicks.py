@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from app.ports import ChannelUnavailableError, HttpAnswer, MessageRef, Post, Severity
-from channels.feishu.simulator import CannotPressError, Fault
+from channels.feishu.simulator.simulator import CannotPressError, Fault
 from tests.channels.conformance_feishu import FeishuStage, feishu_stage
 from tests.channels.feishu_cards import a_card, chat_controls, some_buttons
 
@@ -119,7 +119,7 @@ async def test_an_answer_that_the_platform_does_not_take_shows_its_own_error(
 async def test_an_answer_that_never_comes_shows_the_platform_s_error(
     stage: FeishuStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("channels.feishu.simulator_clicks.DEADLINE_SECONDS", 0.2)
+    monkeypatch.setattr("channels.feishu.simulator.clicks.DEADLINE_SECONDS", 0.2)
     message_id, never = await put(stage), asyncio.Event()
     stage.receive = answering(HttpAnswer(), never)
     press = await stage.simulator.approve(stage.account_id, message_id)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from channels.feishu.simulator import CannotPressError, FeishuSimulator
-from channels.feishu.simulator_cards import list_controls
-from channels.feishu.simulator_server import serve
+from channels.feishu.simulator.cards import list_controls
+from channels.feishu.simulator.server import serve
+from channels.feishu.simulator.simulator import CannotPressError, FeishuSimulator
 from tests.channels.test_card_corpus import nodes
 from tests.fixtures.gateway import ManualClock, open_gateway
 from tests.fixtures.patience import eventually
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from channels.feishu.simulator_clicks import Press
+    from channels.feishu.simulator.clicks import Press
     from tests.fixtures.gateway import Gateway
     from tests.fixtures.memory_platform import MemoryPlatform
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from channels.slack.simulator import CannotPressError
+from channels.slack.simulator.simulator import CannotPressError
 from tests.channels.test_slack_stories import labels, message, read_in, rewrite, settled, shown
 from tests.fixtures.patience import eventually
 from tests.fixtures.platforms import slack_id
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
-    from channels.slack.simulator import Modal
+    from channels.slack.simulator.simulator import Modal
     from tests.fixtures.platforms import Stage
 
 ALICE, BOB, DAVE = (slack_id(who) for who in ("alice", "bob", "dave"))

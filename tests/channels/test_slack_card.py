@@ -20,9 +20,9 @@ from app.domain.text.language import Language
 from app.ports import ChannelRefusedError, Click, ClickOutcome, ClickResult, Notice
 from channels.slack.card import TEXT_BUDGET, outcome_modal, private_note, render, thread_note
 from channels.slack.controls import token_of_option
-from channels.slack.forms import modal
-from channels.slack.simulator_blocks import check_blocks, check_view, markup_in, stray_markup
-from channels.slack.texts import escape, plain
+from channels.slack.details.forms import modal
+from channels.slack.details.texts import escape, plain
+from channels.slack.simulator.blocks import check_blocks, check_view, markup_in, stray_markup
 from tests.channels.conformance_slack import CARD, HAND_OVER, HEAD, LABELS, REASON, SETTLED, controls, token
 from tests.domain.samples import approved, claimed, settled
 from tests.requirements import requirement

@@ -19,7 +19,7 @@ from app.ports import (
 )
 from channels.slack.channel import SlackChannel, build
 from channels.slack.settings import SlackSettings
-from channels.slack.simulator import Fault
+from channels.slack.simulator.simulator import Fault
 from tests.channels.conformance_slack import ALICE, CARD, SETTLED, SlackStage, slack_stage
 
 if TYPE_CHECKING:

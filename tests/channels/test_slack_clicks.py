@@ -23,7 +23,7 @@ from app.ports import (
 )
 from channels.slack.channel import SlackChannel
 from channels.slack.settings import SlackSettings
-from channels.slack.simulator import CannotPressError, Fault
+from channels.slack.simulator.simulator import CannotPressError, Fault
 from tests.channels.conformance_slack import (
     ALICE,
     CARD,

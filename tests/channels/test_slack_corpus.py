@@ -12,8 +12,8 @@ from app.domain.request.consultation import Question
 from app.domain.text.visible import visible
 from app.ports import Click, ClickOutcome, ClickResult, Notice
 from channels.slack.card import TEXT_BUDGET, outcome_modal, private_note, render, thread_note
-from channels.slack.forms import modal
-from channels.slack.simulator_blocks import check_blocks, check_view, markup_in, stray_markup
+from channels.slack.details.forms import modal
+from channels.slack.simulator.blocks import check_blocks, check_view, markup_in, stray_markup
 from tests.channels.test_card_corpus import CORPUS, PAYLOADS, WRAPPERS, card, hostile, nodes
 from tests.domain.samples import START, a_call
 from tests.requirements import requirement

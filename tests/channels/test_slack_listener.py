@@ -18,12 +18,13 @@ from app.ports import (
     InboundCall,
     Post,
 )
+from channels.conformance.harness import StillClock
 from channels.slack.channel import ListeningSlackChannel
 from channels.slack.client import SlackClient
 from channels.slack.listener import SocketListener
 from channels.slack.settings import SlackSettings
-from channels.slack.simulator import Fault, SlackSimulator
-from tests.channels.conformance_slack import ALICE, CARD, REASON, SETTLED, StageClock
+from channels.slack.simulator.simulator import Fault, SlackSimulator
+from tests.channels.conformance_slack import ALICE, CARD, REASON, SETTLED
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -66,7 +67,7 @@ class Line:
 
 @asynccontextmanager
 async def line() -> AsyncIterator[Line]:
-    async with SlackSimulator(clock=StageClock()) as slack, asyncio.TaskGroup() as tasks:
+    async with SlackSimulator(clock=StillClock()) as slack, asyncio.TaskGroup() as tasks:
         slack.add_person(ALICE, name="alice", email="alice@example.com")
         channel = ListeningSlackChannel(
             "pay-slack", SlackSettings.model_validate(slack.configuration(receive="socket")), call_seconds=2
@@ -110,7 +111,7 @@ async def test_a_denial_goes_through_its_modal_and_says_what_became_of_it() -> N
 
 
 async def test_a_gateway_that_fails_stays_silent_and_the_connection_lives(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("channels.slack.simulator_clicks._DEADLINE_SECONDS", 0.3)
+    monkeypatch.setattr("channels.slack.simulator.clicks._DEADLINE_SECONDS", 0.3)
     async with line() as on:
         ref = await on.post()
         on.fails = True
@@ -123,7 +124,7 @@ async def test_a_gateway_that_fails_stays_silent_and_the_connection_lives(monkey
 
 
 async def test_frames_pass_the_same_checks_as_webhooks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("channels.slack.simulator_clicks._DEADLINE_SECONDS", 0.3)
+    monkeypatch.setattr("channels.slack.simulator.clicks._DEADLINE_SECONDS", 0.3)
     async with line() as on:
         ref = await on.post()
         on.slack.world.app_id = "A0THER0001"
@@ -153,7 +154,7 @@ async def test_a_start_that_fails_is_tried_again_with_a_fresh_ticket(
 ) -> None:
     monkeypatch.setattr("channels.slack.listener._FIRST_PAUSE", 0.0)
     monkeypatch.setattr("channels.slack.listener._CONNECT_SECONDS", 0.3)
-    async with SlackSimulator(clock=StageClock()) as slack, asyncio.TaskGroup() as tasks:
+    async with SlackSimulator(clock=StillClock()) as slack, asyncio.TaskGroup() as tasks:
         if what == "handshake":
             slack.world.refuse_sockets = 1
         else:
@@ -185,7 +186,7 @@ async def test_other_envelopes_are_acknowledged_and_left_alone() -> None:
 
 
 async def test_a_stop_lets_a_click_finish_first() -> None:
-    async with SlackSimulator(clock=StageClock()) as slack, asyncio.TaskGroup() as tasks:
+    async with SlackSimulator(clock=StillClock()) as slack, asyncio.TaskGroup() as tasks:
         slack.add_person(ALICE, name="alice", email="alice@example.com")
         channel = ListeningSlackChannel("p", SlackSettings.model_validate(slack.configuration(receive="socket")))
         on = Line(slack, channel)
@@ -224,7 +225,7 @@ async def test_a_token_that_is_refused_is_one_line_and_a_long_pause() -> None:
             enough.set()
             await asyncio.Event().wait()
 
-    async with SlackSimulator(clock=StageClock()) as slack, asyncio.TaskGroup() as tasks:
+    async with SlackSimulator(clock=StillClock()) as slack, asyncio.TaskGroup() as tasks:
         client = SlackClient(SlackSettings.model_validate(slack.configuration(receive="socket")), timeout=2)
         nobody = Line(slack, ListeningSlackChannel("unused", client._settings)).receive
         listener = SocketListener(client, nobody, name="pay", app_token="xapp-1-other", app_id="", sleep=pause)
@@ -243,7 +244,7 @@ async def test_a_token_that_is_refused_is_one_line_and_a_long_pause() -> None:
 
 
 async def test_a_listening_channel_takes_no_webhooks() -> None:
-    async with SlackSimulator(clock=StageClock()) as slack:
+    async with SlackSimulator(clock=StillClock()) as slack:
         channel = ListeningSlackChannel("p", SlackSettings.model_validate(slack.configuration(receive="socket")))
         body, headers = slack.signed({"type": "view_closed"})
         call = InboundCall(headers=tuple((name.lower(), value) for name, value in headers), body=body)

@@ -16,10 +16,11 @@ from app.ports import (
     ListeningChannel,
     Severity,
 )
-from channels.slack.channel import build, manifest
+from channels.slack.channel import build
+from channels.slack.details.manifest import manifest
 from channels.slack.settings import SlackSettings
-from channels.slack.simulator import Fault
-from channels.slack.simulator_state import ALL_SCOPES
+from channels.slack.simulator.simulator import Fault
+from channels.slack.simulator.state import ALL_SCOPES
 from tests.channels.conformance_slack import ALICE, SlackStage, slack_stage
 
 if TYPE_CHECKING:

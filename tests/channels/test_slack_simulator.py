@@ -11,11 +11,12 @@ from urllib.parse import parse_qs
 import aiohttp
 import pytest
 
+from channels.conformance.harness import StillClock
 from channels.slack.card import render
-from channels.slack.simulator import CannotPressError, Fault, SlackSimulator
-from channels.slack.simulator_blocks import BlocksRefusedError, check_blocks, check_view, stray_markup
-from channels.slack.simulator_state import Message, Version
-from tests.channels.conformance_slack import ALICE, CARD, SETTLED, StageClock, slack_stage
+from channels.slack.simulator.blocks import BlocksRefusedError, check_blocks, check_view, stray_markup
+from channels.slack.simulator.simulator import CannotPressError, Fault, SlackSimulator
+from channels.slack.simulator.state import Message, Version
+from tests.channels.conformance_slack import ALICE, CARD, SETTLED, slack_stage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -179,7 +180,7 @@ def test_what_is_escaped_or_a_date_is_not_called_markup(inert: str) -> None:
 
 @pytest.fixture
 async def slack() -> AsyncIterator[SlackSimulator]:
-    async with SlackSimulator(clock=StageClock()) as simulator:
+    async with SlackSimulator(clock=StillClock()) as simulator:
         simulator.add_person(ALICE, name="alice", email="alice@example.com")
         yield simulator
 
@@ -344,7 +345,7 @@ async def test_a_trigger_opens_one_modal_for_three_seconds(slack: SlackSimulator
     assert (await ask(slack, "views.open", trigger_id=trigger, view=VIEW))["ok"] is True
     assert (await ask(slack, "views.open", trigger_id=trigger, view=VIEW))["error"] == "exchanged_trigger_id"
     late = await press_deny(slack)
-    cast("StageClock", slack.world.clock).advance(timedelta(seconds=3.1))
+    cast("StillClock", slack.world.clock).advance(timedelta(seconds=3.1))
     assert (await ask(slack, "views.open", trigger_id=late, view=VIEW))["error"] == "expired_trigger_id"
 
 
@@ -358,7 +359,7 @@ async def test_a_private_address_works_five_times_for_thirty_minutes(slack: Slac
                 assert response.status == expected
         await press_deny(slack)
         later = f"{slack.public_url}{list(slack.world.reply_rights)[-1]}"
-        cast("StageClock", slack.world.clock).advance(timedelta(minutes=31))
+        cast("StillClock", slack.world.clock).advance(timedelta(minutes=31))
         async with session.post(later, json=note) as response:
             assert response.status == 404
     assert [entry["only_for"] for entry in slack.view("CBR2V3XEX") if entry["kind"] == "note"] == [ALICE] * 5

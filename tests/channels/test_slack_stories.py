@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 import yaml
 
-from channels.slack.simulator import CannotPressError, Room
+from channels.slack.simulator.simulator import CannotPressError, Room
 from tests.fixtures.patience import eventually
 from tests.fixtures.platforms import slack_id
 from tests.requirements import requirement
@@ -18,7 +18,7 @@ from tests.requirements import requirement
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from channels.slack.simulator import Modal
+    from channels.slack.simulator.simulator import Modal
     from tests.fixtures.platforms import Stage
 
 ALICE, BOB, RITA = (slack_id(who) for who in ("alice", "bob", "rita"))

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from app.domain.call.tool_call import ToolCall
 from app.domain.rules.policy import Ask, Policy, judge
 from app.policies.file.policy_file import load_policy
+from tests.fixtures.specs import a_spec
 from tests.requirements import requirement
 
 TABLES = sorted((Path(__file__).parents[1] / "policy_cases").glob("*.yaml"))
@@ -26,7 +27,9 @@ def _cases() -> list[Any]:
     found: list[Any] = []
     for path in TABLES:
         table = yaml.safe_load(path.read_text())
-        policy = load_policy(table["policy"], environ={}, channel_types={"paper": PaperSettings}).policy
+        policy = load_policy(
+            table["policy"], environ={}, channel_types={"paper": a_spec("paper", PaperSettings)}
+        ).policy
         found.extend(pytest.param(policy, case, id=f"{path.stem}: {case['it']}") for case in table["cases"])
     return found
 

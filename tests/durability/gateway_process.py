@@ -23,8 +23,8 @@ from app.domain.identity.api_key import Scope
 from app.domain.identity.seals import Seals
 from app.failpoints import VARIABLE
 from app.usecases.reading.keys import Keys
-from channels.feishu.simulator import FeishuSimulator
-from channels.slack.simulator import SlackSimulator
+from channels.feishu.simulator.simulator import FeishuSimulator
+from channels.slack.simulator.simulator import SlackSimulator
 from tests.project.source_tree import ROOT
 from tests.storage.rig import open_store
 

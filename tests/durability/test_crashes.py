@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from channels.slack.simulator import SlackSimulator
+    from channels.slack.simulator.simulator import SlackSimulator
     from tests.durability.gateway_process import Gateway
 
 ANN = PEOPLE["ann@acme.example"]

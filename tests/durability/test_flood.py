@@ -16,7 +16,7 @@ import httpx2
 import pytest
 
 from app.api.wire import bodies
-from channels.feishu.simulator_server import serve
+from channels.feishu.simulator.server import serve
 from tests.durability.test_races import number
 from tests.fixtures.gateway import open_gateway
 from tests.requirements import requirement

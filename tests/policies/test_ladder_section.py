@@ -14,7 +14,8 @@ from app.domain.request.request import Risk
 from app.domain.request.timetable import Act, Rung, timetable
 from app.policies.file.policy_file import LoadedPolicy, load_policy
 from app.policies.marks.faults import PolicyFaultsError
-from channels.registry import SETTINGS
+from channels import registry
+from tests.fixtures.specs import a_spec
 
 if TYPE_CHECKING:
     from app.domain.rules.rule import Asking
@@ -60,7 +61,7 @@ class Room(BaseModel):
 
 
 def load(text: str = FILE) -> LoadedPolicy:
-    return load_policy(text, environ={}, channel_types={"room": Room})
+    return load_policy(text, environ={}, channel_types={"room": a_spec("room", Room)})
 
 
 def asking(name: str, text: str = FILE) -> Asking:
@@ -139,7 +140,7 @@ def test_the_example_of_the_page_loads_and_means_what_the_page_says() -> None:
     (block,) = blocks
     names = re.findall(r"\$\{([A-Z_]+)\}", block)
     secrets = {name: "xapp-1-2-3" if "APP" in name else "xoxb-1-2-3" for name in names}
-    policy = load_policy(block, environ=secrets, channel_types=SETTINGS).policy
+    policy = load_policy(block, environ=secrets, channel_types=registry.platforms()).policy
     pay, wire = (rule.asking for rule in policy.rules)
     assert pay
     assert wire

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from app.domain.people.people import GroupSource
 from app.policies.file.policy_file import LoadedPolicy, load_policy
 from app.policies.marks.faults import PolicyFaultsError
+from tests.fixtures.specs import a_spec
 from tests.requirements import requirement
 
 FILE = """\
@@ -36,8 +37,11 @@ class _Feishu(BaseModel):
     type: Literal["feishu"]
 
 
+TYPES = {"slack": a_spec("slack", _Slack), "feishu": a_spec("feishu", _Feishu, has_departments=True)}
+
+
 def load(text: str = FILE) -> LoadedPolicy:
-    return load_policy(text, environ={}, channel_types={"slack": _Slack, "feishu": _Feishu})
+    return load_policy(text, environ={}, channel_types=TYPES)
 
 
 @requirement("S-07")

@@ -13,6 +13,7 @@ from app.domain.rules.rule import Then
 from app.domain.text.language import Language
 from app.policies.file.policy_file import LoadedPolicy, load_policy
 from app.policies.marks.faults import PolicyFaultsError
+from tests.fixtures.specs import a_spec
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class SlackLike(BaseModel):
         return self
 
 
-TYPES = {"slack": SlackLike, "feishu": SlackLike}
+TYPES = {"slack": a_spec("slack", SlackLike), "feishu": a_spec("feishu", SlackLike, has_departments=True)}
 
 GOOD = """\
 org: acme

@@ -17,6 +17,7 @@ from app.domain.rules.rule import Then
 from app.policies.file.policy_file import LoadedPolicy, load_policy
 from app.policies.marks.faults import PolicyFaultsError
 from tests.domain.samples import a_call
+from tests.fixtures.specs import a_spec
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class Room(BaseModel):
 
 
 def load(text: str = FILE) -> LoadedPolicy:
-    return load_policy(text, environ={}, channel_types={"room": Room})
+    return load_policy(text, environ={}, channel_types={"room": a_spec("room", Room)})
 
 
 def rule(name: str, text: str = FILE) -> Rule:

@@ -16,10 +16,11 @@ from app.domain.rules.condition import FUNCTIONS, VARIABLES, compile_condition, 
 from app.policies.file.policy_book import config_check
 from app.policies.file.policy_file import load_policy
 from app.policies.models import file_models
-from channels.registry import SETTINGS
+from channels import registry
 from tests.sdk.real_gateway import RealGateway
 
 ROOT = Path(__file__).parents[2]
+PLATFORMS = registry.platforms()
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
@@ -32,14 +33,14 @@ def test_the_readme_shows_the_example_configuration_word_for_word() -> None:
 
 def test_the_example_configuration_has_no_fault() -> None:
     environ = {"SLACK_BOT_TOKEN": "xoxb-1-2-3", "SLACK_APP_TOKEN": "xapp-1-2-3", "FEISHU_APP_SECRET": "s" * 32}
-    faults = config_check(ROOT / "examples/assent.yaml", environ=environ, channel_types=SETTINGS)
+    faults = config_check(ROOT / "examples/assent.yaml", environ=environ, channel_types=PLATFORMS)
     assert [str(fault) for fault in faults] == []
 
 
 def test_the_configuration_of_the_payments_page_has_no_fault_and_uses_every_key_that_the_page_tells_of() -> None:
     environ = {"SLACK_BOT_TOKEN": "xoxb-1-2-3", "SLACK_APP_TOKEN": "xapp-1-2-3"}
     example = ROOT / "examples/payments.yaml"
-    assert [str(fault) for fault in config_check(example, environ=environ, channel_types=SETTINGS)] == []
+    assert [str(fault) for fault in config_check(example, environ=environ, channel_types=PLATFORMS)] == []
     page = (ROOT / "docs/payments.md").read_text(encoding="utf-8")
     told = re.search(r"\| in the file \| does \|\n(.*?)\n\n", page, re.DOTALL)
     assert told is not None
@@ -116,7 +117,7 @@ MODELS = [
         for _, model in inspect.getmembers(file_models, inspect.isclass)
         if issubclass(model, BaseModel) and model.__module__ == file_models.__name__
     ),
-    *SETTINGS.values(),
+    *(spec.settings for spec in PLATFORMS.values()),
 ]
 
 
@@ -156,7 +157,7 @@ def test_what_the_page_says_of_conditions_is_so(condition: str) -> None:
 
 def test_the_defaults_in_the_page_are_those_of_the_code() -> None:
     rows = dict(re.findall(r"^\| `(\w+)` \| `?([^|`]*)`? \|", CONFIGURATION.read_text(encoding="utf-8"), re.MULTILINE))
-    for model in SETTINGS.values():
+    for model in [spec.settings for spec in PLATFORMS.values()]:
         for name, described in model.model_fields.items():
             if isinstance(described.default, str) and described.default and name not in {"receive", "language"}:
                 assert rows[name] == str(described.default), name
@@ -167,7 +168,7 @@ def test_the_examples_of_the_page_load() -> None:
     environ = {"SLACK_BOT_TOKEN": "xoxb-1-2-3", "SLACK_APP_TOKEN": "xapp-1-2-3", "FEISHU_APP_SECRET": "s" * 32}
     assert blocks
     for block in blocks:
-        assert load_policy(block, environ=environ, channel_types=SETTINGS).policy.rules
+        assert load_policy(block, environ=environ, channel_types=PLATFORMS).policy.rules
 
 
 def test_what_a_run_leaves_behind_is_neither_committed_nor_shipped() -> None:
@@ -199,7 +200,7 @@ def test_the_hooks_page_shows_a_configuration_without_fault() -> None:
     environ = {"SLACK_BOT_TOKEN": "xoxb-1-2-3", "SLACK_APP_TOKEN": "xapp-1-2-3", "FEISHU_APP_SECRET": "s" * 32}
     (shown,) = re.findall(r"```yaml\n(.*?)```", HOOKS_PAGE, re.DOTALL)
 
-    loaded = load_policy(example + shown, environ=environ, channel_types=SETTINGS)
+    loaded = load_policy(example + shown, environ=environ, channel_types=PLATFORMS)
 
     assert [declared.use or declared.command for declared in loaded.hooks] == [
         "command-guard",

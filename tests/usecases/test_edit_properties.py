@@ -30,6 +30,7 @@ from app.usecases.judging.judge_call import NOTHING_SAID, Judged
 from app.usecases.voters.electorate import acts_for, voters_of
 from assent.hooks.engine.outcome import Outcome
 from tests.domain.samples import START
+from tests.fixtures.specs import a_spec
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class _Paper(BaseModel):
     pass
 
 
-POLICY: Policy = load_policy(FILE, environ={}, channel_types={"paper": _Paper}).policy
+POLICY: Policy = load_policy(FILE, environ={}, channel_types={"paper": a_spec("paper", _Paper)}).policy
 
 
 def opened(arguments: dict[str, Any]) -> ConfirmationRequest | None:

@@ -73,7 +73,7 @@ def _settings() -> list[Finding]:
 
 
 def _configuration(config: Path, environ: Mapping[str, str]) -> list[Finding]:
-    faults = config_check(config, environ=environ, channel_types=registry.SETTINGS)
+    faults = config_check(config, environ=environ, channel_types=registry.platforms())
     if faults:
         return [Finding(severity=Severity.ERROR, what=str(fault)) for fault in faults]
     return [Finding(severity=Severity.OK, what=f"{config}: no faults")]
@@ -106,7 +106,7 @@ def _database() -> list[Finding]:
 
 async def _inside(config: Path, environ: Mapping[str, str]) -> list[Finding]:
     """Look at what the file asks for and what the rows say, org by org."""
-    book = PolicyBook(config, environ=environ, channel_types=registry.SETTINGS)
+    book = PolicyBook(config, environ=environ, channel_types=registry.platforms())
     found = [finding for org in book.orgs() for finding in look_at_file(book.current(org).policy)]
     settings = Settings()  # pyright: ignore[reportCallIssue] - it loaded above
     if await asyncio.to_thread(find_present, settings.database_url) is None:
@@ -143,10 +143,11 @@ async def _pace(store: Store, org: str) -> list[Finding]:
 
 async def _channels(config: Path, environ: Mapping[str, str]) -> list[Finding]:
     found: list[Finding] = []
-    book = PolicyBook(config, environ=environ, channel_types=registry.SETTINGS)
+    platforms = registry.platforms()
+    book = PolicyBook(config, environ=environ, channel_types=platforms)
     for org in book.orgs():
         for name, settings in book.current(org).channel_settings.items():
-            channel = registry.build(name, settings)
+            channel = platforms[book.current(org).kind_of(name)].build(name, settings)
             try:
                 found += [replace(finding, what=f"{name}: {finding.what}") for finding in await channel.examine()]
                 found += await _people(book, org, channel)

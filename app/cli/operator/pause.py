@@ -168,10 +168,10 @@ def _written(config: Path) -> list[str]:
 
     from app.policies.file.policy_book import PolicyBook
     from app.policies.marks.faults import PolicyFaultsError
-    from channels.registry import SETTINGS
+    from channels import registry
 
     try:
-        return sorted(PolicyBook(config, environ=os.environ, channel_types=SETTINGS).orgs())
+        return sorted(PolicyBook(config, environ=os.environ, channel_types=registry.platforms()).orgs())
     except (PolicyFaultsError, OSError):
         typer.echo("warning: the configuration cannot be read; the orgs are those that the database knows", err=True)
         return []

@@ -1,7 +1,7 @@
 r"""What a person sees of a request: words and values, no platform's markup.
 
 A card is structure. Each channel renders it in the best form its platform has, and none of them invents text: every
-sentence on a card comes from here, so that Slack, Feishu and the console cannot disagree.
+sentence on a card comes from here, so that no two platforms, nor the console, can disagree.
 
 Everything that came from outside (arguments, reasons, names) has been made *visible* before it is put here: control,
 invisible and direction-changing characters stand as ``\\u{202E}``. Channels must still show it as plain text.

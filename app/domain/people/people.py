@@ -42,7 +42,7 @@ class Amount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """Someone who may be asked. `accounts` maps a channel kind (``slack``) to the immutable account id there.
+    """Someone who may be asked. `accounts` maps a channel kind (its ``type``) to the immutable account id there.
 
     `limits` by currency: they may approve no more than that, and nothing of which the amount is not known. None: no
     limit. `away` never overlaps, so that one person at most acts for another.

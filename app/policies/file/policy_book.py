@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from pydantic import BaseModel
-
     from app.domain.people.people import GroupSource
+    from app.spec import Spec
 
 _ENDINGS = (".yaml", ".yml")
 
@@ -35,9 +34,7 @@ def policy_files(source: Path) -> list[Path]:
     )
 
 
-def load_all(
-    source: Path, *, environ: Mapping[str, str], channel_types: Mapping[str, type[BaseModel]]
-) -> dict[str, LoadedPolicy]:
+def load_all(source: Path, *, environ: Mapping[str, str], channel_types: Mapping[str, Spec]) -> dict[str, LoadedPolicy]:
     """Load a file, or every file of a directory, by org. Raises PolicyFaultsError with the faults of all files."""
     found: dict[str, LoadedPolicy] = {}
     files: dict[str, str] = {}
@@ -62,9 +59,7 @@ def load_all(
     return found
 
 
-def config_check(
-    source: Path, *, environ: Mapping[str, str], channel_types: Mapping[str, type[BaseModel]]
-) -> list[Fault]:
+def config_check(source: Path, *, environ: Mapping[str, str], channel_types: Mapping[str, Spec]) -> list[Fault]:
     """Return all faults of a file, or of every file of a directory; an empty list means that it would load."""
     try:
         load_all(source, environ=environ, channel_types=channel_types)
@@ -76,9 +71,7 @@ def config_check(
 class PolicyBook:
     """What is in force right now. Reading takes no lock: a renewal replaces the whole book in one assignment."""
 
-    def __init__(
-        self, source: Path, *, environ: Mapping[str, str], channel_types: Mapping[str, type[BaseModel]]
-    ) -> None:
+    def __init__(self, source: Path, *, environ: Mapping[str, str], channel_types: Mapping[str, Spec]) -> None:
         """Load everything. Raises PolicyFaultsError: a gateway does not start with a file that is at fault."""
         self._source = source
         self._environ = environ

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from app.domain.rules.rule import Asking, Rule
     from app.domain.text.canonical import JsonValue
     from app.policies.marks.yaml_marks import MarkedYaml
+    from app.spec import Spec
     from assent.hooks.declared.declaration import Declaration
 
 FILE_NAME = "assent.yaml"
@@ -77,6 +78,10 @@ class LoadedPolicy:
             return self
         return replace(self, policy=replace(self.policy, directory=directory.staffed(rosters)))
 
+    def kind_of(self, channel: str) -> str:
+        """Return the platform of a channel of the file, by its name. Raises KeyError for a name that is not there."""
+        return {spec.name: spec.kind for spec in self.policy.channels}[channel]
+
     def is_load_of(self, other: LoadedPolicy) -> bool:
         """Say whether both come from one reading of the file, whoever is in the platforms' groups."""
         return self.channel_settings is other.channel_settings
@@ -86,7 +91,7 @@ def load_policy(
     source: Path | str,
     *,
     environ: Mapping[str, str],
-    channel_types: Mapping[str, type[BaseModel]],
+    channel_types: Mapping[str, Spec],
     file: str | None = None,
 ) -> LoadedPolicy:
     """Load a file (a Path) or a text (a str). `file` is the name that faults use. Raises PolicyFaultsError."""
@@ -110,7 +115,7 @@ def _load(
     text: str,
     *,
     environ: Mapping[str, str],
-    channel_types: Mapping[str, type[BaseModel]],
+    channel_types: Mapping[str, Spec],
 ) -> LoadedPolicy | None:
     for key in whole:
         if key not in _KEYS:
@@ -120,7 +125,7 @@ def _load(
     zone = read_zone(marked, ("timezone",), head.timezone if head else None)
     specs, settings = read_channels(marked, environ=environ, channel_types=channel_types)
     around = Surroundings(
-        directory=read_directory(marked, kinds=channel_types, channels=specs),
+        directory=read_directory(marked, channel_types=channel_types, channels=specs),
         channels=specs,
         tools=read_tools(marked),
         unknown_tools=UnknownTools(head.unknown_tools if head else "rules"),

@@ -182,7 +182,7 @@ class StageEntry(_Entry):
 
 
 class RungEntry(_Entry):
-    """``{after: 15m, to: [managers], channels: [pay-slack]}``."""
+    """``{after: 15m, to: [managers], channels: [pay-chat]}``."""
 
     after: After
     to: list[Name] = []
@@ -326,7 +326,7 @@ class PersonEntry(BaseModel):
 
 
 class GroupEntry(_Entry):
-    """A group that a platform keeps: ``{channel: pay-slack, group: S0FINANCE}``."""
+    """A group that a platform keeps: ``{channel: pay-chat, group: S0FINANCE}``."""
 
     channel: Name
     group: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,128}$")] | None = None

@@ -15,6 +15,7 @@ from app.domain.request.request import API
 from app.domain.rules.policy import ChannelSpec
 from app.policies.marks.entries import read_entry, section
 from app.policies.marks.faults import near
+from app.spec import SpecRefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from app.domain.text.canonical import JsonValue
     from app.policies.marks.yaml_marks import MarkedYaml, Path
+    from app.spec import Spec
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 _SECRET = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -31,7 +33,7 @@ _OUTSIDE = re.compile(r"\$\{[A-Z_][A-Z0-9_]*\}")
 
 
 def read_channels(
-    marked: MarkedYaml, *, environ: Mapping[str, str], channel_types: Mapping[str, type[BaseModel]]
+    marked: MarkedYaml, *, environ: Mapping[str, str], channel_types: Mapping[str, Spec]
 ) -> tuple[tuple[ChannelSpec, ...], dict[str, BaseModel]]:
     """Return the channels and their settings. A channel with a fault keeps its spec, so that rules may name it."""
     specs: list[ChannelSpec] = []
@@ -51,10 +53,19 @@ def read_channels(
         elif not isinstance(kind, str) or kind not in channel_types:
             marked.report((*path, "type"), f'unknown channel type "{kind}"', near(str(kind), channel_types))
         else:
-            found = _settings(marked, path, raw, model=channel_types[kind], environ=environ)
+            model = _model(marked, path, channel_types, kind)
+            found = model and _settings(marked, path, raw, model=model, environ=environ)
             if found is not None:
                 settings[name] = found
     return tuple(specs), settings
+
+
+def _model(marked: MarkedYaml, path: Path, channel_types: Mapping[str, Spec], kind: str) -> type[BaseModel] | None:
+    try:
+        return channel_types[kind].settings
+    except SpecRefusedError as refusal:
+        marked.report((*path, "type"), refusal.why, refusal.mend)
+        return None
 
 
 def refuse_secrets_elsewhere(marked: MarkedYaml) -> None:

@@ -11,6 +11,7 @@ from app.domain.people.people import Away, Directory, GroupSource, Person, email
 from app.policies.marks.entries import key_names, read_entry, section
 from app.policies.marks.faults import near
 from app.policies.models.file_models import GroupEntry, PersonEntry
+from app.spec import SpecRefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -18,14 +19,16 @@ if TYPE_CHECKING:
     from app.domain.rules.policy import ChannelSpec
     from app.domain.text.canonical import JsonValue
     from app.policies.marks.yaml_marks import MarkedYaml, Path
+    from app.spec import Spec
 
 _EMAIL = re.compile(r"[^\s@]{1,64}@[^\s@]{1,189}")
 _GROUP = re.compile(r"[^\s@*]{1,64}")
-_WITH_DEPARTMENTS = frozenset({"feishu"})
 
 
-def read_directory(marked: MarkedYaml, *, kinds: Collection[str], channels: Sequence[ChannelSpec] = ()) -> Directory:
-    """Return the directory. `kinds` are the channel types whose account ids a person may have.
+def read_directory(
+    marked: MarkedYaml, *, channel_types: Mapping[str, Spec], channels: Sequence[ChannelSpec] = ()
+) -> Directory:
+    """Return the directory. `channel_types` are those whose account ids a person may have.
 
     `channels` are those whose platforms may be asked who is in a group.
     """
@@ -34,7 +37,7 @@ def read_directory(marked: MarkedYaml, *, kinds: Collection[str], channels: Sequ
     owners: dict[tuple[str, str], str] = {}
     for email, raw in section(marked, "people").items():
         path: Path = ("people", email)
-        person = _person(marked, path, email, raw, kinds)
+        person = _person(marked, path, email, raw, channel_types)
         key = email_key(email)
         if key in people:
             marked.report(path, "the same e-mail again, apart from upper and lower case")
@@ -52,7 +55,7 @@ def read_directory(marked: MarkedYaml, *, kinds: Collection[str], channels: Sequ
         if not _GROUP.fullmatch(name):
             marked.report(("groups", name), "a group's name has no spaces, @ or *")
         if isinstance(raw, dict):
-            source = _source(marked, name, raw, channels)
+            source = _source(marked, name, raw, channels, channel_types)
             if source is not None:
                 sources[name] = source
             groups[name] = frozenset()
@@ -61,8 +64,14 @@ def read_directory(marked: MarkedYaml, *, kinds: Collection[str], channels: Sequ
     return Directory(people=people, groups=groups, sources=sources)
 
 
-def _source(marked: MarkedYaml, name: str, raw: JsonValue, channels: Sequence[ChannelSpec]) -> GroupSource | None:
-    """Return where a group's people are asked for: ``{channel: pay-slack, group: S0FINANCE}``."""
+def _source(
+    marked: MarkedYaml,
+    name: str,
+    raw: JsonValue,
+    channels: Sequence[ChannelSpec],
+    channel_types: Mapping[str, Spec],
+) -> GroupSource | None:
+    """Return where a group's people are asked for: ``{channel: pay-chat, group: S0FINANCE}``."""
     path: Path = ("groups", name)
     entry = read_entry(marked, path, raw, GroupEntry)
     if entry is None:
@@ -74,10 +83,18 @@ def _source(marked: MarkedYaml, name: str, raw: JsonValue, channels: Sequence[Ch
     if (entry.group is None) == (entry.department is None):
         marked.report(path, 'names either a "group" or a "department" of the platform')
         return None
-    if entry.department is not None and kind not in {None, *_WITH_DEPARTMENTS}:
+    if entry.department is not None and kind is not None and not _has_departments(kind, channel_types):
         marked.report((*path, "department"), f"{kind} has no departments", 'name a "group"')
     word, identity = ("group", entry.group) if entry.group is not None else ("department", entry.department)
     return GroupSource(channel=entry.channel, source=f"{word}:{identity}")
+
+
+def _has_departments(kind: str, channel_types: Mapping[str, Spec]) -> bool:
+    """Say whether a platform has; of one that cannot be asked, its channel's own fault says enough."""
+    try:
+        return channel_types[kind].has_departments
+    except (KeyError, SpecRefusedError):
+        return True
 
 
 def _person(marked: MarkedYaml, path: Path, email: str, raw: JsonValue, kinds: Collection[str]) -> Person:

@@ -1,4 +1,4 @@
-"""Ask the platforms who is in the groups that they keep: Slack user groups, Feishu user groups and departments.
+"""Ask the platforms who is in the groups that they keep: user groups, and departments where a platform has such.
 
 What they say is used for a short time and kept nowhere: a platform that cannot be asked leaves a group as it was for
 `TRUSTED_FOR`, and then nobody is in it. An account that is no confirmed, active account of a person of the file is

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from channels.slack.simulator_state import Message, Modal, World
+    from channels.slack.simulator.state import Message, Modal, World
 
 Found = tuple[str, dict[str, object]]
 """The id of the block that something stands in, and what the platform tells of it when it is used."""

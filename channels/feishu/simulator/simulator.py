@@ -18,13 +18,13 @@ import contextlib
 import json
 from typing import TYPE_CHECKING, Self
 
-from channels.feishu.simulator_cards import list_controls, list_texts
-from channels.feishu.simulator_clicks import CannotPressError, Clicker
-from channels.feishu.simulator_directory import Department
-from channels.feishu.simulator_http import Fault, SimulatorApp
-from channels.feishu.simulator_platform import Platform
-from channels.feishu.simulator_server import serve
-from channels.feishu.simulator_state import App, Person
+from channels.feishu.simulator.cards import list_controls, list_texts
+from channels.feishu.simulator.clicks import CannotPressError, Clicker
+from channels.feishu.simulator.directory import Department
+from channels.feishu.simulator.http import Fault, SimulatorApp
+from channels.feishu.simulator.platform import Platform
+from channels.feishu.simulator.server import serve
+from channels.feishu.simulator.state import App, Person
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from app.ports import Clock
-    from channels.feishu.simulator_clicks import Press, Reply
-    from channels.feishu.simulator_http import LoggedCall
-    from channels.feishu.simulator_posts import Remark
-    from channels.feishu.simulator_state import Message
-    from channels.feishu.simulator_wire import Delivery
+    from channels.feishu.simulator.clicks import Press, Reply
+    from channels.feishu.simulator.http import LoggedCall
+    from channels.feishu.simulator.posts import Remark
+    from channels.feishu.simulator.state import Message
+    from channels.feishu.simulator.wire import Delivery
 
 __all__ = ["CannotPressError", "Fault", "FeishuSimulator"]
 

@@ -19,18 +19,18 @@ from urllib.parse import urlencode
 
 import aiohttp
 
-from channels.slack.simulator_api import message_json
-from channels.slack.simulator_blocks import BlocksRefusedError, check_view
-from channels.slack.simulator_screen import CannotPressError, filled, find_button, find_control, find_option
-from channels.slack.simulator_state import Modal, ReplyRight, Trigger
+from channels.slack.simulator.api import message_json
+from channels.slack.simulator.blocks import BlocksRefusedError, check_view
+from channels.slack.simulator.screen import CannotPressError, filled, find_button, find_control, find_option
+from channels.slack.simulator.state import Modal, ReplyRight, Trigger
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, MutableMapping
     from typing import Any
 
-    from channels.slack.simulator_screen import Found
-    from channels.slack.simulator_server import Front
-    from channels.slack.simulator_state import Message, Person, Room, World
+    from channels.slack.simulator.screen import Found
+    from channels.slack.simulator.server import Front
+    from channels.slack.simulator.state import Message, Person, Room, World
 
 _DEADLINE_SECONDS: Final = 3.0
 _TROUBLE: Final = "We had some trouble connecting. Try again?"

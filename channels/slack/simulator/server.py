@@ -18,14 +18,14 @@ from urllib.parse import parse_qsl
 
 import uvicorn
 
-from channels.slack.simulator_api import call_method
-from channels.slack.simulator_blocks import BlocksRefusedError, check_blocks
-from channels.slack.simulator_state import ApiCall, Fault, Note
+from channels.slack.simulator.api import call_method
+from channels.slack.simulator.blocks import BlocksRefusedError, check_blocks
+from channels.slack.simulator.state import ApiCall, Fault, Note
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from channels.slack.simulator_state import World
+    from channels.slack.simulator.state import World
 
 Scope = MutableMapping[str, Any]  # pyright: ignore[reportExplicitAny] - the ASGI specification's own type
 Event = MutableMapping[str, Any]  # pyright: ignore[reportExplicitAny] - the ASGI specification's own type

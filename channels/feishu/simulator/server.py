@@ -12,7 +12,7 @@ import uvicorn
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 
-    from channels.feishu.simulator_http import Receive, Scope, Send
+    from channels.feishu.simulator.http import Receive, Scope, Send
 
 
 class _Server(uvicorn.Server):

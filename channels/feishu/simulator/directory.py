@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from channels.feishu.simulator_errors import ApiFaultError
+from channels.feishu.simulator.errors import ApiFaultError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

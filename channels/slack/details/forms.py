@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 from app.domain.card.card import units
 from app.domain.card.form import MOST, FieldKind
 from app.ports import ChannelRefusedError
-from channels.slack.texts import clip, plain, sections
+from channels.slack.details.texts import clip, plain, sections
 
 if TYPE_CHECKING:
     from app.domain.card.form import Field, Form

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from channels.feishu.simulator_posts import Remark
+from channels.feishu.simulator.posts import Remark
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from channels.feishu.simulator_errors import ApiFaultError
+from channels.feishu.simulator.errors import ApiFaultError
 
 if TYPE_CHECKING:
     from datetime import datetime

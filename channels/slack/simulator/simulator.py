@@ -18,10 +18,10 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Final, Self
 
-from channels.slack.simulator_clicks import Clicker, Delivery, Links
-from channels.slack.simulator_screen import CannotPressError
-from channels.slack.simulator_server import Front, LoopbackServer
-from channels.slack.simulator_state import Fault, Modal, Person, Room, UserGroup, World
+from channels.slack.simulator.clicks import Clicker, Delivery, Links
+from channels.slack.simulator.screen import CannotPressError
+from channels.slack.simulator.server import Front, LoopbackServer
+from channels.slack.simulator.state import Fault, Modal, Person, Room, UserGroup, World
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

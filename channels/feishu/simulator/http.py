@@ -11,13 +11,13 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qsl, unquote
 
-from channels.feishu.simulator_errors import ApiFaultError
-from channels.feishu.simulator_wire import CONTROL, DATA, Frame, decode_frame, encode_frame
+from channels.feishu.simulator.errors import ApiFaultError
+from channels.feishu.simulator.wire import CONTROL, DATA, Frame, decode_frame, encode_frame
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 
-    from channels.feishu.simulator_platform import Platform
+    from channels.feishu.simulator.platform import Platform
 
     Scope = MutableMapping[str, Any]
     Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]

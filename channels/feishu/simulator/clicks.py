@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, cast
 
 import httpx2
 
-from channels.feishu.simulator_cards import CardFaultError, check_card, list_controls
-from channels.feishu.simulator_wire import DATA, Delivery, Frame, seal
+from channels.feishu.simulator.cards import CardFaultError, check_card, list_controls
+from channels.feishu.simulator.wire import DATA, Delivery, Frame, seal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from channels.feishu.simulator_cards import Control
-    from channels.feishu.simulator_http import Connection, SimulatorApp
-    from channels.feishu.simulator_platform import Platform
-    from channels.feishu.simulator_state import Message, Person
+    from channels.feishu.simulator.cards import Control
+    from channels.feishu.simulator.http import Connection, SimulatorApp
+    from channels.feishu.simulator.platform import Platform
+    from channels.feishu.simulator.state import Message, Person
 
 Json = dict[str, object]
 

@@ -10,18 +10,18 @@ import json
 from datetime import timedelta
 from typing import TYPE_CHECKING, cast
 
-from channels.feishu.simulator_cards import CardFaultError, check_card
-from channels.feishu.simulator_directory import DEPARTMENT_SCOPE, GROUP_SCOPE, Directory
-from channels.feishu.simulator_errors import ApiFaultError
-from channels.feishu.simulator_posts import Remark, check_post
-from channels.feishu.simulator_state import Message
+from channels.feishu.simulator.cards import CardFaultError, check_card
+from channels.feishu.simulator.directory import DEPARTMENT_SCOPE, GROUP_SCOPE, Directory
+from channels.feishu.simulator.errors import ApiFaultError
+from channels.feishu.simulator.posts import Remark, check_post
+from channels.feishu.simulator.state import Message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
     from app.ports import Clock
-    from channels.feishu.simulator_state import App, Person
+    from channels.feishu.simulator.state import App, Person
 
 Json = dict[str, object]
 

@@ -11,13 +11,13 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
-from channels.slack.simulator_blocks import BlocksRefusedError, check_blocks, check_view, markup_in, stray_markup
-from channels.slack.simulator_state import Message, Modal, Reply, Version
+from channels.slack.simulator.blocks import BlocksRefusedError, check_blocks, check_view, markup_in, stray_markup
+from channels.slack.simulator.state import Message, Modal, Reply, Version
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from channels.slack.simulator_state import Person, Room, Token, World
+    from channels.slack.simulator.state import Person, Room, Token, World
 
 _TEXT_MOST: Final = {"chat.postMessage": 40_000, "chat.update": 4_000}
 _METADATA_MOST: Final = 16_000

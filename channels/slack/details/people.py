@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final, cast
 
 from app.ports import Account, AccountStatus, ChannelRefusedError, ChannelUnavailableError
-from channels.slack.forms import PERSON_ID
+from channels.slack.details.forms import PERSON_ID
 
 if TYPE_CHECKING:
     from channels.slack.client import SlackClient

@@ -1,0 +1,94 @@
+"""The commands that set a platform up, one group for each platform that has such a command: made of what it says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+
+import typer
+from typer.core import TyperGroup
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from app.spec import Setup, Spec
+
+_TAKES_ALL = {"ignore_unknown_options": True, "allow_extra_args": True}
+
+
+class WithPlatforms(TyperGroup):
+    """The command line's own commands, and after them the platforms', which nobody looks for until one is named."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return one of our own commands, else the group of the platform of that name, else None."""
+        own = super().get_command(ctx, cmd_name)
+        if own is not None:
+            return own
+        made = _commands_of(cmd_name)
+        if made is None:
+            return None
+        command = typer.main.get_command(made)
+        command.name = cmd_name
+        return command
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of both, ours first."""
+        from channels import registry
+
+        own = super().list_commands(ctx)
+        return [*own, *(kind for kind in registry.platforms() if kind not in own and _commands_of(kind) is not None)]
+
+
+def _commands_of(kind: str) -> typer.Typer | None:
+    from app.spec import SpecRefusedError
+    from channels import registry
+
+    try:
+        spec = registry.platforms()[kind]
+    except KeyError:
+        return None
+    except SpecRefusedError as refusal:
+        return _refusing(str(refusal))
+    return None if spec.setup is None else _group(spec, spec.setup)
+
+
+def _refusing(why: str) -> typer.Typer:
+    """Return a command that says what is wrong with a package: the help of all others must not fail for it."""
+
+    def refuse() -> None:
+        typer.echo(why, err=True)
+        raise typer.Exit(code=2)
+
+    single = typer.Typer(add_completion=False)
+    single.command(help=f"(refused) {why}", context_settings=_TAKES_ALL)(refuse)
+    return single
+
+
+def _group(spec: Spec, setup: Setup) -> typer.Typer:
+    group = typer.Typer(no_args_is_help=True, add_completion=False, help=f"Setting {spec.title} up.")
+    group.callback()(_nothing_first)
+    group.command(setup.name, help=setup.help)(_command(spec, setup))
+    return group
+
+
+def _nothing_first() -> None:
+    """Keep a group of one command a group."""
+
+
+def _command(spec: Spec, setup: Setup) -> Callable[..., None]:
+    def tell(name: str = f"pay-{spec.kind}", public_url: str = "", receive: str = setup.receives[0]) -> None:
+        try:
+            told = setup.tell(name, public_url, receive)
+        except ValueError as refusal:
+            typer.echo(str(refusal), err=True)
+            raise typer.Exit(code=2) from None
+        typer.echo(told)
+
+    unless = f" (not needed with --receive {setup.without_address})" if setup.without_address else ""
+    choice = cast("Any", Literal)[setup.receives]
+    tell.__annotations__ = {  # typer reads them; they depend on what the platform says
+        "name": Annotated[str, typer.Option(help="the channel's name in assent.yaml")],
+        "public_url": Annotated[str, typer.Option(help=f"the gateway's https address{unless}")],
+        "receive": Annotated[choice, typer.Option(help="how clicks come in")],
+        "return": None,
+    }
+    return tell

@@ -1,0 +1,92 @@
+"""What the package of a platform says of it, as one value: all that the core need know before a channel is built."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import timedelta
+
+    from app.ports import Channel
+
+_KIND = re.compile(r"[a-z][a-z0-9_]{0,30}")
+
+
+class SpecRefusedError(Exception):
+    """What a package says of its platform cannot be used.
+
+    `why` names the package and the fault, `mend` says what to do about it.
+    """
+
+    def __init__(self, why: str, *, mend: str) -> None:
+        """Keep both."""
+        super().__init__(f"{why}: {mend}")
+        self.why = why
+        self.mend = mend
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a platform can carry, and for how long. The properties of `app.ports.Channel` of the same names say more."""
+
+    text_budget: int
+    opens_forms: bool
+    deduplicates_for: timedelta
+    edits_for: timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """The command that tells people how to set a platform up: ``assent <kind> <name>``.
+
+    `tell` gets the channel's name in assent.yaml, the gateway's address ("" if it was not given) and one of `receives`
+    (how clicks come in; the first one if nothing is said), and returns what is printed. It raises ValueError for what
+    cannot be set up. `without_address` is the one of `receives` that needs no address, if there is one.
+    """
+
+    name: str
+    help: str
+    receives: tuple[str, ...]
+    tell: Callable[[str, str, str], str]
+    without_address: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """A platform: its package's ``SPEC``. Making one loads no library of the platform; `build` may.
+
+    `kind` is the ``type`` of its channels in assent.yaml, and the key of a person's account id there. `settings` is the
+    model of one such channel, `build` makes the channel of a name and such settings. `loggers` are those of its
+    library that are not worth reading below a warning, `secret_shapes` regular expressions for what no log may show.
+    """
+
+    kind: str
+    title: str
+    settings: type[BaseModel]
+    build: Callable[[str, Any], Channel]  # the second is of `settings`: nothing else reaches it
+    limits: Limits
+    setup: Setup | None = None
+    has_departments: bool = False
+    loggers: tuple[str, ...] = ()
+    secret_shapes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what would only fail later, as TypeError or ValueError."""
+        if not _KIND.fullmatch(self.kind):
+            raise ValueError(f"kind {self.kind!r} is not of small letters, digits and _")
+        if not (isinstance(self.settings, type) and issubclass(self.settings, BaseModel)):  # pyright: ignore[reportUnnecessaryIsInstance] - others write it
+            raise TypeError("settings is no Pydantic model")
+        if self.limits.text_budget <= 0:
+            raise ValueError("limits: a card without text says nothing: text_budget is 0 or less")
+        for shape in self.secret_shapes:
+            try:
+                compiled = re.compile(shape)
+            except re.error as error:
+                raise ValueError(f"secret_shapes: {shape!r} is no regular expression: {error}") from None
+            if compiled.search(""):
+                raise ValueError(f"secret_shapes: {shape!r} matches where nothing stands: it would hide every line")

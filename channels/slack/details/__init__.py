@@ -1,0 +1,1 @@
+"""What the files of the Slack channel stand on: people, forms, texts, the app's manifest."""

@@ -1,0 +1,1 @@
+"""A stand-in of Slack for tests and the demo: it speaks the platform's HTTP, and refuses what the platform refuses."""

@@ -1,0 +1,181 @@
+"""Somebody else's channel, installed beside the gateway: found by its entry point, and held to the shipped suite."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.project.source_tree import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PAPER = ROOT / "tests/fixtures/paper"
+FILE = """\
+org: acme
+default: ask
+people:
+  alice@example.com: {name: Alice, paper: p1}
+groups:
+  finance: [alice@example.com]
+channels:
+  desk: {type: paper, folder: FOLDER, tray: front, seal: "${PAPER_SEAL}"}
+ask: {stages: [{of: [finance]}], channels: [desk]}
+"""
+CONFTEST = """\
+import pytest
+
+pytest.register_assert_rewrite("channels.conformance")
+"""
+
+
+class Office:
+    """A folder of installed packages, and a configuration that names the paper channel."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.site = folder, folder / "site"
+        self.site.mkdir()
+        self.module = self.site / "assent_paper.py"
+        shutil.copy(PAPER / "assent_paper.py", self.module)
+        self.install("assent-paper", "paper = assent_paper:SPEC")
+        self.config = folder / "assent.yaml"
+        self.config.write_text(FILE.replace("FOLDER", str(folder)))
+
+    def install(self, name: str, entry: str) -> None:
+        """Write what an installer writes of a distribution."""
+        info = self.site / f"{name.replace('-', '_')}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(f"[assent.channels]\n{entry}\n")
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run Python with these packages installed."""
+        path = os.pathsep.join(map(str, (self.site, ROOT, ROOT / "sdk")))
+        environ = {"PATH": os.environ["PATH"], "PYTHONPATH": path, "PAPER_SEAL": "a-seal-of-wax", "COLUMNS": "200"}
+        environ |= {"ASSENT_SECRET": "s" * 43, "ASSENT_DATABASE_URL": f"sqlite:///{self.folder}/assent.db"}
+        return subprocess.run(
+            [sys.executable, "-B", *words],
+            cwd=self.folder,
+            env=environ,
+            capture_output=True,
+            text=True,
+            timeout=55,
+            check=False,
+        )
+
+    def assent(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run the command line."""
+        return self.run("-m", "app.cli.main", *words)
+
+    def suite(self) -> subprocess.CompletedProcess[str]:
+        """Run the shipped suite against the channel, as its author does."""
+        project = self.folder / "project"
+        project.mkdir()
+        (project / "conftest.py").write_text(CONFTEST)
+        shutil.copy(PAPER / "suite_of_paper.py", project / "test_paper.py")
+        return self.run("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", str(project))
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Office:
+    return Office(tmp_path)
+
+
+def test_an_installed_channel_is_found_by_its_entry_point(office: Office) -> None:
+    checked = office.assent("config", "check")
+    assert (checked.returncode, checked.stderr) == (0, "")
+    assert "1 channel;" in checked.stdout
+
+
+def test_it_has_its_set_up_command_among_ours(office: Office) -> None:
+    assert "Setting Paper up." in office.assent("--help").stdout
+    assert office.assent("paper", "tray", "--name", "desk").stdout == "Put a tray called desk on the desk.\n"
+
+
+def test_the_gateway_builds_it_and_asks_it_for_its_people(office: Office) -> None:
+    (office.folder / "people.json").write_text('[{"id": "p1", "email": "alice@example.com", "status": "deactivated"}]')
+    told = office.assent("doctor").stdout
+    assert re.search(r"desk: .*alice@example\.com.*deactivated", told), told
+
+
+def test_a_type_that_is_nearly_its_own_is_pointed_at_it(office: Office) -> None:
+    office.config.write_text(office.config.read_text().replace("type: paper", "type: papre"))
+    told = office.assent("config", "check").stderr
+    assert 'unknown channel type "papre"; did you mean "paper"?' in told
+
+
+def test_a_broken_package_is_refused_by_name_where_a_channel_needs_it(office: Office) -> None:
+    office.module.write_text("raise RuntimeError('no paper left')\n")
+    refused = office.assent("serve")
+    assert refused.returncode == 2
+    assert "assent.yaml:8" in refused.stderr
+    assert "the package assent-paper cannot be imported" in refused.stderr
+    assert "no paper left" in refused.stderr
+    assert "pip uninstall assent-paper" in refused.stderr
+    shown = office.assent("--help")
+    assert shown.returncode == 0
+    assert "assent-paper" in shown.stdout
+
+
+def test_a_broken_package_that_no_channel_needs_is_not_even_imported(office: Office) -> None:
+    office.module.write_text("raise RuntimeError('no paper left')\n")
+    office.config.write_text("org: acme\ndefault: deny\n")
+    assert office.assent("config", "check").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("other", "entry", "kind"),
+    [
+        ("assent-parchment", "paper = assent_paper:SPEC", "paper"),
+        ("assent-other-slack", "slack = assent_paper:SPEC", "slack"),
+    ],
+)
+def test_two_packages_of_one_type_are_refused_by_name(office: Office, other: str, entry: str, kind: str) -> None:
+    office.install(other, entry)
+    office.config.write_text(office.config.read_text().replace("type: paper", f"type: {kind}"))
+    refused = office.assent("config", "check")
+    assert refused.returncode == 2
+    first = "assent-gateway" if kind == "slack" else "assent-paper"
+    assert f'the packages {first} and {other} all have the channel type "{kind}"' in refused.stderr
+    assert f"pip uninstall {other}" in refused.stderr
+
+
+def test_its_author_runs_the_shipped_suite(office: Office) -> None:
+    ran = office.suite()
+    assert ran.returncode == 0, ran.stdout
+    assert re.search(r"\b22 passed\b", ran.stdout), ran.stdout
+
+
+BREAKS = [
+    (
+        'if not hmac.compare_digest(call.header("x-seal") or "", stamp(seal, at, call.body)):',
+        "if not seal:",
+        {"test_a_call_that_was_changed_on_its_way_is_rejected"},
+    ),
+    (
+        '    texts += [f"{fact.label}: {fact.value}" for fact in card.facts]\n',
+        "",
+        {"test_every_text_of_the_card_is_shown"},
+    ),
+    (
+        'raise ChannelRefusedError("the tray is locked")',
+        'raise ChannelUnavailableError("the tray is locked")',
+        {"test_a_refusal_is_final"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("right", "wrong", "caught"), BREAKS)
+def test_the_suite_catches_a_broken_channel(office: Office, right: str, wrong: str, caught: set[str]) -> None:
+    text = office.module.read_text()
+    assert right in text
+    office.module.write_text(text.replace(right, wrong))
+    ran = office.suite()
+    assert ran.returncode == 1, ran.stdout
+    assert set(re.findall(r"^FAILED .*::(\w+)", ran.stdout, re.MULTILINE)) == caught
