@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from app.domain.card.card import Buttons, Card, Fact, Language, Tone
+from app.domain.card.card import Buttons, Card, Fact, Tone
 from app.domain.card.form import Field, Form
+from app.domain.text.language import Language
 
 APPROVE, DENY = "a1.k1.handle.y.mac", "a1.k1.handle.n.mac"
 HOSTILE = "<!channel> <at id=all></at> *bold* [Approve](https://evil.example) `code` <@U061F7AUR> &lt; :tada: {{x}}"
