@@ -11,7 +11,6 @@ import signal
 import socket
 import subprocess
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import pytest
@@ -23,9 +22,12 @@ from app.offline import SENTENCES
 from channels.slack.simulator import SlackSimulator
 from migrations.state import NEWEST, find_present
 from tests.fixtures.gateway import SECRET, SystemClock, query
+from tests.places import ROOT
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from typer.testing import Result
 
 pytestmark = pytest.mark.may_block  # a command's own loop serves nobody else
@@ -72,8 +74,7 @@ def test_without_a_strong_secret_nothing_listens(tmp_path: Path, sqlite_url: str
     environ = {key: value for key, value in os.environ.items() if not key.startswith("ASSENT_")}
     environ |= {"ASSENT_DATABASE_URL": sqlite_url} | ({} if secret is None else {"ASSENT_SECRET": secret})
     command = [sys.executable, "-m", "app.cli", "serve", "-c", str(tmp_path / "assent.yaml"), "--port", "0"]
-    root = Path(__file__).parents[2]
-    done = subprocess.run(command, env=environ, cwd=root, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(command, env=environ, cwd=ROOT, capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == 2
     assert "ASSENT_SECRET" in done.stderr
     assert "Uvicorn running" not in done.stderr + done.stdout
@@ -355,9 +356,7 @@ class Served:
     def __init__(self, desk: Desk, *words: str) -> None:
         environ = {**os.environ, "ASSENT_LOG_FORMAT": "json", "PYTHONUNBUFFERED": "1"}
         command = [sys.executable, "-m", "app.cli", "serve", "-c", str(desk.config), *words]
-        self.process = subprocess.Popen(
-            command, env=environ, cwd=Path(__file__).parents[2], stderr=subprocess.PIPE, text=True
-        )
+        self.process = subprocess.Popen(command, env=environ, cwd=ROOT, stderr=subprocess.PIPE, text=True)
         self.lines: list[str] = []
 
     def __enter__(self) -> Self:
@@ -428,7 +427,7 @@ async def test_the_doctor_asks_the_platform(desk: Desk) -> None:
         async def doctor() -> tuple[int | None, str]:
             process = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "app.cli", "doctor", "-c", str(desk.config), env=environ,
-                cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             )  # fmt: skip
             out, _ = await process.communicate()
             return process.returncode, out.decode()

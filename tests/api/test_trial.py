@@ -7,15 +7,17 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 
 from app.cli import Scopes
 from app.storage.api_keys import Scope
+from tests.places import ROOT
 
-ROOT = Path(__file__).parents[2]
+if TYPE_CHECKING:
+    from pathlib import Path
+
 BOUND = 30
 
 RULES = """\

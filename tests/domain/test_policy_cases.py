@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,9 +12,10 @@ from pydantic import BaseModel
 from app.domain.policy import Ask, Policy, judge
 from app.domain.tool_call import ToolCall
 from app.policies.policy_file import load_policy
+from tests.places import ROOT
 from tests.requirements import requirement
 
-TABLES = sorted((Path(__file__).parents[1] / "policy_cases").glob("*.yaml"))
+TABLES = sorted((ROOT / "tests/policy_cases").glob("*.yaml"))
 
 
 class PaperSettings(BaseModel):

@@ -25,7 +25,7 @@ from app.storage.api_keys import Scope
 from app.usecases.keys import Keys
 from channels.feishu.simulator import FeishuSimulator
 from channels.slack.simulator import SlackSimulator
-from tests.project.source_tree import ROOT
+from tests.places import ROOT
 from tests.storage.rig import open_store
 
 if TYPE_CHECKING:

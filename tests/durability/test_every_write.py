@@ -16,7 +16,7 @@ from app.domain.lifecycle import advance
 from tests.domain.samples import vote
 from tests.durability.invariants import faults
 from tests.durability.write_driver import ORDER
-from tests.project.source_tree import ROOT
+from tests.places import ROOT
 from tests.requirements import requirement
 from tests.storage.rig import ORG, ManualClock, given_request, look, open_store, stepping
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import pytest
@@ -15,11 +14,12 @@ from app.domain.timetable import Act, Rung, timetable
 from app.policies.faults import PolicyFaultsError
 from app.policies.policy_file import LoadedPolicy, load_policy
 from channels.registry import SETTINGS
+from tests.places import ROOT
 
 if TYPE_CHECKING:
     from app.domain.rule import Asking
 
-PAGE = Path(__file__).parents[2] / "docs/reminders.md"
+PAGE = ROOT / "docs/reminders.md"
 FILE = """\
 org: acme
 default: deny

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from benchmarks.results import Check, Row, at_least, at_most
-from tests.project.source_tree import ROOT
+from tests.places import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path

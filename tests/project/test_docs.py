@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 from datetime import UTC, datetime
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from pydantic import BaseModel
@@ -17,9 +17,12 @@ from app.policies import file_models
 from app.policies.policy_book import config_check
 from app.policies.policy_file import load_policy
 from channels.registry import SETTINGS
+from tests.places import ROOT
 from tests.sdk.real_gateway import RealGateway
 
-ROOT = Path(__file__).parents[2]
+if TYPE_CHECKING:
+    from pathlib import Path
+
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 

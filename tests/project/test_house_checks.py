@@ -14,7 +14,7 @@ import pytest
 from blockbuster import BlockingError
 from pytest_socket import SocketConnectBlockedError
 
-from tests.project.source_tree import ROOT
+from tests.places import ROOT
 
 
 def ruff_codes(source: str, *, filename: str) -> set[str]:

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.project.source_tree import ROOT, imported_packages, module_name, python_files, shown, syntax
+from tests.places import ROOT
+from tests.project.source_tree import imported_packages, module_name, python_files, shown, syntax
 
 # The files that hold a platform's SDK; everything else must be importable without loading one.
 SDK_HOMES = ("client.py", "listener.py")

@@ -9,7 +9,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.project.source_tree import ROOT, shown
+from tests.places import ROOT
+from tests.project.source_tree import shown
 
 LOCKS = {"gateway": [], "dev": ["dev"], "bench": ["bench"]}
 ADDRESSES = re.compile(r"://|index-url|find-links [^\\]|trusted-host")

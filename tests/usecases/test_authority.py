@@ -6,7 +6,6 @@ import ast
 import asyncio
 import threading
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psycopg
@@ -14,14 +13,16 @@ import pytest
 
 from app.ports import AccountStatus, ChannelUnavailableError
 from tests.fixtures.gateway import open_gateway
+from tests.places import ROOT
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.fixtures.gateway import Gateway
     from tests.fixtures.memory_platform import MemoryPlatform
 
 MINUTE = timedelta(minutes=1)
-ROOT = Path(__file__).parents[2]
 
 
 # --- who --------------------------------------------------------------------------------------------------------------

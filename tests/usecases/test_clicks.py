@@ -6,7 +6,6 @@ import asyncio
 from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,11 +22,12 @@ from tests.fixtures.gateway import PAY, SECRET, ManualClock, open_gateway
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.fixtures.gateway import Gateway
     from tests.fixtures.memory_platform import MemoryPlatform
 
 MINUTE = timedelta(minutes=1)
-ROOT = Path(__file__).parents[2]
 
 # --- which ------------------------------------------------------------------------------------------------------------
 
