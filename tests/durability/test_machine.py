@@ -234,7 +234,7 @@ def machine(request: pytest.FixtureRequest, tmp_path: Path) -> type[Gateway]:
         template = request.getfixturevalue("postgres_template")
 
         def fresh() -> AbstractContextManager[str]:
-            return template.clone()
+            return template.lend()
 
         return type("Gateway", (Gateway,), {"fresh": staticmethod(fresh), "folder": tmp_path})
     source = request.getfixturevalue("sqlite_template")
