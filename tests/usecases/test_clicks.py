@@ -18,6 +18,7 @@ from app.ports import Ignored
 from app.storage.memory import CLICK_RETENTION
 from channels.feishu import callback as feishu_callback
 from channels.slack import callback as slack_callback
+from tests.fixtures.examples import examples
 from tests.fixtures.gateway import PAY, SECRET, ManualClock, open_gateway
 from tests.requirements import requirement
 
@@ -195,7 +196,7 @@ async def test_a_retired_key_refuses_the_old_buttons_and_a_rotation_keeps_them(
 
 
 @requirement("S-21")
-@settings(max_examples=150, suppress_health_check=[HealthCheck.differing_executors])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.differing_executors])
 @given(
     field=st.sampled_from(["org", "request_id", "digest", "revision", "channel", "chat_id"]),
     left=st.text(min_size=1, max_size=6),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from assent.ready.command_guard import CommandGuard
 from assent.shell.files import files_touched
 from assent.shell.reader import read_script
+from tests.fixtures.examples import examples
 
 
 def calls(text: str, **variables: str) -> list[list[str]]:
@@ -154,7 +155,7 @@ _TOKENS = st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=600)
+@settings(deadline=None, max_examples=examples(600))
 @given(st.lists(_TOKENS, max_size=40).map("".join))
 def test_no_text_makes_the_reader_or_the_guard_fail(text: str) -> None:
     script = read_script(text)
