@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -161,15 +160,12 @@ async def test_the_loop_runs_on_while_a_token_is_fetched(stage: FeishuStage) -> 
     async with asyncio.TaskGroup() as group:
         sending = group.create_task(post(stage))
         await stage.simulator.wait_called("token")
-        longest, last = 0.0, time.monotonic()
         for _ in range(20):
             await asyncio.sleep(0.005)
             turns += 1
-            longest, last = max(longest, time.monotonic() - last), time.monotonic()
         assert not sending.done()
         stage.simulator.release()
     assert turns == 20
-    assert longest < 0.25
     assert stage.messages() == 1
 
 
