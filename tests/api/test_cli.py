@@ -67,6 +67,7 @@ def desk(tmp_path: Path, sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> De
     return Desk(tmp_path, sqlite_url, monkeypatch)
 
 
+@pytest.mark.process
 @requirement("S-04", "S-57")
 @pytest.mark.parametrize("secret", [None, "", "   ", "abc", "x" * 31, f"{'x' * 40},", f"{'x' * 40},short"])
 def test_without_a_strong_secret_nothing_listens(tmp_path: Path, sqlite_url: str, secret: str | None) -> None:
@@ -383,6 +384,7 @@ class Served:
         return self.process.returncode, "".join(self.lines) + rest
 
 
+@pytest.mark.process
 def test_a_second_gateway_on_the_same_file_is_refused_and_a_killed_one_leaves_nothing(desk: Desk) -> None:
     with Served(desk, "--port", "0") as first:
         first.says("gateway.ready")
@@ -398,6 +400,7 @@ def test_a_second_gateway_on_the_same_file_is_refused_and_a_killed_one_leaves_no
         next_one.says("gateway.ready")
 
 
+@pytest.mark.process
 def test_a_taken_port_is_said_before_anything_starts(desk: Desk) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
@@ -409,6 +412,7 @@ def test_a_taken_port_is_said_before_anything_starts(desk: Desk) -> None:
     assert "192.0.2.1" in said
 
 
+@pytest.mark.process
 def test_a_gateway_says_with_which_keys_it_seals(desk: Desk) -> None:
     with Served(desk, "--port", "0") as one:
         told = json.loads(one.says("secrets.loaded"))
@@ -416,6 +420,7 @@ def test_a_gateway_says_with_which_keys_it_seals(desk: Desk) -> None:
         assert json.loads(one.says("address.bound"))["port"] > 0
 
 
+@pytest.mark.process
 async def test_the_doctor_asks_the_platform(desk: Desk) -> None:
     async with SlackSimulator(clock=SystemClock()) as slack:
         slack.add_person("U0ALICE00", name="alice", email="alice@acme.example")

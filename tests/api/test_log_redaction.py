@@ -57,6 +57,7 @@ def test_what_a_hook_did_is_logged_without_its_reason_which_may_repeat_arguments
     ]
 
 
+@pytest.mark.process
 def test_spans_are_made_where_the_process_was_started_with_a_provider_and_nowhere_else() -> None:
     told = subprocess.run(
         [sys.executable, "-c", _SPANS], capture_output=True, text=True, timeout=30, check=True, cwd=ROOT

@@ -26,9 +26,12 @@ if TYPE_CHECKING:
 STRACE = shutil.which("strace")
 CALLS = ("pwrite64", "fdatasync", "fsync", "ftruncate")
 
-pytestmark = pytest.mark.skipif(
-    STRACE is None, reason="strace is not installed: nobody else can stop a process at its n-th write"
-)
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(
+        STRACE is None, reason="strace is not installed: nobody else can stop a process at its n-th write"
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True)

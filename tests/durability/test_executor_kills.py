@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     from tests.durability.gateway_process import Gateway, Scene
 
+pytestmark = pytest.mark.process
+
 PLACES = (
     "claim.before",
     "claim.after",

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from tests.durability.gateway_process import Gateway
 
+pytestmark = pytest.mark.process
+
 PAY = {"payee": "Acme", "amount": 80000}
 MOMENTS = ("asked", "waiting", "told")
 """When the caller dies: its request is there (it may not know yet), it is held, the decision fell and it has not moved.

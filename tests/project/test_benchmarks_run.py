@@ -51,6 +51,7 @@ def test_a_bound_is_a_multiple_of_its_reference() -> None:
     assert at_most(31, 3, None, "it").met is None
 
 
+@pytest.mark.process
 @pytest.mark.long
 @pytest.mark.timeout(180)
 def test_the_benchmarks_run_and_write_their_page(tmp_path: Path) -> None:

@@ -69,6 +69,7 @@ def test_the_readme_shows_the_example_agent_word_for_word() -> None:
     assert (ROOT / "examples/readme_agent.py").read_text(encoding="utf-8").partition("\n\n")[2] == shown[1]
 
 
+@pytest.mark.process
 def test_the_example_agent_pays_once_and_carries_on(tmp_path: Path) -> None:
     """It is killed while people think; the next run carries on with the approved call, and asks about its own."""
 
@@ -183,6 +184,7 @@ def test_what_a_run_leaves_behind_is_neither_committed_nor_shipped() -> None:
 HOOKS_PAGE = (ROOT / "docs/hooks.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("block", re.findall(r"```python\n(.*?)```", HOOKS_PAGE, re.DOTALL))
 def test_the_five_minutes_of_hooks_print_what_the_page_says(block: str, tmp_path: Path) -> None:
     lines = block.rstrip().splitlines()

@@ -14,6 +14,8 @@ import pytest
 from tests.fixtures.patience import eventually
 from tests.places import ROOT
 
+pytestmark = pytest.mark.process
+
 BOUND = 60
 WAITING = """\
 import os, pathlib, signal, psycopg

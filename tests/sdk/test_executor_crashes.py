@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     from tests.durability.gateway_process import Gateway
 
+pytestmark = pytest.mark.process
+
 FUNDS = {"CNY": "1000000.00"}
 PLACES = {
     # the place of death: how many payments there are then, and how the request ends

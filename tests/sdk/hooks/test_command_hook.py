@@ -25,6 +25,8 @@ from tests.fixtures.patience import eventually
 if TYPE_CHECKING:
     from assent.hooks.verdicts import HookResult
 
+pytestmark = pytest.mark.process
+
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 BOUND = 10.0
 

@@ -86,6 +86,7 @@ async def test_a_watcher_that_fails_changes_nothing() -> None:
     assert (await hooks.run(a_context())).reason == "never"
 
 
+@pytest.mark.process
 async def test_each_hook_has_a_span_where_a_tracer_is_configured() -> None:
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))

@@ -15,7 +15,7 @@ from assent.sandbox.bubblewrap import Limits
 from tests.sdk.sandbox.jobs import BOUND, context, routing, running, until_gone, until_running
 from tests.sdk.sandbox.local_runs import needs_bubblewrap, run
 
-pytestmark = needs_bubblewrap
+pytestmark = [pytest.mark.process, needs_bubblewrap]
 
 
 # --- what it does -----------------------------------------------------------------------------------------------------

@@ -66,6 +66,7 @@ def test_a_text_is_read_as_the_shell_reads_it(text: str, expected: list[list[str
     assert calls(text) == expected
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     "text",
     [
@@ -176,6 +177,7 @@ def test_the_directory_before_and_this_one_are_words() -> None:
     assert [word.text for word in read_script("cat ~+/a ~-/b").commands[0].argv] == ["cat", "./a", "~/b"]
 
 
+@pytest.mark.process
 def test_importing_the_reader_loads_no_grammar() -> None:
     code = "import sys, assent.shell.reader, assent.ready.command_guard; sys.exit('tree_sitter' in sys.modules)"
     assert (
