@@ -183,13 +183,19 @@ async def test_a_requester_whom_nobody_knows_does_not_open_the_door(gateway: Gat
 
 @requirement("S-10")
 def test_only_one_function_turns_a_vote_into_a_decision() -> None:
+    nodes = [
+        (str(path.relative_to(ROOT)), node)
+        for path in (ROOT / "app").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom | ast.Call)
+    ]
+
     def importers(of: str, name: str) -> set[str]:
-        found = set[str]()
-        for path in (ROOT / "app").rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text())):
-                if isinstance(node, ast.ImportFrom) and node.module == of and name in {a.name for a in node.names}:
-                    found.add(str(path.relative_to(ROOT)))
-        return found
+        return {
+            path
+            for path, node in nodes
+            if isinstance(node, ast.ImportFrom) and node.module == of and name in {a.name for a in node.names}
+        }
 
     assert importers("app.domain.lifecycle", "Vote") == {"app/usecases/decide.py"}
     assert importers("app.domain.lifecycle", "VoteWithdrawn") == {"app/usecases/decide.py"}
@@ -203,9 +209,8 @@ def test_only_one_function_turns_a_vote_into_a_decision() -> None:
         "app/usecases/receive.py",
     }
     writers = {
-        str(path.relative_to(ROOT))
-        for path in (ROOT / "app").rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+        path
+        for path, node in nodes
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id in {"insert", "update", "delete"}
