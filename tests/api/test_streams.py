@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from tests.fixtures.gateway import Gateway
     from tests.fixtures.memory_platform import MemoryPlatform
 
+HANGS = 30  # seconds: half of what the calls ask to wait, so that one which does not end early is seen
+
 
 async def _held(g: Gateway, count: int) -> None:
     await eventually(lambda: len(g.container.waiters) >= count, seconds=20)
@@ -37,7 +39,7 @@ async def test_a_waiter_is_answered_by_the_decision(either_gateway: Gateway) -> 
     waiting = asyncio.ensure_future(g.call("GET", f"/v1/requests/{request['id']}?wait=60"))
     await _held(g, 1)
     await g.decide(request)
-    async with asyncio.timeout(1):
+    async with asyncio.timeout(HANGS):
         assert (await waiting).json()["state"] == "approved"
 
 
@@ -54,7 +56,7 @@ async def test_a_waiter_on_another_replica_hears_of_it(
         waiting = asyncio.ensure_future(two.call("GET", f"/v1/requests/{request['id']}?wait=60"))
         await _held(two, 1)
         await one.decide(request)
-        async with asyncio.timeout(3):
+        async with asyncio.timeout(HANGS):
             assert (await waiting).json()["state"] == "approved"
 
 
@@ -124,9 +126,10 @@ async def test_who_comes_when_all_places_are_taken_is_answered_at_once(
         request = await g.ask("by_api")
         first = asyncio.ensure_future(g.call("GET", f"/v1/requests/{request['id']}?wait=60"))
         await _held(g, 1)
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(HANGS):
             second = await g.call("GET", f"/v1/requests/{request['id']}?wait=60")
         assert second.json()["state"] == "pending"
+        assert not first.done()
         await g.decide(request)
         assert (await first).json()["state"] == "approved"
 
@@ -179,7 +182,7 @@ async def _read(http: httpx2.AsyncClient, headers: dict[str, str], count: int) -
     """Read so many events of the stream."""
     found: list[dict[str, Any]] = []
     event: dict[str, Any] = {}
-    async with asyncio.timeout(10), http.stream("GET", "/v1/events", headers=headers) as stream:
+    async with asyncio.timeout(HANGS), http.stream("GET", "/v1/events", headers=headers) as stream:
         assert stream.status_code == 200
         assert stream.headers["content-type"].startswith("text/event-stream")
         async for line in stream.aiter_lines():

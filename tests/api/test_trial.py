@@ -18,6 +18,8 @@ from tests.places import ROOT
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.process
+
 BOUND = 30
 
 RULES = """\

@@ -72,6 +72,7 @@ def said(config: Path, tool: str, arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("paid", "starts", "level"),
     [

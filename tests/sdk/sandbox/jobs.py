@@ -11,7 +11,7 @@ from assent.hooks.context import HookContext
 from assent.hooks.moments import Moment
 from assent.hooks.verdicts import Routing
 
-BOUND = 5.0
+BOUND = 30.0  # seconds until something hangs; less than what a command sleeps
 
 
 def routing(provider: str, command: str | None = None, **options: Any) -> Routing:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from assent.sandbox import Report
 
+pytestmark = pytest.mark.process
+
 pytest.importorskip("daytona", reason="the SDK of Daytona is not installed")
 
 

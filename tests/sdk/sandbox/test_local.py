@@ -68,7 +68,7 @@ async def test_more_memory_than_allowed_is_not_given() -> None:
 
 
 async def test_the_memory_of_all_its_processes_together_is_limited() -> None:
-    one = "python3 -c 'x = bytearray(60 * 1024 * 1024); import time; time.sleep(9)' & "
+    one = "python3 -c 'x = bytearray(60 * 1024 * 1024); import time; time.sleep(90)' & "
     report = await run(one * 2 + "sleep 0.5; echo enough", memory=180)
     assert (report.exit_code, report.stdout) == (0, "enough\n")
     report = await run(one * 4 + "wait", memory=180)
