@@ -6,6 +6,9 @@ SHELL := bash
 MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:
 
+# Compiled files are kept, whatever the shell says: without them each process compiles the project, and its tests, again.
+export PYTHONDONTWRITEBYTECODE :=
+
 # The first Python that is new enough; PYTHON=… for another.
 PYTHON ?= $(or $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done),$(error Python 3.11 or newer is needed))
@@ -26,6 +29,9 @@ OURS := pyproject.toml sdk/pyproject.toml --extra guards --extra limits
 # The Claude Code that the hook is proved against.
 CLAUDE_CODE := @anthropic-ai/claude-code@2.1.327
 CLAUDE := .cache/claude-code/node_modules/.bin/claude
+
+TESTS := $(BIN)/pytest -q -n $(JOBS) --dist loadgroup
+QUICK := not long and not claude and not postgres and not process
 
 BOUNDED ?=
 LONG := -m "long and not claude" --timeout 3600 $(if $(BOUNDED),--bounded)
@@ -57,8 +63,12 @@ serve: $(INSTALLED)  ## the gateway with your ./assent.yaml (CONFIG=path for ano
 # --- the one door ---
 
 .PHONY: test
-test: check  ## all checks and the quick tests; what CI runs
-	@$(BIN)/pytest -q -n $(JOBS) --dist loadgroup
+test: check  ## all checks and all tests but the slow suites; what CI runs (COVERAGE=1: with what they reach)
+	@$(if $(COVERAGE),$(MAKE) --no-print-directory coverage,$(TESTS))
+
+.PHONY: quick
+quick: $(INSTALLED)  ## the loop while working: no checks, no PostgreSQL, no test that starts processes, fewer examples
+	@$(TESTS) -m "$(QUICK)" --hypothesis-profile quick
 
 .PHONY: check
 check: $(INSTALLED)  ## format, lint, types, floors, file budget, unused dependencies
@@ -120,9 +130,9 @@ gallery: $(INSTALLED)  ## redraw docs/images/gallery: every card, on both platfo
 	@$(BIN)/python -m examples.gallery
 
 .PHONY: coverage
-coverage: $(INSTALLED)  ## the quick tests with branch coverage
+coverage: $(INSTALLED)  ## the tests of `make test`, with branch coverage; fails below its floor
 	@$(BIN)/coverage erase
-	@$(BIN)/coverage run -m pytest -q
+	@$(BIN)/coverage run -m pytest -q -n $(JOBS) --dist loadgroup
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report
 

@@ -1,11 +1,15 @@
 """What every ring relies on: a clean environment, reproducible properties, and an event loop that nothing may block.
 
+A test that starts a process says so (marker `process`): `make quick` leaves it out, and the guard here sees to it.
+
 The outside world is refused by pytest-socket (see `addopts` in pyproject.toml): stand-ins listen on loopback.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
+import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -20,6 +24,9 @@ pytest_plugins = ("tests.fixtures.databases", "tests.fixtures.gateway", "tests.f
 
 _FOREIGN_PREFIXES = ("ASSENT_", "FEISHU_", "LARK_", "SLACK_")
 _FOREIGN_SUFFIXES = ("_PROXY",)
+_MEMORY = "/dev/shm"
+_ROOM = 2**30  # bytes; a container may have a few MiB of it
+_STARTS = ("os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system", "subprocess.Popen")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -27,10 +34,50 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--bounded", action="store_true", help="run long suites in their short form")
 
 
-def pytest_configure() -> None:
-    """Let Hypothesis draw the same examples on every machine, however slow it is."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Let Hypothesis draw the same examples on every machine, however slow it is; put temporary folders into memory."""
     hypothesis.settings.register_profile("assent", deadline=None, derandomize=True, database=None, print_blob=True)
-    hypothesis.settings.load_profile("assent")
+    hypothesis.settings.register_profile("quick", hypothesis.settings.get_profile("assent"), max_examples=10)
+    hypothesis.settings.load_profile(config.getoption("--hypothesis-profile") or "assent")
+    if _has_memory():  # a commit waits for the disk there, and a test makes many
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", _MEMORY)
+
+
+def _has_memory() -> bool:
+    """Whether there is a file system in memory with room, whose files may be run."""
+    if not os.access(_MEMORY, os.W_OK):
+        return False
+    return shutil.disk_usage(_MEMORY).free >= _ROOM and not os.statvfs(_MEMORY).f_flag & os.ST_NOEXEC
+
+
+class _Starts:
+    """Remembers which processes are started while it looks."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] | None = None
+        sys.addaudithook(self._hear)
+
+    def _hear(self, event: str, args: tuple[object, ...]) -> None:
+        if self.seen is not None and event in _STARTS:
+            self.seen.append(f"{event}: {args[0]!r}" if args else event)
+
+
+@pytest.fixture(scope="session")
+def starts() -> _Starts:
+    """Return what hears of every process that this one starts."""
+    return _Starts()
+
+
+@pytest.fixture(autouse=True)
+def says_that_it_starts_processes(request: pytest.FixtureRequest, starts: _Starts) -> Iterator[None]:
+    """Fail a test that starts a process and does not say so; one with a PostgreSQL may be the first that starts it."""
+    if any(request.node.get_closest_marker(name) for name in ("process", "postgres", "long", "claude")):
+        yield
+        return
+    starts.seen = seen = list[str]()
+    yield
+    starts.seen = None
+    assert not seen, f"this test starts a process: give it the marker `process` ({seen[0]})"
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,6 @@ import inspect
 import json
 from collections import Counter
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlencode
 
@@ -18,15 +17,16 @@ import pytest
 import structlog
 
 from tests.fixtures.platforms import open_stage, slack_id
+from tests.places import ROOT
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from pathlib import Path
 
     from tests.fixtures.memory_platform import MemoryPlatform
     from tests.fixtures.platforms import Stage
 
-ROOT = Path(__file__).parents[2]
 Headers = tuple[tuple[str, str], ...]
 
 

@@ -25,6 +25,7 @@ from app.domain.text.canonical import canonical
 from app.storage.requests.requests import lock_request
 from app.usecases.deciding.decide import decide
 from app.usecases.writing.carry_out import carry_out
+from tests.fixtures.examples import examples
 from tests.fixtures.gateway import PAY
 from tests.fixtures.patience import eventually
 from tests.requirements import requirement
@@ -222,7 +223,7 @@ def _digest(arguments: dict[str, Any]) -> str:
 
 
 @requirement("S-02")
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(leaf=st.sampled_from(_leaves(BOUND)), how=st.integers(0, 59), kind=st.sampled_from(["change", "add", "remove"]))
 def test_one_changed_leaf_is_another_digest(leaf: tuple[Any, ...], how: int, kind: str) -> None:
     mutated = copy.deepcopy(BOUND)

@@ -11,7 +11,6 @@ import signal
 import socket
 import subprocess
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import pytest
@@ -23,9 +22,12 @@ from app.domain.trail.audit import Kind
 from channels.slack.simulator.simulator import SlackSimulator
 from migrations.state import NEWEST, find_present
 from tests.fixtures.gateway import SECRET, SystemClock, query
+from tests.places import ROOT
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from typer.testing import Result
 
 pytestmark = pytest.mark.may_block  # a command's own loop serves nobody else
@@ -65,6 +67,7 @@ def desk(tmp_path: Path, sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> De
     return Desk(tmp_path, sqlite_url, monkeypatch)
 
 
+@pytest.mark.process
 @requirement("S-04", "S-57")
 @pytest.mark.parametrize("secret", [None, "", "   ", "abc", "x" * 31, f"{'x' * 40},", f"{'x' * 40},short"])
 def test_without_a_strong_secret_nothing_listens(tmp_path: Path, sqlite_url: str, secret: str | None) -> None:
@@ -72,8 +75,7 @@ def test_without_a_strong_secret_nothing_listens(tmp_path: Path, sqlite_url: str
     environ = {key: value for key, value in os.environ.items() if not key.startswith("ASSENT_")}
     environ |= {"ASSENT_DATABASE_URL": sqlite_url} | ({} if secret is None else {"ASSENT_SECRET": secret})
     command = [sys.executable, "-m", "app.cli.main", "serve", "-c", str(tmp_path / "assent.yaml"), "--port", "0"]
-    root = Path(__file__).parents[2]
-    done = subprocess.run(command, env=environ, cwd=root, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(command, env=environ, cwd=ROOT, capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == 2
     assert "ASSENT_SECRET" in done.stderr
     assert "Uvicorn running" not in done.stderr + done.stdout
@@ -355,9 +357,7 @@ class Served:
     def __init__(self, desk: Desk, *words: str) -> None:
         environ = {**os.environ, "ASSENT_LOG_FORMAT": "json", "PYTHONUNBUFFERED": "1"}
         command = [sys.executable, "-m", "app.cli.main", "serve", "-c", str(desk.config), *words]
-        self.process = subprocess.Popen(
-            command, env=environ, cwd=Path(__file__).parents[2], stderr=subprocess.PIPE, text=True
-        )
+        self.process = subprocess.Popen(command, env=environ, cwd=ROOT, stderr=subprocess.PIPE, text=True)
         self.lines: list[str] = []
 
     def __enter__(self) -> Self:
@@ -384,6 +384,7 @@ class Served:
         return self.process.returncode, "".join(self.lines) + rest
 
 
+@pytest.mark.process
 def test_a_second_gateway_on_the_same_file_is_refused_and_a_killed_one_leaves_nothing(desk: Desk) -> None:
     with Served(desk, "--port", "0") as first:
         first.says("gateway.ready")
@@ -399,6 +400,7 @@ def test_a_second_gateway_on_the_same_file_is_refused_and_a_killed_one_leaves_no
         next_one.says("gateway.ready")
 
 
+@pytest.mark.process
 def test_a_taken_port_is_said_before_anything_starts(desk: Desk) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
@@ -410,6 +412,7 @@ def test_a_taken_port_is_said_before_anything_starts(desk: Desk) -> None:
     assert "192.0.2.1" in said
 
 
+@pytest.mark.process
 def test_a_gateway_says_with_which_keys_it_seals(desk: Desk) -> None:
     with Served(desk, "--port", "0") as one:
         told = json.loads(one.says("secrets.loaded"))
@@ -417,6 +420,7 @@ def test_a_gateway_says_with_which_keys_it_seals(desk: Desk) -> None:
         assert json.loads(one.says("address.bound"))["port"] > 0
 
 
+@pytest.mark.process
 async def test_the_doctor_asks_the_platform(desk: Desk) -> None:
     async with SlackSimulator(clock=SystemClock()) as slack:
         slack.add_person("U0ALICE00", name="alice", email="alice@acme.example")
@@ -428,7 +432,7 @@ async def test_the_doctor_asks_the_platform(desk: Desk) -> None:
         async def doctor() -> tuple[int | None, str]:
             process = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "app.cli.main", "doctor", "-c", str(desk.config), env=environ,
-                cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             )  # fmt: skip
             out, _ = await process.communicate()
             return process.returncode, out.decode()

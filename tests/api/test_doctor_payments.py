@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -28,11 +27,13 @@ from app.usecases.reading.keys import Keys
 from channels import registry
 from tests.durability.replicas import replicas
 from tests.fixtures.gateway import SECRET, open_gateway, query
+from tests.places import ROOT
 from tests.requirements import requirement
 from tests.storage.rig import open_store
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from pathlib import Path
 
     from app.ports import Finding
     from app.storage.engine.store import Store
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.may_block  # the doctor reads files, and its loop serves nobody else
 
-EXAMPLE = (Path(__file__).parents[2] / "examples/payments.yaml").read_text(encoding="utf-8")
+EXAMPLE = (ROOT / "examples/payments.yaml").read_text(encoding="utf-8")
 ENVIRON = {"SLACK_BOT_TOKEN": "xoxb-1-2-3", "SLACK_APP_TOKEN": "xapp-1-2-3"}
 BUDGETS = EXAMPLE[EXAMPLE.index("  budgets:") : EXAMPLE.index("break_glass:")]
 TIERS = EXAMPLE[EXAMPLE.index("    tiers:") : EXAMPLE.index("    timeout: 4h")]

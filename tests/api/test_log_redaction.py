@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import structlog
@@ -14,8 +13,7 @@ from app.telemetry import hide_secrets_of, log_deed, redact
 from assent.hooks import Deed, HookEvent, Moment
 from channels import registry
 from tests.fixtures.specs import a_spec
-
-ROOT = Path(__file__).parents[2]
+from tests.places import ROOT
 
 
 @pytest.fixture(autouse=True)
@@ -99,6 +97,7 @@ def test_what_a_hook_did_is_logged_without_its_reason_which_may_repeat_arguments
     ]
 
 
+@pytest.mark.process
 def test_spans_are_made_where_the_process_was_started_with_a_provider_and_nowhere_else() -> None:
     told = subprocess.run(
         [sys.executable, "-c", _SPANS], capture_output=True, text=True, timeout=30, check=True, cwd=ROOT

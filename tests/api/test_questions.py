@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -14,6 +13,7 @@ import pytest
 from assent import AsyncGateway, ClaimRefusedError, NotApprovedError, Pending, Question, guarded
 from assent.client.models import parse_request
 from assent.client.questions import Answerer
+from tests.places import ROOT
 from tests.sdk.pace import quick_pace
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from assent.client.questions import OnQuestion
     from tests.fixtures.gateway import Gateway
 
-PAGE = Path(__file__).parents[2] / "docs" / "approvers.md"
+PAGE = ROOT / "docs" / "approvers.md"
 ALICE = "alice@acme.example"
 
 

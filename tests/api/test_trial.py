@@ -7,15 +7,19 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 
 from app.cli.main import Scopes
 from app.domain.identity.api_key import Scope
+from tests.places import ROOT
 
-ROOT = Path(__file__).parents[2]
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.process
+
 BOUND = 30
 
 RULES = """\

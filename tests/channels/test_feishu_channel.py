@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -67,6 +66,7 @@ def test_it_listens_only_where_the_file_says_so(receive: str) -> None:
     assert channel.edits_for == timedelta(days=14)
 
 
+@pytest.mark.process
 def test_the_sdk_is_not_imported_before_it_is_needed() -> None:
     code = "import sys, channels.feishu.channel; sys.exit('lark_oapi' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], check=False, timeout=60)  # a fresh process has imported nothing
@@ -163,15 +163,12 @@ async def test_the_loop_runs_on_while_a_token_is_fetched(stage: FeishuStage) -> 
     async with asyncio.TaskGroup() as group:
         sending = group.create_task(post(stage))
         await stage.simulator.wait_called("token")
-        longest, last = 0.0, time.monotonic()
         for _ in range(20):
             await asyncio.sleep(0.005)
             turns += 1
-            longest, last = max(longest, time.monotonic() - last), time.monotonic()
         assert not sending.done()
         stage.simulator.release()
     assert turns == 20
-    assert longest < 0.25
     assert stage.messages() == 1
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -15,7 +14,8 @@ from app.domain.call.tool_call import ToolCall
 from app.domain.errors import UnknownToolError
 from app.domain.people.people import Directory, Person
 from app.domain.request.quorum import Stage
-from app.domain.rules.condition import compile_condition
+from app.domain.rules import policy as policy_module
+from app.domain.rules.condition import Condition, compile_condition
 from app.domain.rules.policy import Allow, Ask, Deny, Policy, UnknownTools, judge
 from app.domain.rules.rule import Asking, Rule, Then
 from tests.requirements import requirement
@@ -149,7 +149,7 @@ def test_a_star_stands_for_any_characters_and_nothing_else_is_special(pattern: s
     assert NamePattern(pattern).matches(name) is matches
 
 
-def test_an_allow_costs_microseconds() -> None:
+def test_an_allow_looks_at_nothing_but_the_rules_of_its_tool(monkeypatch: pytest.MonkeyPatch) -> None:
     conditions = ['args.payee == "Evil"', "args.amount > 900000", 'args.currency == "CNY" && args.amount <= 50000.0']
     rules = [
         Rule(id=f"r{n}", tools=PAY, when=compile_condition(source), then=Then.ALLOW)
@@ -157,15 +157,26 @@ def test_an_allow_costs_microseconds() -> None:
     ]
     others = [Rule(id=f"o{n}", tools=(NamePattern(f"tool{n}"),), then=Then.DENY) for n in range(200)]
     judged, asked = policy(*others, *rules), call(payee="Acme", amount=1200, currency="CNY")
-    best = min(_seconds(judged, asked) for _ in range(5))
-    assert best < 200e-6  # measured 18 µs; the bound only tells a mistake from a slow machine
+    assert judge(judged, asked, now=NOON).rule_id == "r2"  # from here on it is known which rules are this tool's
+    matches, holds, looks = (
+        counted(monkeypatch, owner, name)
+        for owner, name in ((NamePattern, "matches"), (Condition, "holds"), (policy_module, "look"))
+    )
+    ruling = judge(judged, asked, now=NOON)
+    assert [step.rule_id for step in ruling.trace] == ["r0", "r1", "r2"]
+    assert (len(matches), len(holds), len(looks)) == (0, 3, 1)
 
 
-def _seconds(judged: Policy, asked: ToolCall) -> float:
-    started = time.perf_counter()
-    for _ in range(200):
-        assert judge(judged, asked, now=NOON).rule_id == "r2"
-    return (time.perf_counter() - started) / 200
+def counted(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> list[str]:
+    """Write down each call of a function from now on."""
+    calls, plain = list[str](), getattr(owner, name)
+
+    def count(*args: Any, **named: Any) -> Any:
+        calls.append(name)
+        return plain(*args, **named)
+
+    monkeypatch.setattr(owner, name, count)
+    return calls
 
 
 WANG = Person(email="wang@acme.example", name="王芳", accounts={"slack": "U0WANG"})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,9 +13,10 @@ from app.domain.call.tool_call import ToolCall
 from app.domain.rules.policy import Ask, Policy, judge
 from app.policies.file.policy_file import load_policy
 from tests.fixtures.specs import a_spec
+from tests.places import ROOT
 from tests.requirements import requirement
 
-TABLES = sorted((Path(__file__).parents[1] / "policy_cases").glob("*.yaml"))
+TABLES = sorted((ROOT / "tests/policy_cases").glob("*.yaml"))
 
 
 class PaperSettings(BaseModel):

@@ -25,7 +25,7 @@ from app.failpoints import VARIABLE
 from app.usecases.reading.keys import Keys
 from channels.feishu.simulator.simulator import FeishuSimulator
 from channels.slack.simulator.simulator import SlackSimulator
-from tests.project.source_tree import ROOT
+from tests.places import ROOT
 from tests.storage.rig import open_store
 
 if TYPE_CHECKING:

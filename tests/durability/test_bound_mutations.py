@@ -24,6 +24,7 @@ from app.domain.money.payment import PaymentFields, payments_of
 from app.domain.text.canonical import canonical
 from app.storage.requests.requests import find_request
 from app.usecases.executing.claim import Caller
+from tests.fixtures.examples import examples
 from tests.fixtures.gateway import open_gateway
 from tests.requirements import requirement
 
@@ -218,7 +219,7 @@ async def claims(g: Gateway, request: ConfirmationRequest, digests: list[str]) -
 async def test_every_changed_leaf_of_an_approved_payment_is_refused_and_spends_nothing(
     database_url: str, paying: Path, platform: MemoryPlatform, many: Any, *, bounded: bool
 ) -> None:
-    many = many if isinstance(many, int) else many[not bounded]
+    many = examples(many) if isinstance(many, int) else many[not bounded]
     mutated = await asyncio.to_thread(drawn, many)
     assert len(mutated) >= many - 1, "too few that differ"
     async with open_gateway(database_url, paying, platform) as g:
@@ -250,7 +251,7 @@ def shuffled(value: Any, chance: random.Random) -> Any:
 
 
 @requirement("S-02")
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.randoms(use_true_random=False), st.sampled_from([None, 0, 1, 7]), st.booleans())
 def test_another_order_of_members_and_other_white_space_are_the_same_call(
     chance: random.Random, indent: int | None, escaped: bool

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from channels.slack.simulator.simulator import SlackSimulator
     from tests.durability.gateway_process import Gateway
 
+pytestmark = pytest.mark.process
+
 ANN = PEOPLE["ann@acme.example"]
 
 

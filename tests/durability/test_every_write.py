@@ -16,7 +16,7 @@ from app.domain.lifecycle.lifecycle import advance
 from tests.domain.samples import vote
 from tests.durability.invariants import faults
 from tests.durability.write_driver import ORDER
-from tests.project.source_tree import ROOT
+from tests.places import ROOT
 from tests.requirements import requirement
 from tests.storage.rig import ORG, ManualClock, given_request, look, open_store, stepping
 
@@ -26,9 +26,12 @@ if TYPE_CHECKING:
 STRACE = shutil.which("strace")
 CALLS = ("pwrite64", "fdatasync", "fsync", "ftruncate")
 
-pytestmark = pytest.mark.skipif(
-    STRACE is None, reason="strace is not installed: nobody else can stop a process at its n-th write"
-)
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(
+        STRACE is None, reason="strace is not installed: nobody else can stop a process at its n-th write"
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True)

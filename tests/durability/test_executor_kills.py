@@ -20,7 +20,7 @@ import pytest
 from examples.ledger.book import Book
 from tests.durability.gateway_process import scene, until
 from tests.durability.invariants import faults
-from tests.project.source_tree import ROOT
+from tests.places import ROOT
 from tests.requirements import requirement
 from tests.sdk.test_executor_crashes import FUNDS, Bank, leases_run_out, states
 from tests.storage.rig import look
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.durability.gateway_process import Gateway, Scene
+
+pytestmark = pytest.mark.process
 
 PLACES = (
     "claim.before",

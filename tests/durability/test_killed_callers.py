@@ -15,7 +15,7 @@ import pytest
 
 from tests.durability.gateway_process import scene, until
 from tests.durability.invariants import faults
-from tests.project.source_tree import ROOT
+from tests.places import ROOT
 from tests.requirements import requirement
 from tests.sdk.hook_process import HookLine, event, finish
 from tests.storage.rig import look
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.durability.gateway_process import Gateway
+
+pytestmark = pytest.mark.process
 
 PAY = {"payee": "Acme", "amount": 80000}
 MOMENTS = ("asked", "waiting", "told")

@@ -27,6 +27,7 @@ from app.usecases.executing.claim import Caller
 from tests.domain.samples import FINANCE, OWNER, REQUESTER
 from tests.durability.invariants import faults
 from tests.durability.replicas import Replica, channel, write_policy
+from tests.fixtures.examples import examples
 from tests.requirements import requirement
 from tests.storage.rig import ORG, ManualClock, open_store
 
@@ -234,7 +235,7 @@ def machine(request: pytest.FixtureRequest, tmp_path: Path) -> type[Gateway]:
         template = request.getfixturevalue("postgres_template")
 
         def fresh() -> AbstractContextManager[str]:
-            return template.clone()
+            return template.lend()
 
         return type("Gateway", (Gateway,), {"fresh": staticmethod(fresh), "folder": tmp_path})
     source = request.getfixturevalue("sqlite_template")
@@ -256,7 +257,9 @@ PROMISES = requirement("S-01", "S-03", "S-09", "S-10", "S-11", "S-17", "S-20", "
 @PROMISES
 def test_any_story_agrees_with_the_model(machine: type[Gateway], request: pytest.FixtureRequest) -> None:
     few = "postgresql" in request.node.name  # a database of its own for each story takes its time there
-    run_state_machine_as_test(machine, settings=settings(max_examples=4 if few else 25, stateful_step_count=30))
+    run_state_machine_as_test(
+        machine, settings=settings(max_examples=examples(4 if few else 25), stateful_step_count=30)
+    )
 
 
 @PROMISES

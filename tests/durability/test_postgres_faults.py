@@ -7,9 +7,8 @@ import os
 import secrets
 import signal
 import subprocess
-import tempfile
 import threading
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +28,7 @@ from tests.durability.fault_proxy import fault_proxy
 from tests.durability.gateway_process import scene, until
 from tests.durability.invariants import faults
 from tests.durability.replicas import replicas
-from tests.fixtures.databases import start_server
+from tests.fixtures.databases import running_server
 from tests.requirements import requirement
 from tests.storage.rig import ORG, behind, look, opening
 
@@ -433,9 +432,8 @@ class Server:
 @asynccontextmanager
 async def own_server() -> AsyncIterator[tuple[Server, str]]:
     """Start a server that nobody shares, with everything on that keeps commits (fsync and full_page_writes)."""
-    folder = Path(tempfile.gettempdir()) / f"assent-pg-own-{secrets.token_hex(6)}"
-    server = await asyncio.to_thread(start_server, folder)
-    try:
+    with ExitStack() as stack:
+        server = await asyncio.to_thread(stack.enter_context, running_server(f"assent-pg-own-{secrets.token_hex(6)}"))
         with psycopg.connect(server.get_uri(), autocommit=True) as admin:
             # Nothing but a COMMIT brings the log to the disk, so that none lives on because its neighbour in time did.
             for setting in ("wal_writer_delay = '10s'", "wal_writer_flush_after = '1GB'", "autovacuum = off"):
@@ -445,9 +443,10 @@ async def own_server() -> AsyncIterator[tuple[Server, str]]:
             admin.execute("CREATE DATABASE own OWNER owner")
         url = server.get_uri().replace("postgres:", "owner:").replace("/postgres?", "/own?")
         await asyncio.to_thread(run.upgrade, url)
-        yield Server(server), url
-    finally:
-        await asyncio.to_thread(server.cleanup)
+        try:
+            yield Server(server), url
+        finally:
+            await asyncio.to_thread(stack.close)
 
 
 def more_than(decided: dict[str, str]) -> Callable[[], bool]:

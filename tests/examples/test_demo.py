@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
+pytestmark = pytest.mark.process
+
 SECONDS = 30.0
 puts_a_database_up = pytest.mark.may_block  # the demo's stage migrates its database before anything else runs
 needs_chromium = pytest.mark.skipif(find_chromium() is None, reason="no Chromium on this machine")

@@ -6,7 +6,6 @@ import re
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 
@@ -16,9 +15,10 @@ from app.policies.file.policy_file import LoadedPolicy, load_policy
 from app.policies.marks.faults import PolicyFaultsError
 from app.usecases.voters.electorate import voters_for
 from tests.domain.samples import a_call
+from tests.places import ROOT
 from tests.requirements import requirement
 
-PAGE = Path(__file__).parents[2] / "docs/approvers.md"
+PAGE = ROOT / "docs/approvers.md"
 FILE = """\
 org: acme
 default: deny

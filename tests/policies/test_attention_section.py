@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from datetime import time, timedelta
-from pathlib import Path
 
 import pytest
 
@@ -12,10 +11,11 @@ from app.domain.rules.attention import Attention
 from app.policies.file.policy_file import load_policy
 from app.policies.marks.faults import PolicyFaultsError
 from app.policies.sections.attention_section import AttentionEntry
+from tests.places import ROOT
 from tests.requirements import requirement
 
 TOP = "org: acme\ndefault: deny\n"
-PAGE = (Path(__file__).parents[2] / "docs/attention.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/attention.md").read_text(encoding="utf-8")
 
 
 def load(text: str) -> Attention:

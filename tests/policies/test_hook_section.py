@@ -296,6 +296,7 @@ async def test_a_declared_switch_that_never_moves_holds_beside_the_gateways() ->
     assert (await ask(hooks, "oa__pay")).decision is Decision.ALLOW
 
 
+@pytest.mark.process
 async def test_commands_do_not_see_the_secrets_that_the_file_names(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import pytest
@@ -16,11 +15,12 @@ from app.policies.file.policy_file import LoadedPolicy, load_policy
 from app.policies.marks.faults import PolicyFaultsError
 from channels import registry
 from tests.fixtures.specs import a_spec
+from tests.places import ROOT
 
 if TYPE_CHECKING:
     from app.domain.rules.rule import Asking
 
-PAGE = Path(__file__).parents[2] / "docs/reminders.md"
+PAGE = ROOT / "docs/reminders.md"
 FILE = """\
 org: acme
 default: deny

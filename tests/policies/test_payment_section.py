@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 from decimal import Decimal
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,12 +15,13 @@ from app.policies.asking.standing_section import GlassEntry
 from app.policies.file.policy_file import LoadedPolicy, load_policy
 from app.policies.marks.faults import PolicyFaultsError
 from app.policies.sections.payments_section import BudgetEntry, PaymentsEntry
+from tests.places import ROOT
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-PAGE = (Path(__file__).parents[2] / "docs/configuration.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
 FILE = """\
 org: acme
 default: deny

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import re
 import shlex
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from typer.testing import CliRunner
 
 from app.cli.main import app
+from tests.places import ROOT
 
-PAGE = (Path(__file__).parents[2] / "docs/rules.md").read_text(encoding="utf-8")
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PAGE = (ROOT / "docs/rules.md").read_text(encoding="utf-8")
 CONFIG, CASES, PAYMENTS = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 CONSOLE = re.findall(r"```console\n\$ (.*?)\n(.*?)```", PAGE, re.DOTALL)
 
@@ -68,6 +72,7 @@ def said(config: Path, tool: str, arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("paid", "starts", "level"),
     [

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from tests.places import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = ("app", "channels", "sdk", "migrations")
 PRODUCT = (*SHIPPED, "examples", "benchmarks")
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from benchmarks.results import Check, Row, at_least, at_most
-from tests.project.source_tree import ROOT
+from tests.places import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,6 +51,7 @@ def test_a_bound_is_a_multiple_of_its_reference() -> None:
     assert at_most(31, 3, None, "it").met is None
 
 
+@pytest.mark.process
 @pytest.mark.long
 @pytest.mark.timeout(180)
 def test_the_benchmarks_run_and_write_their_page(tmp_path: Path) -> None:

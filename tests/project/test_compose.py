@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.project.source_tree import ROOT
+from tests.places import ROOT
 
 ONE_SHOT = {"migrate"}
 PINNED = re.compile(r":\d+\.\d+[\w.-]*$|@sha256:[0-9a-f]{64}$")

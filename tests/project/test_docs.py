@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 from datetime import UTC, datetime
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from pydantic import BaseModel
@@ -17,9 +17,12 @@ from app.policies.file.policy_book import config_check
 from app.policies.file.policy_file import load_policy
 from app.policies.models import file_models
 from channels import registry
+from tests.places import ROOT
 from tests.sdk.real_gateway import RealGateway
 
-ROOT = Path(__file__).parents[2]
+if TYPE_CHECKING:
+    from pathlib import Path
+
 PLATFORMS = registry.platforms()
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -67,6 +70,7 @@ def test_the_readme_shows_the_example_agent_word_for_word() -> None:
     assert (ROOT / "examples/readme_agent.py").read_text(encoding="utf-8").partition("\n\n")[2] == shown[1]
 
 
+@pytest.mark.process
 def test_the_example_agent_pays_once_and_carries_on(tmp_path: Path) -> None:
     """It is killed while people think; the next run carries on with the approved call, and asks about its own."""
 
@@ -181,6 +185,7 @@ def test_what_a_run_leaves_behind_is_neither_committed_nor_shipped() -> None:
 HOOKS_PAGE = (ROOT / "docs/hooks.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("block", re.findall(r"```python\n(.*?)```", HOOKS_PAGE, re.DOTALL))
 def test_the_five_minutes_of_hooks_print_what_the_page_says(block: str, tmp_path: Path) -> None:
     lines = block.rstrip().splitlines()

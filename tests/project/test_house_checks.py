@@ -14,7 +14,7 @@ import pytest
 from blockbuster import BlockingError
 from pytest_socket import SocketConnectBlockedError
 
-from tests.project.source_tree import ROOT
+from tests.places import ROOT
 
 
 def ruff_codes(source: str, *, filename: str) -> set[str]:
@@ -41,12 +41,14 @@ AMBIENT = [
 ]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("source", AMBIENT)
 def test_time_chance_and_background_tasks_have_a_home(source: str) -> None:
     assert "TID251" in ruff_codes(source, filename="app/usecases/asking/submit.py")
     assert "TID251" in ruff_codes(source, filename="channels/slack/channel.py")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("home", "source"),
     [("app/clock.py", AMBIENT[0]), ("app/identifiers.py", AMBIENT[4]), ("app/workers/supervisor.py", AMBIENT[5])],

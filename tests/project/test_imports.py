@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.project.source_tree import ROOT, imported_packages, module_name, python_files, shown, syntax
+from tests.places import ROOT
+from tests.project.source_tree import imported_packages, module_name, python_files, shown, syntax
 
 # The files that hold a platform's SDK; everything else must be importable without loading one.
 SDK_HOMES = ("client.py", "listener.py")
@@ -72,6 +73,7 @@ def effects_of_importing(names: list[str], root: str) -> list[Any]:
     return json.loads(done.stdout)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("folder", ["app", "channels", "sdk/assent"])
 def test_importing_has_no_effect(folder: str) -> None:
     names = [module_name(path) for path in python_files(folder) if path.name not in SDK_HOMES]
@@ -80,6 +82,7 @@ def test_importing_has_no_effect(folder: str) -> None:
     assert effects_of_importing(names, str(ROOT)) == []
 
 
+@pytest.mark.process
 def test_the_probe_sees_effects(tmp_path: Any) -> None:
     (tmp_path / "app").mkdir()
     (tmp_path / "app" / "__init__.py").write_text(

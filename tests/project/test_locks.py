@@ -9,7 +9,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.project.source_tree import ROOT, shown
+from tests.places import ROOT
+from tests.project.source_tree import shown
 
 LOCKS = {"gateway": [], "dev": ["dev"], "bench": ["bench"]}
 RUN_BY_THE_GATEWAY = ["guards", "limits"]  # extras of `assent`

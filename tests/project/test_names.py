@@ -7,7 +7,8 @@ import re
 
 import pytest
 
-from tests.project.source_tree import PRODUCT, ROOT, python_files, shown, syntax
+from tests.places import ROOT
+from tests.project.source_tree import PRODUCT, python_files, shown, syntax
 
 EMPTY_WORDS = frozenset(
     {"manager", "helper", "helpers", "util", "utils", "common", "base", "misc", "handler", "handlers", "data", "info"}

@@ -6,7 +6,8 @@ import ast
 import inspect
 
 import assent
-from tests.project.source_tree import ROOT, syntax
+from tests.places import ROOT
+from tests.project.source_tree import syntax
 
 
 def test_the_public_names_are_exactly_those_listed() -> None:

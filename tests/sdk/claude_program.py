@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.places import ROOT
 from tests.sdk.hook_process import HOOK, HookLine, run_words
 
 if TYPE_CHECKING:
     from tests.sdk.fake_llm import FakeLlm
 
 VERSION = "2.1.327"
-FOLDER = Path(__file__).parents[2] / ".cache" / "claude-code"
+FOLDER = ROOT / ".cache" / "claude-code"
 BOUND = 60.0
 
 

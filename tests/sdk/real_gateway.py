@@ -8,12 +8,15 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import httpx2
 
-ROOT = Path(__file__).parents[2]
+from tests.places import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
 BOUND = 20.0
 POLICY = """
 org: acme

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tests.sdk.gateway_stub import StubGateway
     from tests.sdk.hook_process import HookLine
 
-pytestmark = [pytest.mark.claude, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.process, pytest.mark.claude, pytest.mark.timeout(120)]
 SOON = 20.0
 
 

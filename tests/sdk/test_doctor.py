@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from tests.sdk.gateway_stub import StubGateway
 
+pytestmark = pytest.mark.process
+
 
 class Clinic:
     """A scratch installation that the doctor looks at, with a stand-in for `claude --version`."""

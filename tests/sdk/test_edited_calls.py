@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.process
+
 TOOLS = """\
   pay: {money: [amount], sensitive: [account]}
   Bash: {}

@@ -112,6 +112,7 @@ async def test_the_approval_gate_denies_with_the_executors_result(real: Gateway)
     assert RUN_BY_EXECUTOR == "run_by_executor"
 
 
+@pytest.mark.process
 @requirement("S-01")
 @pytest.mark.parametrize("state", [*ENDS])
 def test_the_hook_command_never_lets_the_runtime_run_it_and_tells_the_outcome(

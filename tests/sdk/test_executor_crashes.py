@@ -19,7 +19,7 @@ import pytest
 from examples.ledger.book import Book
 from tests.durability.gateway_process import scene, until
 from tests.durability.invariants import faults
-from tests.project.source_tree import ROOT
+from tests.places import ROOT
 from tests.requirements import requirement
 from tests.sdk.executor_process import PLACE
 from tests.storage.rig import behind, look
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.durability.gateway_process import Gateway
+
+pytestmark = pytest.mark.process
 
 FUNDS = {"CNY": "1000000.00"}
 PLACES = {

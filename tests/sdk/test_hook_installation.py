@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tests.sdk.gateway_stub import StubGateway
 
-pytestmark = requirement("S-08")
+pytestmark = [pytest.mark.process, requirement("S-08")]
 
 
 @pytest.mark.parametrize("missing", ["command", "client/messages.py", "command/judge.py", "command/exchange.py"])

@@ -20,6 +20,8 @@ from tests.sdk.hook_process import HookLine, event
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture
 def certificate(tmp_path: Path) -> Path:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from tests.sdk.stub_faults import Fault
 
+pytestmark = pytest.mark.process
+
 
 def test_what_a_rule_allows_runs_and_says_which_rule(gateway: StubGateway, hook: HookLine) -> None:
     gateway.rules["Bash"] = "allow"

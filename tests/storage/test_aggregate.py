@@ -27,6 +27,7 @@ from app.storage.requests.request_lists import list_requests
 from app.storage.requests.requests import find_request
 from app.usecases.writing.carry_out import carry_out
 from tests.domain.samples import FINANCE, START, a_decision, a_request, vote
+from tests.fixtures.examples import examples
 from tests.requirements import requirement
 from tests.storage.rig import ORG, given_request, opening, stepping
 
@@ -147,7 +148,7 @@ async def stands(store: Store, request: ConfirmationRequest) -> ConfirmationRequ
     return await store.read(lambda tx: find_request(tx, request.id), org=ORG)
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(request=requests(), evidence=EVIDENCE, reason=TEXT, result=JSON)
 async def test_every_stage_of_a_life_is_read_back_as_it_was(
     store: Store, request: ConfirmationRequest, evidence: Evidence, reason: str, result: Any

@@ -6,7 +6,6 @@ import ast
 import asyncio
 import threading
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psycopg
@@ -14,14 +13,16 @@ import pytest
 
 from app.ports import AccountStatus, ChannelUnavailableError
 from tests.fixtures.gateway import open_gateway
+from tests.places import ROOT
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.fixtures.gateway import Gateway
     from tests.fixtures.memory_platform import MemoryPlatform
 
 MINUTE = timedelta(minutes=1)
-ROOT = Path(__file__).parents[2]
 
 
 # --- who --------------------------------------------------------------------------------------------------------------
@@ -182,13 +183,19 @@ async def test_a_requester_whom_nobody_knows_does_not_open_the_door(gateway: Gat
 
 @requirement("S-10")
 def test_only_one_function_turns_a_vote_into_a_decision() -> None:
+    nodes = [
+        (str(path.relative_to(ROOT)), node)
+        for path in (ROOT / "app").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom | ast.Call)
+    ]
+
     def importers(of: str, name: str) -> set[str]:
-        found = set[str]()
-        for path in (ROOT / "app").rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text())):
-                if isinstance(node, ast.ImportFrom) and node.module == of and name in {a.name for a in node.names}:
-                    found.add(str(path.relative_to(ROOT)))
-        return found
+        return {
+            path
+            for path, node in nodes
+            if isinstance(node, ast.ImportFrom) and node.module == of and name in {a.name for a in node.names}
+        }
 
     assert importers("app.domain.lifecycle.lifecycle", "Vote") == {"app/usecases/deciding/decide.py"}
     assert importers("app.domain.lifecycle.lifecycle", "VoteWithdrawn") == {"app/usecases/deciding/decide.py"}
@@ -202,9 +209,8 @@ def test_only_one_function_turns_a_vote_into_a_decision() -> None:
         "app/usecases/clicks/receive.py",
     }
     writers = {
-        str(path.relative_to(ROOT))
-        for path in (ROOT / "app").rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+        path
+        for path, node in nodes
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id in {"insert", "update", "delete"}

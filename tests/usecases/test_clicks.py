@@ -6,7 +6,6 @@ import asyncio
 from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,15 +18,17 @@ from app.ports import Ignored
 from app.storage.requests.seen_before import CLICK_RETENTION
 from channels.feishu import callback as feishu_callback
 from channels.slack import callback as slack_callback
+from tests.fixtures.examples import examples
 from tests.fixtures.gateway import PAY, SECRET, ManualClock, open_gateway
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.fixtures.gateway import Gateway
     from tests.fixtures.memory_platform import MemoryPlatform
 
 MINUTE = timedelta(minutes=1)
-ROOT = Path(__file__).parents[2]
 
 # --- which ------------------------------------------------------------------------------------------------------------
 
@@ -195,7 +196,7 @@ async def test_a_retired_key_refuses_the_old_buttons_and_a_rotation_keeps_them(
 
 
 @requirement("S-21")
-@settings(max_examples=150, suppress_health_check=[HealthCheck.differing_executors])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.differing_executors])
 @given(
     field=st.sampled_from(["org", "request_id", "digest", "revision", "channel", "chat_id"]),
     left=st.text(min_size=1, max_size=6),

@@ -6,7 +6,6 @@ import json
 import re
 from dataclasses import asdict, replace
 from datetime import timedelta, timezone
-from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
@@ -22,6 +21,7 @@ from app.policies.file.policy_file import load_policy
 from app.storage.cards.deliveries import Delivery
 from app.usecases.cards.compose import compose, review_place
 from tests.domain.samples import START, a_call, a_request
+from tests.places import ROOT
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def test_a_call_too_long_for_a_card_says_where_it_is_seen_whole() -> None:
 
 
 def test_the_configuration_on_the_page_about_cards_gives_the_card_it_tells_of() -> None:
-    page = (Path(__file__).parents[2] / "docs/cards.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/cards.md").read_text(encoding="utf-8")
     shown = re.search(r"```yaml\n(.*?)```", page, re.DOTALL)
     assert shown is not None
     policy = load_policy(shown[1], environ={}, channel_types={}).policy

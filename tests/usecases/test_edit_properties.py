@@ -30,6 +30,7 @@ from app.usecases.judging.judge_call import NOTHING_SAID, Judged
 from app.usecases.voters.electorate import acts_for, voters_of
 from assent.hooks.engine.outcome import Outcome
 from tests.domain.samples import START
+from tests.fixtures.examples import examples
 from tests.fixtures.specs import a_spec
 from tests.requirements import requirement
 
@@ -218,7 +219,7 @@ ACTS = st.lists(
 
 
 @requirement("S-02", "S-23", "S-24")
-@settings(max_examples=600)
+@settings(max_examples=examples(600))
 @given(amount=AMOUNTS, acts=ACTS)
 def test_what_runs_was_seen_by_all_who_count_and_they_are_all_whom_the_rules_ask(amount: int, acts: list[Any]) -> None:
     asked = opened({"payee": "Acme", "amount": amount, "currency": "CNY", "account": "x", "memo": ""})

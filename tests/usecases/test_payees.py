@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,9 +13,12 @@ from app.cli.main import app
 from app.policies.file.policy_book import PolicyBook
 from tests.fixtures.gateway import SECRET
 from tests.fixtures.spending import approve, cautions, pay, paying, payment, submit
+from tests.places import ROOT
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.fixtures.gateway import Gateway
     from tests.fixtures.memory_platform import MemoryPlatform
 
@@ -234,7 +236,7 @@ async def test_a_name_or_an_account_that_cannot_be_one_is_refused(gateway: Gatew
 
 
 def test_the_page_about_budgets_shows_a_file_that_loads(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs/budgets.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/budgets.md").read_text(encoding="utf-8")
     [block] = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     (tmp_path / "acme.yaml").write_text(block, encoding="utf-8")
     policy = PolicyBook(tmp_path / "acme.yaml", environ={}, channel_types={}).current("acme").policy

@@ -32,6 +32,7 @@ from app.usecases.payments.payees import Payees
 from assent.hooks.engine.outcome import Outcome
 from tests.domain.samples import FINANCE, a_call, a_decision, voters
 from tests.durability.replicas import write_policy
+from tests.fixtures.examples import examples
 from tests.requirements import requirement
 from tests.storage.rig import ManualClock, open_store, stepping
 
@@ -283,7 +284,7 @@ def test_what_passes_by_itself_is_what_the_model_says(database_url: str, policy:
                 await story.tell(*step)
 
     @settings(
-        max_examples=25 if bounded or not database_url.startswith("sqlite") else 100,
+        max_examples=examples(25 if bounded or not database_url.startswith("sqlite") else 100),
         deadline=None,
         derandomize=True,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

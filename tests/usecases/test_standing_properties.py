@@ -23,6 +23,7 @@ from app.domain.call.tool_call import ToolCall
 from app.domain.money.payment import Payment, PaymentFields
 from app.domain.rules.permits import Permit, PermitKind, PermitStatus, StandingScope, StandingTerms, kept, same_paths
 from tests.domain.samples import START
+from tests.fixtures.examples import examples
 from tests.fixtures.standing import ALICE, PAY, approved, standing, submit, write_standing
 from tests.requirements import requirement
 
@@ -105,7 +106,7 @@ _VALUES = st.one_of(
 
 @requirement("S-26", "S-02")
 @given(_LEAVES, _VALUES)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 def test_a_call_with_any_other_value_where_it_must_stay_the_same_is_not_covered(
     leaf: tuple[Any, ...], value: Any
 ) -> None:
@@ -157,7 +158,7 @@ def test_where_the_rule_names_nothing_everything_must_stay(arguments: dict[str, 
 @example(6, 500, 1_201, 7_200, "CNY")
 @example(7, 500, 1_200, 7_200, "CNY")
 @example(6, 500, 1_200, 7_201, "CNY")
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_only_what_is_within_the_rules_terms_can_be_made(
     uses: int, each: int, total: int, seconds: int, currency: str
 ) -> None:
@@ -274,7 +275,7 @@ class StandingRun(RuleBasedStateMachine):
 
 
 TestStandingRun = requirement("S-26")(StandingRun.TestCase)
-StandingRun.TestCase.settings = settings(max_examples=100, stateful_step_count=20, deadline=None)
+StandingRun.TestCase.settings = settings(max_examples=examples(100), stateful_step_count=20, deadline=None)
 
 
 # --- the gateway itself -----------------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from tests.fixtures.gateway import Gateway
 
 MINUTE = timedelta(minutes=1)
-ROOT = Path(__file__).parents[2]
 
 # --- audit ------------------------------------------------------------------------------------------------------------
 

@@ -86,6 +86,7 @@ async def test_a_watcher_that_fails_changes_nothing() -> None:
     assert (await hooks.run(a_context())).reason == "never"
 
 
+@pytest.mark.process
 async def test_each_hook_has_a_span_where_a_tracer_is_configured() -> None:
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
@@ -100,6 +101,7 @@ async def test_each_hook_has_a_span_where_a_tracer_is_configured() -> None:
     assert dict(spans[0].attributes or {})["assent.tool"] == "pay"
 
 
+@pytest.mark.process
 def test_a_wrong_return_is_a_type_error(tmp_path: Path) -> None:
     sample = tmp_path / "sample.py"
     sample.write_text(

@@ -11,6 +11,7 @@ from assent.guards.command_guard import CommandGuard
 from assent.hooks.contract.context import HookContext
 from assent.hooks.contract.moments import Moment
 from tests.sdk.ready.command_cases import ALLOWED, BLOCKED
+from tests.sdk.ready.judged import judged_otherwise
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 CASES = [json.loads(line) for line in (Path(__file__).parent / "guard_cases.jsonl").read_text().splitlines()]
@@ -29,19 +30,18 @@ async def verdict(command: Any = None, *, guard: CommandGuard | None = None, **a
     return "block"
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
-async def test_a_published_case_is_judged_as_expected(case: dict[str, Any]) -> None:
-    assert await verdict(**case["args"]) == case["expect"], case["why"]
+@pytest.mark.parametrize("expected", sorted({case["expect"] for case in CASES}))
+async def test_every_published_case_is_judged_as_expected(expected: str) -> None:
+    cases = {f"{case['id']}: {case['why']}": case["args"] for case in CASES if case["expect"] == expected}
+    assert await judged_otherwise(cases, expected, lambda name: verdict(**cases[name])) == {}
 
 
-@pytest.mark.parametrize("command", BLOCKED)
-async def test_a_harmful_command_is_denied(command: str) -> None:
-    assert await verdict(command) == "block"
+async def test_every_harmful_command_is_denied() -> None:
+    assert await judged_otherwise(BLOCKED, "block", verdict) == {}
 
 
-@pytest.mark.parametrize("command", ALLOWED)
-async def test_an_honest_command_is_left_alone(command: str) -> None:
-    assert await verdict(command) == "allow"
+async def test_every_honest_command_is_left_alone() -> None:
+    assert await judged_otherwise(ALLOWED, "allow", verdict) == {}
 
 
 @pytest.mark.parametrize(

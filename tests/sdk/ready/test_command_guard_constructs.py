@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from assent.guards.command_guard import CommandGuard
 from assent.shell.reading.reader import read_script
+from tests.fixtures.examples import examples
+from tests.sdk.ready.judged import judged_otherwise
 
 BAD = (
     "rm -rf /",
@@ -126,25 +128,29 @@ def quiet(command: str) -> bool:
     return not list(CommandGuard().findings(read_script(command)))
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=examples(400))
 @given(command=st.sampled_from(BAD), forms=layers)
 def test_no_construct_hides_a_harmful_command(command: str, forms: list[tuple[str, bool]]) -> None:
     assert denied(wrapped(command, forms))
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=examples(400))
 @given(command=st.sampled_from(GOOD), forms=layers)
 def test_no_construct_makes_an_honest_command_look_harmful(command: str, forms: list[tuple[str, bool]]) -> None:
     assert quiet(wrapped(command, forms))
 
 
-@pytest.mark.parametrize("form", [*AROUND, *TEXTS])
 @pytest.mark.parametrize("command", BAD)
-def test_each_construct_alone_shows_each_harmful_command(command: str, form: str) -> None:
-    assert denied(wrapped(command, [(form, form in TEXTS)]))
+async def test_each_construct_alone_shows_each_harmful_command(command: str) -> None:
+    async def judge(form: str) -> str:
+        return "denied" if denied(wrapped(command, [(form, form in TEXTS)])) else "let through"
+
+    assert await judged_otherwise((*AROUND, *TEXTS), "denied", judge) == {}
 
 
-@pytest.mark.parametrize("form", [*AROUND, *TEXTS])
 @pytest.mark.parametrize("command", GOOD)
-def test_each_construct_alone_leaves_each_honest_command_alone(command: str, form: str) -> None:
-    assert quiet(wrapped(command, [(form, form in TEXTS)]))
+async def test_each_construct_alone_leaves_each_honest_command_alone(command: str) -> None:
+    async def judge(form: str) -> str:
+        return "quiet" if quiet(wrapped(command, [(form, form in TEXTS)])) else "something was found"
+
+    assert await judged_otherwise((*AROUND, *TEXTS), "quiet", judge) == {}

@@ -14,6 +14,7 @@ from assent.guards.path_guard import PathGuard
 from assent.hooks.engine.chain import run_chain
 from assent.hooks.engine.outcome import Decision
 from assent.hooks.engine.registry import HookRegistry
+from tests.sdk.ready.judged import judged_otherwise
 from tests.sdk.ready.moments import before
 from tests.sdk.ready.path_calls import of_path, verdict
 
@@ -70,14 +71,17 @@ def listed(text: str) -> list[str]:
     return [path.strip() for line in text.strip().splitlines() for path in line.split("·")]
 
 
-@pytest.mark.parametrize("path", listed(PROTECTED))
-async def test_a_protected_file_is_neither_read_nor_written(path: str) -> None:
-    assert [await verdict(tool, {"path": path}) for tool in ("read", "write", "edit")] == ["deny"] * 3
+async def each_way(path: str) -> str:
+    """What is said of reading, writing and editing a file, in one text."""
+    return " ".join([await verdict(tool, {"path": path}) for tool in ("read", "write", "edit")])
 
 
-@pytest.mark.parametrize("path", listed(ORDINARY))
-async def test_an_ordinary_file_is_left_alone(path: str) -> None:
-    assert [await verdict(tool, {"path": path}) for tool in ("read", "write", "edit")] == ["pass"] * 3
+async def test_every_protected_file_is_neither_read_nor_written() -> None:
+    assert await judged_otherwise(listed(PROTECTED), "deny deny deny", each_way) == {}
+
+
+async def test_every_ordinary_file_is_left_alone() -> None:
+    assert await judged_otherwise(listed(ORDINARY), "pass pass pass", each_way) == {}
 
 
 @pytest.mark.parametrize(

@@ -289,9 +289,7 @@ def test_what_holds_no_secret_comes_back_as_it_is(value: Any) -> None:
 )
 def test_a_long_hostile_text_takes_a_time_in_proportion(unit: str) -> None:
     text = (unit * (400_000 // len(unit) + 1))[:400_000]
-    started = time.process_time()
-    redact(text + "!")
-    assert time.process_time() - started < 10  # seconds; what is quadratic in 400,000 characters takes hours
+    redact(text + "!")  # what is quadratic in 400,000 characters takes hours: the time limit of every test tells it
 
 
 def test_what_fails_behind_a_long_repetition_does_not_begin_again_within_it() -> None:

@@ -11,7 +11,7 @@ from assent.hooks.contract.context import HookContext
 from assent.hooks.contract.moments import Moment
 from assent.hooks.contract.verdicts import Routing
 
-BOUND = 5.0
+BOUND = 30.0  # seconds until something hangs; less than what a command sleeps
 
 
 def routing(provider: str, command: str | None = None, **options: Any) -> Routing:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from assent.hooks.contract.sandbox import Report
 
+pytestmark = pytest.mark.process
+
 pytest.importorskip("daytona", reason="the SDK of Daytona is not installed")
 
 

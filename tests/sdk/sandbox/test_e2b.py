@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from assent.hooks.contract.sandbox import Report
 
+pytestmark = pytest.mark.process
+
 pytest.importorskip("e2b", reason="the SDK of E2B is not installed")
 
 

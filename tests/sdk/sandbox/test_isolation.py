@@ -15,7 +15,7 @@ from assent.sandbox.local import LocalSandbox
 from tests.sdk.sandbox.jobs import running, until_running
 from tests.sdk.sandbox.local_runs import needs_bubblewrap, run
 
-pytestmark = needs_bubblewrap
+pytestmark = [pytest.mark.process, needs_bubblewrap]
 
 
 # --- what it cannot reach ---------------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from assent.sandbox.providers import Sandboxes
 from tests.sdk.sandbox.jobs import BOUND, context, routing, running, until_gone, until_running
 from tests.sdk.sandbox.local_runs import needs_bubblewrap, run
 
-pytestmark = needs_bubblewrap
+pytestmark = [pytest.mark.process, needs_bubblewrap]
 
 
 # --- what it does -----------------------------------------------------------------------------------------------------
@@ -71,7 +70,7 @@ async def test_more_memory_than_allowed_is_not_given() -> None:
 
 
 async def test_the_memory_of_all_its_processes_together_is_limited() -> None:
-    one = "python3 -c 'x = bytearray(60 * 1024 * 1024); import time; time.sleep(9)' & "
+    one = "python3 -c 'x = bytearray(60 * 1024 * 1024); import time; time.sleep(90)' & "
     report = await run(one * 2 + "sleep 0.5; echo enough", memory=180)
     assert (report.exit_code, report.stdout) == (0, "enough\n")
     report = await run(one * 4 + "wait", memory=180)
@@ -152,7 +151,7 @@ async def test_cancelling_while_the_sandbox_is_being_set_up_leaves_no_process(mi
 
 
 async def test_many_run_at_once_while_the_event_loop_stays_free() -> None:
-    started, beats = time.monotonic(), 0
+    beats = 0
 
     async def beat() -> None:
         nonlocal beats
@@ -161,10 +160,9 @@ async def test_many_run_at_once_while_the_event_loop_stays_free() -> None:
             beats += 1
 
     heart = asyncio.create_task(beat())
-    reports = await asyncio.gather(*(run(f"sleep 0.5; echo {number}") for number in range(8)))
+    reports = await asyncio.wait_for(asyncio.gather(*(run(f"sleep 0.5; echo {number}") for number in range(8))), 30)
     heart.cancel()
     assert [report.stdout for report in reports] == [f"{number}\n" for number in range(8)]
-    assert time.monotonic() - started < BOUND
     assert beats > 10
 
 
