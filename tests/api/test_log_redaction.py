@@ -60,6 +60,7 @@ def test_what_a_platform_of_others_calls_a_secret_is_hidden_once_it_is_known() -
     }
 
 
+@pytest.mark.process
 def test_the_libraries_of_the_platforms_are_quiet() -> None:
     told = subprocess.run(
         [sys.executable, "-c", _LEVELS], capture_output=True, text=True, timeout=30, check=True, cwd=ROOT

@@ -31,6 +31,11 @@ def test_that_is_still_at_work(postgres_template, tmp_path):
 """
 
 
+def _alone() -> dict[str, str]:
+    """Return an environment without this run's own id: the inner run must not share its server."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+
+
 @pytest.mark.postgres
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("workers", ["0", "2"])
@@ -42,7 +47,7 @@ async def test_a_run_that_is_ended_takes_its_server_along(tmp_path: Path, sent: 
     run = subprocess.Popen(  # noqa: ASYNC220 - nothing else is on this loop
         [sys.executable, "-m", "pytest", *words, "-n", workers, str(tmp_path)],
         cwd=ROOT,
-        env={**os.environ, "AT_WORK": str(at_work)},
+        env={**_alone(), "AT_WORK": str(at_work)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from app.cli.options import HERE, Config, Org
-from app.storage.make_store import make_store
 
 # Everything else is imported where it runs: see `app.cli.main`.
 if TYPE_CHECKING:
@@ -131,6 +130,7 @@ async def _store() -> AsyncGenerator[Store]:
     from app.clock import SystemClock
     from app.identifiers import RandomIds
     from app.storage.engine.dialect import dialect_for
+    from app.storage.make_store import make_store
 
     url = read_settings().database_url
     check_schema(url, migrate_first=False)
