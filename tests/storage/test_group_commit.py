@@ -132,7 +132,7 @@ def note(name: str) -> Callable[[Tx], str]:
 
 def unaudited(tx: Tx) -> str:
     """Write a request without its event, as a bug would."""
-    insert_request(tx, a_request(), attach_key=None)
+    insert_request(tx, a_request())
     return "taken"
 
 
@@ -210,7 +210,7 @@ async def test_a_guarded_write_that_touches_no_row_takes_its_whole_unit_back(dat
         tries.append(len(tries))
         note("guarded")(tx)
         if len(tries) < 3:
-            save_request(tx, a_request("req_gone"), a_request("req_gone", version=2), attach_key=None)
+            save_request(tx, a_request("req_gone"), a_request("req_gone", version=2))
         return "done"
 
     async with staged(database_url) as stage:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import bindparam, delete, insert
 
-from app.storage.engine.dialect import to_us
 from app.storage.engine.transaction import Statement, Tx
+from app.storage.tables.request_columns import DECISION
 from app.storage.tables.tables import decisions
 
 if TYPE_CHECKING:
@@ -25,26 +25,7 @@ def put_decision(tx: Tx, request_id: str, decision: Decision, *, replaces: bool)
     """Write a decision. The trail keeps the one that it replaces."""
     if replaces:
         drop_decision(tx, request_id, decision.person)
-    evidence = decision.evidence
-    tx.write(
-        _INSERT,
-        id=decision.id,
-        org=tx.org,
-        request_id=request_id,
-        person=decision.person,
-        verdict=decision.verdict.value,
-        reason=decision.reason,
-        decided_at=to_us(decision.at),
-        channel=evidence.channel,
-        account_id=evidence.account_id,
-        tenant=evidence.tenant,
-        app_id=evidence.app_id,
-        chat_id=evidence.chat_id,
-        message_id=evidence.message_id,
-        card_revision=evidence.card_revision,
-        assurance=evidence.assurance,
-        on_behalf_of=decision.on_behalf_of,
-    )
+    tx.write(_INSERT, org=tx.org, request_id=request_id, **DECISION.inserted(decision))
 
 
 def drop_decision(tx: Tx, request_id: str, person: str) -> None:

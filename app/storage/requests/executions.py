@@ -9,6 +9,7 @@ from sqlalchemy import bindparam, insert, or_, select, update
 from app.domain.request.request import GrantStatus
 from app.storage.engine.dialect import to_us
 from app.storage.engine.transaction import Statement, Tx
+from app.storage.tables.request_columns import EXECUTION, GRANT
 from app.storage.tables.tables import executions, grants
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ _ISSUE = Statement(insert(grants))
 _MOVE = Statement(
     update(grants)
     .where(grants.c.id == bindparam("grant_id"), grants.c.status == GrantStatus.ISSUED.value)
-    .values(status=bindparam("status"))
+    .values({name: bindparam(name) for name in GRANT.saved.names})
 )
 _START = Statement(insert(executions))
 _END = Statement(
@@ -29,7 +30,7 @@ _END = Statement(
         executions.c.id == bindparam("execution_id"),
         or_(executions.c.status == "started", executions.c.status == "unknown"),
     )
-    .values({name: bindparam(name) for name in ("status", "ended_at", "result", "error")})
+    .values({name: bindparam(name) for name in EXECUTION.saved.names})
 )
 _UNKNOWN = Statement(
     select(executions.c.request_id)
@@ -53,16 +54,9 @@ def save_grant(tx: Tx, request_id: str, before: Grant | None, after: Grant | Non
     if after is None or before == after:
         return
     if before is not None:
-        tx.guard(_MOVE, grant_id=after.id, status=after.status.value)
+        tx.guard(_MOVE, grant_id=after.id, **GRANT.saved(after))
         return
-    tx.write(
-        _ISSUE,
-        id=after.id,
-        org=tx.org,
-        request_id=request_id,
-        status=after.status.value,
-        not_after=to_us(after.not_after),
-    )
+    tx.write(_ISSUE, org=tx.org, request_id=request_id, **GRANT.inserted(after))
 
 
 def save_execution(tx: Tx, request: ConfirmationRequest, before: Execution | None, after: Execution | None) -> None:
@@ -70,27 +64,12 @@ def save_execution(tx: Tx, request: ConfirmationRequest, before: Execution | Non
     if after is None or before == after:
         return
     if before is not None:
-        ended = to_us(after.settled_at) if after.settled_at else None
-        tx.guard(
-            _END,
-            execution_id=after.id,
-            status=after.status.value,
-            ended_at=ended,
-            result=after.result,
-            error=after.error,
-        )
+        tx.guard(_END, execution_id=after.id, **EXECUTION.saved(after))
         return
     tx.write(
         _START,
-        id=after.id,
         org=tx.org,
         request_id=request.id,
         grant_id=request.grant.id if request.grant else None,
-        claim_id=after.claim_id,
-        status=after.status.value,
-        started_at=to_us(after.started_at),
-        lease_until=to_us(after.lease_until),
-        ended_at=None,
-        result=None,
-        error=None,
+        **EXECUTION.inserted(after),
     )

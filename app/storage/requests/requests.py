@@ -7,56 +7,23 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import bindparam, exists, func, insert, select, update
 
-from app.storage.engine.dialect import from_us, to_us
+from app.storage.engine.dialect import from_us
 from app.storage.engine.transaction import Row, Statement, Tx
 from app.storage.requests.decisions import drop_decision
-from app.storage.requests.request_rows import asides_columns, request_from_rows
+from app.storage.requests.request_rows import AGGREGATE, request_from_rows
 from app.storage.sessions.switches import PAUSE
 from app.storage.tables.hook_tables import switches
 from app.storage.tables.payment_tables import restores
-from app.storage.tables.tables import decisions, executions, grants, requests
+from app.storage.tables.request_columns import REQUEST
+from app.storage.tables.tables import decisions, requests
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
     from app.domain.request.request import ConfirmationRequest
 
-_AGGREGATE = (
-    select(
-        requests,
-        grants.c.id.label("grant_id"),
-        grants.c.status.label("grant_status"),
-        grants.c.not_after,
-        executions.c.id.label("execution_id"),
-        executions.c.claim_id,
-        executions.c.status.label("execution_status"),
-        executions.c.started_at,
-        executions.c.lease_until,
-        executions.c.ended_at,
-        executions.c.result,
-        executions.c.error,
-        decisions.c.id.label("decision_id"),
-        decisions.c.person,
-        decisions.c.verdict,
-        decisions.c.reason,
-        decisions.c.decided_at,
-        decisions.c.channel,
-        decisions.c.account_id,
-        decisions.c.tenant,
-        decisions.c.app_id,
-        decisions.c.chat_id,
-        decisions.c.message_id,
-        decisions.c.card_revision,
-        decisions.c.assurance.label("vote_assurance"),
-        decisions.c.on_behalf_of,
-    )
-    .select_from(requests)
-    .outerjoin(grants, grants.c.request_id == requests.c.id)
-    .outerjoin(executions, executions.c.request_id == requests.c.id)
-    .outerjoin(decisions, decisions.c.request_id == requests.c.id)
-)
-_HELD = _AGGREGATE.add_columns(
+_HELD = AGGREGATE.add_columns(
     # Read behind the lock, in the same statement: a claim needs no further one to know that nothing is paused.
     exists()
     .where(switches.c.org == requests.c.org, switches.c.name == PAUSE, switches.c.is_on == 1)
@@ -71,7 +38,7 @@ _LOCK = Statement(
     .with_for_update()
 )
 _ONE = (requests.c.id == bindparam("request_id"), requests.c.org == bindparam("for_org"))
-_GET = Statement(_AGGREGATE.where(*_ONE).order_by(decisions.c.decided_at, decisions.c.id))
+_GET = Statement(AGGREGATE.where(*_ONE).order_by(decisions.c.decided_at, decisions.c.id))
 _GET_HELD = Statement(_HELD.where(*_ONE).order_by(decisions.c.decided_at, decisions.c.id))
 
 
@@ -89,89 +56,20 @@ _ATTACHED = Statement(
     )
 )
 _INSERT = Statement(insert(requests))
-_MOVES = (
-    "version",
-    "status",
-    "state",
-    "settled_at",
-    "settled_by",
-    "settled_reason",
-    "settled_via",
-    "revoked_why",
-    "attach_key",
-)
-_ASIDES = (
-    "arguments",
-    "digest",
-    "code",
-    "title",
-    "pinned",
-    "sensitive",
-    "claim_within",
-    "lease",
-    "fallback",
-    "rule_id",
-    "policy_version",
-    "why",
-    "stages",
-    "channels",
-    "expires_at",
-    "timers",
-    "timer_at",
-    "reminded_at",
-    "extensions",
-    "handovers",
-    "questions",
-    "proposed",
-    "edited_by",
-    "only_lowered",
-    "risk",
-    "assurance",
-    "payments",
-    "cautions",
-    "near_key",
-)
 
 
-def _save(*names: str) -> Statement:
+def _save(names: Iterable[str]) -> Statement:
     same = (requests.c.id == bindparam("request_id"), requests.c.version == bindparam("old_version"))
     return Statement(update(requests).where(*same).values({name: bindparam(name) for name in names}))
 
 
-_SAVE = _save(*_MOVES)
-_SAVE_ALL = _save(*_MOVES, *_ASIDES)
+_SAVE = _save(REQUEST.often.names)
+_SAVE_ALL = _save(REQUEST.saved.names)
 
 
-def insert_request(tx: Tx, request: ConfirmationRequest, *, attach_key: str | None) -> None:
+def insert_request(tx: Tx, request: ConfirmationRequest) -> None:
     """Write a new request."""
-    tx.write(
-        _INSERT,
-        id=request.id,
-        org=request.call.org,
-        version=request.version,
-        status=request.status.value,
-        state=request.state.value,
-        agent=request.call.agent,
-        session=request.call.session,
-        call_id=request.call.call_id,
-        requester=request.call.requester,
-        owner=request.call.owner,
-        tool=request.call.tool,
-        claim=request.call.claim,
-        call_digest=request.call_digest,
-        nonce=request.nonce,
-        created_at=to_us(request.created_at),
-        **asides_columns(request),
-        settled_at=None,
-        settled_by=None,
-        settled_reason=None,
-        settled_via=None,
-        revoked_why=request.revoked_why,
-        predecessor_id=request.predecessor_id,
-        enforced=int(request.enforced),
-        allowed_by=request.allowed_by,
-        attach_key=attach_key,
-    )
+    tx.write(_INSERT, **REQUEST.inserted(request))
 
 
 def find_request(tx: Tx, request_id: str) -> ConfirmationRequest | None:
@@ -244,41 +142,17 @@ def find_attached(tx: Tx, attach_key: str) -> str | None:
     return row["id"] if row else None
 
 
-def save_request(tx: Tx, before: ConfirmationRequest, after: ConfirmationRequest, *, attach_key: str | None) -> None:
+def save_request(tx: Tx, before: ConfirmationRequest, after: ConfirmationRequest) -> None:
     """Write the next version, if the row is still at the last one; else the unit runs again and decides anew.
 
-    Votes that were withdrawn go with it; the trail keeps them.
+    What differs is written, whatever it is; ValueError if it is another request. Votes that were withdrawn go with it;
+    the trail keeps them.
     """
-    settlement = after.settlement
-    more = {} if _same_asides(before, after) else asides_columns(after)
-    tx.guard(
-        _SAVE_ALL if more else _SAVE,
-        request_id=after.id,
-        old_version=before.version,
-        version=after.version,
-        status=after.status.value,
-        state=after.state.value,
-        settled_at=to_us(settlement.at) if settlement else None,
-        settled_by=settlement.by if settlement else None,
-        settled_reason=settlement.reason if settlement else None,
-        settled_via=settlement.via if settlement else None,
-        revoked_why=after.revoked_why,
-        attach_key=attach_key if after.attachable else None,
-        **more,
-    )
+    if (before.id, before.call.org) != (after.id, after.call.org):
+        raise ValueError("a request keeps its id and its org")
+    more = REQUEST.apart(before, after)  # nearly every change moves the state alone
+    statement, written = (_SAVE_ALL, REQUEST.saved) if more else (_SAVE, REQUEST.often)
+    tx.guard(statement, request_id=before.id, old_version=before.version, **written(after))
     kept = {decision.person for decision in after.decisions}
     for person in sorted({decision.person for decision in before.decisions} - kept):
         drop_decision(tx, after.id, person)
-
-
-def _same_asides(before: ConfirmationRequest, after: ConfirmationRequest) -> bool:
-    """Whether nothing but the state has moved on, as with nearly every change."""
-    return (
-        before.digest == after.digest
-        and before.expires_at == after.expires_at
-        and before.stages == after.stages
-        and before.timers == after.timers
-        and before.reminded_at == after.reminded_at
-        and before.handovers == after.handovers
-        and before.questions == after.questions
-    )

@@ -32,6 +32,7 @@ from sqlalchemy import (
 from app.domain.request.decision import Verdict
 from app.domain.request.request import DeliveryStatus, ExecutionStatus, GrantStatus, State, Status
 from app.storage.tables import hook_tables, payment_tables
+from app.storage.tables.request_columns import DECISION, EXECUTION, GRANT, REQUEST
 from app.storage.tables.schema import metadata
 
 
@@ -45,60 +46,7 @@ def _one_of(
 requests = Table(
     "requests",
     metadata,
-    Column("id", Text, primary_key=True),
-    Column("org", Text, nullable=False),
-    Column("version", Integer, nullable=False),
-    Column("status", Text, nullable=False),
-    Column("state", Text, nullable=False),  # derived, kept for lists and filters
-    Column("agent", Text, nullable=False),
-    Column("session", Text),
-    Column("call_id", Text),
-    Column("requester", Text),
-    Column("owner", Text),
-    Column("tool", Text, nullable=False),
-    Column("arguments", Text, nullable=False),
-    Column("claim", Text),
-    Column("call_digest", Text, nullable=False),
-    Column("digest", Text, nullable=False),
-    Column("nonce", Text, nullable=False),
-    Column("code", Text, nullable=False),
-    Column("title", Text, nullable=False),
-    Column("pinned", Text, nullable=False),
-    Column("sensitive", Text, nullable=False),
-    Column("rule_id", Text),
-    Column("policy_version", Text, nullable=False),
-    Column("why", Text, nullable=False),
-    Column("stages", Text, nullable=False),
-    Column("channels", Text, nullable=False),
-    Column("claim_within", BigInteger, nullable=False),  # microseconds
-    Column("lease", BigInteger, nullable=False),  # microseconds
-    Column("created_at", BigInteger, nullable=False),
-    Column("expires_at", BigInteger, nullable=False),
-    Column("settled_at", BigInteger),
-    Column("settled_by", Text),
-    Column("settled_reason", Text),
-    Column("settled_via", Text),
-    Column("predecessor_id", Text, ForeignKey("requests.id")),
-    # The same call of the same session stands on this request while it is set: see `ConfirmationRequest.attachable`.
-    Column("attach_key", Text),
-    Column("revoked_why", Text),  # why the grant was taken back before it was used
-    Column("risk", Text, nullable=False, server_default="normal"),
-    Column("fallback", Text, nullable=False, server_default="[]"),
-    Column("timers", Text, nullable=False, server_default="[]"),
-    Column("timer_at", BigInteger),  # when the first of them is due
-    Column("reminded_at", BigInteger),
-    Column("extensions", Integer, nullable=False, server_default="0"),
-    Column("handovers", Text, nullable=False, server_default="[]"),
-    Column("questions", Text, nullable=False, server_default="[]"),
-    Column("proposed", Text),  # the agent's own arguments, where people changed them
-    Column("edited_by", Text),
-    Column("only_lowered", Integer, nullable=False, server_default="0"),  # 0 | 1
-    Column("assurance", Text, nullable=False, server_default="L1"),
-    Column("payments", Text, nullable=False, server_default="[]"),
-    Column("cautions", Text, nullable=False, server_default="[]"),
-    Column("near_key", Text),
-    Column("enforced", Integer, nullable=False, server_default="0"),  # 0 | 1
-    Column("allowed_by", Text),
+    *REQUEST.made(),
     CheckConstraint(_one_of("status", Status), name="status"),
     CheckConstraint(_one_of("state", State), name="state"),
     CheckConstraint("version >= 1", name="version"),
@@ -165,22 +113,7 @@ Index("ix_requests_session", requests.c.org, requests.c.agent, requests.c.sessio
 decisions = Table(
     "decisions",
     metadata,
-    Column("id", Text, primary_key=True),
-    Column("org", Text, nullable=False),
-    Column("request_id", Text, ForeignKey("requests.id"), nullable=False),
-    Column("person", Text, nullable=False),
-    Column("verdict", Text, nullable=False),
-    Column("reason", Text),
-    Column("decided_at", BigInteger, nullable=False),
-    Column("channel", Text, nullable=False),
-    Column("account_id", Text, nullable=False),
-    Column("tenant", Text, nullable=False),
-    Column("app_id", Text, nullable=False),
-    Column("chat_id", Text, nullable=False),
-    Column("message_id", Text, nullable=False),
-    Column("card_revision", Integer, nullable=False),
-    Column("assurance", Text, nullable=False),
-    Column("on_behalf_of", Text),  # the person away for whom this one voted
+    *DECISION.made(),
     CheckConstraint(_one_of("verdict", Verdict), name="verdict"),
     UniqueConstraint("request_id", "person"),
 )
@@ -188,11 +121,7 @@ decisions = Table(
 grants = Table(
     "grants",
     metadata,
-    Column("id", Text, primary_key=True),
-    Column("org", Text, nullable=False),
-    Column("request_id", Text, ForeignKey("requests.id"), nullable=False, unique=True),
-    Column("status", Text, nullable=False),
-    Column("not_after", BigInteger, nullable=False),
+    *GRANT.made(),
     CheckConstraint(_one_of("status", GrantStatus), name="status"),
 )
 Index(
@@ -205,17 +134,7 @@ Index(
 executions = Table(
     "executions",
     metadata,
-    Column("id", Text, primary_key=True),
-    Column("org", Text, nullable=False),
-    Column("request_id", Text, ForeignKey("requests.id"), nullable=False, unique=True),
-    Column("grant_id", Text, ForeignKey("grants.id"), nullable=False, unique=True),
-    Column("claim_id", Text, nullable=False),
-    Column("status", Text, nullable=False),
-    Column("started_at", BigInteger, nullable=False),
-    Column("lease_until", BigInteger, nullable=False),
-    Column("ended_at", BigInteger),
-    Column("result", Text),
-    Column("error", Text),
+    *EXECUTION.made(),
     CheckConstraint(_one_of("status", ExecutionStatus), name="status"),
 )
 Index(

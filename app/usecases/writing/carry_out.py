@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from app.domain.call.tool_call import attach_key
 from app.domain.lifecycle.effect import (
     AskRequester,
     IssueGrant,
@@ -42,7 +41,7 @@ def open_request(tx: Tx, step: Step, *, targets: Mapping[str, str], due_at: date
     The cards go out at once, or at `due_at`.
     """
     request = step.request
-    insert_request(tx, request, attach_key=attach_key(request.call, request.call_digest))
+    insert_request(tx, request)
     _record(tx, step)
     for effect in step.effects:
         match effect:
@@ -67,7 +66,7 @@ def carry_out(
     for effect in step.effects:
         if isinstance(effect, IssueGrant):
             after = issue(after, grant_id=tx.ids.new("gra"), not_after=effect.not_after)
-    save_request(tx, before, after, attach_key=attach_key(after.call, after.call_digest))
+    save_request(tx, before, after)
     save_grant(tx, after.id, before.grant, after.grant)
     save_execution(tx, after, before.execution, after.execution)
     _save_decisions(tx, before, after)

@@ -1,0 +1,250 @@
+"""A value as a table of columns: each is said once, and all that is done with it is derived.
+
+    Column("reminded_at", INSTANT, nullable=True)
+
+is the column of the table, its place in INSERT, SELECT and SAVE, how it is written and read back, and that a value
+whose `reminded_at` changed is a changed one. Everything is worked out once, when the table of columns is made: writing
+and reading walk over prepared getters.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import KW_ONLY, dataclass, fields
+from datetime import timedelta
+from functools import lru_cache
+from operator import attrgetter, is_, itemgetter
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import sqlalchemy as sa
+
+from app.storage.engine.dialect import MICROSECOND, from_us, to_us
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from enum import StrEnum
+
+    from app.storage.engine.transaction import Row
+
+T = TypeVar("T")
+
+_json_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """How a kind of value is kept: the database's type, and the way there and back. None: it is kept as it is."""
+
+    type: type[sa.types.TypeEngine[Any]]
+    encode: Callable[[Any], object] | None = None
+    decode: Callable[[Any], Any] | None = None
+
+
+TEXT = Kept(sa.Text)
+WHOLE = Kept(sa.Integer)
+FLAG = Kept(sa.Integer, int, bool)  # 0 | 1
+INSTANT = Kept(sa.BigInteger, to_us, from_us)
+SPAN = Kept(sa.BigInteger, lambda span: span // MICROSECOND, lambda span: timedelta(microseconds=span))
+OBJECT = Kept(sa.Text, lambda value: _json_text(dict(value)), json.loads)
+LIST = Kept(sa.Text, list, tuple)
+"""A tuple within a document."""
+
+
+def word(values: type[StrEnum]) -> Kept:
+    """Keep one word out of several."""
+    return Kept(sa.Text, attrgetter("value"), values)
+
+
+def listed(encode: Callable[[Any], object], decode: Callable[[Any], Any], *, few: bool = False) -> Kept:
+    """Keep a tuple as a JSON list. `few`: there are few different ones, and what was read is remembered."""
+
+    def write(values: Sequence[Any]) -> str:
+        return _json_text([encode(value) for value in values]) if values else "[]"
+
+    def read(text: str) -> tuple[Any, ...]:
+        return tuple([decode(value) for value in json.loads(text)]) if text != "[]" else ()
+
+    return Kept(sa.Text, write, lru_cache(maxsize=1024)(read) if few else read)
+
+
+def documents(kind: Callable[..., Any], /, **how: Kept) -> Kept:
+    """Keep a tuple of dataclasses with all their fields; `how` says it of those that JSON does not know."""
+    names = [each.name for each in fields(kind)]  # pyright: ignore[reportArgumentType] - every kind is a dataclass
+
+    def encode(value: Any) -> Row:
+        found = {name: getattr(value, name) for name in names}
+        return found | {name: _there(kept.encode, found[name]) for name, kept in how.items()}
+
+    def decode(found: Row) -> Any:
+        return kind(**found | {name: _there(kept.decode, found[name]) for name, kept in how.items() if name in found})
+
+    return listed(encode, decode)
+
+
+def _there(convert: Callable[[Any], Any] | None, value: Any) -> Any:
+    return value if value is None or convert is None else convert(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: the field of the value that it keeps, and how."""
+
+    name: str
+    kept: Kept
+    _: KW_ONLY
+    of: str | None = None  # the field, or "part.field"; where it is not said, it is named like the column
+    derived: Callable[[Any], object] | None = None  # kept for queries: worked out when written, and not read back
+    given: bool = False  # not of the value: whoever writes it says it, as the org
+    key: bool = False  # names the row: written once
+    often: bool = False  # written with every change: what changes alone, nearly always
+    nullable: bool = False
+    default: str | None = None  # of the database, for rows that are older than the column
+    refers: str | None = None  # "table.column"
+    unique: bool = False
+
+    @property
+    def path(self) -> str:
+        """The field that it keeps."""
+        return self.of or self.name
+
+    def made(self) -> sa.Column[Any]:
+        """Return the column of the database's table."""
+        refers = [sa.ForeignKey(self.refers)] if self.refers else []
+        return sa.Column(
+            self.name,
+            self.kept.type,
+            *refers,
+            primary_key=self.name == "id",
+            nullable=self.nullable,
+            server_default=self.default,
+            unique=self.unique or None,
+        )
+
+
+class Columns(Generic[T]):
+    """The columns of a kind of value. `parts` are values within it whose fields have columns of their own.
+
+    A part whose first column may be empty is absent where it is. `elsewhere` names what is kept in other places, and
+    is handed in when a value is read. `prefix` begins the names of the columns in rows that hold other things too.
+    """
+
+    def __init__(
+        self,
+        kind: type[T],
+        columns: Iterable[Column],
+        *,
+        parts: Mapping[str, type] | None = None,
+        elsewhere: Collection[str] = (),
+        prefix: str = "",
+    ) -> None:
+        self.kind = kind
+        self.all = tuple(columns)
+        self.parts = dict(parts or {})
+        self.elsewhere = frozenset(elsewhere)
+        self.kept = tuple(column for column in self.all if not column.given)
+        self._prefix = prefix
+        optional = {name: _first(self.all, name).nullable for name in self.parts}
+        self.inserted = Written(self.kept, optional)
+        self.saved = Written([column for column in self.kept if not column.key], optional)
+        self.often = Written([column for column in self.kept if column.often], optional)
+        self._reader = _Reader(kind, [column for column in self.kept if not column.derived], self.parts, prefix)
+        rest = [each.path.partition(".")[0] for each in self.kept if not (each.often or each.derived)]
+        self._rest = _several(attrgetter, list(dict.fromkeys(rest)))
+
+    def made(self) -> list[sa.Column[Any]]:
+        """Return the columns of the database's table."""
+        return [column.made() for column in self.all]
+
+    def selected(self, table: sa.Table) -> list[sa.ColumnElement[Any]]:
+        """Return what a SELECT names to read values back."""
+        return [table.c[each.name].label(self._prefix + each.name) for each in self.kept if not each.derived]
+
+    def read(self, row: Row, **elsewhere: object) -> T:
+        """Make the value of a row."""
+        return self._reader.read(row, elsewhere)
+
+    def apart(self, before: T, after: T) -> bool:
+        """Whether more may have changed than is written often: whatever is not the very same object."""
+        return not all(map(is_, self._rest(before), self._rest(after)))
+
+
+class Written:
+    """Some columns, ready to be written of any value."""
+
+    def __init__(self, columns: Iterable[Column], optional: Mapping[str, bool]) -> None:
+        chosen = list(columns)
+        as_it_is = [each for each in chosen if _as_it_is(each, optional)]
+        self.names = tuple(each.name for each in chosen)
+        self._plain = tuple(each.name for each in as_it_is)
+        self._plain_of = _several(attrgetter, [each.path for each in as_it_is])
+        self._made = [(each.name, _getter(each, optional), each.kept.encode) for each in chosen if each not in as_it_is]
+
+    def __call__(self, value: object) -> dict[str, object]:
+        """Return what the columns keep of a value."""
+        found = dict(zip(self._plain, self._plain_of(value), strict=True))
+        for name, get, encode in self._made:
+            raw = get(value)
+            found[name] = raw if raw is None or encode is None else encode(raw)
+        return found
+
+
+class _Reader:
+    def __init__(
+        self,
+        kind: Callable[..., Any],
+        columns: Iterable[Column],
+        parts: Mapping[str, type],
+        prefix: str,
+        within: str = "",
+    ) -> None:
+        own = [(each.path.removeprefix(within), prefix + each.name, each) for each in columns]
+        direct = [each for each in own if "." not in each[0]]
+        self._kind = kind
+        self._plain = tuple(field for field, _, column in direct if column.kept.decode is None)
+        self._plain_of = _several(itemgetter, [name for _, name, column in direct if column.kept.decode is None])
+        self._made = [(field, name, column.kept.decode) for field, name, column in direct if column.kept.decode]
+        self._parts: list[tuple[str, str, _Reader]] = []
+        for part, of in parts.items():
+            inside = [column for _, _, column in own if column.path.startswith(f"{part}.")]
+            reader = _Reader(of, inside, {}, prefix, within=f"{part}.")
+            self._parts.append((part, prefix + inside[0].name, reader))
+
+    def read(self, row: Row, elsewhere: Mapping[str, object]) -> Any:
+        found = dict(zip(self._plain, self._plain_of(row), strict=True))
+        for field, name, decode in self._made:
+            raw = row[name]
+            found[field] = None if raw is None else decode(raw)
+        for field, first, reader in self._parts:
+            found[field] = None if row[first] is None else reader.read(row, {})
+        return self._kind(**found, **elsewhere)
+
+
+def _first(columns: Iterable[Column], part: str) -> Column:
+    return next(column for column in columns if column.path.startswith(f"{part}."))
+
+
+def _as_it_is(column: Column, optional: Mapping[str, bool]) -> bool:
+    part = column.path.partition(".")[0]
+    return column.derived is None and column.kept.encode is None and not optional.get(part, False)
+
+
+def _getter(column: Column, optional: Mapping[str, bool]) -> Callable[[Any], Any]:
+    if column.derived is not None:
+        return column.derived
+    part, _, field = column.path.partition(".")
+    if not optional.get(part, False):
+        return attrgetter(column.path)
+    whole, inner = attrgetter(part), attrgetter(field)
+
+    def within(value: Any) -> Any:
+        found = whole(value)
+        return None if found is None else inner(found)
+
+    return within
+
+
+def _several(getter: Callable[..., Callable[[Any], Any]], names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
+    """Get several at once, as a tuple however many they are."""
+    if len(names) > 1:
+        return getter(*names)
+    return lambda value: tuple(getter(name)(value) for name in names)

@@ -1,0 +1,178 @@
+"""A request, its decisions, its grant and its execution as tables of columns.
+
+This is the only place that says how a field of theirs is stored. A new one is a field of the dataclass, a row here, and
+a migration: the table, INSERT, SELECT, SAVE, reading back and "has it changed" follow from the row.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from app.domain.call.tool_call import ToolCall, attach_key
+from app.domain.money.payment import Payment, plain
+from app.domain.people.assurance import Assurance
+from app.domain.request.caution import Caution, CautionKind
+from app.domain.request.consultation import HandOver, Question
+from app.domain.request.decision import Decision, Evidence, Verdict
+from app.domain.request.quorum import Stage
+from app.domain.request.request import (
+    ConfirmationRequest,
+    Execution,
+    ExecutionStatus,
+    Grant,
+    GrantStatus,
+    Risk,
+    Settlement,
+    State,
+    Status,
+)
+from app.domain.request.timetable import Act, Timer
+from app.storage.tables.columns import (
+    FLAG,
+    INSTANT,
+    LIST,
+    OBJECT,
+    SPAN,
+    TEXT,
+    WHOLE,
+    Column,
+    Columns,
+    Kept,
+    documents,
+    listed,
+    word,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def _stage(of: Sequence[str], open_to: Sequence[str] = (), **more: Any) -> Stage:
+    return Stage(of=tuple(of), open_to=tuple(open_to), **more)
+
+
+def _attach_key(request: ConfirmationRequest) -> str | None:
+    return attach_key(request.call, request.call_digest) if request.attachable else None
+
+
+_NAMES = listed(str, str, few=True)  # those of the rules and tools of a file
+_STAGES = listed(Stage.facts, lambda found: _stage(**found), few=True)
+_AMOUNT = Kept(TEXT.type, plain, Decimal)
+
+REQUEST = Columns(
+    ConfirmationRequest,
+    (
+        Column("id", TEXT, key=True),
+        Column("org", TEXT, of="call.org", key=True),
+        Column("version", WHOLE, often=True),
+        Column("status", word(Status), often=True),
+        Column("state", word(State), derived=lambda request: request.state, often=True),  # for lists and filters
+        Column("agent", TEXT, of="call.agent"),
+        Column("session", TEXT, of="call.session", nullable=True),
+        Column("call_id", TEXT, of="call.call_id", nullable=True),
+        Column("requester", TEXT, of="call.requester", nullable=True),
+        Column("owner", TEXT, of="call.owner", nullable=True),
+        Column("tool", TEXT, of="call.tool"),
+        Column("arguments", OBJECT, of="call.arguments"),
+        Column("claim", TEXT, of="call.claim", nullable=True),
+        Column("call_digest", TEXT),
+        Column("digest", TEXT),
+        Column("nonce", TEXT),
+        Column("code", TEXT),
+        Column("title", TEXT),
+        Column("pinned", _NAMES),
+        Column("sensitive", _NAMES),
+        Column("rule_id", TEXT, nullable=True),
+        Column("policy_version", TEXT),
+        Column("why", TEXT),
+        Column("stages", _STAGES),
+        Column("channels", _NAMES),
+        Column("claim_within", SPAN),
+        Column("lease", SPAN),
+        Column("created_at", INSTANT),
+        Column("expires_at", INSTANT),
+        Column("settled_at", INSTANT, of="settlement.at", nullable=True, often=True),
+        Column("settled_by", TEXT, of="settlement.by", nullable=True, often=True),
+        Column("settled_reason", TEXT, of="settlement.reason", nullable=True, often=True),
+        Column("settled_via", TEXT, of="settlement.via", nullable=True, often=True),
+        Column("predecessor_id", TEXT, nullable=True, refers="requests.id"),
+        # The same call of the same session stands on this request while it is set.
+        Column("attach_key", TEXT, derived=_attach_key, nullable=True, often=True),
+        Column("revoked_why", TEXT, nullable=True, often=True),
+        Column("risk", word(Risk), default="normal"),
+        Column("fallback", _NAMES, default="[]"),
+        Column("timers", documents(Timer, at=INSTANT, act=word(Act), to=LIST, channels=LIST), default="[]"),
+        Column("timer_at", INSTANT, derived=lambda of: of.timers[0].at if of.timers else None, nullable=True),
+        Column("reminded_at", INSTANT, nullable=True),
+        Column("extensions", WHOLE, default="0"),
+        Column("handovers", documents(HandOver, at=INSTANT), default="[]"),
+        Column("questions", documents(Question, at=INSTANT, answered_at=INSTANT), default="[]"),
+        Column("proposed", OBJECT, nullable=True),
+        Column("edited_by", TEXT, nullable=True),
+        Column("only_lowered", FLAG, default="0"),
+        Column("assurance", word(Assurance), default="L1"),
+        Column("payments", documents(Payment, amount=_AMOUNT), default="[]"),
+        Column("cautions", documents(Caution, kind=word(CautionKind), values=Kept(TEXT.type, dict)), default="[]"),
+        Column("near_key", TEXT, nullable=True),
+        Column("enforced", FLAG, default="0"),
+        Column("allowed_by", TEXT, nullable=True),
+    ),
+    parts={"call": ToolCall, "settlement": Settlement},
+    elsewhere=("decisions", "grant", "execution"),  # the tables below
+)
+
+DECISION = Columns(
+    Decision,
+    (
+        Column("id", TEXT, key=True),
+        Column("org", TEXT, given=True),
+        Column("request_id", TEXT, given=True, refers="requests.id"),
+        Column("person", TEXT),
+        Column("verdict", word(Verdict)),
+        Column("reason", TEXT, nullable=True),
+        Column("decided_at", INSTANT, of="at"),
+        Column("channel", TEXT, of="evidence.channel"),
+        Column("account_id", TEXT, of="evidence.account_id"),
+        Column("tenant", TEXT, of="evidence.tenant"),
+        Column("app_id", TEXT, of="evidence.app_id"),
+        Column("chat_id", TEXT, of="evidence.chat_id"),
+        Column("message_id", TEXT, of="evidence.message_id"),
+        Column("card_revision", WHOLE, of="evidence.card_revision"),
+        Column("assurance", word(Assurance), of="evidence.assurance"),
+        Column("on_behalf_of", TEXT, nullable=True),
+    ),
+    parts={"evidence": Evidence},
+    elsewhere=("evidence.shown_at",),  # only the trail keeps it
+    prefix="decision_",
+)
+
+GRANT = Columns(
+    Grant,
+    (
+        Column("id", TEXT, key=True),
+        Column("org", TEXT, given=True),
+        Column("request_id", TEXT, given=True, refers="requests.id", unique=True),
+        Column("status", word(GrantStatus)),
+        Column("not_after", INSTANT),
+    ),
+    prefix="grant_",
+)
+
+EXECUTION = Columns(
+    Execution,
+    (
+        Column("id", TEXT, key=True),
+        Column("org", TEXT, given=True),
+        Column("request_id", TEXT, given=True, refers="requests.id", unique=True),
+        Column("grant_id", TEXT, given=True, refers="grants.id", unique=True),
+        Column("claim_id", TEXT),
+        Column("status", word(ExecutionStatus)),
+        Column("started_at", INSTANT),
+        Column("lease_until", INSTANT),
+        Column("ended_at", INSTANT, of="settled_at", nullable=True),
+        Column("result", TEXT, nullable=True),
+        Column("error", TEXT, nullable=True),
+    ),
+    prefix="execution_",
+)
