@@ -14,7 +14,7 @@ from app.storage.requests.requests import find_request
 from app.storage.trail.audit_chain import get_head, list_events, list_of_request
 from app.storage.trail.policy_versions import find_policy
 from app.usecases.pauses.stop_paused import pause_shown
-from app.usecases.reading.warned import warned_of
+from app.usecases.reading.warned import WarnedBefore
 from app.usecases.voters.electorate import voters_shown
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ class Read:
         """Take what it works on."""
         self._store = store
         self._book = book
+        self._warned = WarnedBefore()
 
     async def get(
         self, org: str, request_id: str, *, agent: str | None, only_enforced: bool = False
@@ -132,7 +133,7 @@ class Read:
 
         waiting = pauses and any(not request.status.final for request in requests)
         bound = await self._store.read(unit, org=org, long=len(requests) > 1) if waiting else [None] * len(requests)
-        return [warned_of(request, policy, pause) for request, pause in zip(requests, bound, strict=True)]
+        return await self._warned.of(requests, policy, bound)
 
     def tally(self, request: ConfirmationRequest) -> Tally:
         """Count a request's standing approvals by today's configuration."""
