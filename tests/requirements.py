@@ -120,6 +120,7 @@ LEDGER: dict[str, Promise] = {
     "S-54": _must("A person's name stands only on their own vote in time; all else is the system's, with its reason."),
     "S-55": _must("What the model is told of a refusal is final and unmistakable, and names no approver."),
     "S-57": _must("A configuration with any fault does not start, and all its faults are told at once."),
+    "S-69": _must("Card, page, API, command line and the line that a phone shows warn of the same."),
     # Against faults.
     "F-01": _survives("Killed at any write of create, decide, claim or audit: what was acknowledged is there."),
     "F-02": _survives("Killed between commit and card: exactly one live card afterwards."),

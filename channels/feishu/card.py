@@ -131,7 +131,7 @@ def _card(card: Card, layout: _Layout, forms: Sequence[Sequence[Control]]) -> Js
             "update_multi": True,  # everybody who sees the message sees its change
             "enable_forward": False,
             "enable_forward_interaction": False,
-            "summary": {"content": _preview(f"{lead.headline}: {lead.title}")},
+            "summary": {"content": _preview(f"{card.alert}{lead.headline}: {lead.title}")},
         },
         "header": {
             "template": _TEMPLATES[lead.tone],

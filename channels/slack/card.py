@@ -61,9 +61,10 @@ def render(card: Card) -> tuple[str, list[dict[str, object]]]:
 
 
 def notice(card: Card) -> str:
-    """Return the line that notifications show, escaped for mrkdwn."""
+    """Return the line that notifications show, escaped for mrkdwn: how many warnings first, for its end may be cut."""
     told = _told(card)
-    return escape(clip(f"{told.rstrip('.。')}: {card.title}" if card.title else told, _NOTICE_MOST))
+    line = f"{told.rstrip('.。')}: {card.title}" if card.title else told
+    return escape(clip(f"{card.alert}{line}", _NOTICE_MOST))
 
 
 def private_note(outcome: ClickOutcome) -> dict[str, object]:

@@ -11,7 +11,15 @@ from app.api.wire.bodies import answer, read_model
 from app.api.wire.operations import asks, takes
 from app.api.wire.plain_route import PlainRoute
 from app.api.wire.queries import ListQuery, cursor_behind, number_of, parameter
-from app.api.wire.verdicts import access_to, answer_call, caller_of, evaluation_key_of, refuse_evaluation, view_shown
+from app.api.wire.verdicts import (
+    access_to,
+    answer_call,
+    caller_of,
+    evaluation_key_of,
+    refuse_evaluation,
+    view_all,
+    view_shown,
+)
 from app.domain.errors import InvalidError
 from app.domain.identity.api_key import AGENTS, ApiKey, Scope
 from app.domain.request.decision import Verdict
@@ -46,8 +54,8 @@ def requests_router(c: Surface) -> APIRouter:  # noqa: C901 - a router is a list
     """Build the routes under /v1."""
     router = APIRouter(tags=["requests"], route_class=PlainRoute)
 
-    def shown(request: ConfirmationRequest, key: ApiKey) -> dict[str, object]:
-        return view_shown(c, key, request)
+    async def shown(request: ConfirmationRequest, key: ApiKey) -> dict[str, object]:
+        return await view_shown(c, key, request)
 
     @router.post("/v1/requests", **takes(schemas.Submission, schemas.AnswerView, 202))
     async def create(request: Request) -> Response:
@@ -80,7 +88,7 @@ def requests_router(c: Surface) -> APIRouter:  # noqa: C901 - a router is a list
             most=query.most,
         )
         following = cursor_behind(found[-1]) if len(found) == query.most else None
-        return answer({"items": [shown(each, key) for each in found], "next_cursor": following})
+        return answer({"items": await view_all(c, key, found), "next_cursor": following})
 
     @router.get("/v1/requests/{request_id}", **asks(_WAIT_PARAMETERS, schemas.RequestView))
     async def read(request_id: str, request: Request) -> Response:
@@ -89,7 +97,7 @@ def requests_router(c: Surface) -> APIRouter:  # noqa: C901 - a router is a list
         seconds, runs = number_of(request, "wait", most=LONGEST_WAIT), key.scope is Scope.EXECUTOR
         if not seconds:
             found = await c.read.get(key.org, request_id, agent=key.agent, only_enforced=runs)
-            return answer(shown(found, key))
+            return answer(await shown(found, key))
         since = number_of(request, "since", most=2**31)
         found = await c.wait(
             org=key.org,
@@ -99,7 +107,7 @@ def requests_router(c: Surface) -> APIRouter:  # noqa: C901 - a router is a list
             seconds=seconds,
             since=None if since is None else int(since),
         )
-        return answer(shown(found, key))
+        return answer(await shown(found, key))
 
     @router.post("/v1/requests/{request_id}/decisions", **takes(schemas.Decision, schemas.RequestView))
     async def decide(request_id: str, request: Request) -> Response:
@@ -109,7 +117,7 @@ def requests_router(c: Surface) -> APIRouter:  # noqa: C901 - a router is a list
         """
         key = await c.access(request, Scope.APPROVER)
         body = await read_model(request, schemas.Decision)
-        return answer(shown(await _decided(c, key, request_id, body), key))
+        return answer(await shown(await _decided(c, key, request_id, body), key))
 
     @router.post("/v1/requests/{request_id}/cancel", **takes(schemas.CancelBody, schemas.RequestView))
     async def cancel(request_id: str, request: Request) -> Response:
@@ -118,7 +126,7 @@ def requests_router(c: Surface) -> APIRouter:  # noqa: C901 - a router is a list
         body = await read_model(request, schemas.CancelBody)
         by = f"agent:{key.agent}" if key.agent else f"key:{key.id}"
         found = await c.cancel(org=key.org, request_id=request_id, agent=key.agent, by=by, reason=body.reason)
-        return answer(shown(found, key))
+        return answer(await shown(found, key))
 
     @router.post("/v1/requests/{request_id}/claim", **takes(schemas.ClaimBody, schemas.ClaimView))
     async def claim(request_id: str, request: Request) -> Response:
@@ -149,7 +157,7 @@ def requests_router(c: Surface) -> APIRouter:  # noqa: C901 - a router is a list
             result=canonical(body.result).decode() if body.result is not None else None,
             error=body.error,
         )
-        return answer(shown(found, key))
+        return answer(await shown(found, key))
 
     return router
 

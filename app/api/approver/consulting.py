@@ -73,7 +73,7 @@ def consulting_router(c: Surface) -> APIRouter:
         found = await c.consult(
             org=key.org, request_id=request_id, wish=wish, by=_who(key), agent=key.agent, digest=digest
         )
-        return answer(view_shown(c, key, found))
+        return answer(await view_shown(c, key, found))
 
     @router.post("/v1/requests/{request_id}/handover", **takes(HandOverBody, RequestView))
     async def hand_over(request_id: str, request: Request) -> Response:
@@ -119,7 +119,7 @@ def consulting_router(c: Surface) -> APIRouter:
         key = await c.access(request, Scope.APPROVER, Scope.ADMIN)
         await read_model(request, NothingBody)
         found = await c.extend.extend(org=key.org, request_id=request_id, by=_who(key), person=key.person)
-        return answer(view_shown(c, key, found))
+        return answer(await view_shown(c, key, found))
 
     @router.post("/v1/requests/{request_id}/reopen", **takes(NothingBody, RequestView))
     async def reopen(request_id: str, request: Request) -> Response:
@@ -127,7 +127,7 @@ def consulting_router(c: Surface) -> APIRouter:
         key = await c.access(request, Scope.APPROVER)
         await read_model(request, NothingBody)
         found = await c.reopen.reopen(org=key.org, request_id=request_id, person=str(key.person))
-        return answer(view_shown(c, key, found))
+        return answer(await view_shown(c, key, found))
 
     return router
 

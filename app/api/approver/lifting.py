@@ -40,6 +40,6 @@ def lifting_router(c: Surface) -> APIRouter:
         key = await c.access(request, Scope.APPROVER)
         body = await read_model(request, LiftBody)
         found = await c.lift(org=key.org, request_id=request_id, person=str(key.person), reason=body.reason)
-        return answer(view_shown(c, key, found))
+        return answer(await view_shown(c, key, found))
 
     return router

@@ -36,6 +36,6 @@ def reconciling_router(c: Surface) -> APIRouter:
             error=body.error,
             note=body.note,
         )
-        return answer(view_shown(c, key, found))
+        return answer(await view_shown(c, key, found))
 
     return router

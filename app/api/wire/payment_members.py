@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from app.domain.card.payments_shown import ShownPayments
+from app.domain.card.request_warnings import caution_sentences
 from app.domain.money.payment import plain
 from app.domain.request.caution import CautionKind
 from app.domain.text.language import Language
 from app.domain.text.masking import mask, masked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from app.domain.request.caution import Caution
     from app.domain.request.request import ConfirmationRequest
     from app.domain.text.canonical import JsonValue
+    from app.usecases.reading.warned import Warned
 
 
 class PaymentView(BaseModel):
@@ -38,6 +40,25 @@ class CautionView(BaseModel):
     values: dict[str, Any]
 
 
+class WarningView(BaseModel):
+    """What an approver is warned of, as on the card: the kind, the argument that it is about, and the sentence."""
+
+    kind: str
+    field: str | None
+    text: str
+    values: dict[str, str]
+
+
+def view_warnings(warned: Iterable[Warned]) -> list[dict[str, object]]:
+    """Show the warnings of a request."""
+    return [{"kind": each.kind, "field": each.path, "text": each.text, "values": dict(each.values)} for each in warned]
+
+
+def as_agent_sees(request: ConfirmationRequest) -> ConfirmationRequest:
+    """Leave out of a request's cautions what is not the agent's to read: the register of payees, what is left over."""
+    return replace(request, cautions=tuple(map(_for_agent, request.cautions)))
+
+
 def payment_members(request: ConfirmationRequest, *, whole: bool) -> dict[str, object]:
     """Return the members of a request that are about payments. `whole`: for the agent that made the call."""
     arguments = request.call.arguments
@@ -48,8 +69,8 @@ def payment_members(request: ConfirmationRequest, *, whole: bool) -> dict[str, o
         return text if text is None or text in seen else mask(text)
 
     # The register of payees is not the agent's to read, not even by asking for a payment into another account.
-    cautions = [_for_agent(caution) for caution in request.cautions] if whole else [*request.cautions]
-    sentences = ShownPayments(request.payments, cautions, Language.EN, seen).cautions()
+    cautions = as_agent_sees(request).cautions if whole else request.cautions
+    sentences = caution_sentences(ShownPayments(request.payments, cautions, Language.EN, seen).cautions(), Language.EN)
     return {
         "payments": [
             {

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from app.api.wire.payment_members import CautionView, PaymentView
+from app.api.wire.payment_members import CautionView, PaymentView, WarningView
 
 # No text here may hold NUL: PostgreSQL has none.
 Id = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
@@ -242,6 +242,7 @@ class RequestView(BaseModel):
     assurance: str = Field(description="what an approval takes: L1 a click, L2 typing, L3 a second factor, L4 two")
     payments: list[PaymentView]
     cautions: list[CautionView]
+    warnings: list[WarningView] = Field(description="what cards and pages warn of, in the language of the file")
     enforced: bool
     allowed_by: str | None
     extensions: int

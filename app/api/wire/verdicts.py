@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from app.api.wire.bodies import answer
+from app.api.wire.payment_members import as_agent_sees
 from app.api.wire.views import view_request
 from app.domain.errors import WrongScopeError
 from app.domain.identity.api_key import AGENTS, Scope
@@ -14,7 +15,7 @@ from app.usecases.hooks.hook_records import presentable
 from assent.client.messages import RefusalCode, refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from starlette.requests import Request
     from starlette.responses import Response
@@ -39,13 +40,23 @@ async def answer_call(c: Surface, key: ApiKey, submission: Submission) -> Respon
         if found.hook is not None:
             body["hook"] = found.hook
         return answer({**body, **_given(found.said)})
-    request = view_shown(c, key, found.request)
+    request = await view_shown(c, key, found.request)
     return answer({"decision": "ask", "attached": found.attached, "request": request, **_given(found.said)}, 202)
 
 
-def view_shown(c: Surface, key: ApiKey, request: ConfirmationRequest) -> dict[str, object]:
+async def view_shown(c: Surface, key: ApiKey, request: ConfirmationRequest) -> dict[str, object]:
     """Show a request to whoever's key it is: whole to the agent alone."""
-    return view_request(request, c.read.tally(request), whole=key.scope in AGENTS)
+    return (await view_all(c, key, [request]))[0]
+
+
+async def view_all(c: Surface, key: ApiKey, requests: Sequence[ConfirmationRequest]) -> list[dict[str, object]]:
+    """Show several. An agent is told of a pause when it calls, and reads nothing of the register in a warning."""
+    whole = key.scope in AGENTS
+    seen = [as_agent_sees(each) for each in requests] if whole else requests
+    warned = await c.read.warned(key.org, seen, pauses=not whole)
+    return [
+        view_request(each, c.read.tally(each), told, whole=whole) for each, told in zip(requests, warned, strict=True)
+    ]
 
 
 def caller_of(key: ApiKey) -> Caller:

@@ -5,20 +5,23 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from app.api.wire.payment_members import payment_members
+from app.api.wire.payment_members import payment_members, view_warnings
 from app.domain.card.card_for import masked, message_for_model
 from app.domain.card.editing import changed_names
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from app.domain.request.quorum import Tally
     from app.domain.request.request import ConfirmationRequest, Execution
     from app.domain.text.canonical import JsonValue
     from app.domain.trail.audit import AuditEvent
+    from app.usecases.reading.warned import Warned
 
 
-def view_request(request: ConfirmationRequest, tally: Tally, *, whole: bool) -> dict[str, object]:
+def view_request(
+    request: ConfirmationRequest, tally: Tally, warned: Iterable[Warned], *, whole: bool
+) -> dict[str, object]:
     """Show a request. `whole`: with its sensitive arguments, for the agent that sent them and nobody else."""
     call = request.call
     settlement, grant = request.settlement, request.grant
@@ -91,6 +94,7 @@ def view_request(request: ConfirmationRequest, tally: Tally, *, whole: bool) -> 
         "risk": request.risk.value,
         "assurance": request.assurance.value,
         **payment_members(request, whole=whole),
+        "warnings": view_warnings(warned),
         "enforced": request.enforced,
         "allowed_by": request.allowed_by,
         "extensions": request.extensions,

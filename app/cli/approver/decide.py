@@ -23,6 +23,7 @@ from app.cli.approver.requests import (
     open_desk,
     part,
     told,
+    warned,
 )
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ def approve(
         body["arguments"] = changed
         for line in differences(request["arguments"], changed):
             typer.echo(f"  changed   {line}")
+    for each in warned(request):  # once more, beside the question: what stands above may be pages away
+        typer.secho(f"  ⚠ WARNING  {each}", fg=typer.colors.RED, bold=True)
     wanted = _WANTED.get(request["assurance"], ("typed", "totp"))
     if wanted:
         body |= _asked(wanted)

@@ -120,7 +120,7 @@ def list_requests(
     page = open_desk().call("GET", "", query=query)
     for each in page["items"]:
         waits = each["status"] == "pending" and any(one["answer"] is None for one in each["questions"])
-        asked = " (a question is open)" if waits else ""
+        asked = f"{_count_warnings(each)}{' (a question is open)' if waits else ''}"
         when = _instant(each["expires_at"])
         typer.echo(f"{each['code']}  {each['id']}  {each['state']:9}  {when}  {clean(each['title'])}{asked}")
     if not page["items"]:
@@ -225,11 +225,16 @@ def review(request_id: RequestId) -> None:
 # --- what is shown ----------------------------------------------------------------------------------------------------
 
 
+def _count_warnings(request: Shown) -> str:
+    count = sum(int(each["values"]["count"]) if each["kind"] == "more" else 1 for each in request["warnings"])
+    return f" ({count} warning{'s' if count > 1 else ''})" if count else ""
+
+
 def lines_of(request: Shown) -> list[str]:
     """Say what a person needs, top down: the sentence, the arguments, who asks, why, how far, how long, the code."""
     by = f", for {clean(request['requester'])}" if request["requester"] else ""
     said = [
-        *(("WARNING", clean(each["text"])) for each in request["cautions"]),
+        *(("WARNING", told) for told in warned(request)),
         *(("pays", told) for told in _paid(request)),
         *([] if request["allowed_by"] else [("takes", _TAKES.get(request["assurance"], clean(request["assurance"])))]),
         ("asks", f"agent {clean(request['agent'])}{by}"),
@@ -251,6 +256,11 @@ def lines_of(request: Shown) -> list[str]:
     head = f"{clean(request['title'])} · {clean(request['tool'])} · {request['state']}{_progress(request)}"
     width = max(len(label) for label, _ in said)
     return [head, *(f"  {label:{width}}  {text}" for label, text in said)]
+
+
+def warned(request: Shown) -> list[str]:
+    """Return the gateway's warnings, which cards and pages show too; their texts are visible already."""
+    return [_inert(each["text"]) for each in request["warnings"]]
 
 
 def _paid(request: Shown) -> list[str]:
@@ -288,7 +298,10 @@ def clean(text: object) -> str:
     """Make what came from outside visible, on one line: it can neither turn the text nor begin a line of ours."""
     from app.domain.text.visible import visible
 
-    line = visible(str(text)).replace("⏎\n", "⏎ ")
+    return _inert(visible(str(text)).replace("⏎\n", "⏎ "))
+
+
+def _inert(line: str) -> str:
     return "".join(each if each.isprintable() else f"\\u{{{ord(each):X}}}" for each in line)
 
 

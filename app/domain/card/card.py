@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from app.domain.words.say import say
+
 if TYPE_CHECKING:
     from datetime import datetime
 
@@ -80,7 +82,8 @@ class Card:
     title: str  # one sentence from the tool's template: "Pay 80000 CNY to Acme Ltd"
     tool: str  # the tool's name
     highlights: tuple[Fact, ...] = ()  # how much and to whom: shown large, above all else
-    warnings: tuple[str, ...] = ()  # what on this card may be taken for something else
+    warnings: tuple[str, ...] = ()  # what speaks against the call, and what may be taken for something else
+    warned: int = 0  # how many warnings there are, also those that the card has no room for
     facts: tuple[Fact, ...]  # who asks, why people are asked, the pinned fields
     arguments: tuple[Fact, ...]  # the rest of the arguments, whole; or their beginnings, and `withheld` says so
     hidden: str | None = None  # how many values are not shown, and that the call runs with them all the same
@@ -101,6 +104,11 @@ class Card:
     own: bool = False  # one person's own copy, seen by nobody else
     also: tuple[Card, ...] = ()  # other requests that share this message, each with controls of its own
 
+    @property
+    def alert(self) -> str:
+        """What begins the line that a phone shows: how many warnings there are, of all that it shows; "" for none."""
+        return warned_mark(sum(card.warned for card in (self, *self.also)), self.language)
+
     def size(self) -> int:
         """The length of the text on the card in UTF-16 units, for a platform's budget: the strictest way to count."""
         said = [self.headline, self.title, self.tool, self.footer, self.outcome, self.progress, self.withheld]
@@ -108,6 +116,11 @@ class Card:
         facts += [fact for fact in (self.agent_says, self.until) if fact]
         texts = [*said, *self.warnings, self.hidden, *(text for fact in facts for text in (fact.label, fact.value))]
         return sum(units(text) for text in texts if text) + sum(card.size() for card in self.also)
+
+
+def warned_mark(count: int, language: Language) -> str:
+    """Return what stands before the line that a phone shows: how many warnings there are; nothing for none."""
+    return f"{say(language, 'warned' if count > 1 else 'warned.one', count=count)} · " if count else ""
 
 
 def units(text: str) -> int:

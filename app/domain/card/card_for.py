@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from app.domain.card.budget import fitted, withheld
 from app.domain.card.card import Buttons, Card, Control, Fact, Tone
 from app.domain.card.editing import changes_for_model
+from app.domain.card.request_warnings import fewer, warning_sentence, warnings_in
 from app.domain.card.shown_call import ShownCall, Terms
 from app.domain.card.typed import typed_field
 from app.domain.people.assurance import Assurance
@@ -25,7 +26,7 @@ from app.domain.words.say import say
 from app.domain.words.span_text import span_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from datetime import datetime, tzinfo
 
     from app.domain.request.consultation import HandOver, Question
@@ -62,19 +63,20 @@ def card_for(
     controls: tuple[Control, ...] = (),
     own: bool = False,
     headline: str | None = None,
-    paused: str | None = None,
+    pause: Mapping[str, str] | None = None,
     results: tuple[Fact, ...] = (),
 ) -> Card:
     """Build the card of a request as it stands.
 
     `tokens` are the sealed (approve, deny) of this place while the request is pending. `tally` is None once it is
-    settled. `headline` stands in the place of the one that says how it stands; `paused` is said before all else.
+    settled. `headline` stands in the place of the one that says how it stands; `pause` is warned of before all else.
     If the card cannot show every byte of the call within `budget` (`Card.size`), or must hide what must be seen, it has
     no Approve and says why.
     """
     pending = request.state is State.PENDING
     language = terms.language
     shown = ShownCall(request, terms)
+    warned = warnings_in(shown, pause=pause) if pending else ()
     span = say(language, "until.span", left=span_text(request.expires_at - request.created_at, language))
     until = say(language, "until.value", time=instant_text(request.expires_at, terms.zone), span=span)
     card = Card(
@@ -86,7 +88,8 @@ def card_for(
         title=request.title,
         tool=visible(request.call.tool),
         highlights=shown.highlights(),
-        warnings=(*((paused,) if paused else ()), *shown.warnings()) if pending else (),
+        warnings=tuple(warning_sentence(each, terms) for each in fewer(warned)),
+        warned=len(warned),
         facts=(*_asking(request, terms), *shown.pinned(), *results),
         arguments=shown.rest(),
         hidden=say(language, "hidden", count=count) if (count := shown.count_hidden()) else None,

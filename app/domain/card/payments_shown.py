@@ -1,4 +1,4 @@
-"""A request's payments in words: what speaks against it, and a batch as its total, its payees and a line for each.
+"""A request's payments in words: a batch as its total, its payees and a line for each; and its cautions, masked.
 
 Whatever the card's arguments hide is hidden here as well: a name or an account is written only where it stands among
 them as it is.
@@ -6,7 +6,7 @@ them as it is.
 
 from __future__ import annotations
 
-from datetime import timedelta
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -14,12 +14,9 @@ from app.domain.call.tool import MISSING
 from app.domain.card.card import Fact
 from app.domain.money.amounts import amount_text
 from app.domain.money.payment import plain, totals
-from app.domain.request.caution import CautionKind
 from app.domain.text.masking import HIDDEN, mask
-from app.domain.text.paths import money_text
-from app.domain.text.visible import visible
+from app.domain.text.visible import on_one_line
 from app.domain.words.say import say
-from app.domain.words.span_text import span_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -29,8 +26,8 @@ if TYPE_CHECKING:
     from app.domain.text.language import Language
 
 
-_OF_BUDGETS = (("made", ".count"), ("spent", ""), ("currency", ".currency"))
-"""Which sentence tells of a budget, by the first of these values that its caution has."""
+_OF_PAYMENTS = ("payee", "reference")
+"""Texts of a caution that come from a payment."""
 
 
 class ShownPayments:
@@ -49,9 +46,9 @@ class ShownPayments:
         """Whether there are several."""
         return len(self._payments) > 1
 
-    def cautions(self) -> tuple[str, ...]:
-        """Say what speaks against the call, the weightiest first."""
-        return tuple(map(self._caution, self._cautions))
+    def cautions(self) -> tuple[Caution, ...]:
+        """Return what speaks against the call, the weightiest first; what the arguments hide is hidden in its texts."""
+        return tuple(map(self._seen, self._cautions))
 
     def total(self) -> Fact:
         """Say how many there are, and what they come to in each currency."""
@@ -90,60 +87,16 @@ class ShownPayments:
         text = amount_text(plain(amount), currency, self._language) or plain(amount)
         return text if text[-1:].isalpha() else f"{text} {currency}"
 
+    def _seen(self, caution: Caution) -> Caution:
+        told = {name: text for name in _OF_PAYMENTS if (text := caution.values.get(name)) and text != MISSING}
+        return replace(caution, values={**caution.values, **{name: self._shown(text) for name, text in told.items()}})
+
     def _shown(self, text: str) -> str:
         """Return a text of the call on one line, or hidden as it is among the arguments."""
         if text not in self._texts:
             masked = mask(text)
             return masked if masked in self._texts else HIDDEN
         return on_one_line(text)
-
-    def _caution(self, caution: Caution) -> str:
-        values = caution.values
-        match caution.kind:
-            case CautionKind.NEW_ACCOUNT:
-                said = self._new_account(values)
-            case CautionKind.FIRST_PAYEE:
-                said = self._say("first_payee", payee=self._payee(values))
-            case CautionKind.DUPLICATE:
-                said = self._duplicate(values)
-            case CautionKind.OVER_BUDGET:
-                said = self._over_budget(values)
-            case kind:
-                said = self._say(kind.value, **values)
-        more = values.get("more")
-        return f"{said} {self._say('more', count=more)}" if more else said
-
-    def _new_account(self, values: Mapping[str, str]) -> str:
-        before, now = on_one_line(values["before"]), on_one_line(values["now"])
-        compared = bool(before and now) and before != now
-        key = "new_account.none" if "none" in values else "new_account" if compared else "new_account.other"
-        return self._say(key, payee=self._payee(values), before=before, now=now)
-
-    def _duplicate(self, values: Mapping[str, str]) -> str:
-        key = "duplicate" if "at" not in values else "duplicate.paid" if "paid" in values else "duplicate.asked"
-        reference = values["reference"]
-        return self._say(
-            key,
-            amount=f"{money_text(values['amount'])} {values['currency']}",
-            payee=self._payee(values),
-            reference=self._say("duplicate.reference", reference=self._shown(reference)) if reference else "",
-            at=values.get("at", ""),
-            request=f" ({on_one_line(values['request'])})" if values.get("request") else "",
-        )
-
-    def _over_budget(self, values: Mapping[str, str]) -> str:
-        kind = next((kind for named, kind in _OF_BUDGETS if named in values), ".untold")
-        told = {name: money_text(value) or on_one_line(value) for name, value in values.items()}
-        told["payee"] = self._say("over_budget.payee", payee=self._payee(values)) if "payee" in values else ""
-        told["budget"] = on_one_line(values["budget"])
-        told["span"] = span_text(timedelta(seconds=int(values["span"])), self._language)
-        return self._say(f"over_budget{kind}", **told)
-
-    def _payee(self, values: Mapping[str, str]) -> str:
-        return MISSING if values["payee"] == MISSING else self._shown(values["payee"])
-
-    def _say(self, key: str, **values: object) -> str:
-        return say(self._language, f"caution.{key}", **values)
 
 
 def _is_said(value: object, payment: Payment) -> bool:
@@ -157,8 +110,3 @@ def _is_said(value: object, payment: Payment) -> bool:
         return Decimal(value) == payment.amount
     except ArithmeticError:
         return False
-
-
-def on_one_line(text: str) -> str:
-    """Return a text of others made visible, so that no part of it looks like a line of ours."""
-    return visible(text).replace("⏎\n", "⏎ ")

@@ -41,6 +41,11 @@ def visible(text: str) -> str:
     return _SPACES.sub(lambda run: f" \\u{{20}}×{len(run.group()) - 1} ", shown)
 
 
+def on_one_line(text: str) -> str:
+    """Return a text of others made visible, so that no part of it looks like a line of ours."""
+    return visible(text).replace("⏎\n", "⏎ ")
+
+
 def _show(char: str) -> str:
     if char == "\n":
         return "⏎\n"

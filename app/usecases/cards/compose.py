@@ -70,18 +70,8 @@ def compose(
             )
         tally = count(request.stages, request.decisions, voters_shown(request, policy))
     tool = policy.tools.get(request.call.tool)
-    terms = Terms(
-        language=channel.language,
-        name_of=lambda email: visible(name_of(policy, email)),
-        zone=policy.zone,
-        money=tool.money if tool else (),
-        payment=tool.payment if tool else None,
-        payees=tool.payee if tool else (),
-        labels=labels_of(tool, channel.language),
-        visible_arguments=without_secrets(request.call.arguments),
-        visible_proposed=without_secrets(request.proposed) if request.proposed is not None else None,
-        review=review_place(request, channel.language, policy.url),
-    )
+    review = review_place(request, channel.language, policy.url)
+    terms = replace(terms_for(request, policy, channel.language), review=review)
     shown = around(replace(request, title=title_in(request, tool, channel.language)))
     told = approval_told(request, delivery.person, channel.language, policy.zone)
     asked = delivery.audience is Audience.REQUESTER and request.open_question is not None
@@ -95,7 +85,7 @@ def compose(
         controls=controls_for(request, delivery, channel, policy, seals=seals, place=place),
         own=delivery.person is not None,
         headline=say(channel.language, "headline.question") if asked and not request.status.final else None,
-        paused=_paused(pause, channel.language, policy) if pause is not None else None,
+        pause=pause_told(pause, policy) if pause is not None else None,
         results=outcome_facts(request, tool, channel.language, terms.labels),
     )
     if told is None:
@@ -104,17 +94,30 @@ def compose(
     return replace(card, headline=headline, warnings=(*card.warnings, told))
 
 
-def _paused(pause: Switch, language: Language, policy: Policy) -> str:
-    """Say since when nothing of this runs, by whom and why; it does not keep anybody from deciding."""
-    why = " ".join(clean(visible(pause.reason or "")).split())
-    why = why if len(why) <= _LONGEST_REASON else f"{why[: _LONGEST_REASON - 1]}…"
-    return say(
-        language,
-        "paused",
-        at=instant_text(pause.set_at.replace(second=0, microsecond=0), policy.zone),
-        by=visible(name_of(policy, pause.set_by)),
-        why=f" ({why})" if why else "",
+def terms_for(request: ConfirmationRequest, policy: Policy, language: Language) -> Terms:
+    """Return how a request is put to people in a language, by what the file says of its tool today."""
+    tool = policy.tools.get(request.call.tool)
+    return Terms(
+        language=language,
+        name_of=lambda email: visible(name_of(policy, email)),
+        zone=policy.zone,
+        money=tool.money if tool else (),
+        payment=tool.payment if tool else None,
+        payees=tool.payee if tool else (),
+        labels=labels_of(tool, language),
+        visible_arguments=without_secrets(request.call.arguments),
+        visible_proposed=without_secrets(request.proposed) if request.proposed is not None else None,
     )
+
+
+def pause_told(pause: Switch, policy: Policy) -> dict[str, str]:
+    """Tell since when nothing of this runs, by whom and why; it does not keep anybody from deciding."""
+    why = " ".join(clean(visible(pause.reason or "")).split())
+    return {
+        "at": instant_text(pause.set_at.replace(second=0, microsecond=0), policy.zone),
+        "by": visible(name_of(policy, pause.set_by)),
+        "why": why if len(why) <= _LONGEST_REASON else f"{why[: _LONGEST_REASON - 1]}…",
+    }
 
 
 def labels_of(tool: Tool | None, language: Language) -> dict[str, str]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
+from app.domain.card.card import warned_mark
 from app.domain.card.own_approval import approval_told
+from app.domain.card.request_warnings import warnings_of
 from app.domain.request.quorum import count, steps
 from app.domain.request.request import DeliveryStatus
 from app.domain.rules.name_of import name_of
@@ -14,6 +16,8 @@ from app.domain.trail.notes import ANSWER, APPROVED, QUESTION, REMINDER, parse_n
 from app.domain.words.say import say
 from app.ports import AccountStatus, Notice
 from app.storage.cards.accounts import list_of_channel
+from app.usecases.cards.compose import pause_told, terms_for
+from app.usecases.pauses.stop_paused import pause_shown
 from app.usecases.voters.electorate import voters_of
 from assent.hooks.ready.redact import redact
 
@@ -47,6 +51,8 @@ def notice_for(  # noqa: PLR0917 - what a card is made of, and the row
         return None
     if delivery.carrier_id is not None and kind != REMINDER:  # several requests share the card above it
         text = f"{_clean(request.title)} · {text}"
+    if kind != QUESTION:  # that one is for the agent's side
+        text = f"{_alert(tx, request, channel, policy)}{text}"
     mentions = tuple[str, ...]()
     if kind == REMINDER:
         people = outstanding(request, policy, now=now)
@@ -54,6 +60,14 @@ def notice_for(  # noqa: PLR0917 - what a card is made of, and the row
             return None  # they have said what they had to say, or are not asked yet
         mentions = _accounts(tx, channel.name, people) if delivery.person is None else ()
     return Notice(text=text, mentions=mentions, key=_key_of(row, delivery))
+
+
+def _alert(tx: Tx, request: ConfirmationRequest, channel: Channel, policy: Policy) -> str:
+    """Say how many warnings the card above has: a phone shows the notice without it."""
+    pause = pause_shown(tx, request)
+    told = pause_told(pause, policy) if pause is not None else None
+    warned = warnings_of(request, terms_for(request, policy, channel.language), pause=told)
+    return warned_mark(len(warned), channel.language)
 
 
 def _key_of(row: OutboxRow, delivery: Delivery) -> str:

@@ -13,10 +13,12 @@ from app.storage.requests.request_lists import END_OF_TIME, list_requests
 from app.storage.requests.requests import find_request
 from app.storage.trail.audit_chain import get_head, list_events, list_of_request
 from app.storage.trail.policy_versions import find_policy
+from app.usecases.pauses.stop_paused import pause_shown
+from app.usecases.reading.warned import WarnedBefore
 from app.usecases.voters.electorate import voters_shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from app.domain.request.quorum import Tally
     from app.domain.request.request import ConfirmationRequest
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from app.policies.file.policy_book import PolicyBook
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
+    from app.storage.sessions.switches import Switch
+    from app.usecases.reading.warned import Warned
 
 _PAGE = 2_000
 
@@ -35,6 +39,7 @@ class Read:
         """Take what it works on."""
         self._store = store
         self._book = book
+        self._warned = WarnedBefore()
 
     async def get(
         self, org: str, request_id: str, *, agent: str | None, only_enforced: bool = False
@@ -116,6 +121,19 @@ class Read:
     async def outbox_by_status(self) -> dict[str, int]:
         """Return how many errands are queued, done and dead, over all orgs."""
         return await self._store.read(count_by_status, org=EVERY_ORG, long=True)
+
+    async def warned(
+        self, org: str, requests: Sequence[ConfirmationRequest], *, pauses: bool
+    ) -> list[tuple[Warned, ...]]:
+        """Return what people are warned of, for each request. `pauses`: also of what keeps one from running."""
+        policy = self._book.current(org).policy
+
+        def unit(tx: Tx) -> list[Switch | None]:
+            return [pause_shown(tx, request) for request in requests]
+
+        waiting = pauses and any(not request.status.final for request in requests)
+        bound = await self._store.read(unit, org=org, long=len(requests) > 1) if waiting else [None] * len(requests)
+        return await self._warned.of(requests, policy, bound)
 
     def tally(self, request: ConfirmationRequest) -> Tally:
         """Count a request's standing approvals by today's configuration."""

@@ -20,6 +20,7 @@ from app.domain.words.say import say
 from app.storage.requests.requests import find_request, lock_request
 from app.storage.requests.seen_before import seen_before
 from app.storage.trail.audit_chain import list_of_request
+from app.usecases.pauses.stop_paused import pause_shown
 from app.usecases.reading.review_sheet import Sheet, sheet_for
 from app.usecases.voters.electorate import voters_of
 
@@ -143,7 +144,8 @@ class Review:
                 return error
             if not may_look(request, policy, right.person, now=tx.now()):
                 return ForbiddenError()
-            return sheet_for(request, list_of_request(tx, request_id), policy, choose(policy), reader=right.person)
+            events, pause = list_of_request(tx, request_id), pause_shown(tx, request)
+            return sheet_for(request, events, policy, choose(policy), reader=right.person, pause=pause)
 
         right = self._opened(Purpose.SESSION, session, self._clock.now())
         return await self._store.read(unit, org=right.org, long=True)

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, cast
 
 from app.domain.card.card import Fact
 from app.domain.card.card_for import card_for, instant_text
-from app.domain.card.shown_call import ShownCall, Terms
+from app.domain.card.request_warnings import warning_sentence, warnings_in
+from app.domain.card.shown_call import ShownCall
 from app.domain.request.quorum import count, steps
 from app.domain.request.request import State
 from app.domain.rules.name_of import name_of
 from app.domain.text.visible import visible
 from app.domain.trail.audit import Kind
 from app.domain.words.say import CATALOGUE, say
-from app.usecases.cards.compose import around, labels_of, title_in
-from app.usecases.cards.secret_texts import without_secrets
+from app.usecases.cards.compose import around, pause_told, terms_for, title_in
 from app.usecases.voters.electorate import voters_shown
 from app.usecases.writing.clean import clean
 
@@ -28,11 +28,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from app.domain.card.card import Card
+    from app.domain.card.shown_call import Terms
     from app.domain.request.decision import Decision
     from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.policy import Policy
     from app.domain.text.language import Language
     from app.domain.trail.audit import AuditEvent
+    from app.storage.sessions.switches import Switch
 
 _NOTHING = "–"
 _VOTES = frozenset({Kind.VOTE, Kind.APPROVED})
@@ -70,30 +72,26 @@ class Sheet:
 
 
 def sheet_for(
-    request: ConfirmationRequest, events: Sequence[AuditEvent], policy: Policy, language: Language, *, reader: str
+    request: ConfirmationRequest,
+    events: Sequence[AuditEvent],
+    policy: Policy,
+    language: Language,
+    *,
+    reader: str,
+    pause: Switch | None = None,
 ) -> Sheet:
-    """Compose the page of a request for one person. `events` are the request's own, in order."""
-    tool = policy.tools.get(request.call.tool)
-    terms = Terms(
-        language=language,
-        name_of=lambda email: visible(name_of(policy, email)),
-        zone=policy.zone,
-        money=tool.money if tool else (),
-        payment=tool.payment if tool else None,
-        payees=tool.payee if tool else (),
-        labels=labels_of(tool, language),
-        visible_arguments=without_secrets(request.call.arguments),
-        visible_proposed=without_secrets(request.proposed) if request.proposed is not None else None,
-    )
-    shown = around(replace(request, title=title_in(request, tool, language)))
+    """Compose the page of a request for one person. `events` are the request's own; `pause` is what binds it now."""
+    terms = terms_for(request, policy, language)
+    shown = around(replace(request, title=title_in(request, policy.tools.get(request.call.tool), language)))
     card = card_for(shown, terms, revision=0, tally=None, tokens=None, budget=sys.maxsize)
     call = ShownCall(shown, terms)
+    warned = warnings_in(call, pause=pause_told(pause, policy) if pause is not None else None)
     bare = replace(terms, money=(), payees=(), labels={})  # under the names and in the form that the tool gets
     whole = ShownCall(replace(shown, pinned=()), bare)
     hidden = call.count_hidden()
     pending = request.state is State.PENDING
     return Sheet(
-        card=replace(card, warnings=call.warnings(most=None), withheld=None),
+        card=replace(card, warnings=tuple(warning_sentence(each, terms) for each in warned), withheld=None),
         reader=_person(policy, reader),
         asked=(*_asked(card, len(call.pinned())), *_times(request, terms)),
         arguments=whole.rest(),

@@ -93,6 +93,8 @@ class Request:
     """What the agent asked for, where people changed it; `message` then says what they changed."""
     edited_by: str | None = None
     """Who changed it last."""
+    warnings: tuple[str, ...] = ()
+    """What its approvers are warned of, a sentence each."""
     enforced: bool = False
     """Only an executor runs it: the agent's side waits for the outcome, and claims nothing."""
 
@@ -229,6 +231,7 @@ def parse_request(value: object) -> Request:
         raw=body,
         proposed=None if (asked := body.get("proposed")) is None else parse_object(asked, "'proposed'"),
         edited_by=_text_or_none(body, "edited_by"),
+        warnings=tuple(_text(parse_object(each, "'warnings'"), "text") for each in body.get("warnings") or ()),
         enforced=body.get("enforced") is True,
     )
 
