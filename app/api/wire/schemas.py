@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -54,13 +53,6 @@ class Submission(_Wire):
     metadata: Bag = Field(default_factory=dict, description="the bag of the turn, as the last answer gave it")
     evaluation: bool = Field(default=False, description="answer an ask without people; needs a key of that scope")
     can_route: bool = Field(default=False, description="the caller runs a call in the sandbox that `route` names")
-
-
-class Verdict(StrEnum):
-    """What an approver says."""
-
-    APPROVE = "approve"
-    DENY = "deny"
 
 
 class Decision(_Wire):

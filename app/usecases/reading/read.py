@@ -8,6 +8,7 @@ from app.domain.errors import NotFoundError
 from app.domain.request.quorum import count
 from app.domain.trail.audit import first_fault
 from app.storage.cards.outbox import count_by_status
+from app.storage.engine.dialect import to_us
 from app.storage.engine.transaction import EVERY_ORG
 from app.storage.requests.request_lists import END_OF_TIME, list_requests
 from app.storage.requests.requests import find_request
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
     from app.storage.engine.transaction import Tx
 
 _PAGE = 2_000
+
+
+def place_of(request: ConfirmationRequest) -> tuple[int, str]:
+    """Return where a request stands in the list, for `Read.page` to go on behind it."""
+    return to_us(request.created_at), request.id
 
 
 class Read:
@@ -65,7 +71,7 @@ class Read:
         most: int,
         only_enforced: bool = False,
     ) -> list[ConfirmationRequest]:
-        """Return requests, newest first, before the (created_at in µs, id) of the last one seen."""
+        """Return requests, newest first, behind the place of the last one seen."""
         flags = tuple(name for name, on in (("open", only_open), ("enforced", only_enforced)) if on)
         start = before or (END_OF_TIME, "")
         return await self._store.read(
