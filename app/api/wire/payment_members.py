@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel
+from typing_extensions import TypedDict
 
 from app.domain.card.payments_shown import ShownPayments
 from app.domain.money.payment import plain
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from app.domain.text.canonical import JsonValue
 
 
-class PaymentView(BaseModel):
+class PaymentView(TypedDict):
     """One payment that the call makes; the amount is a decimal text, and what is sensitive is masked."""
 
     amount: str
@@ -30,7 +30,7 @@ class PaymentView(BaseModel):
     reference: Any
 
 
-class CautionView(BaseModel):
+class CautionView(TypedDict):
     """What speaks against taking the call as one of many, such as `first_payee`, and the sentence that tells it."""
 
     kind: str
@@ -38,7 +38,14 @@ class CautionView(BaseModel):
     values: dict[str, Any]
 
 
-def payment_members(request: ConfirmationRequest, *, whole: bool) -> dict[str, object]:
+class PaymentMembers(TypedDict):
+    """The members of a request that are about payments."""
+
+    payments: list[PaymentView]
+    cautions: list[CautionView]
+
+
+def payment_members(request: ConfirmationRequest, *, whole: bool) -> PaymentMembers:
     """Return the members of a request that are about payments. `whole`: for the agent that made the call."""
     arguments = request.call.arguments
     seen = frozenset(_texts(dict(arguments) if whole else masked(arguments, request.sensitive)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from app.api.wire.bodies import answer
-from app.api.wire.views import view_request
+from app.api.wire.request_view import view_request
 from app.domain.errors import WrongScopeError
 from app.domain.identity.api_key import AGENTS, Scope
 from app.usecases.asking.submit import Answered
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from app.api.wire.request_view import RequestView
     from app.api.wire.services import Surface
     from app.domain.identity.api_key import ApiKey
     from app.domain.request.request import ConfirmationRequest
@@ -43,7 +44,7 @@ async def answer_call(c: Surface, key: ApiKey, submission: Submission) -> Respon
     return answer({"decision": "ask", "attached": found.attached, "request": request, **_given(found.said)}, 202)
 
 
-def view_shown(c: Surface, key: ApiKey, request: ConfirmationRequest) -> dict[str, object]:
+def view_shown(c: Surface, key: ApiKey, request: ConfirmationRequest) -> RequestView:
     """Show a request to whoever's key it is: whole to the agent alone."""
     return view_request(request, c.read.tally(request), whole=key.scope in AGENTS)
 
