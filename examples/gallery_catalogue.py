@@ -31,11 +31,11 @@ from app.storage.cards.deliveries import Delivery
 from app.usecases.cards.message import Item, compose_message
 
 if TYPE_CHECKING:
+    from app.domain.call.switch import Switch
     from app.domain.card.card import Card
     from app.domain.request.action import Action
     from app.domain.text.canonical import JsonValue
     from app.ports import Channel
-    from app.storage.sessions.switches import Switch
 
 ASKED_AT = datetime(2026, 3, 2, 2, 15, tzinfo=UTC)
 SHANGHAI = timezone(timedelta(hours=8))

@@ -7,12 +7,12 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, cast
 
+from app.domain.call.switch import PAUSE, Switch
 from app.domain.call.tool import Tool, title_for
 from app.domain.money.payment import Payment, PaymentFields, payments_of
 from app.domain.people.assurance import Assurance
 from app.domain.request.caution import Caution, CautionKind
 from app.domain.request.request import Execution, ExecutionStatus, GrantStatus, Status
-from app.storage.sessions.switches import PAUSE, Switch
 from examples.gallery_catalogue import ASKED_AT, TOOL, WANG, ZHAO, Exhibit, grant, payment, settled
 
 if TYPE_CHECKING:

@@ -14,13 +14,14 @@ from app.cli.doctor.payments import look_at_file
 from app.cli.doctor.records import file_system_of, look_at_database, look_at_records
 from app.clock import SystemClock
 from app.domain.identity.api_key import Scope
+from app.domain.identity.factor import Factor, FactorStatus
 from app.domain.identity.seals import Seals
 from app.policies.file.policy_book import PolicyBook
 from app.ports import Severity
 from app.settings import Settings
 from app.storage.engine.dialect import to_us
 from app.storage.engine.transaction import Statement
-from app.storage.identity.factors import Factor, FactorStatus, put_factor
+from app.storage.identity.factors import put_factor
 from app.storage.tables.payment_tables import standing_approvals
 from app.storage.trail.head_file import head_file_of
 from app.usecases.reading.keys import Keys

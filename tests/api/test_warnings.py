@@ -199,7 +199,7 @@ async def test_every_surface_warns_of_the_same(g: Gateway, monkeypatch: pytest.M
 
 
 @requirement("S-69", "S-49")
-async def test_a_pause_is_warned_of_everywhere_but_to_the_agent(g: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_pause_is_warned_of_everywhere_and_agents_read_no_warning(g: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     request = await g.ask("pay", {**CALL, "payee": "\u0410cme Ltd"})
     before = await g.read(request, who=ALICE)
     body = {"on": True, "tool": "pay", "reason": "an attack \u202e"}
@@ -211,6 +211,4 @@ async def test_a_pause_is_warned_of_everywhere_but_to_the_agent(g: Gateway, monk
     after, agents = await g.read(request, who=ALICE), await g.read(request)
     assert after["warnings"][0]["kind"] == "paused"
     assert after["warnings"][1:] == before["warnings"]
-    assert [each["kind"] for each in agents["warnings"]] == [each["kind"] for each in before["warnings"]]
-    budget = next(each for each in agents["warnings"] if each["kind"] == "over_budget")
-    assert budget["values"].keys() == {"budget", "span"}, "how much is left is not the agent's to read"
+    assert agents["warnings"] == [], "they are for people: what is known of payees is not the agent's to read"

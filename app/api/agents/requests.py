@@ -29,6 +29,7 @@ from app.usecases.asking.submit import Submission
 from app.usecases.proving.proof import Given
 
 if TYPE_CHECKING:
+    from app.api.wire.request_view import RequestView
     from app.api.wire.services import Surface
     from app.domain.request.request import ConfirmationRequest
 
@@ -54,7 +55,7 @@ def requests_router(c: Surface) -> APIRouter:  # noqa: C901 - a router is a list
     """Build the routes under /v1."""
     router = APIRouter(tags=["requests"], route_class=PlainRoute)
 
-    async def shown(request: ConfirmationRequest, key: ApiKey) -> dict[str, object]:
+    async def shown(request: ConfirmationRequest, key: ApiKey) -> RequestView:
         return await view_shown(c, key, request)
 
     @router.post("/v1/requests", **takes(schemas.Submission, schemas.AnswerView, 202))
@@ -226,7 +227,7 @@ def _submission(key: ApiKey, body: schemas.Submission, idempotency_key: str | No
     )
 
 
-def _claimed(request: ConfirmationRequest, *, epoch: int) -> dict[str, object]:
+def _claimed(request: ConfirmationRequest, *, epoch: int) -> schemas.ClaimView:
     grant, execution = request.grant, request.execution
     if grant is None or execution is None:
         raise ValueError("a claim without grant or execution")

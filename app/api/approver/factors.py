@@ -15,7 +15,7 @@ from app.domain.identity.api_key import Scope
 
 if TYPE_CHECKING:
     from app.api.wire.services import Surface
-    from app.storage.identity.factors import Factor
+    from app.domain.identity.factor import Factor
 
 
 class _Wire(BaseModel):

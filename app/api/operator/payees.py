@@ -15,7 +15,7 @@ from app.domain.identity.api_key import Scope
 
 if TYPE_CHECKING:
     from app.api.wire.services import Surface
-    from app.storage.payments.payees import Payee
+    from app.domain.money.payee import Payee
 
 _NAME = {"name": "name", "in": "query", "required": True, "schema": {"type": "string"}}
 

@@ -20,7 +20,7 @@ from assent.hooks.contract.tool_names import CANONICAL, canonical_name
 
 if TYPE_CHECKING:
     from app.api.wire.services import Surface
-    from app.storage.sessions.switches import Switch
+    from app.domain.call.switch import Switch
 
 log = structlog.get_logger(__name__)
 

@@ -12,6 +12,8 @@ from app.domain.errors import BadJsonError, InvalidError, TooLargeError, TooSlow
 from app.domain.text.canonical import parse_json
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from starlette.requests import Request
 
 MOST_BYTES = 256 * 1024
@@ -60,6 +62,6 @@ async def read_model(request: Request, model: type[M], *, most: int = MOST_BYTES
         raise InvalidError(f"{path}: {first['msg']}" if path else first["msg"], path=path) from None
 
 
-def answer(body: dict[str, object], status: int = 200) -> JSONResponse:
+def answer(body: Mapping[str, object], status: int = 200) -> JSONResponse:
     """Render an answer."""
     return JSONResponse(body, status_code=status)

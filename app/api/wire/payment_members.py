@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel
+from typing_extensions import TypedDict
 
 from app.domain.card.payments_shown import ShownPayments
 from app.domain.card.request_warnings import caution_sentences
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from app.usecases.reading.warned import Warned
 
 
-class PaymentView(BaseModel):
+class PaymentView(TypedDict):
     """One payment that the call makes; the amount is a decimal text, and what is sensitive is masked."""
 
     amount: str
@@ -32,7 +32,7 @@ class PaymentView(BaseModel):
     reference: Any
 
 
-class CautionView(BaseModel):
+class CautionView(TypedDict):
     """What speaks against taking the call as one of many, such as `first_payee`, and the sentence that tells it."""
 
     kind: str
@@ -40,8 +40,8 @@ class CautionView(BaseModel):
     values: dict[str, Any]
 
 
-class WarningView(BaseModel):
-    """What an approver is warned of, as on the card: the kind, the argument that it is about, and the sentence."""
+class WarningView(TypedDict):
+    """What people are warned of, as on the card: the kind, the argument that it is about, and the sentence."""
 
     kind: str
     field: str | None
@@ -49,17 +49,19 @@ class WarningView(BaseModel):
     values: dict[str, str]
 
 
-def view_warnings(warned: Iterable[Warned]) -> list[dict[str, object]]:
+def view_warnings(warned: Iterable[Warned]) -> list[WarningView]:
     """Show the warnings of a request."""
     return [{"kind": each.kind, "field": each.path, "text": each.text, "values": dict(each.values)} for each in warned]
 
 
-def as_agent_sees(request: ConfirmationRequest) -> ConfirmationRequest:
-    """Leave out of a request's cautions what is not the agent's to read: the register of payees, what is left over."""
-    return replace(request, cautions=tuple(map(_for_agent, request.cautions)))
+class PaymentMembers(TypedDict):
+    """The members of a request that are about payments."""
+
+    payments: list[PaymentView]
+    cautions: list[CautionView]
 
 
-def payment_members(request: ConfirmationRequest, *, whole: bool) -> dict[str, object]:
+def payment_members(request: ConfirmationRequest, *, whole: bool) -> PaymentMembers:
     """Return the members of a request that are about payments. `whole`: for the agent that made the call."""
     arguments = request.call.arguments
     seen = frozenset(_texts(dict(arguments) if whole else masked(arguments, request.sensitive)))
@@ -69,7 +71,7 @@ def payment_members(request: ConfirmationRequest, *, whole: bool) -> dict[str, o
         return text if text is None or text in seen else mask(text)
 
     # The register of payees is not the agent's to read, not even by asking for a payment into another account.
-    cautions = as_agent_sees(request).cautions if whole else request.cautions
+    cautions = [_for_agent(caution) for caution in request.cautions] if whole else [*request.cautions]
     sentences = caution_sentences(ShownPayments(request.payments, cautions, Language.EN, seen).cautions(), Language.EN)
     return {
         "payments": [

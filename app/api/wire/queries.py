@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from app.domain.errors import InvalidError
 from app.domain.request.request import State, Status
-from app.storage.engine.dialect import to_us
+from app.usecases.reading.read import place_of
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -80,7 +80,8 @@ class ListQuery:
 
 def cursor_behind(request: ConfirmationRequest) -> str:
     """Name the place in the list behind a request."""
-    return base64.urlsafe_b64encode(f"{to_us(request.created_at)}:{request.id}".encode()).decode()
+    at, request_id = place_of(request)
+    return base64.urlsafe_b64encode(f"{at}:{request_id}".encode()).decode()
 
 
 def _parse_cursor(cursor: str | None) -> tuple[int, str] | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from typing_extensions import TypedDict
 
-from app.api.wire.payment_members import CautionView, PaymentView, WarningView
+from app.api.wire.request_view import RequestView
 
 # No text here may hold NUL: PostgreSQL has none.
 Id = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
@@ -54,13 +54,6 @@ class Submission(_Wire):
     metadata: Bag = Field(default_factory=dict, description="the bag of the turn, as the last answer gave it")
     evaluation: bool = Field(default=False, description="answer an ask without people; needs a key of that scope")
     can_route: bool = Field(default=False, description="the caller runs a call in the sandbox that `route` names")
-
-
-class Verdict(StrEnum):
-    """What an approver says."""
-
-    APPROVE = "approve"
-    DENY = "deny"
 
 
 class Decision(_Wire):
@@ -145,110 +138,11 @@ class NewKeyBody(_Wire):
 # --- answers ----------------------------------------------------------------------------------------------------------
 
 
-class StageView(BaseModel):
-    """How far one stage has come."""
-
-    of: list[str]
-    need: int
-    have: int
-    joined: bool
-    denials: int
-    allow_requester: bool
-    allow_owner: bool
-    allow_editor: bool
-    open_to: list[str]
-    added_by: str | None
-
-
-class QuestionView(BaseModel):
-    """What an approver wants to know; `answer` is null as long as there is none."""
-
-    id: str
-    by: str
-    text: str
-    at: str
-    answer: str | None
-    answered_by: str | None
-    answered_at: str | None
-
-
-class HandOverView(BaseModel):
-    """`to` decides in the place of `by`."""
-
-    by: str
-    to: str
-    at: str
-    note: str | None
-
-
-class DecisionView(BaseModel):
-    """Who said what, and through which door."""
-
-    person: str
-    on_behalf_of: str | None
-    verdict: str
-    reason: str | None
-    channel: str
-    assurance: str
-    at: str
-
-
 class ReviewLinkView(BaseModel):
     """A link to the page of a request: works once, until `expires_at`."""
 
     url: str
     expires_at: str
-
-
-class RequestView(BaseModel):
-    """A request as it stands. `message` is what the model should be told.
-
-    Where people changed the call, `arguments` is what they approve, and what runs; `proposed` is what the agent wanted.
-    `enforced`: an executor runs it, and the agent waits for its outcome. `allowed_by` (``rule:…``, ``standing:…``): no
-    people were asked.
-    """
-
-    id: str
-    state: str
-    status: str
-    version: int
-    agent: str
-    session: str | None
-    call_id: str | None
-    requester: str | None
-    tool: str
-    title: str
-    arguments: dict[str, Any]
-    proposed: dict[str, Any] | None
-    edited_by: str | None
-    changed: list[str] = Field(description="the arguments that people changed, also where both are masked alike")
-    digest: str
-    call_digest: str
-    code: str
-    rule: str | None
-    reason: str
-    policy_version: str
-    channels: list[str]
-    created_at: str
-    expires_at: str
-    stages: list[StageView]
-    decisions: list[DecisionView]
-    settled: dict[str, Any] | None
-    grant: dict[str, Any] | None
-    revoked_why: str | None
-    execution: dict[str, Any] | None
-    predecessor: str | None
-    risk: str
-    assurance: str = Field(description="what an approval takes: L1 a click, L2 typing, L3 a second factor, L4 two")
-    payments: list[PaymentView]
-    cautions: list[CautionView]
-    warnings: list[WarningView] = Field(description="what cards and pages warn of, in the language of the file")
-    enforced: bool
-    allowed_by: str | None
-    extensions: int
-    questions: list[QuestionView]
-    handovers: list[HandOverView]
-    message: str
 
 
 class RouteView(BaseModel):
@@ -346,7 +240,7 @@ class PayeesView(BaseModel):
     items: list[PayeeView]
 
 
-class ClaimView(BaseModel):
+class ClaimView(TypedDict):
     """What may now run, once.
 
     `grant_id` is the idempotency key for the tool; run `arguments`, not what you remember. `epoch` counts the restores

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from app.api.wire.bodies import answer
-from app.api.wire.payment_members import as_agent_sees
-from app.api.wire.views import view_request
+from app.api.wire.request_view import view_request
 from app.domain.errors import WrongScopeError
 from app.domain.identity.api_key import AGENTS, Scope
 from app.usecases.asking.submit import Answered
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from app.api.wire.request_view import RequestView
     from app.api.wire.services import Surface
     from app.domain.identity.api_key import ApiKey
     from app.domain.request.request import ConfirmationRequest
@@ -44,16 +44,17 @@ async def answer_call(c: Surface, key: ApiKey, submission: Submission) -> Respon
     return answer({"decision": "ask", "attached": found.attached, "request": request, **_given(found.said)}, 202)
 
 
-async def view_shown(c: Surface, key: ApiKey, request: ConfirmationRequest) -> dict[str, object]:
+async def view_shown(c: Surface, key: ApiKey, request: ConfirmationRequest) -> RequestView:
     """Show a request to whoever's key it is: whole to the agent alone."""
     return (await view_all(c, key, [request]))[0]
 
 
-async def view_all(c: Surface, key: ApiKey, requests: Sequence[ConfirmationRequest]) -> list[dict[str, object]]:
-    """Show several. An agent is told of a pause when it calls, and reads nothing of the register in a warning."""
+async def view_all(c: Surface, key: ApiKey, requests: Sequence[ConfirmationRequest]) -> list[RequestView]:
+    """Show several. Warnings are for people who look: an agent reads nothing of the registers in them."""
     whole = key.scope in AGENTS
-    seen = [as_agent_sees(each) for each in requests] if whole else requests
-    warned = await c.read.warned(key.org, seen, pauses=not whole)
+    if whole or key.scope is Scope.EXECUTOR:
+        return [view_request(each, c.read.tally(each), whole=whole) for each in requests]
+    warned = await c.read.warned(key.org, requests)
     return [
         view_request(each, c.read.tally(each), told, whole=whole) for each, told in zip(requests, warned, strict=True)
     ]

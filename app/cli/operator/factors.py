@@ -16,7 +16,7 @@ from app.cli.options import HERE, Config, Org
 
 # Everything else is imported where it runs: see `app.cli.main`.
 if TYPE_CHECKING:
-    from app.storage.identity.factors import Factor
+    from app.domain.identity.factor import Factor
 
 factors_app = typer.Typer(no_args_is_help=True, help="Second factors: what approvals at L3 and L4 take.")
 _FACTORS = "/v1/factors"

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
     from pathlib import Path
 
+    from app.domain.call.switch import Switch
     from app.storage.engine.store import Store
-    from app.storage.sessions.switches import Switch
     from app.usecases.pauses.under_pause import Ended, UnderPause
 
 _STILL = "still paused:"

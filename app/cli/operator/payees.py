@@ -10,7 +10,7 @@ from app.cli.options import HERE, Config, Org
 
 # Everything else is imported where it runs: see `app.cli.main`.
 if TYPE_CHECKING:
-    from app.storage.payments.payees import Payee
+    from app.domain.money.payee import Payee
 
 payees_app = typer.Typer(no_args_is_help=True, help="The payee register.")
 

@@ -11,7 +11,7 @@ from app.cli.options import HERE, Config, Org
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from app.storage.sessions.switches import Switch
+    from app.domain.call.switch import Switch
 
 
 def read_only(
@@ -33,7 +33,7 @@ async def _tell_read_only(
     """Flip the read-only switch (None: leave it as it is) and print how it stands, or all of them."""
     from app.cli.beside_database import beside_gateway
     from app.clock import SystemClock
-    from app.storage.sessions.switches import READ_ONLY
+    from app.domain.call.switch import READ_ONLY
     from app.usecases.pauses.switch import Switches
 
     async with beside_gateway(config, org) as at:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
 from sqlalchemy import bindparam, delete, insert, select, update
 
+from app.domain.money.payee import Payee
 from app.storage.engine.dialect import from_us, to_us
 from app.storage.engine.transaction import Row, Statement, Tx
 from app.storage.payments.spends import numbered
@@ -15,21 +15,6 @@ from app.storage.tables.payment_tables import payees
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from datetime import datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Payee:
-    """A payee with one account, as people set it. `removed_at`: no payment before it vouches for them."""
-
-    name: str
-    payee_key: str
-    account_key: str  # "": no account was named
-    account_tail: str
-    is_known: bool
-    set_by: str
-    set_at: datetime
-    removed_at: datetime | None = None
 
 
 _OF_ORG = payees.c.org == bindparam("for_org")

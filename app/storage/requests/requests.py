@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import bindparam, exists, func, insert, select, update
 
+from app.domain.call.switch import PAUSE
 from app.storage.engine.dialect import from_us
 from app.storage.engine.transaction import Row, Statement, Tx
 from app.storage.requests.decisions import drop_decision
 from app.storage.requests.request_rows import AGGREGATE, request_from_rows
-from app.storage.sessions.switches import PAUSE
 from app.storage.tables.hook_tables import switches
 from app.storage.tables.payment_tables import restores
 from app.storage.tables.request_columns import REQUEST

@@ -2,37 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
 from sqlalchemy import bindparam, delete, insert, select
 
+from app.domain.call.switch import Switch
 from app.storage.engine.dialect import from_us, to_us
 from app.storage.engine.transaction import Statement, Tx
 from app.storage.tables.hook_tables import switches
 from app.storage.tables.tables import audit_heads
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-READ_ONLY = "read-only"
-"""While it is on, only tools that are declared to write nothing run."""
-PAUSE = "pause"
-"""While it is on, nothing of what it names runs, and no approval of it is handed out."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Switch:
-    """One switch as it stands. `agent` "" stands for the whole org, `tool` "" for every tool."""
-
-    name: str
-    agent: str
-    tool: str = ""
-    is_on: bool
-    reason: str | None
-    set_by: str
-    set_at: datetime
-
 
 _LIST = Statement(
     select(switches)

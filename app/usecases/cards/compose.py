@@ -24,6 +24,7 @@ from app.usecases.voters.electorate import voters_shown
 from app.usecases.writing.clean import clean
 
 if TYPE_CHECKING:
+    from app.domain.call.switch import Switch
     from app.domain.call.tool import Tool
     from app.domain.card.card import Card
     from app.domain.identity.seals import Seals
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from app.domain.text.language import Language
     from app.ports import Channel
     from app.storage.cards.deliveries import Delivery
-    from app.storage.sessions.switches import Switch
 
 _LONGEST_REASON = 200
 

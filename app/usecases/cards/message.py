@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
+    from app.domain.call.switch import Switch
     from app.domain.card.card import Card
     from app.domain.identity.seals import Seals
     from app.domain.request.request import ConfirmationRequest
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from app.ports import Channel
     from app.storage.cards.deliveries import Delivery
     from app.storage.engine.transaction import Tx
-    from app.storage.sessions.switches import Switch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

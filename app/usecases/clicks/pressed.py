@@ -16,6 +16,7 @@ from app.usecases.cards.compose import compose
 from app.usecases.cards.message import Item, compose_message
 
 if TYPE_CHECKING:
+    from app.domain.call.switch import Switch
     from app.domain.card.card import Card
     from app.domain.card.form import Form
     from app.domain.identity.seals import Seals
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from app.domain.rules.policy import Policy
     from app.ports import Channel
     from app.storage.cards.deliveries import Delivery
-    from app.storage.sessions.switches import Switch
     from app.usecases.cards.message import Items
     from app.usecases.deciding.decide import Decided
 

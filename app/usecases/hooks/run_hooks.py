@@ -28,6 +28,7 @@ from assent.hooks.ready.read_only import ReadOnlyGuard
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from app.domain.call.switch import Switch
     from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.policy import Policy
     from app.domain.trail.audit import Record
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from app.ports import Clock
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
-    from app.storage.sessions.switches import Switch
     from app.usecases.hooks.hook_book import HookBook
     from app.usecases.hooks.hook_records import Scrub
     from app.usecases.pauses.switch import Switches

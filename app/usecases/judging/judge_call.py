@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from app.domain.call.submission import Submission
+    from app.domain.call.switch import Switch
     from app.domain.call.tool import Tool
     from app.domain.money.payment import Payment
     from app.domain.text.canonical import JsonValue
     from app.ports import Clock
-    from app.storage.sessions.switches import Switch
     from app.usecases.hooks.hook_records import Scrub
     from app.usecases.hooks.run_hooks import Ran
     from assent.hooks.contract.verdicts import Routing

@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.domain.call.name_pattern import NamePattern
-from app.storage.sessions.switches import PAUSE
+from app.domain.call.switch import PAUSE
 from assent.hooks.contract.tool_names import canonical_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from app.storage.sessions.switches import Switch
+    from app.domain.call.switch import Switch
 
 PAUSED = "paused"
 """Stands where a rule's id stands, in answers and in the trail."""

@@ -12,10 +12,10 @@ from app.usecases.sessions.lineage import above_now, names_above
 
 if TYPE_CHECKING:
     from app.domain.call.submission import Submission
+    from app.domain.call.switch import Switch
     from app.domain.request.request import ConfirmationRequest
     from app.policies.file.policy_book import PolicyBook
     from app.storage.engine.transaction import Tx
-    from app.storage.sessions.switches import Switch
 
 
 def pause_of(tx: Tx, book: PolicyBook, request: ConfirmationRequest) -> Switch | AssentError | None:

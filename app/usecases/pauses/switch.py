@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from app.domain.call.switch import PAUSE, READ_ONLY, Switch
 from app.domain.trail.audit import Kind, Record
-from app.storage.sessions.switches import PAUSE, READ_ONLY, Switch, list_switches, put_switch
+from app.storage.sessions.switches import list_switches, put_switch
 from app.usecases.pauses.pauses import first_binding, pauses_of
 from assent.hooks.ready.read_only import Switch as GuardSwitch
 

@@ -26,9 +26,9 @@ from app.usecases.writing.carry_out import carry_out
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
+    from app.domain.call.switch import Switch
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
-    from app.storage.sessions.switches import Switch
 
 _BATCH = 200
 """Requests that are looked at together."""

@@ -10,10 +10,11 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 from app.domain.errors import ConflictError, InvalidError, NotFoundError
+from app.domain.money.payee import Payee
 from app.domain.money.payment import account_key, payee_key
 from app.domain.text.visible import visible
 from app.domain.trail.audit import Kind, Record
-from app.storage.payments.payees import Payee, find_payees, list_payees, put_payee, remove_payee
+from app.storage.payments.payees import find_payees, list_payees, put_payee, remove_payee
 from app.storage.payments.spends import list_paid, lock_spending
 from app.usecases.payments.weigh_payees import tail_of
 

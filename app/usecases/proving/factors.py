@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, TypeVar
 import structlog
 
 from app.domain.errors import AssentError, ForbiddenError, InvalidError, LockedError, NotFoundError
+from app.domain.identity.factor import Factor, FactorStatus
 from app.domain.identity.seals import BadTokenError, Seals
 from app.domain.identity.totp import matching_steps, setup_uri
 from app.domain.people.people import email_key
 from app.domain.trail.audit import Kind, Record
 from app.policies.marks.faults import near
 from app.storage.identity.attempts import forget_failures, locked_until
-from app.storage.identity.factors import Factor, FactorStatus, drop_factor, list_factors, lock_factor, put_factor
+from app.storage.identity.factors import drop_factor, list_factors, lock_factor, put_factor
 from app.usecases.proving.second_factor import bound_to, count_wrong, locked, totp_subject
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from app.domain.errors import NotFoundError
 from app.domain.request.quorum import count
 from app.domain.trail.audit import first_fault
 from app.storage.cards.outbox import count_by_status
+from app.storage.engine.dialect import to_us
 from app.storage.engine.transaction import EVERY_ORG
 from app.storage.requests.request_lists import END_OF_TIME, list_requests
 from app.storage.requests.requests import find_request
@@ -30,6 +31,11 @@ if TYPE_CHECKING:
     from app.usecases.reading.warned import Warned
 
 _PAGE = 2_000
+
+
+def place_of(request: ConfirmationRequest) -> tuple[int, str]:
+    """Return where a request stands in the list, for `Read.page` to go on behind it."""
+    return to_us(request.created_at), request.id
 
 
 class Read:
@@ -70,7 +76,7 @@ class Read:
         most: int,
         only_enforced: bool = False,
     ) -> list[ConfirmationRequest]:
-        """Return requests, newest first, before the (created_at in µs, id) of the last one seen."""
+        """Return requests, newest first, behind the place of the last one seen."""
         flags = tuple(name for name, on in (("open", only_open), ("enforced", only_enforced)) if on)
         start = before or (END_OF_TIME, "")
         return await self._store.read(
@@ -122,16 +128,14 @@ class Read:
         """Return how many errands are queued, done and dead, over all orgs."""
         return await self._store.read(count_by_status, org=EVERY_ORG, long=True)
 
-    async def warned(
-        self, org: str, requests: Sequence[ConfirmationRequest], *, pauses: bool
-    ) -> list[tuple[Warned, ...]]:
-        """Return what people are warned of, for each request. `pauses`: also of what keeps one from running."""
+    async def warned(self, org: str, requests: Sequence[ConfirmationRequest]) -> list[tuple[Warned, ...]]:
+        """Return what people are warned of, for each request, and what keeps it from running now."""
         policy = self._book.current(org).policy
 
         def unit(tx: Tx) -> list[Switch | None]:
             return [pause_shown(tx, request) for request in requests]
 
-        waiting = pauses and any(not request.status.final for request in requests)
+        waiting = any(not request.status.final for request in requests)
         bound = await self._store.read(unit, org=org, long=len(requests) > 1) if waiting else [None] * len(requests)
         return await self._warned.of(requests, policy, bound)
 

@@ -1,0 +1,294 @@
+"""A request as the wire shows it: its members, declared once, and how each of them is read.
+
+OpenAPI is made from the declarations, and the type checker holds the views to them, member by member: one that is
+missing, that is too much or of another type does not pass. `tests/sdk/test_wire_view.py` holds the SDK's model to them.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+from typing_extensions import TypedDict  # pydantic takes `typing`'s only from Python 3.12 on
+
+from app.api.wire.payment_members import CautionView, PaymentView, WarningView, payment_members, view_warnings
+from app.domain.card.card_for import masked, message_for_model
+from app.domain.card.editing import changed_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from app.domain.request.quorum import Tally
+    from app.domain.request.request import ConfirmationRequest, Execution, Grant, Settlement
+    from app.domain.text.canonical import JsonValue
+    from app.usecases.reading.warned import Warned
+
+
+class StageView(TypedDict):
+    """How far one stage has come."""
+
+    of: list[str]
+    need: int
+    have: int
+    joined: bool
+    denials: int
+    allow_requester: bool
+    allow_owner: bool
+    allow_editor: bool
+    open_to: list[str]
+    added_by: str | None
+
+
+class QuestionView(TypedDict):
+    """What an approver wants to know; `answer` is null as long as there is none."""
+
+    id: str
+    by: str
+    text: str
+    at: str
+    answer: str | None
+    answered_by: str | None
+    answered_at: str | None
+
+
+class HandOverView(TypedDict):
+    """`to` decides in the place of `by`."""
+
+    by: str
+    to: str
+    at: str
+    note: str | None
+
+
+class DecisionView(TypedDict):
+    """Who said what, and through which door."""
+
+    person: str
+    on_behalf_of: str | None
+    verdict: str
+    reason: str | None
+    channel: str
+    assurance: str
+    at: str
+
+
+class SettlementView(TypedDict):
+    """How a request became final: when, by whom, why, and through which door; null: the gateway's own doing."""
+
+    at: str
+    by: str
+    reason: str | None
+    via: str | None
+
+
+class GrantedView(TypedDict):
+    """The single use of an approval."""
+
+    id: str
+    status: str
+    not_after: str
+
+
+class ExecutionView(TypedDict):
+    """What came of the grant. `result` is for the agent alone."""
+
+    id: str
+    claim_id: str
+    status: str
+    started_at: str
+    lease_until: str
+    ended_at: str | None
+    result: Any
+    error: str | None
+
+
+class RequestView(TypedDict):
+    """A request as it stands. `message` is what the model should be told.
+
+    Where people changed the call, `arguments` is what they approve, and what runs; `proposed` is what the agent wanted.
+    `enforced`: an executor runs it, and the agent waits for its outcome. `allowed_by` (``rule:…``, ``standing:…``): no
+    people were asked.
+    """
+
+    id: str
+    state: str
+    status: str
+    version: int
+    agent: str
+    session: str | None
+    call_id: str | None
+    requester: str | None
+    tool: str
+    title: str
+    arguments: dict[str, Any]
+    proposed: dict[str, Any] | None
+    edited_by: str | None
+    changed: Annotated[
+        list[str], Field(description="the arguments that people changed, also where both are masked alike")
+    ]
+    digest: str
+    call_digest: str
+    code: str
+    rule: str | None
+    reason: str
+    policy_version: str
+    channels: list[str]
+    created_at: str
+    expires_at: str
+    stages: list[StageView]
+    decisions: list[DecisionView]
+    settled: SettlementView | None
+    grant: GrantedView | None
+    revoked_why: str | None
+    execution: ExecutionView | None
+    predecessor: str | None
+    risk: str
+    assurance: Annotated[
+        str, Field(description="what an approval takes: L1 a click, L2 typing, L3 a second factor, L4 two")
+    ]
+    payments: list[PaymentView]
+    cautions: list[CautionView]
+    warnings: Annotated[
+        list[WarningView],
+        Field(
+            description="what cards and pages warn of, in the language of the file; for people's keys, not for agents'"
+        ),
+    ]
+    enforced: bool
+    allowed_by: str | None
+    extensions: int
+    questions: list[QuestionView]
+    handovers: list[HandOverView]
+    message: str
+
+
+def view_request(
+    request: ConfirmationRequest, tally: Tally, warned: Iterable[Warned] = (), *, whole: bool
+) -> RequestView:
+    """Show a request. `whole`: with its sensitive arguments, for the agent that sent them and nobody else."""
+    call = request.call
+    paid = payment_members(request, whole=whole)
+
+    def shown(arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+        return dict(arguments) if whole else masked(arguments, request.sensitive)
+
+    return {
+        "id": request.id,
+        "state": request.state.value,
+        "status": request.status.value,
+        "version": request.version,
+        "agent": call.agent,
+        "session": call.session,
+        "call_id": call.call_id,
+        "requester": call.requester,
+        "tool": call.tool,
+        "title": request.title,
+        "arguments": shown(call.arguments),
+        "proposed": None if request.proposed is None else shown(request.proposed),
+        "edited_by": request.edited_by,
+        "changed": [] if request.proposed is None else changed_names(request.proposed, call.arguments),
+        "digest": request.digest,
+        "call_digest": request.call_digest,
+        "code": request.code,
+        "rule": request.rule_id,
+        "reason": request.why,
+        "policy_version": request.policy_version,
+        "channels": list(request.channels),
+        "created_at": request.created_at.isoformat(),
+        "expires_at": request.expires_at.isoformat(),
+        "stages": _view_stages(request, tally),
+        "decisions": _view_decisions(request),
+        "settled": request.settlement and _view_settlement(request.settlement),
+        "grant": request.grant and _view_grant(request.grant),
+        "revoked_why": request.revoked_why,
+        "execution": request.execution and _view_execution(request.execution, whole=whole),
+        "predecessor": request.predecessor_id,
+        "risk": request.risk.value,
+        "assurance": request.assurance.value,
+        "payments": paid["payments"],
+        "cautions": paid["cautions"],
+        "warnings": view_warnings(warned),
+        "enforced": request.enforced,
+        "allowed_by": request.allowed_by,
+        "extensions": request.extensions,
+        "questions": _view_questions(request),
+        "handovers": [
+            {"by": over.by, "to": over.to, "at": over.at.isoformat(), "note": over.note} for over in request.handovers
+        ],
+        "message": message_for_model(request),
+    }
+
+
+def _view_stages(request: ConfirmationRequest, tally: Tally) -> list[StageView]:
+    return [
+        {
+            "of": list(stage.of),
+            "need": stage.need,
+            "have": have,
+            "joined": stage.joined,
+            "denials": stage.denials,
+            "allow_requester": stage.allow_requester,
+            "allow_owner": stage.allow_owner,
+            "allow_editor": stage.allow_editor,
+            "open_to": list(stage.open_to),
+            "added_by": stage.added_by,
+        }
+        for stage, have in zip(request.stages, tally.have, strict=True)
+    ]
+
+
+def _view_decisions(request: ConfirmationRequest) -> list[DecisionView]:
+    return [
+        {
+            "person": decision.person,
+            "on_behalf_of": decision.on_behalf_of,
+            "verdict": decision.verdict.value,
+            "reason": decision.reason,
+            "channel": decision.evidence.channel,
+            "assurance": decision.evidence.assurance.value,
+            "at": decision.at.isoformat(),
+        }
+        for decision in request.decisions
+    ]
+
+
+def _view_questions(request: ConfirmationRequest) -> list[QuestionView]:
+    return [
+        {
+            "id": question.id,
+            "by": question.by,
+            "text": question.text,
+            "at": question.at.isoformat(),
+            "answer": question.answer,
+            "answered_by": question.answered_by,
+            "answered_at": question.answered_at and question.answered_at.isoformat(),
+        }
+        for question in request.questions
+    ]
+
+
+def _view_settlement(settlement: Settlement) -> SettlementView:
+    return {
+        "at": settlement.at.isoformat(),
+        "by": settlement.by,
+        "reason": settlement.reason,
+        "via": settlement.via,
+    }
+
+
+def _view_grant(grant: Grant) -> GrantedView:
+    return {"id": grant.id, "status": grant.status.value, "not_after": grant.not_after.isoformat()}
+
+
+def _view_execution(execution: Execution, *, whole: bool) -> ExecutionView:
+    return {
+        "id": execution.id,
+        "claim_id": execution.claim_id,
+        "status": execution.status.value,
+        "started_at": execution.started_at.isoformat(),
+        "lease_until": execution.lease_until.isoformat(),
+        "ended_at": execution.settled_at.isoformat() if execution.settled_at else None,
+        "result": json.loads(execution.result) if execution.result and whole else None,
+        "error": execution.error,
+    }
