@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from app.api.pages.review_page import review_page
 from app.domain.text.language import Language
-from app.domain.trail.audit import GENESIS, AuditEvent, Kind, Record, link
+from app.domain.trail.audit import AuditEvent, Kind, Record
+from app.domain.trail.chain import GENESIS, link
 from app.usecases.reading.review_sheet import sheet_for
 from examples.gallery_catalogue import ASKED_AT, WANG, hostile, policy_of
 from examples.gallery_consulting import added, answered, changed, handed_over

@@ -6,6 +6,10 @@ from typing import TYPE_CHECKING, Self, cast
 
 import httpx2
 
+from app.domain.text.language import Language
+from app.domain.trail.audit import Kind, Record
+from app.domain.trail.told import told as sentence
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -13,64 +17,6 @@ Event = dict[str, object]
 
 _MACHINES = {"agent": "The agent", "key": "The executor"}
 _PLATFORM = {"pay-feishu": "Feishu", "pay-slack": "Slack"}
-_SENTENCES = {
-    "request.created": "The agent asks to pay; the call is on hold",
-    "request.approved": "{who} approved in {place}",
-    "request.denied": "{who} denied in {place}: “{reason}”",
-    "request.asked_back": "{who} asked: “{text}”",
-    "request.answered": "{who} answered: “{text}”",
-    "card.posted": "Card shown in {place}",
-    "card.retired": "Card in {place} settled: no buttons any more",
-    "card.failed": "Card could not be shown in {place}",
-    "click.refused": "A click in {place} was refused: not an approver",
-    "request.expired": "Nobody decided in time: expired, nothing ran",
-    "request.cancelled": "The agent withdrew its request",
-    "request.undeliverable": "Nobody could be reached: nothing ran",
-    "request.voted": "One approval; more are needed",
-    "request.handed_over": "An approver handed the decision over",
-    "request.approver_added": "An approver wants somebody else to agree as well",
-    "request.reminded": "Those who had not decided yet were reminded",
-    "request.escalated": "Nobody had decided: more people were asked",
-    "request.extended": "People got more time",
-    "request.reopened": "What had expired was asked again",
-    "card.held": "The card waits: people are asked a little later",
-    "card.late": "A card is late: other ways are tried",
-    "card.rerouted": "The card was brought to other places",
-    "request.edited": "An approver changed the call",
-    "request.reviewed": "An approver looked at all of it",
-    "grant.claimed": "{who} took the approval: good for one run",
-    "grant.lapsed": "The approval was not used in time",
-    "grant.revoked": "The approval was taken back",
-    "execution.succeeded": "The payment ran, once, and succeeded",
-    "execution.failed": "The payment ran, once, and failed",
-    "execution.unknown": "Whether the payment ran is not known",
-    "execution.reconciled": "It was found out what became of the payment: it {status}",
-    "call.allowed": "A small payment: a rule allowed it",
-    "call.refused": "A rule or a hook refused the call",
-    "evaluation.bypassed": "An evaluation run: nobody was asked",
-    "hook.blocked": "A hook stopped the agent",
-    "hook.faulted": "A hook failed; its own setting says what that means",
-    "hook.noted": "A hook noted something",
-    "session.detached": "A session began that inherits nothing from its parent",
-    "switch.set": "A switch was set",
-    "request.lifted": "A refusal was lifted: it may be asked again",
-    "approver.locked": "An approver typed wrong codes and is locked for a while",
-    "factor.invited": "Somebody was invited to set up a second factor",
-    "factor.added": "Somebody set up a second factor",
-    "factor.removed": "A second factor was taken away",
-    "standing.proposed": "A standing approval was proposed",
-    "standing.confirmed": "A second person confirmed the standing approval",
-    "standing.used": "A standing approval was used",
-    "standing.revoked": "A standing approval was revoked",
-    "break_glass.proposed": "Somebody wants to break the glass",
-    "break_glass.broken": "THE GLASS WAS BROKEN by two people",
-    "break_glass.used": "A call ran under the broken glass: nobody was asked",
-    "break_glass.ended": "The broken glass was ended",
-    "break_glass.reviewed": "What was done under the broken glass was reviewed",
-    "payee.added": "A payee was put into the register",
-    "payee.removed": "A payee was taken out of the register",
-    "trail.restored": "The database was restored from a backup: what waited is void",
-}
 ENDS = frozenset({
     "request.denied", "request.expired", "request.cancelled", "request.undeliverable", "grant.lapsed", "grant.revoked",
     "execution.succeeded", "execution.failed", "execution.unknown",
@@ -142,15 +88,9 @@ class Trail:
 
 
 def told(event: Event, names: Mapping[str, str]) -> str:
-    """Say one event as a sentence."""
+    """Say one event as the gateway does, with the people's names and the platforms' instead of the trail's."""
+    actor = str(event["actor"])
+    who = _MACHINES.get(actor.partition(":")[0], names.get(actor, actor))
     facts = cast("Mapping[str, object]", event["facts"])
-    place = _PLATFORM.get(str(facts.get("channel") or facts.get("via") or ""), "")
-    who = names.get(str(event["actor"]), str(event["actor"]))
-    said = {name: facts.get(name) for name in ("reason", "text", "status")}
-    if facts.get("allowed_by"):
-        return "A rule allowed it: it goes to the executor"
-    if event["kind"] == "click.refused" and facts.get("why") == "wrong_code":
-        return f"{who} typed a wrong code in {place}: refused"
-    sentence = _SENTENCES.get(str(event["kind"]), str(event["kind"]))
-    who = _MACHINES.get(who.partition(":")[0], who)
-    return sentence.format(who=who, place=place, **said)
+    record = Record(kind=Kind(str(event["kind"])), actor=actor, facts=facts)
+    return sentence(record, Language.EN, who=who, shown=lambda value: _PLATFORM.get(str(value), str(value)))

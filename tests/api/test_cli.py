@@ -16,9 +16,7 @@ from typing import TYPE_CHECKING, Self
 import pytest
 from typer.testing import CliRunner
 
-from app.cli.beside_database import SENTENCES
 from app.cli.main import app
-from app.domain.trail.audit import Kind
 from channels.slack.simulator.simulator import SlackSimulator
 from migrations.state import NEWEST, find_present
 from tests.fixtures.gateway import SECRET, SystemClock, query
@@ -300,10 +298,6 @@ def test_the_trail_is_told_in_sentences(desk: Desk) -> None:
     assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC  cli made the auditor key \w+ \(for the\\nauditor\)", line)
     unknown = desk("audit", "show", "req_nobodys")
     assert (unknown.exit_code, unknown.stderr.strip()) == (1, "no such request: req_nobodys")
-
-
-def test_there_is_a_sentence_for_every_kind_of_event() -> None:
-    assert set(SENTENCES) == set(Kind)
 
 
 @pytest.mark.parametrize(

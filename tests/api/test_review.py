@@ -338,10 +338,10 @@ async def test_the_page_tells_who_asked_who_decides_who_said_what_and_the_trail(
         f"assent requests approve {request['id']}",
         "Shown to Alice <alice@acme.example>",
         "2026-03-01 10:00 UTC",
-        "asked for pay_two; the rule pay-two wants people to decide",
-        "posted a card to chat",
+        "asked for pay_two; the rule pay-two asks people about it",
+        "a card was posted to chat",
         "Bob <bob@acme.example>\n  approved on api",
-        "signed in to read this page (by api)",
+        "looked at all of it, with a link from api",
         request["digest"],
         request["code"],
     ):

@@ -199,7 +199,9 @@ async def test_every_surface_warns_of_the_same(g: Gateway, monkeypatch: pytest.M
 
 
 @requirement("S-69", "S-49")
-async def test_a_pause_is_warned_of_everywhere_and_agents_read_no_warning(g: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_pause_is_warned_of_everywhere_and_agents_read_no_warning(
+    g: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
     request = await g.ask("pay", {**CALL, "payee": "\u0410cme Ltd"})
     before = await g.read(request, who=ALICE)
     body = {"on": True, "tool": "pay", "reason": "an attack \u202e"}

@@ -15,7 +15,7 @@ from aiohttp import web
 
 from app.domain.card.card import Buttons, Card, Control, Fact, Tone
 from app.domain.card.form import Field, FieldKind, Form
-from app.domain.request.action import LETTERS, Action
+from app.domain.request.action import VERB_OF, Action
 from app.domain.text.language import Language
 from app.ports import AccountStatus, CallbackRejectedError, HttpAnswer, InboundCall, MessageRef
 from channels.conformance.harness import StillClock
@@ -93,7 +93,7 @@ HEAD = "a1.0123abcd.4jq8w6c1tz5n0v3b7k2m9x6d1f8g0h4p"
 
 def token(action: Action, head: str = HEAD) -> str:
     """Make a token of the gateway's own shape."""
-    return f"{head}.{LETTERS[action]}.{'0f' * 20}"
+    return f"{head}.{VERB_OF[action].letter}.{'0f' * 20}"
 
 
 def controls(*actions: Action, head: str = HEAD) -> tuple[Control, ...]:

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.trail.audit import GENESIS, AuditEvent, Kind, Record, first_fault, hash_of, link
+from app.domain.trail.audit import AuditEvent, Kind, Record
+from app.domain.trail.chain import GENESIS, first_fault, hash_of, link
 from tests.domain.samples import START
 from tests.requirements import requirement
 

@@ -18,7 +18,8 @@ import sqlalchemy as sa
 
 from app.domain.call.tool_call import ToolCall, binding_digest
 from app.domain.money.payment import Payment
-from app.domain.trail.audit import AuditEvent, Kind, Record, first_fault
+from app.domain.trail.audit import AuditEvent, Kind, Record
+from app.domain.trail.chain import first_fault
 from app.storage.engine.dialect import from_us
 from tests.domain.samples import FINANCE
 from tests.storage.rig import behind

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from app.clock import SystemClock
-from app.domain.trail.audit import first_fault
+from app.domain.trail.chain import first_fault
 from app.identifiers import RandomIds
 from app.storage.engine.dialect import dialect_for
 from app.storage.make_store import make_store

@@ -151,10 +151,10 @@ def test_every_event_of_the_trail_is_told_as_a_sentence(kind: Kind) -> None:
 def test_the_trail_calls_people_what_the_cards_call_them() -> None:
     people = yaml.safe_load(CONFIG.read_text(encoding="utf-8"))["people"]
     wang = Stage().visitors["wang"]
-    approved = {"kind": "request.approved", "actor": wang.email, "facts": {"via": "pay-feishu"}}
+    approved = {"kind": "request.approved", "actor": wang.email, "facts": {"channel": "pay-feishu", "assurance": "L1"}}
 
     assert people[wang.email]["name"] == wang.name
-    assert told(approved, {wang.email: wang.name}) == "王芳 Wang Fang approved in Feishu"
+    assert told(approved, {wang.email: wang.name}) == "王芳 Wang Fang approved on Feishu at L1; that was enough"
 
 
 # --- the agent --------------------------------------------------------------------------------------------------------

@@ -74,8 +74,8 @@ def test_a_wrong_code_and_the_executor_are_told_as_what_they_are() -> None:
     wrong = {"kind": "click.refused", "actor": "wang@acme.example", "facts": facts}
     taken = {"kind": "grant.claimed", "actor": "key:abc", "facts": {}}
 
-    assert told(wrong, {"wang@acme.example": "王芳"}) == "王芳 typed a wrong code in Feishu: refused"
-    assert told(taken, {}) == "The executor took the approval: good for one run"
+    assert told(wrong, {"wang@acme.example": "王芳"}) == "王芳 pressed on Feishu; it did not count (wrong_code)"
+    assert told(taken, {}) == "The executor took the approval and began to run it"
 
 
 # --- the agent --------------------------------------------------------------------------------------------------------

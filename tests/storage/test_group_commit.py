@@ -15,7 +15,8 @@ from app.domain.errors import NotFoundError, UnavailableError
 from app.domain.lifecycle.lifecycle import advance
 from app.domain.request.quorum import Stage
 from app.domain.request.request import Status
-from app.domain.trail.audit import Kind, Record, first_fault
+from app.domain.trail.audit import Kind, Record
+from app.domain.trail.chain import first_fault
 from app.identifiers import RandomIds
 from app.storage.engine import lane
 from app.storage.engine.transaction import LostGuardError

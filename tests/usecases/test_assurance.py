@@ -9,19 +9,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from app.domain.card.typed import TYPED
-from app.domain.identity.seals import parse_token
 from app.domain.people.assurance import Assurance
 from app.domain.request.action import Action
 from app.domain.request.decision import Evidence, Verdict
-from app.storage.cards.deliveries import find_by_handle
 from app.storage.requests.requests import lock_request
-from app.usecases.cards.compose import place_of
 from app.usecases.deciding.decide import decide
+from tests.fixtures.consulting import forged
 from tests.fixtures.gateway import PAY
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
-    from app.ports import Click
     from app.storage.engine.transaction import Tx
     from tests.fixtures.gateway import Gateway
     from tests.fixtures.memory_platform import Message
@@ -51,22 +48,6 @@ def refusals(g: Gateway, request: dict[str, Any]) -> list[str]:
     """Return why clicks on a request did not count, in order."""
     rows = g.rows(f"SELECT kind, facts FROM audit_events WHERE request_id = '{request['id']}' ORDER BY seq")
     return [str(row["facts"]).split('"why":"')[1].split('"')[0] for row in rows if row["kind"] == "click.refused"]
-
-
-async def forged(g: Gateway, request: dict[str, Any], action: Action) -> Click:
-    """Build the click on a button that the card does not have, sealed all the same, as an old one may be."""
-    card = g.card(request)
-    assert card.card.buttons is not None
-    handle = parse_token(card.card.buttons.deny).handle
-
-    def seal(tx: Tx) -> str:
-        delivery, locked = find_by_handle(tx, handle), lock_request(tx, request["id"])
-        assert delivery is not None
-        assert locked is not None
-        return g.container.seals.token(action, handle, place_of(locked[0], delivery))
-
-    token = await g.container.store.write(seal, org="acme")
-    return replace(g.platform.press(card, "U_ALICE", "deny"), token=token, reason=None)
 
 
 async def approve_with_factor(g: Gateway, request: dict[str, Any], *people: str) -> None:

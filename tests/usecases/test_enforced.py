@@ -158,8 +158,8 @@ async def test_the_review_page_shows_a_request_without_stages(gateway: Gateway) 
     request = await allowed(gateway)
     page = await Visitor(gateway=gateway).visit(request, who="olga@acme.example")  # the agent's owner
     assert "Allowed by rule harmless" in page
-    assert "nobody was asked; an executor may run it" in page
-    assert "wants people to decide" not in page
+    assert "nobody was asked: rule:harmless lets an executor run it" in page
+    assert "asks people" not in page
 
 
 # --- the result goes back ---------------------------------------------------------------------------------------------

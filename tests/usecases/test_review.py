@@ -12,9 +12,6 @@ from app.domain.people.people import Directory, Person
 from app.domain.request.consultation import HandOver
 from app.domain.rules.policy import Policy
 from app.domain.rules.rule import Then
-from app.domain.text.language import Language
-from app.domain.trail.audit import Kind
-from app.domain.words.say import CATALOGUE
 from app.usecases.reading.review import may_look
 from tests.domain.samples import START, a_request
 from tests.fixtures.review_visits import ReadPage, Visitor, token_of, with_url
@@ -216,10 +213,3 @@ async def test_a_card_that_cannot_show_all_of_the_call_leads_to_the_page_that_do
     await visitor.enter(await visitor.press(request))
     page = ReadPage((await visitor.look(request)).text)
     assert memo in page.texts
-
-
-def test_every_kind_of_the_trail_that_a_request_can_have_has_a_sentence_in_both_languages() -> None:
-    prefixes = ("request.", "grant.", "execution.", "card.")
-    wanted = {f"trail.{kind}" for kind in Kind if kind.startswith(prefixes)} - {"trail.request.voted"}
-    for language in Language:
-        assert wanted <= CATALOGUE[language].keys()

@@ -46,7 +46,7 @@ async def test_the_trail_says_at_which_level_somebody_approved(gateway: Gateway)
     assert (await gateway.decide(request, who=RITA, typed="400")).status_code == 200
     first, *_, last = await told(gateway, request)
     assert first.endswith("the rule wire asks people about it at L2 (first_payee)")
-    assert last == f"{RITA} approved it on api at L2"
+    assert last == f"{RITA} approved on api at L2; that was enough"
 
 
 @requirement("S-41", "S-50")

@@ -14,7 +14,7 @@ from app.api.wire.schemas import Email, NothingBody, RequestView
 from app.api.wire.verdicts import access_to, view_shown
 from app.domain.card.form import MOST
 from app.domain.identity.api_key import AGENTS, Scope
-from app.domain.request.action import Action
+from app.domain.request.action import VERB_OF, VERBS, Action, Blank, Verb, Who
 from app.usecases.deciding.consult import Wish
 
 if TYPE_CHECKING:
@@ -61,6 +61,13 @@ class AnswerBody(_Wire):
     text: _Text
 
 
+_OWN_BODIES: dict[Action, type[BaseModel]] = {Action.HAND_OVER: HandOverBody}
+_BODIES_BY_BLANKS: dict[tuple[Blank, ...], type[BaseModel]] = {
+    (): NothingBody,
+    (Blank.TEXT,): QuestionBody,
+    (Blank.PERSON, Blank.NOTE): ApproverBody,
+}
+
 BODIES = (HandOverBody, ApproverBody, QuestionBody, AnswerBody, NothingBody)
 """The models of bodies, for OpenAPI."""
 
@@ -75,48 +82,35 @@ def consulting_router(c: Surface) -> APIRouter:
         )
         return answer(await view_shown(c, key, found))
 
-    @router.post("/v1/requests/{request_id}/handover", **takes(HandOverBody, RequestView))
-    async def hand_over(request_id: str, request: Request) -> Response:
-        """Hand one's own place over: that person decides, and one's own vote is taken back."""
-        key = await c.access(request, Scope.APPROVER)
-        body = await read_model(request, HandOverBody)
-        wish = Wish(action=Action.HAND_OVER, whom=body.to, text=(body.note or "").strip())
-        return await consult(key, request_id, wish, body.digest)
+    def add_route(verb: Verb) -> None:
+        body_of = body_for(verb)
+        scopes = scopes_of(verb)
 
-    @router.post("/v1/requests/{request_id}/approvers", **takes(ApproverBody, RequestView))
-    async def add(request_id: str, request: Request) -> Response:
-        """Add a person who must approve as well, in the step that is asked now."""
-        key = await c.access(request, Scope.APPROVER)
-        body = await read_model(request, ApproverBody)
-        wish = Wish(action=Action.ADD, whom=body.person, text=(body.note or "").strip())
-        return await consult(key, request_id, wish, body.digest)
+        async def act(request_id: str, request: Request) -> Response:
+            key = await access_to(c, request, request_id, *scopes)
+            body = await read_model(request, body_of)
+            return await consult(key, request_id, _wish(verb, body), getattr(body, "digest", None))
 
-    @router.post("/v1/requests/{request_id}/questions", **takes(QuestionBody, RequestView))
-    async def ask(request_id: str, request: Request) -> Response:
-        """Ask the agent and the requester; the answer stands on the cards and in the request."""
-        key = await c.access(request, Scope.APPROVER)
-        body = await read_model(request, QuestionBody)
-        return await consult(key, request_id, Wish(action=Action.ASK, text=body.text.strip()), body.digest)
+        path = f"/v1/requests/{{request_id}}/{verb.route}"
+        described = takes(body_of, RequestView)
+        router.add_api_route(path, act, methods=["POST"], name=verb.action.value, description=verb.does, **described)
+
+    for verb in VERBS:
+        if verb.does:
+            add_route(verb)
 
     @router.post("/v1/requests/{request_id}/questions/{question_id}/answer", **takes(AnswerBody, RequestView))
     async def answer_question(request_id: str, question_id: str, request: Request) -> Response:
         """Answer a question, as the request's agent or its requester. The same answer again is harmless."""
-        key = await access_to(c, request, request_id, *AGENTS, Scope.APPROVER)
+        key = await access_to(c, request, request_id, *scopes_of(VERB_OF[Action.ANSWER]))
         body = await read_model(request, AnswerBody)
         wish = Wish(action=Action.ANSWER, text=body.text.strip(), question_id=question_id)
         return await consult(key, request_id, wish)
 
-    @router.post("/v1/requests/{request_id}/remind", **takes(NothingBody, RequestView))
-    async def remind(request_id: str, request: Request) -> Response:
-        """Remind those who have not decided yet; five minutes at least lie between two reminders."""
-        key = await access_to(c, request, request_id, *AGENTS, Scope.APPROVER, Scope.ADMIN)
-        await read_model(request, NothingBody)
-        return await consult(key, request_id, Wish(action=Action.REMIND))
-
     @router.post("/v1/requests/{request_id}/extend", **takes(NothingBody, RequestView))
     async def extend(request_id: str, request: Request) -> Response:
         """Give people as much time again as they had at first, three times at most."""
-        key = await c.access(request, Scope.APPROVER, Scope.ADMIN)
+        key = await c.access(request, *scopes_of(VERB_OF[Action.EXTEND]))
         await read_model(request, NothingBody)
         found = await c.extend.extend(org=key.org, request_id=request_id, by=_who(key), person=key.person)
         return answer(await view_shown(c, key, found))
@@ -124,12 +118,30 @@ def consulting_router(c: Surface) -> APIRouter:
     @router.post("/v1/requests/{request_id}/reopen", **takes(NothingBody, RequestView))
     async def reopen(request_id: str, request: Request) -> Response:
         """Ask again what expired: answers the new request, which names the old one as its predecessor."""
-        key = await c.access(request, Scope.APPROVER)
+        key = await c.access(request, *scopes_of(VERB_OF[Action.REOPEN]))
         await read_model(request, NothingBody)
         found = await c.reopen.reopen(org=key.org, request_id=request_id, person=str(key.person))
         return answer(await view_shown(c, key, found))
 
     return router
+
+
+def body_for(verb: Verb) -> type[BaseModel]:
+    """Return the model of what a verb's route takes."""
+    return _OWN_BODIES.get(verb.action) or _BODIES_BY_BLANKS[verb.blanks]
+
+
+def scopes_of(verb: Verb) -> tuple[Scope, ...]:
+    """Return which keys open a verb's route; whether the person or agent may is looked up when they come."""
+    agents = AGENTS if Who.AGENT in verb.who else ()
+    people = (Scope.APPROVER,) if {Who.APPROVER, Who.REQUESTER} & set(verb.who) else ()
+    return (*agents, *people, *((Scope.ADMIN,) if Who.ADMIN in verb.who else ()))
+
+
+def _wish(verb: Verb, body: BaseModel) -> Wish:
+    given: dict[str, str | None] = body.model_dump()
+    text = given.get(Blank.TEXT) or given.get(Blank.NOTE) or ""
+    return Wish(action=verb.action, whom=given.get("to") or given.get(Blank.PERSON) or "", text=text.strip())
 
 
 def _who(key: ApiKey) -> str:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 
 import typer
 
+from app.domain.request.action import VERBS, Verb
+
 # Everything else is imported where it runs: `assent check` stands in people's hooks and CI, and must start at once.
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -162,12 +164,6 @@ def add(
     open_desk().act(request_id, "approvers", person=person, note=note)
 
 
-@requests_app.command("ask")
-def ask(request_id: RequestId, text: Annotated[str, typer.Argument(help="what you want to know")]) -> None:
-    """Ask the agent and the requester; `show` has the answer once there is one."""
-    open_desk().act(request_id, "questions", text=text)
-
-
 @requests_app.command("answer")
 def answer(
     request_id: RequestId,
@@ -182,13 +178,6 @@ def answer(
         which = "".join(f"\n  {name}  {asked}" for name, asked in still.items())
         end(f"say which with --question:{which}" if still else "there is no open question", code=1)
     desk.post(request, f"questions/{part(question or next(iter(still)))}/answer", {"text": text})
-
-
-@requests_app.command("remind")
-def remind(request_id: RequestId) -> None:
-    """Remind those who have not decided yet."""
-    desk = open_desk()
-    desk.post(desk.read(request_id), "remind", {})
 
 
 @requests_app.command("extend")
@@ -220,6 +209,24 @@ def review(request_id: RequestId) -> None:
     """Print a link to the page that shows all of it; it works once, for five minutes."""
     found = open_desk().call("POST", f"/{part(request_id)}/review-link", {})
     typer.echo(f"{found['url']}\nworks once, until {_instant(found['expires_at'])}")
+
+
+def _add_plain(verb: Verb) -> None:
+    """Make the command of a verb that takes a text, or nothing at all."""
+
+    def write(request_id: RequestId, text: Annotated[str, typer.Argument(help="what you want to say")]) -> None:
+        open_desk().act(request_id, verb.route, text=text)
+
+    def press(request_id: RequestId) -> None:
+        desk = open_desk()
+        desk.post(desk.read(request_id), verb.route, {})
+
+    requests_app.command(verb.command, help=verb.does)(write if verb.blanks else press)
+
+
+for _verb in VERBS:
+    if _verb.plain:
+        _add_plain(_verb)
 
 
 # --- what is shown ----------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
-from app.domain.request.action import ACTIONS, LETTERS, Action
+from app.domain.request.action import ACTIONS, VERB_OF, Action
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -84,14 +84,14 @@ class Seals:
 
     def token(self, action: Action, handle: str, place: Place) -> str:
         """Seal a button."""
-        letter = LETTERS[action]
+        letter = VERB_OF[action].letter
         return f"a1.{self._newest}.{handle}.{letter}.{self._mac(self._newest, letter, handle, place)}"
 
     def verify(self, click: SealedClick, place: Place) -> None:
         """Check that a token belongs to this very place. Raises BadTokenError."""
         if click.key_id not in self._keys:
             raise BadTokenError("sealed with a key that is no longer accepted")
-        letter = LETTERS[click.action]
+        letter = VERB_OF[click.action].letter
         if not hmac.compare_digest(click.mac, self._mac(click.key_id, letter, click.handle, place)):
             raise BadTokenError("the seal does not match this card")
 

@@ -1,90 +1,240 @@
-"""Who did what when, in a chain.
-
-Each org has its own chain: seq 0, 1, 2, … without gaps, and each event's hash is
-``SHA-256(0x00 ‖ previous hash ‖ RFC 8785 form of the event)`` (the leaf prefix of RFC 9162). Deleting, changing,
-moving or inserting an event breaks every hash behind it. A chain alone does not stop someone who can rewrite all of
-it: its head must also be kept elsewhere.
-"""
+"""Who did what when: the kinds of events, each with its sentences, and what an event keeps."""
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
-
-from app.domain.text.canonical import plain_canonical
+from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from datetime import datetime
-
-GENESIS = "0" * 64
-"""The hash before the first event."""
 
 
 class Kind(StrEnum):
-    """What an event is about."""
+    """What an event is about, and the sentence that tells it in each language.
 
-    CREATED = "request.created"
-    VOTE = "request.voted"
-    APPROVED = "request.approved"
-    DENIED = "request.denied"
-    EXPIRED = "request.expired"
-    CANCELLED = "request.cancelled"
-    UNDELIVERABLE = "request.undeliverable"
-    HANDED_OVER = "request.handed_over"
-    APPROVER_ADDED = "request.approver_added"
-    ASKED_BACK = "request.asked_back"
-    ANSWERED = "request.answered"
-    REMINDED = "request.reminded"
-    ESCALATED = "request.escalated"
-    EXTENDED = "request.extended"
-    EDITED = "request.edited"
-    REVIEWED = "request.reviewed"
-    REOPENED = "request.reopened"
-    CLAIMED = "grant.claimed"
-    LAPSED = "grant.lapsed"
-    REVOKED = "grant.revoked"
-    SUCCEEDED = "execution.succeeded"
-    FAILED = "execution.failed"
-    UNKNOWN = "execution.unknown"
-    RECONCILED = "execution.reconciled"
-    ALLOWED = "call.allowed"
-    REFUSED = "call.refused"
-    CLICK_REFUSED = "click.refused"
-    CARD_HELD = "card.held"
-    CARD_POSTED = "card.posted"
-    CARD_RETIRED = "card.retired"
-    CARD_FAILED = "card.failed"
-    CARD_LATE = "card.late"
-    CARD_REROUTED = "card.rerouted"
-    KEY_CREATED = "key.created"
-    KEY_REVOKED = "key.revoked"
-    POLICY_LOADED = "policy.loaded"
-    HOOK_BLOCKED = "hook.blocked"
-    HOOK_FAULTED = "hook.faulted"
-    HOOK_NOTED = "hook.noted"
-    SESSION_DETACHED = "session.detached"
-    EVALUATION_BYPASSED = "evaluation.bypassed"
-    SWITCH_SET = "switch.set"
-    LIFTED = "request.lifted"
-    APPROVER_LOCKED = "approver.locked"
-    FACTOR_INVITED = "factor.invited"
-    FACTOR_ADDED = "factor.added"
-    FACTOR_REMOVED = "factor.removed"
-    STANDING_PROPOSED = "standing.proposed"
-    STANDING_CONFIRMED = "standing.confirmed"
-    STANDING_USED = "standing.used"
-    STANDING_REVOKED = "standing.revoked"
-    GLASS_PROPOSED = "break_glass.proposed"
-    GLASS_BROKEN = "break_glass.broken"
-    GLASS_USED = "break_glass.used"
-    GLASS_ENDED = "break_glass.ended"
-    GLASS_REVIEWED = "break_glass.reviewed"
-    PAYEE_ADDED = "payee.added"
-    PAYEE_REMOVED = "payee.removed"
-    RESTORED = "trail.restored"
+    The names in a sentence are facts of the event, or one of the phrases that `told` makes of them. A sentence that
+    begins with who did it can also stand beside their name.
+    """
+
+    en: str
+    zh: str
+
+    def __new__(cls, value: str, en: str, zh: str) -> Self:
+        """Make a kind of its name in the trail and its sentences."""
+        kind = str.__new__(cls, value)
+        kind._value_ = value
+        kind.en, kind.zh = en, zh
+        return kind
+
+    CREATED = (
+        "request.created",
+        "{actor} asked for {tool}{payment}; the rule {rule} {asks}{warned}",
+        "{actor} 请求调用 {tool}{payment}；规则 {rule} {asks}{warned}",
+    )
+    VOTE = (
+        "request.voted",
+        "{actor} {voted} on {channel}{at_level}{because}",
+        "{actor} 通过 {channel} {voted}{at_level}{because}",
+    )
+    APPROVED = (
+        "request.approved",
+        "{actor} approved on {channel}{at_level}; that was enough",
+        "{actor} 通过 {channel} 批准{at_level}，至此获准",
+    )
+    DENIED = (
+        "request.denied",
+        "{actor} denied on {channel}, and that ended it{because}",
+        "{actor} 通过 {channel} 拒绝，至此终止{because}",
+    )
+    EXPIRED = ("request.expired", "nobody decided in time: it expired", "逾期无人决定，已过期")
+    CANCELLED = ("request.cancelled", "{actor} withdrew it{because}", "{actor} 撤回{because}")
+    UNDELIVERABLE = ("request.undeliverable", "nobody could be reached{because}", "无法联系到任何审批人{because}")
+    HANDED_OVER = ("request.handed_over", "{actor} handed over to {to}: {note}", "{actor} 转交给 {to}：{note}")
+    APPROVER_ADDED = (
+        "request.approver_added",
+        "{actor} added {person}, who must approve as well: {note}",
+        "{actor} 加签 {person}：{note}",
+    )
+    ASKED_BACK = ("request.asked_back", "{actor} asked: {text}", "{actor} 询问：{text}")
+    ANSWERED = ("request.answered", "{actor} answered: {text}", "{actor} 回复：{text}")
+    REMINDED = ("request.reminded", "{actor} reminded those who had not decided yet", "{actor} 提醒尚未决定的人")
+    ESCALATED = (
+        "request.escalated",
+        "nobody had decided: {to} may decide it as well, and it was shown on {channels}",
+        "无人决定，通过 {channels} 增请 {to}",
+    )
+    EXTENDED = ("request.extended", "{actor} gave people more time, until {until}", "{actor} 延长时限至 {until}")
+    EDITED = (
+        "request.edited",
+        "{actor} changed the arguments; what was voted so far counts no longer",
+        "{actor} 修改了调用内容，此前的表决不再有效",
+    )
+    REVIEWED = (
+        "request.reviewed",
+        "{actor} looked at all of it, with a link from {via}",
+        "{actor} 通过 {via} 的链接查看了全部内容",
+    )
+    REOPENED = (
+        "request.reopened",
+        "{actor} asked again for what had expired, as {successor}",
+        "{actor} 对过期的请求重新发起，新请求为 {successor}",
+    )
+    CLAIMED = ("grant.claimed", "{actor} took the approval and began to run it", "{actor} 领取批准并开始执行")
+    LAPSED = ("grant.lapsed", "the approval was not used in time and lapsed", "批准逾期未使用，已失效")
+    REVOKED = ("grant.revoked", "the approval was taken back: {why}", "批准被收回：{why}")
+    SUCCEEDED = ("execution.succeeded", "{actor} reported that it succeeded", "{actor} 报告执行成功")
+    FAILED = ("execution.failed", "{actor} reported that it failed: {error}", "{actor} 报告执行失败：{error}")
+    UNKNOWN = ("execution.unknown", "nobody knows whether it ran: {error}", "是否执行尚不清楚：{error}")
+    RECONCILED = (
+        "execution.reconciled",
+        "{actor} settled what became of it: {status}",
+        "{actor} 核实了执行结果：{status}",
+    )
+    ALLOWED = (
+        "call.allowed",
+        "{actor} was allowed {tool} by the rule {rule}",
+        "{actor} 获准调用 {tool}，依据规则 {rule}",
+    )
+    REFUSED = ("call.refused", "{actor} was refused {tool} by {decided_by}", "{actor} 调用 {tool} 被{decided_by} 拒绝")
+    CLICK_REFUSED = (
+        "click.refused",
+        "{actor} pressed on {channel}; it did not count ({why})",
+        "{actor} 通过 {channel} 点击，未生效（{why}）",
+    )
+    CARD_HELD = ("card.held", "its card waits until {until}: {why}", "卡片推迟至 {until} 发送：{why}")
+    CARD_POSTED = ("card.posted", "a card was posted to {channel}", "已向 {channel} 发送卡片")
+    CARD_RETIRED = ("card.retired", "the card on {channel} was settled", "{channel} 上的卡片已办结")
+    CARD_FAILED = ("card.failed", "a card could not be brought to {channel}: {why}", "无法将卡片送达 {channel}：{why}")
+    CARD_LATE = ("card.late", "a card to {channel} is late: {why}", "卡片尚未送达 {channel}：{why}")
+    CARD_REROUTED = (
+        "card.rerouted",
+        "the card was brought to {channels} and {people} instead: {why}",
+        "改由其他途径发送：{channels}，{people}；{why}",
+    )
+    KEY_CREATED = (
+        "key.created",
+        "{actor} made the {scope} key {key} ({label})",
+        "{actor} 创建了 {scope} 密钥 {key}（{label}）",
+    )
+    KEY_REVOKED = ("key.revoked", "{actor} revoked the key {key}", "{actor} 吊销了密钥 {key}")
+    POLICY_LOADED = (
+        "policy.loaded",
+        "the configuration {policy_version} came into force",
+        "配置 {policy_version} 生效",
+    )
+    HOOK_BLOCKED = (
+        "hook.blocked",
+        "the hook {hook} stopped {actor} at {moment}: {reason}",
+        "钩子 {hook} 在 {moment} 阻止了 {actor}：{reason}",
+    )
+    HOOK_FAULTED = (
+        "hook.faulted",
+        "a hook failed at {moment} of {actor}, which its on_error lets pass or asks about: {hooks}",
+        "{actor} 的 {moment} 时有钩子出错，按其 on_error 放行或询问：{hooks}",
+    )
+    HOOK_NOTED = (
+        "hook.noted",
+        "a hook noted at {moment} of {actor}: {hooks}",
+        "{actor} 的 {moment} 时有钩子留下记录：{hooks}",
+    )
+    SESSION_DETACHED = (
+        "session.detached",
+        "{actor} began the session {session}, which inherits nothing of {parent_agent}",
+        "{actor} 开始会话 {session}，不继承 {parent_agent} 的任何内容",
+    )
+    EVALUATION_BYPASSED = (
+        "evaluation.bypassed",
+        "{actor} was allowed {tool} without people, in an evaluation run: {reason}",
+        "{actor} 在评测中获准调用 {tool}，未经人工审批：{reason}",
+    )
+    SWITCH_SET = (
+        "switch.set",
+        "{actor} set {switch} to {state} for {agent}{of_tool}: {reason}",
+        "{actor} 将 {agent}{of_tool} 的开关 {switch} 设为 {state}：{reason}",
+    )
+    LIFTED = (
+        "request.lifted",
+        "{actor} lifted the refusal: the call may be asked about again",
+        "{actor} 解除拒绝，可再次发起",
+    )
+    APPROVER_LOCKED = (
+        "approver.locked",
+        "{actor} gave {failures} wrong codes for {what} and is locked until {until}",
+        "{actor} 为 {what} 输错验证码 {failures} 次，锁定至 {until}",
+    )
+    FACTOR_INVITED = (
+        "factor.invited",
+        "{actor} invited {person} to set up a second factor",
+        "{actor} 邀请 {person} 设置第二因素",
+    )
+    FACTOR_ADDED = ("factor.added", "{actor} set up a second factor", "{actor} 设置了第二因素")
+    FACTOR_REMOVED = (
+        "factor.removed",
+        "{actor} took the second factor of {person} away",
+        "{actor} 移除了 {person} 的第二因素",
+    )
+    STANDING_PROPOSED = (
+        "standing.proposed",
+        "{actor} proposed the standing approval {standing}: {scope}",
+        "{actor} 提议长期授权 {standing}：{scope}",
+    )
+    STANDING_CONFIRMED = (
+        "standing.confirmed",
+        "{actor} confirmed the standing approval {standing}: {scope}",
+        "{actor} 确认长期授权 {standing}：{scope}",
+    )
+    STANDING_USED = (
+        "standing.used",
+        "{actor} used the standing approval {standing}: {used} of {uses}",
+        "{actor} 使用长期授权 {standing}：第 {used} 次，共 {uses} 次",
+    )
+    STANDING_REVOKED = (
+        "standing.revoked",
+        "{actor} revoked the standing approval {standing}",
+        "{actor} 撤销了长期授权 {standing}",
+    )
+    GLASS_PROPOSED = (
+        "break_glass.proposed",
+        "{actor} wants to break the glass, as {standing}: {scope}: {reason}",
+        "{actor} 申请紧急放行 {standing}：{scope}：{reason}",
+    )
+    GLASS_BROKEN = (
+        "break_glass.broken",
+        "THE GLASS WAS BROKEN by {actor}, as {standing}, until {until}: {scope}: {reason}",
+        "紧急放行已生效：{actor}，{standing}，至 {until}：{scope}：{reason}",
+    )
+    GLASS_USED = (
+        "break_glass.used",
+        "{actor} may run {tool} under the broken glass {standing}: nobody was asked",
+        "{actor} 凭紧急放行 {standing} 获准执行 {tool}，未经任何人审批",
+    )
+    GLASS_ENDED = (
+        "break_glass.ended",
+        "{actor} ended the broken glass {standing}",
+        "{actor} 结束了紧急放行 {standing}",
+    )
+    GLASS_REVIEWED = (
+        "break_glass.reviewed",
+        "{actor} reviewed what was done under the broken glass {standing}: {review}",
+        "{actor} 复核了紧急放行 {standing} 期间的操作：{review}",
+    )
+    PAYEE_ADDED = (
+        "payee.added",
+        "{actor} put the payee {payee} into the register",
+        "{actor} 将收款方 {payee} 加入名册",
+    )
+    PAYEE_REMOVED = (
+        "payee.removed",
+        "{actor} took the payee {payee} out of the register",
+        "{actor} 将收款方 {payee} 移出名册",
+    )
+    RESTORED = (
+        "trail.restored",
+        "{actor} declared that the database was restored from a backup (epoch {epoch}): {reason}",
+        "{actor} 声明数据库已从备份恢复（第 {epoch} 纪元）：{reason}",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,80 +263,3 @@ class AuditEvent:
     request_version: int | None  # set on the one event of each change of a request
     prev_hash: str
     hash: str
-
-
-def link(
-    record: Record,
-    *,
-    org: str,
-    seq: int,
-    event_id: str,
-    at: datetime,
-    request_id: str | None,
-    request_version: int | None,
-    prev_hash: str,
-) -> AuditEvent:
-    """Bind a record to its predecessor."""
-    leaf = _leaf(record, org, seq, event_id, at, request_id, request_version)
-    return AuditEvent(
-        org=org,
-        seq=seq,
-        id=event_id,
-        at=at,
-        record=record,
-        request_id=request_id,
-        request_version=request_version,
-        prev_hash=prev_hash,
-        hash=_chained(prev_hash, leaf),
-    )
-
-
-def hash_of(event: AuditEvent) -> str:
-    """Recompute an event's hash from its content and its predecessor's hash."""
-    leaf = _leaf(event.record, event.org, event.seq, event.id, event.at, event.request_id, event.request_version)
-    return _chained(event.prev_hash, leaf)
-
-
-def _leaf(  # noqa: PLR0917 - the parts of an event, in the order in which it declares them
-    record: Record,
-    org: str,
-    seq: int,
-    event_id: str,
-    at: datetime,
-    request_id: str | None,
-    request_version: int | None,
-) -> bytes:
-    return plain_canonical(
-        {
-            "org": org,
-            "seq": seq,
-            "id": event_id,
-            "at": at.isoformat(),
-            "kind": record.kind.value,
-            "actor": record.actor,
-            "facts": dict(record.facts),
-            "request_id": request_id,
-            "request_version": request_version,
-        }
-    )
-
-
-def _chained(prev_hash: str, leaf: bytes) -> str:
-    return hashlib.sha256(b"\x00" + bytes.fromhex(prev_hash) + leaf).hexdigest()
-
-
-def first_fault(events: Iterable[AuditEvent], *, after: tuple[int, str] = (-1, GENESIS)) -> str | None:
-    """Walk a chain in order of `seq` and say what is wrong first, or None.
-
-    `after` is the (seq, hash) of the event before the first one given.
-    """
-    seq, prev = after
-    for event in events:
-        if event.seq != seq + 1:
-            return f"event {seq + 1} is missing: the next one found is {event.seq}"
-        if event.prev_hash != prev:
-            return f"event {event.seq} does not follow event {seq}: its predecessor's hash differs"
-        if hash_of(event) != event.hash:
-            return f"event {event.seq} was changed: its content does not give its hash"
-        seq, prev = event.seq, event.hash
-    return None

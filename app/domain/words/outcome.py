@@ -19,11 +19,6 @@ EN: Mapping[str, str] = {
     "result": "Result · {name}",
     "result.error": "What went wrong",
     "result.unclear": "Why it is not known",
-    "trail.request.created.allowed": "asked for {tool}, under the rule {rule}",
-    "trail.request.approved.allowed": "let it through, and nobody was asked; an executor may run it",
-    "trail.call.allowed": "was allowed {tool} by the rule {rule}",
-    "trail.standing.used": "used the standing approval {standing}: {used} of {uses}",
-    "trail.break_glass.used": "may run {tool} under the broken glass {standing}: nobody was asked",
 }
 
 ZH: Mapping[str, str] = {
@@ -38,9 +33,4 @@ ZH: Mapping[str, str] = {
     "result": "执行结果 · {name}",
     "result.error": "失败原因",
     "result.unclear": "结果未知的原因",
-    "trail.request.created.allowed": "请求调用 {tool}，适用规则 {rule}",
-    "trail.request.approved.allowed": "放行，未询问任何人；可由执行器执行",
-    "trail.call.allowed": "获准调用 {tool}，依据规则 {rule}",
-    "trail.standing.used": "使用长期授权 {standing}：第 {used} 次，共 {uses} 次",
-    "trail.break_glass.used": "凭紧急放行 {standing} 获准执行 {tool}，未经任何人审批",
 }

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from sqlalchemy import bindparam, insert, select, update
 
 from app.domain.text.canonical import plain_canonical
-from app.domain.trail.audit import GENESIS, AuditEvent, Kind, Record, link
+from app.domain.trail.audit import AuditEvent, Kind, Record
+from app.domain.trail.chain import GENESIS, link
 from app.storage.engine.dialect import from_us, to_us
 from app.storage.engine.transaction import Pending, Row, Statement, Tx
 from app.storage.tables.tables import audit_events, audit_heads

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from app.domain.card.card import Control
 from app.domain.card.editing import edit_form
 from app.domain.card.form import Field, FieldKind, Form
 from app.domain.lifecycle.consultations import may_answer
-from app.domain.request.action import Action
+from app.domain.request.action import VERB_OF, VERBS, Action, Blank, Who
 from app.domain.request.request import Audience, State
 from app.domain.text.visible import visible
 from app.domain.words.say import say
@@ -19,17 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from app.domain.identity.seals import Place, Seals
+    from app.domain.request.consultation import Question
     from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.policy import Policy
     from app.domain.text.language import Language
     from app.ports import Channel
     from app.storage.cards.deliveries import Delivery
-
-PERSON, NOTE, TEXT = "person", "note", "text"
-"""The fields of the forms below."""
-
-FORMS = frozenset({Action.EDIT, Action.HAND_OVER, Action.ADD, Action.ASK, Action.ANSWER})
-"""What cannot be done before a form was filled in."""
 
 
 def controls_for(
@@ -46,30 +41,38 @@ def controls_for(
             form=form,
         )
         for action, form in forms
-        if action not in FORMS or form is not None  # there may be nothing to change
+        if action is not Action.EDIT or form is not None  # there may be nothing to change
     )
 
 
 def form_for(action: Action, request: ConfirmationRequest, policy: Policy, language: Language) -> Form | None:
     """Return the form that an action needs, or None if it needs none."""
-    match action:
-        case Action.EDIT:
-            return _edit_form(request, policy, language)
-        case Action.HAND_OVER | Action.ADD:
-            person = Field(name=PERSON, label=say(language, "form.person"), kind=FieldKind.PERSON)
-            note = Field(name=NOTE, label=say(language, "form.note"), kind=FieldKind.LINE, required=False)
-            return _form(action, language, say(language, f"form.{action.value}"), person, note)
-        case Action.ASK:
-            text = Field(name=TEXT, label=say(language, "form.question"))
-            return _form(action, language, say(language, "form.ask"), text)
-        case Action.ANSWER:
-            asked = request.open_question
-            # It names the question: by the time that this answer comes, another one may be the open one.
-            name = f"{TEXT}_{asked.id}" if asked else TEXT
-            text = Field(name=name, label=say(language, "form.answer"))
-            return _form(action, language, visible(str(redact(asked.text)[0])) if asked else "", text)
+    if action is Action.EDIT:
+        return _edit_form(request, policy, language)
+    verb = VERB_OF[action]
+    if not verb.blanks:
+        return None
+    asked = request.open_question if action is Action.ANSWER else None
+    note = say(language, f"form.{action.value}") if action is not Action.ANSWER else _quoted(asked)
+    return _form(action, language, note, *(_field(blank, action, asked, language) for blank in verb.blanks))
+
+
+def _field(blank: Blank, action: Action, asked: Question | None, language: Language) -> Field:
+    match blank:
+        case Blank.PERSON:
+            return Field(name=blank.value, label=say(language, "form.person"), kind=FieldKind.PERSON)
+        case Blank.NOTE:
+            return Field(name=blank.value, label=say(language, "form.note"), kind=FieldKind.LINE, required=False)
+        case Blank.TEXT:
+            # It names the question: by the time that an answer comes, another one may be the open one.
+            name = f"{blank.value}_{asked.id}" if asked else blank.value
+            return Field(name=name, label=say(language, f"form.{action.value}.text"))
         case _:
-            return None
+            assert_never(blank)
+
+
+def _quoted(asked: Question | None) -> str:
+    return visible(str(redact(asked.text)[0])) if asked else ""
 
 
 def _edit_form(request: ConfirmationRequest, policy: Policy, language: Language) -> Form | None:
@@ -90,7 +93,7 @@ def _actions(request: ConfirmationRequest, delivery: Delivery, channel: Channel,
     if delivery.audience is Audience.REQUESTER:
         if request.open_question is not None:
             yield Action.ANSWER
-        yield from (Action.REMIND, Action.EXTEND)
+        yield from _always(Who.REQUESTER)
         return
     if policy.url is not None:
         yield Action.REVIEW
@@ -101,4 +104,9 @@ def _actions(request: ConfirmationRequest, delivery: Delivery, channel: Channel,
         return
     if delivery.person is not None and request.open_question is not None and may_answer(request, delivery.person):
         yield Action.ANSWER  # who asked for it and may, by its rule, decide it too
-    yield from (Action.EDIT, Action.ASK, Action.HAND_OVER, Action.ADD, Action.REMIND, Action.EXTEND)
+    yield from _always(Who.APPROVER)
+
+
+def _always(who: Who) -> Iterator[Action]:
+    """Return what every card of somebody offers while the request waits."""
+    yield from (verb.action for verb in VERBS if verb.always and who in verb.who)

@@ -8,13 +8,13 @@ from app.domain.card.form import MOST
 from app.domain.lifecycle.lifecycle import DeadlinePassed, advance
 from app.domain.lifecycle.step import Refusal
 from app.domain.people.people import email_key
-from app.domain.request.action import Action
+from app.domain.request.action import VERB_OF, VERBS, Action, Blank
 from app.domain.rules.name_of import name_of
 from app.domain.text.visible import visible
 from app.domain.words.say import say
 from app.ports import ClickOutcome, ClickResult
 from app.storage.requests.seen_before import seen_before
-from app.usecases.cards.controls import FORMS, NOTE, PERSON, TEXT, form_for
+from app.usecases.cards.controls import form_for
 from app.usecases.clicks.pressed import Received, refusal
 from app.usecases.clicks.recognise import Recognised, person_of_account, recognise
 from app.usecases.deciding.consult import UNENTITLED, Wish, consult, may_begin
@@ -30,16 +30,9 @@ if TYPE_CHECKING:
     from app.storage.engine.transaction import Tx
     from app.usecases.deciding.consult import Consulted
 
-ACTIONS = (Action.HAND_OVER, Action.ADD, Action.ASK, Action.ANSWER, Action.REMIND, Action.MORE)
+ACTIONS = (*(verb.action for verb in VERBS if verb.done), Action.MORE)
 """What `ConsultByClick` carries out."""
 
-_DONE = {
-    Action.HAND_OVER: "handed_over",
-    Action.ADD: "added",
-    Action.ASK: "asked",
-    Action.ANSWER: "answered",
-    Action.REMIND: "reminded",
-}
 _NOT_DONE = {
     Refusal.BARRED: ("barred", ClickResult.REFUSED),
     Refusal.REPEATED: ("done_before", ClickResult.ALREADY),
@@ -98,10 +91,11 @@ def _refuse_to_begin(tx: Tx, known: Recognised, why: Refusal) -> ClickOutcome:
 
 def _wish(tx: Tx, channel: Channel, click: Click, action: Action, policy: Policy) -> Wish | ClickOutcome:
     """Read what was filled in; or say what is missing, too long or unknown."""
-    if action not in FORMS:
+    blanks = VERB_OF[action].blanks
+    if not blanks:
         return Wish(action=action)
-    named = action in {Action.HAND_OVER, Action.ADD}
-    name = NOTE if named else next((name for name in click.fields if name.startswith(TEXT)), TEXT)
+    named = Blank.PERSON in blanks
+    name = Blank.NOTE if named else next((name for name in click.fields if name.startswith(Blank.TEXT)), Blank.TEXT)
     text = click.fields.get(name, "").strip().replace("\0", "\\u{0}")  # PostgreSQL's texts have no NUL
     if len(text) > MOST:
         sentence = say(channel.language, "click.too_long", most=MOST)
@@ -109,8 +103,8 @@ def _wish(tx: Tx, channel: Channel, click: Click, action: Action, policy: Policy
     if not named:
         if not text:
             return refusal(channel, "text_needed", ClickResult.RETRY)
-        return Wish(action=action, text=text, question_id=name.removeprefix(TEXT).removeprefix("_") or None)
-    someone = click.fields.get(PERSON, "").strip()
+        return Wish(action=action, text=text, question_id=name.removeprefix(Blank.TEXT).removeprefix("_") or None)
+    someone = click.fields.get(Blank.PERSON, "").strip()
     if not someone:
         return refusal(channel, "person_needed", ClickResult.RETRY)
     whom = _find_person(tx, channel, policy, someone)
@@ -145,5 +139,5 @@ def _answer(known: Recognised, wish: Wish, consulted: Consulted) -> ClickOutcome
     if why is not None:
         return refusal(channel, *_NOT_DONE.get(why, ("not_eligible", ClickResult.REFUSED)))
     person = visible(name_of(known.pressed.policy, wish.whom)) if wish.whom else ""
-    sentence = say(channel.language, f"click.{_DONE[wish.action]}", person=person)
+    sentence = say(channel.language, f"click.{VERB_OF[wish.action].done}", person=person)
     return ClickOutcome(result=ClickResult.RECORDED, sentence=sentence, card=after.now())

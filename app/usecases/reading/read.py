@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from app.domain.errors import NotFoundError
 from app.domain.request.quorum import count
-from app.domain.trail.audit import first_fault
+from app.domain.trail.chain import first_fault
 from app.storage.cards.outbox import count_by_status
 from app.storage.engine.dialect import to_us
 from app.storage.engine.transaction import EVERY_ORG

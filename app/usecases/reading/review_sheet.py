@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from app.domain.card.card import Fact
 from app.domain.card.card_for import card_for, instant_text
@@ -18,8 +18,8 @@ from app.domain.request.quorum import count, steps
 from app.domain.request.request import State
 from app.domain.rules.name_of import name_of
 from app.domain.text.visible import visible
-from app.domain.trail.audit import Kind
-from app.domain.words.say import CATALOGUE, say
+from app.domain.trail.told import told
+from app.domain.words.say import say
 from app.usecases.cards.compose import around, pause_told, terms_for, title_in
 from app.usecases.voters.electorate import voters_shown
 from app.usecases.writing.clean import clean
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from app.domain.text.language import Language
     from app.domain.trail.audit import AuditEvent
     from app.storage.sessions.switches import Switch
-
-_NOTHING = "–"
-_VOTES = frozenset({Kind.VOTE, Kind.APPROVED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,32 +157,13 @@ def _vote(request: ConfirmationRequest, vote: Decision, terms: Terms) -> str:
     return " · ".join(parts)
 
 
-class _Facts(dict[str, str]):
-    """An event's facts as texts; one that it has not reads "–"."""
-
-    def __missing__(self, key: str) -> str:
-        return _NOTHING
-
-
 def _told(event: AuditEvent, policy: Policy, terms: Terms) -> Entry:
-    facts = _Facts({name: _fact(value, policy, terms) for name, value in event.record.facts.items() if value})
-    key = f"trail.{event.record.kind.value}"
-    if event.record.kind is Kind.VOTE:
-        key = f"{key}.{facts['verdict']}"
-    if "allowed_by" in facts or (event.record.kind is Kind.CREATED and event.record.facts.get("stages") == []):
-        key = f"{key}.allowed"
-    known = CATALOGUE[terms.language].get(key)
-    level = f" · {facts['assurance']}" if event.record.kind in _VOTES and "assurance" in facts else ""
-    return Entry(
-        at=instant_text(event.at, terms.zone),
-        who=_actor(event.record.actor, policy, terms.language),
-        text=f"{known.format_map(facts)}{level}" if known else visible(event.record.kind.value),
-    )
+    who = _actor(event.record.actor, policy, terms.language)
+    text = told(event.record, terms.language, who=who, shown=lambda value: _fact(value, policy, terms), beside=True)
+    return Entry(at=instant_text(event.at, terms.zone), who=who, text=text)
 
 
 def _fact(value: object, policy: Policy, terms: Terms) -> str:
-    if isinstance(value, list):
-        return ", ".join(_fact(each, policy, terms) for each in cast("list[object]", value))
     text = str(value)
     if policy.directory.find(text) is not None:
         return _person(policy, text)

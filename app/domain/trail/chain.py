@@ -1,0 +1,101 @@
+"""The chain: each event bound to the one before it, so that nothing of it can be changed unnoticed.
+
+Each org has its own chain: seq 0, 1, 2, … without gaps, and each event's hash is
+``SHA-256(0x00 ‖ previous hash ‖ RFC 8785 form of the event)`` (the leaf prefix of RFC 9162). Deleting, changing,
+moving or inserting an event breaks every hash behind it. A chain alone does not stop someone who can rewrite all of
+it: its head must also be kept elsewhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from app.domain.text.canonical import plain_canonical
+from app.domain.trail.audit import AuditEvent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from app.domain.trail.audit import Record
+
+GENESIS = "0" * 64
+"""The hash before the first event."""
+
+
+def link(
+    record: Record,
+    *,
+    org: str,
+    seq: int,
+    event_id: str,
+    at: datetime,
+    request_id: str | None,
+    request_version: int | None,
+    prev_hash: str,
+) -> AuditEvent:
+    """Bind a record to its predecessor."""
+    leaf = _leaf(record, org, seq, event_id, at, request_id, request_version)
+    return AuditEvent(
+        org=org,
+        seq=seq,
+        id=event_id,
+        at=at,
+        record=record,
+        request_id=request_id,
+        request_version=request_version,
+        prev_hash=prev_hash,
+        hash=_chained(prev_hash, leaf),
+    )
+
+
+def hash_of(event: AuditEvent) -> str:
+    """Recompute an event's hash from its content and its predecessor's hash."""
+    leaf = _leaf(event.record, event.org, event.seq, event.id, event.at, event.request_id, event.request_version)
+    return _chained(event.prev_hash, leaf)
+
+
+def _leaf(  # noqa: PLR0917 - the parts of an event, in the order in which it declares them
+    record: Record,
+    org: str,
+    seq: int,
+    event_id: str,
+    at: datetime,
+    request_id: str | None,
+    request_version: int | None,
+) -> bytes:
+    return plain_canonical(
+        {
+            "org": org,
+            "seq": seq,
+            "id": event_id,
+            "at": at.isoformat(),
+            "kind": record.kind.value,
+            "actor": record.actor,
+            "facts": dict(record.facts),
+            "request_id": request_id,
+            "request_version": request_version,
+        }
+    )
+
+
+def _chained(prev_hash: str, leaf: bytes) -> str:
+    return hashlib.sha256(b"\x00" + bytes.fromhex(prev_hash) + leaf).hexdigest()
+
+
+def first_fault(events: Iterable[AuditEvent], *, after: tuple[int, str] = (-1, GENESIS)) -> str | None:
+    """Walk a chain in order of `seq` and say what is wrong first, or None.
+
+    `after` is the (seq, hash) of the event before the first one given.
+    """
+    seq, prev = after
+    for event in events:
+        if event.seq != seq + 1:
+            return f"event {seq + 1} is missing: the next one found is {event.seq}"
+        if event.prev_hash != prev:
+            return f"event {event.seq} does not follow event {seq}: its predecessor's hash differs"
+        if hash_of(event) != event.hash:
+            return f"event {event.seq} was changed: its content does not give its hash"
+        seq, prev = event.seq, event.hash
+    return None

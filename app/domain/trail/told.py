@@ -1,0 +1,107 @@
+"""Tell an event of the trail as a sentence: the same on the command line, on pages and wherever else it is read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from app.domain.text.language import Language
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from app.domain.trail.audit import Record
+
+NOTHING = "–"
+"""What stands where an event has not the fact that its sentence names."""
+
+_WHO = "{actor} "
+_PHRASES: Mapping[Language, Mapping[str, str]] = {
+    Language.EN: {
+        "allowed": "nobody was asked: {allowed_by} lets an executor run it{because}",
+        "approve": "approved",
+        "deny": "denied",
+        "withdraw": "took the vote back",
+        "asks": "asks people about it{at_level}",
+        "asks.nobody": "asks nobody{at_level}",
+        "at_level": " at {assurance}",
+        "because": ": {reason}",
+        "hook": "the hook {hook}",
+        "rule": "the rule {rule}",
+        "of_tool": ", the tool {tool}",
+        "payment": " ({sums} to {payees})",
+        "warned": " ({cautions})",
+    },
+    Language.ZH: {
+        "allowed": "未询问任何人：{allowed_by} 允许执行器执行{because}",
+        "approve": "批准",
+        "deny": "拒绝",
+        "withdraw": "撤回表决",
+        "asks": "要求人工审批{at_level}",
+        "asks.nobody": "无需询问任何人{at_level}",
+        "at_level": "（{assurance}）",
+        "because": "：{reason}",
+        "hook": "钩子 {hook}",
+        "rule": "规则 {rule}",
+        "of_tool": "（工具 {tool}）",
+        "payment": "（{sums}，付给 {payees}）",
+        "warned": "（{cautions}）",
+    },
+}
+"""What sentences say only of some events: how somebody voted, at which level, why, how much to whom."""
+
+
+class _Facts(dict[str, str]):
+    """An event's facts as texts; one that it has not reads "–"."""
+
+    def __missing__(self, key: str) -> str:
+        return NOTHING
+
+
+def told(
+    record: Record,
+    language: Language,
+    *,
+    who: str | None = None,
+    shown: Callable[[object], str] = str,
+    beside: bool = False,
+) -> str:
+    """Return the sentence of an event. `who` names whoever did it, else the trail's own name; `shown` writes a fact.
+
+    With `beside`, the reader sees that name beside the sentence, which then does not begin with it.
+    """
+    facts = _Facts({name: _text(value, shown) for name, value in record.facts.items() if value not in (None, "", [])})
+    facts["actor"] = record.actor if who is None else who
+    _add_phrases(facts, record, _PHRASES[language], shown)
+    sentence = record.kind.en if language is Language.EN else record.kind.zh
+    if "allowed_by" in facts:
+        sentence = _PHRASES[language]["allowed"]  # no person gave this approval
+    return (sentence.removeprefix(_WHO) if beside else sentence).format_map(facts)
+
+
+def _add_phrases(facts: _Facts, record: Record, phrases: Mapping[str, str], shown: Callable[[object], str]) -> None:
+    """Add what is said only of some events; "" where it does not apply."""
+
+    def phrase(name: str, *, there: bool = True) -> str:
+        return phrases[name].format_map(facts) if there else ""
+
+    facts["at_level"] = phrase("at_level", there="assurance" in facts)
+    facts["because"] = phrase("because", there="reason" in facts)
+    facts["of_tool"] = phrase("of_tool", there="tool" in facts)
+    facts["warned"] = phrase("warned", there="cautions" in facts)
+    facts["decided_by"] = phrase("hook" if "hook" in facts else "rule")
+    facts["asks"] = phrase("asks.nobody" if record.facts.get("stages") == [] else "asks")
+    facts["voted"] = phrases.get(facts["verdict"], NOTHING)
+    bound = record.facts.get("payment")
+    if isinstance(bound, dict):
+        payment = cast("Mapping[str, object]", bound)  # the trail's own JSON: `bound_facts` writes it
+        totals = cast("Mapping[str, str]", payment["totals"])
+        facts["sums"] = " + ".join(f"{shown(currency)} {shown(amount)}" for currency, amount in totals.items())
+        facts["payees"] = _text(payment["payees"], shown)
+    facts["payment"] = phrase("payment", there="sums" in facts)
+
+
+def _text(value: object, shown: Callable[[object], str]) -> str:
+    """Write a list as people do, each thing once."""
+    if not isinstance(value, list):
+        return shown(value)
+    return ", ".join(dict.fromkeys(shown(each) for each in cast("list[object]", value)))  # the trail's own JSON
