@@ -46,8 +46,7 @@ from app.usecases.executing.claim import Claim, Report
 from app.usecases.executing.reconcile import Reconcile
 from app.usecases.executing.settle_by_call import SettleByCall
 from app.usecases.hooks.count_calls import CountCalls
-from app.usecases.hooks.hook_book import HookBook
-from app.usecases.hooks.known_call import LookUp, read_only_of_the_call
+from app.usecases.hooks.known_call import HookBook, LookUp, read_only_of_the_call
 from app.usecases.hooks.run_hooks import RunHooks
 from app.usecases.judging.judge_call import JudgeCall
 from app.usecases.pauses.switch import Switches

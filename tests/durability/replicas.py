@@ -24,8 +24,7 @@ from app.usecases.clicks.receive import Receive
 from app.usecases.deciding.cancel import Cancel
 from app.usecases.deciding.decide_api import DecideByApi
 from app.usecases.executing.claim import Caller, Claim, Report
-from app.usecases.hooks.hook_book import HookBook
-from app.usecases.hooks.known_call import read_only_of_the_call
+from app.usecases.hooks.known_call import HookBook, read_only_of_the_call
 from app.usecases.platforms.channel_book import ChannelBook
 from app.usecases.upkeep.sweep import Sweep
 from tests.domain.samples import FINANCE, OWNER, a_call, a_request

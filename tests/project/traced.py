@@ -137,7 +137,7 @@ def _profiled() -> Iterator[_Recorder]:
 
 
 async def traces(folder: Path) -> dict[str, Trace]:
-    """Ask for a payment, approve it by a click and claim it, each traced: ``POST``, ``click``, ``claim``."""
+    """Trace a payment's way: asked for (``POST``), approved by a ``click``, a ``wait``, its ``claim`` and ``outcome``."""
     url = f"sqlite:///{folder / 'traced.db'}"
     config = folder / "orgs"
     await asyncio.to_thread(_prepare, url, config)
@@ -165,6 +165,7 @@ async def _follow_one(gateway: Gateway, recorder: _Recorder) -> dict[str, Trace]
     found: dict[str, Trace] = {}
     for who in ("agent:shop", "alice@acme.example"):
         await gateway.key(who)
+    await _at_rest(gateway)
     number = len(gateway.platform.messages)
     arguments = {**PAY, "amount": 80000 + number}
     with patch.object(gateway.container.work, "nudge", lambda: None):
@@ -172,19 +173,28 @@ async def _follow_one(gateway: Gateway, recorder: _Recorder) -> dict[str, Trace]
         found["POST"], said = await recorder.follow(call)
         assert said.status_code == 202, said.text
     request = said.json()["request"]
-    await gateway.quiet()
+    await _at_rest(gateway)
     pressed = gateway.platform.press(gateway.card(request), "U_ALICE", "approve")
     with patch.object(gateway.container.work, "nudge", lambda: None):
         body = json.dumps(dataclasses.asdict(pressed))
         call = gateway.http.post("/v1/channels/chat/callback", content=body, headers={"x-memory": "genuine"})
         found["click"], said = await recorder.follow(call)
         assert said.json()["result"] == "recorded", said.text
-    await gateway.quiet()
-    for _ in range(2):  # the worker, which has just shown the card anew, looks once more whether there is work
-        await gateway.container.store.write(lambda tx: tx.now(), org="acme")
+    await _at_rest(gateway)
+    found["wait"], said = await recorder.follow(gateway.call("GET", f"/v1/requests/{request['id']}?wait=1"))
+    assert said.json()["status"] == "approved", said.text
     found["claim"], said = await recorder.follow(gateway.claim(request))
     assert said.status_code == 200, said.text
+    found["outcome"], said = await recorder.follow(gateway.report(request))
+    assert said.status_code == 200, said.text
     return found
+
+
+async def _at_rest(gateway: Gateway) -> None:
+    """Let the workers finish, and look once more whether there is work: no unit of theirs shares a batch with ours."""
+    await gateway.quiet()
+    for _ in range(3):
+        await gateway.container.store.write(lambda tx: tx.now(), org="acme")
 
 
 def main(paths: Sequence[str]) -> None:

@@ -41,8 +41,7 @@ if TYPE_CHECKING:
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
     from app.storage.requests.requests import Held
-    from app.usecases.hooks.hook_book import HookBook
-    from app.usecases.hooks.known_call import KnownCall
+    from app.usecases.hooks.known_call import HookBook, KnownCall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from app.domain.errors import AssentError
+import structlog
+
+from app.domain.errors import AssentError, UnavailableError
 from app.storage.sessions.switches import READ_ONLY, list_switches
 from app.usecases.pauses.pauses import first_binding, pauses_of
 from app.usecases.pauses.switch import as_guard_sees
@@ -18,17 +20,21 @@ from app.usecases.sessions.lineage import Descent, above_now
 from app.usecases.tools.tool_names import as_one, tools_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from app.domain.call.tool import Tool
     from app.domain.request.request import ConfirmationRequest
+    from app.policies.file.policy_book import PolicyBook
     from app.policies.file.policy_file import LoadedPolicy
     from app.storage.engine.transaction import Tx
     from app.storage.sessions.switches import Switch
-    from app.usecases.hooks.hook_book import HookBook
     from app.usecases.pauses.switch import Switches
     from app.usecases.sessions.lineage import Lineage
     from assent.hooks.contract.context import HookContext
     from assent.hooks.engine.registry import HookRegistry
     from assent.hooks.ready.read_only import Switch as GuardSwitch
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +95,41 @@ def read_only_of_the_call(ctx: HookContext) -> GuardSwitch:
     """
     del ctx
     return as_guard_sees(JUDGED.get().read_only)
+
+
+class HookBook:
+    """Pairs each loaded file with its hooks, so that a call is judged by one version of both."""
+
+    def __init__(self, book: PolicyBook, build: Callable[[LoadedPolicy], HookRegistry]) -> None:
+        """`build` makes the hooks of a file."""
+        self._book = book
+        self._build = build
+        self._built: dict[str, tuple[LoadedPolicy, HookRegistry]] = {}
+
+    def current(self, org: str) -> tuple[LoadedPolicy, HookRegistry]:
+        """Return the file in force and its hooks. Raises NotFoundError, UnavailableError.
+
+        The second where the hooks cannot be built: without them nothing is judged, and no call is answered.
+        """
+        loaded = self._book.current(org)
+        built = self._built.get(org)
+        if built is None or (built[0] is not loaded and not built[0].is_load_of(loaded)):
+            try:
+                built = (loaded, self._build(loaded))
+            except Exception as error:
+                # The file was checked, so this is the machine's fault (a module is gone, …): the text says which.
+                log.error("hooks.unbuilt", org=org, error=f"{type(error).__name__}: {error}")  # noqa: TRY400 - see above
+                raise UnavailableError("the hooks of this org cannot be built, so nothing is judged") from error
+            self._built[org] = built
+        return loaded, built[1]
+
+    def prepare(self) -> None:
+        """Build what is not built yet, away from the calls. A fault is told at each call."""
+        for org in self._book.orgs():
+            try:
+                self.current(org)
+            except UnavailableError:
+                continue
 
 
 class LookUp:

@@ -138,13 +138,15 @@ class _Judging:
         if outcome.decision is Decision.DENY:
             return self._denied(outcome.by, outcome.reason, fault=outcome.fault)
         call = self._submitted
-        if not same(outcome.args, call.arguments):  # what the hooks passed is what is judged, and what is to run
+        # What the hooks passed is what is judged, and what is to run.
+        if outcome.args is not call.arguments and not same(outcome.args, call.arguments):
             try:
                 call = replace(call, arguments=checked(self._tools, dict(outcome.args)))
             except InvalidError as error:
                 why = f"it rewrote the arguments to what cannot be run: {error.detail}"
                 return self._denied(_last(outcome, Deed.REWROTE), why, fault=True)
-        ruling = at_least_ask(self._by_the_rules(call, now), self._wishes(), self._policy)
+        ruling, wishes = self._by_the_rules(call, now), self._wishes()
+        ruling = at_least_ask(ruling, wishes, self._policy) if wishes else ruling
         objection = None if isinstance(ruling, Deny) else self._objection(ruling)
         return objection or self._judged(call, ruling)
 
@@ -154,7 +156,7 @@ class _Judging:
         for name in self._known.above:
             for tool, ruling in rulings_of(self._policy, replace(call, agent=name), now=now):
                 found.append((name if tool == call.tool else f"{name} and {tool}", ruling))
-        return strictest(own[1], found)
+        return strictest(own[1], found) if found else own[1]
 
     def _objection(self, ruling: Ruling) -> Judged | None:
         """Deny what the answer could not carry: a sandbox that the caller cannot use, a run without people."""
