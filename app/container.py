@@ -46,10 +46,10 @@ from app.usecases.executing.claim import Claim, Report
 from app.usecases.executing.reconcile import Reconcile
 from app.usecases.executing.settle_by_call import SettleByCall
 from app.usecases.hooks.count_calls import CountCalls
-from app.usecases.hooks.hook_book import HookBook
-from app.usecases.hooks.run_hooks import ABOVE, RunHooks
+from app.usecases.hooks.known_call import HookBook, LookUp, read_only_of_the_call
+from app.usecases.hooks.run_hooks import RunHooks
 from app.usecases.judging.judge_call import JudgeCall
-from app.usecases.pauses.switch import Switches, as_guard_sees
+from app.usecases.pauses.switch import Switches
 from app.usecases.pauses.under_pause import UnderPause
 from app.usecases.payments.payees import Payees
 from app.usecases.permits.break_glass import BreakGlass
@@ -83,9 +83,7 @@ if TYPE_CHECKING:
     from app.ports import Channel, Clock, IdFactory
     from app.settings import Settings
     from app.storage.engine.transaction import Batch, Tx
-    from assent.hooks.contract.context import HookContext
     from assent.hooks.engine.registry import HookRegistry
-    from assent.hooks.ready.read_only import Switch as GuardSwitch
 
 log = structlog.get_logger(__name__)
 
@@ -135,19 +133,14 @@ class Container:
         self.switches = Switches(store=store, clock=self.clock)
         self.lineage = Lineage(store=store, book=book, clock=self.clock)
         self.hooks = HookBook(book, self._build_hooks)
-        self.run_hooks = RunHooks(
-            store=store,
-            hooks=self.hooks,
-            lineage=self.lineage,
-            switches=self.switches,
-            clock=self.clock,
-            observer=Observer(on_event=log_deed, tracer=find_tracer()),
-        )
+        observer = Observer(on_event=log_deed, tracer=find_tracer())
+        look_up = LookUp(hooks=self.hooks, lineage=self.lineage, switches=self.switches)
+        self.run_hooks = RunHooks(store=store, look_up=look_up, clock=self.clock, observer=observer)
         judge = JudgeCall(hooks=self.run_hooks, clock=self.clock)
         self.submit = Submit(store=store, judge=judge, channels=self.channels, seals=self.seals, quota=quota)
         self.decide = DecideByApi(store=store, book=book, seals=self.seals)
         self.cancel = Cancel(store=store)
-        self.claim = Claim(store=store, book=book)
+        self.claim = Claim(store=store, hooks=self.hooks, observer=observer)
         self.report = Report(store=store)
         self.read = Read(store=store, book=book)
         self.wait = Wait(store=store, waiters=self.waiters)
@@ -225,12 +218,8 @@ class Container:
         )
 
     def _build_hooks(self, loaded: LoadedPolicy) -> HookRegistry:
-        org = loaded.policy.org
-
-        def is_read_only(ctx: HookContext) -> GuardSwitch:
-            return as_guard_sees(self.switches.read_only(org, (ctx.agent, *ABOVE.get())))
-
-        return build_hooks(loaded, supplies=Supplies(counters=CountCalls(self.store, org), is_read_only=is_read_only))
+        counters = CountCalls(self.store, loaded.policy.org)
+        return build_hooks(loaded, supplies=Supplies(counters=counters, is_read_only=read_only_of_the_call))
 
     async def __aenter__(self) -> Self:
         """Open the store, the channels and the loops; what waits is rows. Raises RestoredError, with nothing open."""

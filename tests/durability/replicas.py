@@ -13,6 +13,7 @@ from app.domain.identity.seals import Seals
 from app.domain.request.action import Action
 from app.domain.request.decision import Verdict
 from app.domain.text.language import Language
+from app.hooks.org_hooks import Supplies, build_hooks
 from app.policies.file.policy_book import PolicyBook
 from app.ports import Account, AccountStatus, Click, MessageRef
 from app.storage.cards.accounts import put_account
@@ -23,6 +24,7 @@ from app.usecases.clicks.receive import Receive
 from app.usecases.deciding.cancel import Cancel
 from app.usecases.deciding.decide_api import DecideByApi
 from app.usecases.executing.claim import Caller, Claim, Report
+from app.usecases.hooks.known_call import HookBook, read_only_of_the_call
 from app.usecases.platforms.channel_book import ChannelBook
 from app.usecases.upkeep.sweep import Sweep
 from tests.domain.samples import FINANCE, OWNER, a_call, a_request
@@ -35,9 +37,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from app.domain.request.request import ConfirmationRequest
+    from app.policies.file.policy_file import LoadedPolicy
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
     from app.usecases.clicks.receive import Received
+    from assent.hooks.engine.registry import HookRegistry
 
 POLICY = """\
 org: acme
@@ -66,6 +70,10 @@ def channel(name: str) -> MemoryChannel:
     return MemoryChannel(name, settings, MemoryPlatform())
 
 
+def _hooks_of(loaded: LoadedPolicy) -> HookRegistry:
+    return build_hooks(loaded, supplies=Supplies(is_read_only=read_only_of_the_call))
+
+
 class Replica:
     """The use cases of one gateway."""
 
@@ -75,7 +83,7 @@ class Replica:
         self.seals = Seals(["replica-" * 5])
         self.decide = DecideByApi(store=store, book=book, seals=self.seals)
         self.cancel = Cancel(store=store)
-        self.claim = Claim(store=store, book=book)
+        self.claim = Claim(store=store, hooks=HookBook(book, _hooks_of))
         self.report = Report(store=store)
         self.sweep = Sweep(store=store, book=book, channels=ChannelBook())
         self.receive = Receive(store=store, book=book, seals=self.seals)

@@ -35,7 +35,7 @@ async def asked(gateway: Gateway, stages: str, **more: Any) -> dict[str, Any]:
 
 async def claimed(gateway: Gateway, request: dict[str, Any]) -> str:
     """Claim as the agent, with the policy in force; return the state, or why not."""
-    claim = Claim(store=gateway.container.store, book=gateway.container.book)
+    claim = Claim(store=gateway.container.store, hooks=gateway.container.hooks)
     try:
         found = await claim(
             Caller(org="acme", agent="shop"), request_id=request["id"], digest=request["digest"], claim_id="c-1"

@@ -17,6 +17,7 @@ from app.domain.text.language import Language
 from app.domain.trail.audit import Kind
 from app.storage.requests.requests import find_request
 from app.usecases.executing.still_allowed import why_not_allowed
+from app.usecases.hooks.known_call import KnownOnRow
 from tests.fixtures.enforced import CALL, EXECUTOR, approved, enforce, reported
 from tests.fixtures.review_visits import URL, Visitor
 from tests.requirements import requirement
@@ -114,8 +115,8 @@ async def test_what_a_standing_approval_let_through_falls_with_it(gateway: Gatew
     def why(tx: Tx, allowed_by: str) -> str | None:
         found = find_request(tx, request["id"])
         assert found is not None
-        book = gateway.container.book
-        return why_not_allowed(tx, book, replace(found, allowed_by=allowed_by), now=tx.now())
+        known = KnownOnRow(tx, gateway.container.hooks, found)
+        return why_not_allowed(tx, known, replace(found, allowed_by=allowed_by), now=tx.now())
 
     told = await gateway.container.store.read(lambda tx: why(tx, "standing:sta_gone"), org="acme")
     assert told is not None

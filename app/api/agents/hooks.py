@@ -20,7 +20,7 @@ from app.domain.request.request import ExecutionStatus
 from app.usecases.asking.submit import Submission
 from app.usecases.executing.settle_by_call import FinishedCall, Settled
 from app.usecases.hooks.hook_records import presentable
-from app.usecases.hooks.run_hooks import AgentRun, Ran
+from app.usecases.hooks.known_call import AgentRun
 from assent.client.messages import RefusalCode, refusal, withheld
 from assent.hooks.contract.model_request import ModelRequest
 from assent.hooks.contract.moments import Moment
@@ -29,6 +29,7 @@ from assent.hooks.engine.subject import same
 
 if TYPE_CHECKING:
     from app.api.wire.services import Surface
+    from app.usecases.hooks.run_hooks import Ran
 
 _BODIES = {Moment(body.__name__): body for body in moments.BODIES}
 _BLOCKED = {

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import bindparam, exists, func, insert, select, update
 
-from app.domain.call.switch import PAUSE
 from app.storage.engine.dialect import from_us
 from app.storage.engine.transaction import Row, Statement, Tx
 from app.storage.requests.decisions import drop_decision
@@ -24,11 +23,8 @@ if TYPE_CHECKING:
     from app.domain.request.request import ConfirmationRequest
 
 _HELD = AGGREGATE.add_columns(
-    # Read behind the lock, in the same statement: a claim needs no further one to know that nothing is paused.
-    exists()
-    .where(switches.c.org == requests.c.org, switches.c.name == PAUSE, switches.c.is_on == 1)
-    .correlate(requests)
-    .label("any_pause"),
+    # Read behind the lock, in the same statement: a claim needs no further one to know that no switch is on.
+    exists().where(switches.c.org == requests.c.org, switches.c.is_on == 1).correlate(requests).label("any_switch"),
     select(func.coalesce(func.max(restores.c.epoch), 0)).scalar_subquery().label("epoch"),
     select(func.max(restores.c.restored_at)).scalar_subquery().label("restored_at"),
 )
@@ -92,7 +88,7 @@ class Held(NamedTuple):
 
     request: ConfirmationRequest
     now: datetime
-    any_pause: bool  # whether any pause is on in its org
+    any_switch: bool  # whether any switch (a pause, read-only) is on in its org
     epoch: int  # how many restores of the database were declared
     restored_at: datetime | None  # when the last of them was
 
@@ -107,7 +103,7 @@ def lock_to_claim(tx: Tx, request_id: str) -> Held | None:
     return Held(
         request=request_from_rows(rows),
         now=now,
-        any_pause=bool(first["any_pause"]),
+        any_switch=bool(first["any_switch"]),
         epoch=first["epoch"],
         restored_at=None if restored is None else from_us(restored),
     )

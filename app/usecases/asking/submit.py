@@ -63,11 +63,12 @@ class Submit:
         Raises UnknownToolError, BadArgumentsError, InvalidError, IdempotencyMismatchError, TooManyError,
         UnavailableError: each of them means that the tool must not run.
         """
-        pause = await self._judge.find_pause(submission)
+        known = await self._judge.look_up(submission)
+        pause = known.pause(submission.tool)
         if pause is not None:  # before any hook runs or counts, and whatever stands for the call already
             await self._store.write(lambda tx: tx.append(call_refused(submission, pause)), org=submission.org)
             return Answered(allowed=False, rule_id=PAUSED, reason=told(pause))
-        judged = await self._judge(submission)
+        judged = await self._judge(submission, known)
         key = submission.idempotency_key
         match judged.ruling:
             case Ask() if submission.evaluation:

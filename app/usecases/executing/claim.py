@@ -14,6 +14,7 @@ from app.domain.errors import (
     NotFoundError,
     NotStartedError,
     OutcomeConflictError,
+    UnavailableError,
     UnknownToolError,
     WrongScopeError,
 )
@@ -24,21 +25,23 @@ from app.domain.request.decision import Verdict
 from app.domain.request.quorum import counted, met, worth_enough
 from app.domain.request.redact import scrubbed_for
 from app.domain.request.request import GrantStatus
-from app.storage.requests.requests import lock_request, lock_to_claim
+from app.storage.requests.requests import find_request, lock_request, lock_to_claim
+from app.usecases.executing.read_only import has_own_guards, held_back, held_back_by_own, may_hold_back
 from app.usecases.executing.still_allowed import why_not_allowed, why_not_approved
-from app.usecases.pauses.stop_paused import claim_refused, pause_of
-from app.usecases.tools.tool_names import as_one, tools_of
+from app.usecases.hooks.known_call import KnownOnRow
+from app.usecases.pauses.stop_paused import claim_refused
 from app.usecases.voters.electorate import voters_of, without_account
 from app.usecases.writing.carry_out import carry_out
+from assent.hooks.engine.observer import UNOBSERVED, Observer
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from app.domain.request.request import ConfirmationRequest, ExecutionStatus
-    from app.domain.rules.policy import Policy
-    from app.policies.file.policy_book import PolicyBook
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
+    from app.storage.requests.requests import Held
+    from app.usecases.hooks.known_call import HookBook, KnownCall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,10 +90,11 @@ class Claimed(NamedTuple):
 class Claim:
     """Spend the grant, at most once, and hand out the stored arguments."""
 
-    def __init__(self, *, store: Store, book: PolicyBook) -> None:
-        """Take what it works on."""
+    def __init__(self, *, store: Store, hooks: HookBook, observer: Observer = UNOBSERVED) -> None:
+        """Take what it works on. `observer` watches the read-only guards at work."""
         self._store = store
-        self._book = book
+        self._hooks = hooks
+        self._observer = observer
 
     async def __call__(self, caller: Caller, *, request_id: str, digest: str, claim_id: str) -> ConfirmationRequest:
         """Do as `take` does, for a caller that does not look at the epoch."""
@@ -101,67 +105,116 @@ class Claim:
 
         Those who approved must still be entitled, by the configuration of this instant, and what a rule or a standing
         approval let through must still be let through; else the grant is taken back.
-        While people have paused the tool, the agent or the org, nothing is handed out, and the grant is not spent.
+        While people have paused the tool, the agent or the org, or switched what writes off, nothing is handed out, and
+        the grant is not spent: both are judged behind the lock of the row, as the switches stand there.
         Raises NotFoundError (also for another agent's request), WrongScopeError (an agent's key, for what an executor
-        runs), NotApprovedError, AlreadyClaimedError, GrantLapsedError, DigestMismatchError, PausedError.
+        runs), NotApprovedError, AlreadyClaimedError, GrantLapsedError, DigestMismatchError, ReadOnlyError, PausedError,
+        UnavailableError.
         """
+        registry = self._hooks.current(caller.org)[1]
+        if has_own_guards(registry):
+            await self._ask_own_guards(caller, request_id)
 
         def unit(tx: Tx) -> Claimed | AssentError:
             locked = lock_to_claim(tx, request_id)
             if locked is None:
                 return NotFoundError()
-            request, now, any_pause = locked.request, locked.now, locked.any_pause
-            refused = caller.refused(request)
+            refused = caller.refused(locked.request)
             if refused is not None:
                 return refused
-            if digest != request.digest:
+            if digest != locked.request.digest:
                 return DigestMismatchError()
-            if locked.restored_at is not None and request.created_at <= locked.restored_at and is_open(request):
-                after = carry_out(tx, request, fence(request, now=now))
-                return NotApprovedError(RESTORED, state=after.state.value)
-            gone = self._gone(tx, request, now)
-            if gone is not None:
-                why, lost = gone
-                revoked = execution.revoke(request, why=why, lost=lost, now=now)
-                after = carry_out(tx, request, revoked)
-                return _refusal(revoked.refusal, after) or NotApprovedError(state=after.state.value)
-            step = execution.claim(request, execution_id=tx.ids.new("exe"), claim_id=claim_id, by=caller.actor, now=now)
-            if any_pause and step.refusal in {None, Refusal.REPEATED}:  # it would be handed out, perhaps once more
-                pause = pause_of(tx, self._book, request)
-                if pause is not None:
-                    return (
-                        pause if isinstance(pause, AssentError) else claim_refused(tx, request, pause, by=caller.actor)
-                    )
-            after = carry_out(tx, request, step)
-            return _refusal(step.refusal, after) or Claimed(after, locked.epoch)
+            try:
+                known = KnownOnRow(tx, self._hooks, locked.request)
+            except AssentError as unknown:
+                return unknown
+            if known.registry is not registry and has_own_guards(known.registry):
+                return UnavailableError("the hooks of this org have changed just now: claim it again", retry_after=1)
+            return _taken_back(tx, known, locked) or self._hand_out(tx, caller, known, locked, claim_id)
 
         return await self._store.write(unit, org=caller.org, about=request_id)
 
-    def _gone(self, tx: Tx, request: ConfirmationRequest, now: datetime) -> tuple[str, frozenset[str]] | None:
-        """Return why an unspent approval stands no longer, and whose part of it counts no more; None if it stands."""
-        grant = request.grant
-        if request.execution is not None or grant is None or grant.status is not GrantStatus.ISSUED:
+    def _hand_out(
+        self, tx: Tx, caller: Caller, known: KnownOnRow, locked: Held, claim_id: str
+    ) -> Claimed | AssentError:
+        request = locked.request
+        execution_id = tx.ids.new("exe")
+        step = execution.claim(request, execution_id=execution_id, claim_id=claim_id, by=caller.actor, now=locked.now)
+        if step.refusal in {None, Refusal.REPEATED}:  # it would be handed out, perhaps once more
+            stopped = self._stopped(tx, caller, known, locked)
+            if stopped is not None:
+                return stopped
+        after = carry_out(tx, request, step)
+        return _refusal(step.refusal, after) or Claimed(after, locked.epoch)
+
+    def _stopped(self, tx: Tx, caller: Caller, known: KnownOnRow, locked: Held) -> AssentError | None:
+        """Say why nothing is handed out right now, though the approval stands: read-only mode, or a pause."""
+        if not may_hold_back(known.registry, any_switch=locked.any_switch):
             return None
-        policy = self._book.current(request.call.org).policy
-        if not request.enforced and _is_enforced(policy, request.call.tool):
-            return "this tool runs behind an executor by now; ask again", frozenset()
-        if request.allowed_by is not None:
-            why = why_not_allowed(tx, self._book, request, now=now)
-            return (why, frozenset[str]()) if why is not None else None
-        gone = without_account(tx, request)
-        voters = voters_of(request, policy, now=now, without=gone)
-        if met(request.stages, request.decisions, voters, request.assurance):
-            why = why_not_approved(tx, self._book, request, now=now)
-            return (f"the approval no longer stands: {why}", frozenset[str]()) if why is not None else None
-        approved = {decision.person for decision in request.decisions if decision.verdict is Verdict.APPROVE}
-        lost = frozenset(approved - counted(worth_enough(request.decisions, request.assurance), voters))
-        return _sentence(lost), lost
+        found = known.find()
+        if isinstance(found, AssentError):
+            return found
+        denied = held_back(found, locked.request, now=locked.now, observer=self._observer)
+        if denied is not None:
+            return denied
+        pause = found.pause(locked.request.call.tool)
+        return claim_refused(tx, locked.request, pause, by=caller.actor) if pause is not None else None
+
+    async def _ask_own_guards(self, caller: Caller, request_id: str) -> None:
+        """Ask the guards that the org has made itself. Raises NotFoundError, WrongScopeError, ReadOnlyError."""
+
+        def look(tx: Tx) -> tuple[ConfirmationRequest, KnownCall, datetime] | AssentError:
+            request = find_request(tx, request_id)
+            refused = NotFoundError() if request is None else caller.refused(request)
+            if request is None or refused is not None:
+                return refused or NotFoundError()
+            known = KnownOnRow(tx, self._hooks, request).find()
+            return known if isinstance(known, AssentError) else (request, known, tx.now())
+
+        request, known, now = await self._store.read(look, org=caller.org)
+        denied = await held_back_by_own(known, request, now=now, observer=self._observer)
+        if denied is not None:
+            raise denied
 
 
-def _is_enforced(policy: Policy, tool: str) -> bool:
+def _taken_back(tx: Tx, known: KnownOnRow, locked: Held) -> AssentError | None:
+    """Take back what stands no longer: what was approved before a restore, or what today's file would not let pass."""
+    request, now = locked.request, locked.now
+    if locked.restored_at is not None and request.created_at <= locked.restored_at and is_open(request):
+        after = carry_out(tx, request, fence(request, now=now))
+        return NotApprovedError(RESTORED, state=after.state.value)
+    gone = _gone(tx, known, request, now)
+    if gone is None:
+        return None
+    why, lost = gone
+    revoked = execution.revoke(request, why=why, lost=lost, now=now)
+    after = carry_out(tx, request, revoked)
+    return _refusal(revoked.refusal, after) or NotApprovedError(state=after.state.value)
+
+
+def _gone(tx: Tx, known: KnownOnRow, request: ConfirmationRequest, now: datetime) -> tuple[str, frozenset[str]] | None:
+    """Return why an unspent approval stands no longer, and whose part of it counts no more; None if it stands."""
+    grant = request.grant
+    if request.execution is not None or grant is None or grant.status is not GrantStatus.ISSUED:
+        return None
+    if not request.enforced and _is_enforced(known):
+        return "this tool runs behind an executor by now; ask again", frozenset()
+    if request.allowed_by is not None:
+        why = why_not_allowed(tx, known, request, now=now)
+        return (why, frozenset[str]()) if why is not None else None
+    voters = voters_of(request, known.loaded.policy, now=now, without=without_account(tx, request))
+    if met(request.stages, request.decisions, voters, request.assurance):
+        why = why_not_approved(known, request, now=now)
+        return (f"the approval no longer stands: {why}", frozenset[str]()) if why is not None else None
+    approved = {decision.person for decision in request.decisions if decision.verdict is Verdict.APPROVE}
+    lost = frozenset(approved - counted(worth_enough(request.decisions, request.assurance), voters))
+    return _sentence(lost), lost
+
+
+def _is_enforced(known: KnownOnRow) -> bool:
     """Say whether only an executor may run a tool by now; of a tool that the file refuses by now, nobody may."""
     try:
-        return as_one(tools_of(policy, tool)).enforced
+        return known.tool().enforced
     except UnknownToolError:
         return True
 

@@ -13,7 +13,6 @@ from app.domain.request.quorum import met, stages_at
 from app.domain.rules.policy import Allow, Ask, Deny
 from app.domain.rules.strictest import strictest
 from app.usecases.permits.permit_before import still_permits
-from app.usecases.sessions.lineage import above_now
 from app.usecases.tools.tool_names import as_one, checked, rulings_of, tools_of
 from app.usecases.voters.electorate import voters_of
 from app.usecases.voters.wider import are_wider
@@ -23,21 +22,21 @@ if TYPE_CHECKING:
 
     from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.policy import Ruling
-    from app.policies.file.policy_book import PolicyBook
     from app.storage.engine.transaction import Tx
+    from app.usecases.hooks.known_call import KnownOnRow
 
 _STANDING = "standing:"
 
 
-def why_not_allowed(tx: Tx, book: PolicyBook, request: ConfirmationRequest, *, now: datetime) -> str | None:
+def why_not_allowed(tx: Tx, known: KnownOnRow, request: ConfirmationRequest, *, now: datetime) -> str | None:
     """Return, in a sentence, why a call that a rule or a standing approval let through is not let through any more."""
-    found = _ruling_today(tx, book, request, now=now)
+    found = _ruling_today(known, request, now=now)
     if isinstance(found, str):
         return found
     ruling, wished = found
     by = request.allowed_by or ""
     if by.startswith(_STANDING):
-        policy = book.current(request.call.org).policy
+        policy = known.loaded.policy
         permitted = still_permits(tx, by.removeprefix(_STANDING), request.call, ruling, policy, now=now, wished=wished)
         what = "broken glass" if request.by_broken_glass else "standing approval"
         return None if permitted else f"the {what} that let this through holds no longer; ask again"
@@ -46,15 +45,15 @@ def why_not_allowed(tx: Tx, book: PolicyBook, request: ConfirmationRequest, *, n
     return "no rule of today's configuration lets this through without people; ask again"
 
 
-def why_not_approved(tx: Tx, book: PolicyBook, request: ConfirmationRequest, *, now: datetime) -> str | None:
+def why_not_approved(known: KnownOnRow, request: ConfirmationRequest, *, now: datetime) -> str | None:
     """Return, in a sentence, why today's rules do not approve what people approved; None: they do, or are the same.
 
     The rules look at the call as of when it was asked: that it is night by now changes nothing.
     """
-    policy = book.current(request.call.org).policy
+    policy = known.loaded.policy
     if policy.version == request.policy_version:
         return None
-    found = _ruling_today(tx, book, request, now=request.created_at)
+    found = _ruling_today(known, request, now=request.created_at)
     if isinstance(found, str):
         return found
     match found[0]:
@@ -70,15 +69,12 @@ def why_not_approved(tx: Tx, book: PolicyBook, request: ConfirmationRequest, *, 
             return None if met(stages, request.decisions, voters, level) else "today's rules ask for more; ask again"
 
 
-def _ruling_today(
-    tx: Tx, book: PolicyBook, request: ConfirmationRequest, *, now: datetime
-) -> tuple[Ruling, bool] | str:
+def _ruling_today(known: KnownOnRow, request: ConfirmationRequest, *, now: datetime) -> tuple[Ruling, bool] | str:
     """Judge a call by today's file; also say whether that wants people to be asked. A text: it cannot be judged."""
-    loaded, call = book.current(request.call.org), request.call
-    above = above_now(tx, book, call.agent, call.session) if call.session is not None else None
-    if isinstance(above, AssentError):
-        return f"who is above this session cannot be told ({above}); ask again"
-    agents = (call.agent, *(above.agents if above else ()))
+    loaded, call = known.loaded, request.call
+    agents = known.agents()
+    if isinstance(agents, AssentError):
+        return f"who is above this session cannot be told ({agents}); ask again"
     try:
         tools = tools_of(loaded.policy, call.tool)
         checked(tools, dict(call.arguments))

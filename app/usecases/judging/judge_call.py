@@ -16,7 +16,7 @@ from app.domain.people.people import email_key
 from app.domain.rules.policy import Ask, Deny, Policy, Ruling
 from app.domain.rules.strictest import Wish, at_least_ask, strictest
 from app.usecases.hooks.hook_records import plain_text, scrub_of
-from app.usecases.hooks.run_hooks import AgentRun, RunHooks
+from app.usecases.hooks.known_call import AgentRun
 from app.usecases.tools.tool_names import as_one, checked, rulings_of, tools_of
 from assent.hooks.contract.moments import Moment
 from assent.hooks.engine.observer import Deed
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from app.domain.call.submission import Submission
-    from app.domain.call.switch import Switch
     from app.domain.call.tool import Tool
     from app.domain.money.payment import Payment
     from app.domain.text.canonical import JsonValue
     from app.ports import Clock
     from app.usecases.hooks.hook_records import Scrub
-    from app.usecases.hooks.run_hooks import Ran
+    from app.usecases.hooks.known_call import KnownCall
+    from app.usecases.hooks.run_hooks import Ran, RunHooks
     from assent.hooks.contract.verdicts import Routing
 
 CALLER = "caller"
@@ -92,39 +92,45 @@ class JudgeCall:
         self._hooks = hooks
         self._clock = clock
 
-    async def __call__(self, submission: Submission) -> Judged:
-        """Judge a call. It changes nothing but what hooks count.
+    async def look_up(self, submission: Submission) -> KnownCall:
+        """Return what is known of a call before anything judges it. Raises InvalidError, UnavailableError."""
+        return await self._hooks.look_up(_run(submission))
+
+    async def __call__(self, submission: Submission, known: KnownCall | None = None) -> Judged:
+        """Judge a call. It changes nothing but what hooks count. `known`: it was looked up already.
 
         Raises UnknownToolError, BadArgumentsError, InvalidError, UnavailableError: the tool must not run.
         """
-        tools = tools_of(self._hooks.policy(submission.org), submission.tool)
+        run = _run(submission)
+        known = known or await self._hooks.look_up(run)
+        tools = tools_of(known.loaded.policy, submission.tool)
         submitted = _call(submission, checked(tools, submission.arguments))
         ran = await self._hooks.run(
-            _run(submission),
+            run,
+            known,
             Moment.PRE_TOOL_USE,
             called_as=submission.tool,
             args=submitted.arguments,
             call_id=submission.call_id or "",
             claim=submission.claim or "",
         )
-        return _Judging(submission, submitted, ran).judge(self._clock.now())
-
-    async def find_pause(self, submission: Submission) -> Switch | None:
-        """Return the pause that stops a call before anything judges it. Raises InvalidError, UnavailableError."""
-        return await self._hooks.find_pause(_run(submission), submission.tool)
+        return _Judging(submission, submitted, known, tools, ran).judge(self._clock.now())
 
 
 class _Judging:
-    """One call whose hooks have run. One version of the file, the one whose hooks ran, judges the whole call."""
+    """One call whose hooks have run. One version of the file, the one that is known of it, judges the whole call."""
 
-    def __init__(self, submission: Submission, submitted: ToolCall, ran: Ran) -> None:
+    def __init__(
+        self, submission: Submission, submitted: ToolCall, known: KnownCall, tools: tuple[Tool, ...], ran: Ran
+    ) -> None:
         self._submission = submission
         self._submitted = submitted
+        self._known = known
         self._ran = ran
         self._outcome = ran.outcome
-        self._policy = ran.loaded.policy
-        self._tools = tools_of(self._policy, submission.tool)
-        self._tool = as_one(self._tools)
+        self._policy = known.loaded.policy
+        self._tools = tools
+        self._tool = as_one(tools)
         self._scrub = scrub_of((submitted.arguments, ran.outcome.args), self._tool.sensitive)
 
     def judge(self, now: datetime) -> Judged:
@@ -132,23 +138,25 @@ class _Judging:
         if outcome.decision is Decision.DENY:
             return self._denied(outcome.by, outcome.reason, fault=outcome.fault)
         call = self._submitted
-        if not same(outcome.args, call.arguments):  # what the hooks passed is what is judged, and what is to run
+        # What the hooks passed is what is judged, and what is to run.
+        if outcome.args is not call.arguments and not same(outcome.args, call.arguments):
             try:
                 call = replace(call, arguments=checked(self._tools, dict(outcome.args)))
             except InvalidError as error:
                 why = f"it rewrote the arguments to what cannot be run: {error.detail}"
                 return self._denied(_last(outcome, Deed.REWROTE), why, fault=True)
-        ruling = at_least_ask(self._by_the_rules(call, now), self._wishes(), self._policy)
+        ruling, wishes = self._by_the_rules(call, now), self._wishes()
+        ruling = at_least_ask(ruling, wishes, self._policy) if wishes else ruling
         objection = None if isinstance(ruling, Deny) else self._objection(ruling)
         return objection or self._judged(call, ruling)
 
     def _by_the_rules(self, call: ToolCall, now: datetime) -> Ruling:
         """Judge by the rules: for the agent and for all that bind it besides, under each name of the tool."""
         own, *found = rulings_of(self._policy, call, now=now)
-        for name in self._ran.above:
+        for name in self._known.above:
             for tool, ruling in rulings_of(self._policy, replace(call, agent=name), now=now):
                 found.append((name if tool == call.tool else f"{name} and {tool}", ruling))
-        return strictest(own[1], found)
+        return strictest(own[1], found) if found else own[1]
 
     def _objection(self, ruling: Ruling) -> Judged | None:
         """Deny what the answer could not carry: a sandbox that the caller cannot use, a run without people."""
@@ -181,12 +189,12 @@ class _Judging:
 
     def _wishes(self) -> list[Wish]:
         """List who, besides the rules, wants people to be asked."""
-        submission, tool, ran = self._submission, self._tool, self._ran
-        wishes = [Wish(by=f"hook:{asked.hook}", reason=plain_text(asked.reason)) for asked in ran.outcome.asks]
+        submission, tool, known = self._submission, self._tool, self._known
+        wishes = [Wish(by=f"hook:{asked.hook}", reason=plain_text(asked.reason)) for asked in self._outcome.asks]
         if tool.requires_confirmation:
             wishes.append(Wish(by=REQUIRES_CONFIRMATION, reason=f"The tool {tool.name} always requires confirmation."))
-        for name in (submission.agent, *ran.above):
-            settings = ran.loaded.agents.get(name)
+        for name in known.agents:
+            settings = known.loaded.agents.get(name)
             if settings is not None and settings.confirm_all_tools:
                 wishes.append(
                     Wish(by=CONFIRM_ALL_TOOLS, reason=f"Every tool of the agent {name} requires confirmation.")

@@ -4,32 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.domain.errors import AssentError, PausedError
+from app.domain.errors import PausedError
 from app.domain.trail.audit import Kind, Record
 from app.storage.sessions.switches import list_switches
 from app.usecases.pauses.pauses import PAUSED, first_binding, pauses_of, scope_of, told
-from app.usecases.sessions.lineage import above_now, names_above
+from app.usecases.sessions.lineage import names_above
 
 if TYPE_CHECKING:
     from app.domain.call.submission import Submission
     from app.domain.call.switch import Switch
     from app.domain.request.request import ConfirmationRequest
-    from app.policies.file.policy_book import PolicyBook
     from app.storage.engine.transaction import Tx
 
 
-def pause_of(tx: Tx, book: PolicyBook, request: ConfirmationRequest) -> Switch | AssentError | None:
-    """Read, in the claim's own transaction, which pause binds a request: by its tool, its agent, or one above that."""
-    call = request.call
-    above = above_now(tx, book, call.agent, call.session) if call.session is not None else None
-    if isinstance(above, AssentError):
-        return above
-    agents = (call.agent, *(above.agents if above else ()))
-    return first_binding(pauses_of(list_switches(tx)), agents, call.tool)
-
-
 def pause_shown(tx: Tx, request: ConfirmationRequest) -> Switch | None:
-    """Return the pause of which a pending request's card tells; what may run is asked of `pause_of`."""
+    """Return the pause of which a pending request's card tells; what may run is asked of `KnownOnRow`."""
     pauses = () if request.status.final else pauses_of(list_switches(tx))
     return first_binding(pauses, agents_shown(tx, request), request.call.tool) if pauses else None
 

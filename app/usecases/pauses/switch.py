@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 from app.domain.call.switch import PAUSE, READ_ONLY, Switch
 from app.domain.trail.audit import Kind, Record
 from app.storage.sessions.switches import list_switches, put_switch
-from app.usecases.pauses.pauses import first_binding, pauses_of
 from assent.hooks.ready.read_only import Switch as GuardSwitch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from datetime import datetime
 
     from app.ports import Clock
@@ -29,7 +27,7 @@ class Switches:
         """Take what it works on."""
         self._store = store
         self._clock = clock
-        self._known: dict[str, tuple[datetime, dict[str, Switch], tuple[Switch, ...]]] = {}
+        self._known: dict[str, tuple[datetime, tuple[Switch, ...]]] = {}
 
     async def set_read_only(
         self, org: str, *, on: bool, agent: str | None = None, reason: str | None = None, by: str
@@ -74,27 +72,14 @@ class Switches:
         """Return the org's switches that were ever touched, as they stand."""
         return await self._store.read(list_switches, org=org)
 
-    async def refresh(self, org: str) -> None:
-        """Read the org's switches anew if what is known is too old. Raises UnavailableError."""
+    async def that_are_on(self, org: str) -> tuple[Switch, ...]:
+        """Return the org's switches that are on, read anew if what is known is too old. Raises UnavailableError."""
         known = self._known.get(org)
         now = self._clock.now()
-        if known is not None and 0 <= (now - known[0]).total_seconds() < _TRUSTED_SECONDS:
-            return
-        listed = await self.list(org)
-        standing = {switch.agent: switch for switch in listed if switch.name == READ_ONLY and switch.is_on}
-        self._known[org] = (now, standing, pauses_of(listed))
-
-    def read_only(self, org: str, agents: Iterable[str]) -> Switch | None:
-        """Return the switch that keeps any of these agents read-only, as last refreshed: the org's before their own."""
-        _, standing, _ = self._known.get(org, (None, None, ()))
-        if not standing:
-            return None
-        return next((standing[agent] for agent in ("", *agents) if agent in standing), None)
-
-    def pause(self, org: str, agents: Iterable[str], tool: str) -> Switch | None:
-        """Return the pause that stops a tool for any of these agents, as last refreshed."""
-        _, _, pauses = self._known.get(org, (None, None, ()))
-        return first_binding(pauses, agents, tool) if pauses else None
+        if known is None or not 0 <= (now - known[0]).total_seconds() < _TRUSTED_SECONDS:
+            listed = await self.list(org)
+            known = self._known[org] = (now, tuple(switch for switch in listed if switch.is_on))
+        return known[1]
 
 
 def _reason_of(tx: Tx, name: str, agent: str, tool: str) -> str | None:

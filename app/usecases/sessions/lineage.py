@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from app.policies.file.policy_book import PolicyBook
+    from app.policies.file.policy_file import LoadedPolicy
     from app.ports import Clock
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
@@ -176,7 +177,7 @@ class Lineage:
             return InvalidError("the parent session was itself started from this one", path="parent_session")
         if len(above) + _height(tx, (descent.agent, session), _DEEPEST - len(above)) > _DEEPEST:
             return _too_deep()
-        detached = not self._inherits(tx.org, descent.agent)
+        detached = not _inherits(self._book.current(tx.org), descent.agent)
         adopt(tx, descent.agent, session, parent=parent, known=own is not None, detached=detached)
         if detached:
             facts = {"session": session, "parent_agent": parent[0], "parent_session": parent[1]}
@@ -185,21 +186,18 @@ class Lineage:
 
     def _standing(self, tx: Tx, agent: str, session: str, now: datetime) -> _Known | AssentError:
         """Read who is above a session. A detached one inherits nothing, as long as the file still says so."""
-        above = above_now(tx, self._book, agent, session)
+        above = above_now(tx, self._book.current(tx.org), agent, session)
         return above if isinstance(above, AssentError) else _Known(at=now, above=above)
 
-    def _inherits(self, org: str, agent: str) -> bool:
-        return _inherits(self._book, org, agent)
 
-
-def above_now(tx: Tx, book: PolicyBook, agent: str, session: str) -> Above | AssentError:
+def above_now(tx: Tx, loaded: LoadedPolicy, agent: str, session: str) -> Above | AssentError:
     """Read who is above a session, in the caller's own transaction; refused if the line is too deep."""
     line = _walk(tx, (agent, session))
     if len(line) > _DEEPEST:  # whoever is above what was read would be left out
         return _too_deep()
     names: list[str] = []
     for each in line:
-        if each.parent is None or (each.detached and not _inherits(book, tx.org, each.agent)):
+        if each.parent is None or (each.detached and not _inherits(loaded, each.agent)):
             break
         names.append(each.parent[0])
     agents = tuple(name for name in dict.fromkeys(names) if name != agent)
@@ -216,8 +214,8 @@ def names_above(tx: Tx, agent: str, session: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _inherits(book: PolicyBook, org: str, agent: str) -> bool:
-    settings = book.current(org).agents.get(agent)
+def _inherits(loaded: LoadedPolicy, agent: str) -> bool:
+    settings = loaded.agents.get(agent)
     return settings is None or settings.inherit
 
 

@@ -82,7 +82,7 @@ class ReadOnlyGuard(PreToolUseHook):
         if on and is_on is not None:
             raise ValueError("on, is_on: give one of them: is_on is asked at each call, on never changes")
         self._on = on
-        self._is_on = is_on
+        self.is_on = is_on
         if callable(writes):
             self._writes: Flags | Callable[[str], bool | None] = writes
         elif writes is None or isinstance(writes, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - as above
@@ -102,9 +102,9 @@ class ReadOnlyGuard(PreToolUseHook):
         return said is not False  # None, or whatever else a function may say: not declared harmless
 
     async def _switch(self, ctx: HookContext) -> Switch:
-        if self._is_on is None:
+        if self.is_on is None:
             return Switch(on=self._on)
-        answer = self._is_on(ctx)
+        answer = self.is_on(ctx)
         said = cast("object", await answer if inspect.isawaitable(answer) else answer)  # it is foreign code
         match said:
             case bool():

@@ -1,0 +1,210 @@
+"""What is looked up about a call, once, and handed to whoever judges it: hooks, rules, and the claim.
+
+Before a call is judged, it is what was true within the last half second (`LookUp`). Where its approval would be spent,
+it is read again behind the lock of the request's row, in the claim's own unit (`KnownOnRow`).
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from app.domain.call.switch import READ_ONLY
+from app.domain.errors import AssentError, UnavailableError
+from app.storage.sessions.switches import list_switches
+from app.usecases.pauses.pauses import first_binding, pauses_of
+from app.usecases.pauses.switch import as_guard_sees
+from app.usecases.sessions.lineage import Descent, above_now
+from app.usecases.tools.tool_names import as_one, tools_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from app.domain.call.tool import Tool
+    from app.domain.request.request import ConfirmationRequest
+    from app.policies.file.policy_book import PolicyBook
+    from app.policies.file.policy_file import LoadedPolicy
+    from app.storage.engine.transaction import Tx
+    from app.storage.sessions.switches import Switch
+    from app.usecases.pauses.switch import Switches
+    from app.usecases.sessions.lineage import Lineage
+    from assent.hooks.contract.context import HookContext
+    from assent.hooks.engine.registry import HookRegistry
+    from assent.hooks.ready.read_only import Switch as GuardSwitch
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentRun:
+    """Whose moment it is: `org` and `agent` come from the key, the rest is what the agent's runtime says."""
+
+    org: str
+    agent: str
+    session: str | None = None
+    parent_session: str | None = None
+    parent_agent: str | None = None
+    sub_agent: str | None = None
+    """The agent acts through a sub-agent of this name: its hooks run as well."""
+    user: str | None = None
+    cwd: str | None = None
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    """The bag of the turn: given by the runtime, and given back with the tags that hooks set."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownCall:
+    """Whose call it is, who binds it, by which version of the file, and which switches are on."""
+
+    agent: str
+    above: tuple[str, ...] = ()
+    """The agents besides this one whose hooks and rules bind it too: those above it, and its sub-agent."""
+    parent_session: str = ""
+    loaded: LoadedPolicy
+    registry: HookRegistry
+    """The hooks of this very version of the file."""
+    switches: tuple[Switch, ...] = ()
+    """The org's switches that are on."""
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """Every agent whose hooks and rules bind the call, its own first."""
+        return (self.agent, *self.above)
+
+    @property
+    def read_only(self) -> Switch | None:
+        """The switch that keeps any of the agents read-only: the org's before their own."""
+        standing = {switch.agent: switch for switch in self.switches if switch.name == READ_ONLY}
+        return next((standing[agent] for agent in ("", *self.agents) if agent in standing), None) if standing else None
+
+    def pause(self, tool: str) -> Switch | None:
+        """Return the pause that stops a call of a tool."""
+        return first_binding(pauses_of(self.switches), self.agents, tool) if self.switches else None
+
+
+JUDGED: ContextVar[KnownCall] = ContextVar("assent_judged_call")
+"""What is known of the call that a chain runs for."""
+
+
+def read_only_of_the_call(ctx: HookContext) -> GuardSwitch:
+    """Answer a read-only guard of the gateway from what is known of the call that it judges.
+
+    Raises LookupError where nothing is: that is the guard's fault, and means no.
+    """
+    del ctx
+    return as_guard_sees(JUDGED.get().read_only)
+
+
+class HookBook:
+    """Pairs each loaded file with its hooks, so that a call is judged by one version of both."""
+
+    def __init__(self, book: PolicyBook, build: Callable[[LoadedPolicy], HookRegistry]) -> None:
+        """`build` makes the hooks of a file."""
+        self._book = book
+        self._build = build
+        self._built: dict[str, tuple[LoadedPolicy, HookRegistry]] = {}
+
+    def current(self, org: str) -> tuple[LoadedPolicy, HookRegistry]:
+        """Return the file in force and its hooks. Raises NotFoundError, UnavailableError.
+
+        The second where the hooks cannot be built: without them nothing is judged, and no call is answered.
+        """
+        loaded = self._book.current(org)
+        built = self._built.get(org)
+        if built is None or (built[0] is not loaded and not built[0].is_load_of(loaded)):
+            try:
+                built = (loaded, self._build(loaded))
+            except Exception as error:
+                # The file was checked, so this is the machine's fault (a module is gone, …): the text says which.
+                log.error("hooks.unbuilt", org=org, error=f"{type(error).__name__}: {error}")  # noqa: TRY400 - see above
+                raise UnavailableError("the hooks of this org cannot be built, so nothing is judged") from error
+            self._built[org] = built
+        return loaded, built[1]
+
+    def prepare(self) -> None:
+        """Build what is not built yet, away from the calls. A fault is told at each call."""
+        for org in self._book.orgs():
+            try:
+                self.current(org)
+            except UnavailableError:
+                continue
+
+
+class LookUp:
+    """Looks up what is known of a call that is about to be judged."""
+
+    def __init__(self, *, hooks: HookBook, lineage: Lineage, switches: Switches) -> None:
+        """Take what it asks."""
+        self._hooks = hooks
+        self._lineage = lineage
+        self._switches = switches
+
+    async def __call__(self, run: AgentRun) -> KnownCall:
+        """Return it. Raises InvalidError for an impossible parent session, NotFoundError, UnavailableError."""
+        loaded, registry = self._hooks.current(run.org)
+        line = await self._lineage.above(_descent(run))
+        names = line.agents if run.sub_agent is None else (run.sub_agent, *line.agents)
+        return KnownCall(
+            agent=run.agent,
+            above=tuple(name for name in dict.fromkeys(names) if name != run.agent),
+            parent_session=line.parent[1] if line.parent else "",
+            loaded=loaded,
+            registry=registry,
+            switches=await self._switches.that_are_on(run.org),
+        )
+
+    def current(self, org: str) -> LoadedPolicy:
+        """Return the org's file in force. Raises NotFoundError, UnavailableError."""
+        return self._hooks.current(org)[0]
+
+
+class KnownOnRow:
+    """What is known of a request's call behind the lock of its row; each part is read once, when it is asked for."""
+
+    def __init__(self, tx: Tx, hooks: HookBook, request: ConfirmationRequest) -> None:
+        """Take the version of the file that is in force now. Raises NotFoundError, UnavailableError."""
+        self._tx = tx
+        self._call = request.call
+        self._agents: tuple[str, ...] | AssentError | None = None
+        self._found: KnownCall | None = None
+        self.loaded, self.registry = hooks.current(request.call.org)
+
+    def agents(self) -> tuple[str, ...] | AssentError:
+        """Read every agent whose rules bind the call, its own first; refused if its line is too deep."""
+        if self._agents is None:
+            call = self._call
+            above = above_now(self._tx, self.loaded, call.agent, call.session) if call.session is not None else None
+            self._agents = above if isinstance(above, AssentError) else (call.agent, *(above.agents if above else ()))
+        return self._agents
+
+    def find(self) -> KnownCall | AssentError:
+        """Read all of it, the switches as they stand now as well."""
+        agents = self.agents()
+        if isinstance(agents, AssentError):
+            return agents
+        if self._found is None:
+            self._found = KnownCall(
+                agent=agents[0],
+                above=agents[1:],
+                loaded=self.loaded,
+                registry=self.registry,
+                switches=tuple(switch for switch in list_switches(self._tx) if switch.is_on),
+            )
+        return self._found
+
+    def tool(self) -> Tool:
+        """Return what the file says of the tool under all of its names. Raises UnknownToolError."""
+        return as_one(tools_of(self.loaded.policy, self._call.tool))
+
+
+def _descent(run: AgentRun) -> Descent:
+    return Descent(
+        org=run.org,
+        agent=run.agent,
+        session=run.session,
+        parent_session=run.parent_session,
+        parent_agent=run.parent_agent,
+    )
