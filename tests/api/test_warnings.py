@@ -196,6 +196,8 @@ async def test_every_surface_warns_of_the_same(g: Gateway, monkeypatch: pytest.M
         await _agree(g, Surfaces(g, request, monkeypatch), what, least=least)
     near = await g.read(asked["a near copy"], who=ALICE)
     assert "near_denied" in [each["kind"] for each in near["warnings"]]
+    long = await g.read(asked["longer than any card"], who=ALICE)
+    assert ("unsearched", "memo") in [(each["kind"], each["field"]) for each in long["warnings"]]
 
 
 @requirement("S-69", "S-49")
