@@ -76,6 +76,8 @@ HOSTILE: dict[str, dict[str, Any]] = {
     "a near copy": {"payee": "NEAR Ltd."},
     "plain": {},
 }
+NAMED = {"a near copy": ("near_denied", None), "longer than any card": ("unsearched", "memo")}
+"""Warnings that must be among those of a call."""
 
 
 @pytest.fixture(params=list(Language))
@@ -185,17 +187,19 @@ async def _agree(g: Gateway, surfaces: Surfaces, what: str, *, least: int) -> No
 
 
 @requirement("S-69")
-async def test_every_surface_warns_of_the_same(g: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("third", range(3))  # each of them within a test's time, on a busy machine too
+async def test_every_surface_warns_of_the_same(g: Gateway, monkeypatch: pytest.MonkeyPatch, third: int) -> None:
     refused = await g.ask("pay", {**CALL, "payee": "Near Ltd"})
     assert (await g.decide(refused, "deny")).json()["state"] == "denied"
-    asked = {what: await g.ask("pay", {**CALL, **changed}) for what, changed in HOSTILE.items()}
+    asked = {what: await g.ask("pay", {**CALL, **changed}) for what, changed in list(HOSTILE.items())[third::3]}
     await g.advance(timedelta(minutes=7))  # all are reminded of
 
     for what, request in asked.items():
         least = 3 if what == "plain" else 4  # nobody paid this payee before, it is over the budget, and out of hours
         await _agree(g, Surfaces(g, request, monkeypatch), what, least=least)
-    near = await g.read(asked["a near copy"], who=ALICE)
-    assert "near_denied" in [each["kind"] for each in near["warnings"]]
+        if what in NAMED:
+            told = (await g.read(request, who=ALICE))["warnings"]
+            assert NAMED[what] in [(each["kind"], each["field"]) for each in told]
 
 
 @requirement("S-69", "S-49")
