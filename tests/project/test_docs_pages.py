@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
 from functools import cache
 from typing import TYPE_CHECKING
@@ -97,6 +98,43 @@ def is_there(named: str) -> bool:
 @pytest.mark.parametrize("page", PAGES, ids=shown)
 def test_every_file_that_a_page_names_is_there(page: Path) -> None:
     assert sorted({named for named in paths_named(page) if not is_there(named)}) == []
+
+
+# --- docs/architecture.md ---------------------------------------------------------------------------------------------
+
+ARCHITECTURE = ROOT / "docs/architecture.md"
+CONTRACTS = tomllib.loads(text_of(ROOT / "pyproject.toml"))["tool"]["importlinter"]["contracts"]
+
+
+def drawn(section: str) -> str:
+    """The first picture of a section of the page."""
+    _, _, rest = text_of(ARCHITECTURE).partition(f"\n## {section}\n")
+    return rest.split("```")[1]
+
+
+def layers_of(contract: dict[str, list[str]]) -> list[set[str]]:
+    return [{name.split(".")[-1] for name in re.findall(r"[\w.]+", layer)} for layer in contract["layers"]]
+
+
+def test_the_floors_of_the_picture_are_those_that_the_machine_holds() -> None:
+    floors = [set(re.split(r" · ", line.split("  ")[0])) for line in drawn("The floors").strip().splitlines()]
+    (contract,) = [found for found in CONTRACTS if found["name"].startswith("Floors:")]
+    assert floors == layers_of(contract)
+
+
+def test_the_shelves_of_the_picture_are_those_that_the_machine_holds() -> None:
+    rows = re.split(r"\n(?=\w)", drawn("The shelves").strip())
+    shelves = {
+        floor: [set(layer.split(" · ")) for layer in re.sub(r"\s+", " ", row).split(" → ")]
+        for floor, row in (row.split(maxsplit=1) for row in rows)
+    }
+    held = {
+        container.removeprefix("app."): layers_of(contract)
+        for contract in CONTRACTS
+        for container in contract.get("containers", [])
+        if container not in {"app", "assent.hooks"}
+    }
+    assert shelves == held
 
 
 # --- the README in two languages --------------------------------------------------------------------------------------
