@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.project.source_tree import ROOT, shown
+from tests.project.source_tree import ROOT, SHIPPED, python_files, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,6 +98,46 @@ def is_there(named: str) -> bool:
 @pytest.mark.parametrize("page", PAGES, ids=shown)
 def test_every_file_that_a_page_names_is_there(page: Path) -> None:
     assert sorted({named for named in paths_named(page) if not is_there(named)}) == []
+
+
+# --- what the code says of its own files ------------------------------------------------------------------------------
+
+
+DOTTED = re.compile(r"`((?:app|channels|assent)(?:\.\w+)+)`")
+NO_MODULES = {"assent.audit", "assent.channels", "assent.yaml"}
+"""The name of a logger, the group of entry points, the configuration."""
+
+
+def is_a_module(dotted: str) -> bool:
+    """Whether a dotted name leads to a package or module, or to words that stand in one."""
+    parts = dotted.split(".")
+    for deep in range(len(parts), 0, -1):
+        place = ROOT.joinpath("sdk" if parts[0] == "assent" else "", *parts[:deep])
+        home = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+        if home.exists():
+            return all(re.search(rf"\b{word}\b", text_of(home)) for word in parts[deep:])
+    return False
+
+
+def modules_not_there(page: Path) -> list[str]:
+    return sorted(
+        {named for named in DOTTED.findall(text_of(page)) if named not in NO_MODULES and not is_a_module(named)}
+    )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=shown)
+def test_every_module_that_a_page_names_is_there(page: Path) -> None:
+    assert modules_not_there(page) == []
+
+
+def test_every_file_and_module_that_the_code_names_is_there() -> None:
+    """In comments and docstrings: a path, a dotted name, or a file's own name, as code."""
+    missing = [
+        f"{shown(path)}: {named}"
+        for path in python_files(*SHIPPED, "benchmarks")
+        for named in (*(named for named in paths_named(path) if not is_there(named)), *modules_not_there(path))
+    ]
+    assert missing == []
 
 
 # --- docs/architecture.md ---------------------------------------------------------------------------------------------
