@@ -1,6 +1,6 @@
 """What `assent doctor` looks at where money is paid: the file, without asking anybody. See docs/payments.md.
 
-Each function looks at one thing and says how it stands; `doctor_records.py` looks at what the database says.
+Each function looks at one thing and says how it stands; `records.py` looks at what the database says.
 """
 
 from __future__ import annotations

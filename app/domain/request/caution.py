@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class CautionKind(StrEnum):
-    """The kinds. Each has a sentence in `words_payments.py`, filled with the caution's values."""
+    """The kinds. Each has a sentence in `app/domain/words/payments.py`, filled with the caution's values."""
 
     FIRST_PAYEE = "first_payee"  # payee
     NEW_ACCOUNT = "new_account"  # payee, before, now: the last characters of the accounts
