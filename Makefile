@@ -61,13 +61,13 @@ test: check  ## all checks and the quick tests; what CI runs
 	@$(BIN)/pytest -q -n $(JOBS) --dist loadgroup
 
 .PHONY: check
-check: $(INSTALLED)  ## format, lint, types, floors, file budget, unused dependencies
+check: $(INSTALLED)  ## format, lint, types, floors, budgets, unused dependencies
 	@echo "format"; $(BIN)/ruff format --quiet --check . || { $(BIN)/ruff format --diff . | head -60; exit 1; }
 	@echo "lint"; $(BIN)/ruff check --quiet .
 	@echo "types"; $(BIN)/basedpyright
 	@echo "floors"; $(BIN)/lint-imports --no-logo
 	@echo "dependencies"; $(BIN)/deptry .
-	@echo "file budget"; $(BIN)/python -m tests.project.file_budget
+	@echo "budgets"; $(BIN)/python -m tests.project.file_budget
 
 .PHONY: fix
 fix: $(INSTALLED)  ## let ruff mend what it can
