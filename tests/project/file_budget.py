@@ -1,4 +1,4 @@
-"""The budgets: 250 lines a file are plenty, 400 are the end; 12 modules a package. Run as a program it tells the state."""
+"""The budgets: 250 lines a file are plenty, 400 the end; 12 modules a package. Run as a program it tells the state."""
 
 from __future__ import annotations
 
