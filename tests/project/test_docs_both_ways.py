@@ -45,7 +45,7 @@ def models_of_files() -> dict[str, set[str]]:
     ]
     models += [spec.settings for spec in registry.platforms().values()]
     keys = {m.__name__: {field.alias or name for name, field in m.model_fields.items()} for m in models}
-    return {name: found for name, found in keys.items() if found} | {"the top": set(TOP_KEYS)}
+    return {name: found for name, found in keys.items() if found} | {"the top": set[str](TOP_KEYS)}
 
 
 MODELS = models_of_files()
