@@ -71,13 +71,13 @@ quick: $(INSTALLED)  ## the loop while working: no checks, no PostgreSQL, no tes
 	@$(TESTS) -m "$(QUICK)" --hypothesis-profile quick
 
 .PHONY: check
-check: $(INSTALLED)  ## format, lint, types, floors, file budget, unused dependencies
+check: $(INSTALLED)  ## format, lint, types, floors, budgets, unused dependencies
 	@echo "format"; $(BIN)/ruff format --quiet --check . || { $(BIN)/ruff format --diff . | head -60; exit 1; }
 	@echo "lint"; $(BIN)/ruff check --quiet .
 	@echo "types"; $(BIN)/basedpyright
 	@echo "floors"; $(BIN)/lint-imports --no-logo
 	@echo "dependencies"; $(BIN)/deptry .
-	@echo "file budget"; $(BIN)/python -m tests.project.file_budget
+	@echo "budgets"; $(BIN)/python -m tests.project.file_budget
 
 .PHONY: fix
 fix: $(INSTALLED)  ## let ruff mend what it can

@@ -49,19 +49,18 @@ async def draw_pages(browser: Browser, folder: Path, *, dark: bool = False) -> l
         complaints: list[str] = []
         tab.on("console", partial(_complain, complaints))  # a style or script that the page's own policy forbids
         tab.on("pageerror", lambda error, said=complaints: said.append(str(error)))
-        for language in Language:
-            for name, page in pages(language):
-                await tab.route("**/*", partial(_send, page))
-                await tab.goto(f"{_ORIGIN}/{name}")
-                await tab.unroute("**/*")
-                wide = await tab.evaluate("document.documentElement.scrollWidth")
-                if wide > width or complaints:
-                    raise AssertionError(f"{name}: {wide} wide of {width}, {complaints}")
-                await tab.goto("about:blank")  # the camera reads the picture back, which the page's policy forbids
-                await tab.set_content(bytes(page.body).decode())
-                target = folder / f"review-{name}-{language}-{size}.png"
-                target.write_bytes(await take_picture(tab))
-                drawn.append(target)
+        for language, (name, page) in [(each, named) for each in Language for named in pages(each)]:
+            await tab.route("**/*", partial(_send, page))
+            await tab.goto(f"{_ORIGIN}/{name}")
+            await tab.unroute("**/*")
+            wide = await tab.evaluate("document.documentElement.scrollWidth")
+            if wide > width or complaints:
+                raise AssertionError(f"{name}: {wide} wide of {width}, {complaints}")
+            await tab.goto("about:blank")  # the camera reads the picture back, which the page's policy forbids
+            await tab.set_content(bytes(page.body).decode())
+            target = folder / f"review-{name}-{language}-{size}.png"
+            target.write_bytes(await take_picture(tab))
+            drawn.append(target)
         await tab.close()
     return drawn
 

@@ -68,11 +68,15 @@ async def main(folder: Path) -> None:
             if (call := conversation.open_call()) is not None:  # a predecessor died in the middle of this one
                 conversation.add(Message(role="tool", text=await carry_on(gateway, session, tools, ledger, call)))
             while True:
-                last = await conversation.wait_for_turn()
-                if last.arguments is None:
-                    conversation.add(answer(conversation.messages))
-                else:
-                    conversation.add(Message(role="tool", text=await call_tool(session, tools, last)))
+                conversation.add(await next_message(conversation, session, tools))
+
+
+async def next_message(conversation: Conversation, session: Session, tools: Tools) -> Message:
+    """Wait until it is our turn; then answer the person, or make the call that the model wants."""
+    last = await conversation.wait_for_turn()
+    if last.arguments is None:
+        return answer(conversation.messages)
+    return Message(role="tool", text=await call_tool(session, tools, last))
 
 
 async def call_tool(session: Session, tools: Tools, call: Message) -> str:

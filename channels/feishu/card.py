@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from app.domain.card.card import Tone
-from app.domain.card.form import MOST
 from app.ports import ChannelRefusedError
 from channels.feishu.controls import fillable, form_control, plain_controls, verdict_controls
 from channels.feishu.details.elements import column, div, plain, rule
@@ -40,7 +39,6 @@ MAX_BODY = 29_000
 """Bytes of that JSON as a string inside the request, where every quotation mark is escaped again."""
 
 MAX_ELEMENTS = 200
-MAX_REASON = MOST
 
 _PREVIEW = 80
 _TEMPLATES = {Tone.WAITING: "orange", Tone.GOOD: "green", Tone.BAD: "red", Tone.NEUTRAL: "grey"}

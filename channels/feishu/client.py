@@ -314,7 +314,7 @@ def _import_sdk(settings: FeishuSettings, call_seconds: float) -> Sdk:
         _keep_loopback_off_proxies()
     first = "lark_oapi" not in sys.modules
     import lark_oapi
-    import lark_oapi.ws.client  # pyright: ignore[reportUnusedImport]  # reached through `lark`
+    import lark_oapi.ws.client  # noqa: F401  # pyright: ignore[reportUnusedImport]  # reached through `lark`
     from lark_oapi.api.contact import v3 as contact
     from lark_oapi.api.im import v1 as im
     from lark_oapi.core.exception import UnmarshalException

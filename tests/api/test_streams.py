@@ -190,10 +190,10 @@ async def _read(http: httpx2.AsyncClient, headers: dict[str, str], count: int) -
             if line == "" and event:
                 found.append(event)
                 event = {}
-                if len(found) == count:
-                    break
             elif name in {"id", "event", "data"}:
                 event[name] = json.loads(value) if name != "event" else value
+            if len(found) == count:
+                break
     return found
 
 

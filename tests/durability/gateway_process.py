@@ -173,9 +173,11 @@ class Scene:
         """Ask until it answers: the process tells nobody else when it is ready."""
         async with asyncio.timeout(START_SECONDS):
             while gateway.process.returncode is None:
+                status = 0
                 with suppress(httpx2.HTTPError):
-                    if (await gateway._client.get("/readyz")).status_code == 200:
-                        return
+                    status = (await gateway._client.get("/readyz")).status_code
+                if status == 200:
+                    return
                 await asyncio.sleep(0.05)
         raise AssertionError(gateway.log.read_text())
 

@@ -111,15 +111,18 @@ class Town:
         waiting = asyncio.ensure_future(process.wait())
         try:
             async with asyncio.timeout(60):
-                looked = 0
-                while not waiting.done() and {"approved", "executing"} & set(states(self.url).values()):
-                    await asyncio.wait({waiting}, timeout=0.02)
-                    looked += 1
-                    if looked % 200 == 0:  # a dead one's claim that was recorded only now: nobody else ends its lease
-                        await leases_run_out(self.url)
+                await self._while_there_is_work(waiting)
                 await asyncio.wait({waiting}, timeout=0.3)  # it may be about to look something up
         finally:
             waiting.cancel()
+
+    async def _while_there_is_work(self, waiting: asyncio.Future[int]) -> None:
+        looked = 0
+        while not waiting.done() and {"approved", "executing"} & set(states(self.url).values()):
+            await asyncio.wait({waiting}, timeout=0.02)
+            looked += 1
+            if looked % 200 == 0:  # a dead one's claim that was recorded only now: nobody else ends its lease
+                await leases_run_out(self.url)
 
     def holds(self) -> None:
         """Look at what must be so after every death."""

@@ -10,6 +10,7 @@ import subprocess
 import threading
 from contextlib import ExitStack, asynccontextmanager
 from datetime import timedelta
+from itertools import count, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from app.domain.request.request import ConfirmationRequest
     from app.storage.engine.transaction import Tx
+    from tests.durability.gateway_process import Gateway
     from tests.durability.replicas import Replica
 
 pytestmark = pytest.mark.postgres
@@ -137,9 +139,7 @@ async def test_a_replica_frozen_inside_a_decision_cannot_write_when_it_thaws(
                 request = await frozen.ask("wire", session=f"s-{made.started}")
                 approving = asyncio.ensure_future(frozen.decide("ann", request))
                 await until("it is frozen", lambda pid=frozen.process.pid: _state_of(pid) == "T")
-                denied = await other.decide("bob", request, "deny")
-                while denied.status_code == 503:  # until the server has ended the frozen session
-                    denied = await other.decide("bob", request, "deny")
+                denied = await _denied(other, request)
                 assert denied.json()["state"] == "denied"
                 os.kill(frozen.process.pid, signal.SIGCONT)
                 answer = await asyncio.wait_for(approving, 20)
@@ -149,6 +149,13 @@ async def test_a_replica_frozen_inside_a_decision_cannot_write_when_it_thaws(
                 assert (await other.read(request))["state"] == "denied"
     assert look(postgres_url, "SELECT count(*) FROM grants") == [(0,)]
     assert faults(postgres_url) == []
+
+
+async def _denied(gateway: Gateway, request: dict[str, Any]) -> httpx2.Response:
+    denied = await gateway.decide("bob", request, "deny")
+    while denied.status_code == 503:  # until the server has ended the frozen session
+        denied = await gateway.decide("bob", request, "deny")
+    return denied
 
 
 def _state_of(pid: int) -> str:
@@ -463,24 +470,26 @@ async def test_a_database_stopped_at_once_under_load_loses_nothing_that_was_ackn
     asked: set[str] = set()
     decided: dict[str, str] = {}
     async with own_server() as (server, url), scene(url, tmp_path) as made, made.gateway() as gateway:
+
+        async def ask_and_decide(session: str, verdict: str) -> None:
+            request = await gateway.ask("wire", session=session)
+            asked.add(request["id"])
+            said = await gateway.decide("ann", request, verdict)
+            if said.status_code == 200:
+                decided[request["id"]] = said.json()["state"]
+
+        async def agent(name: str, stop: asyncio.Event) -> None:
+            for number in takewhile(lambda _: not stop.is_set(), count(1)):
+                try:
+                    await ask_and_decide(f"{name}-{number}", ("approve", "deny")[number % 2])
+                except (AssertionError, httpx2.HTTPError):
+                    await asyncio.sleep(0.02)  # not acknowledged: the agent asks again later
+
         await asyncio.to_thread(server.checkpoint)
         for index in range(min(rounds, 3) if bounded else rounds):
             stop = asyncio.Event()
 
-            async def agent(name: str, stop: asyncio.Event = stop) -> None:
-                number = 0
-                while not stop.is_set():
-                    number += 1
-                    try:
-                        request = await gateway.ask("wire", session=f"{name}-{number}")
-                        asked.add(request["id"])
-                        said = await gateway.decide("ann", request, ("approve", "deny")[number % 2])
-                        if said.status_code == 200:
-                            decided[request["id"]] = said.json()["state"]
-                    except (AssertionError, httpx2.HTTPError):
-                        await asyncio.sleep(0.02)  # not acknowledged: the agent asks again later
-
-            agents = [asyncio.ensure_future(agent(f"{index}-{n}")) for n in range(6)]
+            agents = [asyncio.ensure_future(agent(f"{index}-{n}", stop)) for n in range(6)]
             await until("decisions flow", more_than(decided), seconds=20)
             await asyncio.to_thread(server.stop_at_once)
             await asyncio.to_thread(server.start)

@@ -89,6 +89,11 @@ async def test_approve_and_deny_at_once_have_one_winner_and_the_loser_is_told_wh
     checked(database_url, races)
 
 
+def all_sweeping(races: list[Race]) -> None:
+    for race in races:
+        race.sweeping()
+
+
 @requirement("F-15", "S-11", "S-54")
 @ROUNDS
 async def test_approvals_around_the_deadline_against_the_sweeper(
@@ -110,8 +115,7 @@ async def test_approvals_around_the_deadline_against_the_sweeper(
 
             async def sweeping(of: Replica, races: list[Race] = races) -> None:
                 while (await of.read(races[-1].request.id)).status is Status.PENDING:  # its deadline is the last
-                    for race in races:
-                        race.sweeping()
+                    all_sweeping(races)
                     await of.sweep()
 
             offsets = [(index / (len(races) - 1) - 0.5) / 10 for index in range(len(races))]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 import subprocess
 import sys
@@ -10,12 +9,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
-from pydantic import BaseModel
 
 from app.domain.rules.condition import FUNCTIONS, VARIABLES, compile_condition, scope_of
 from app.policies.file.policy_book import config_check
 from app.policies.file.policy_file import load_policy
-from app.policies.models import file_models
 from channels import registry
 from tests.places import ROOT
 from tests.sdk.real_gateway import RealGateway
@@ -104,21 +101,6 @@ ask: {stages: [{of: [finance]}], channels: [api]}
 # --- docs/configuration.md --------------------------------------------------------------------------------------------
 
 CONFIGURATION = ROOT / "docs/configuration.md"
-MODELS = [
-    *(
-        model
-        for _, model in inspect.getmembers(file_models, inspect.isclass)
-        if issubclass(model, BaseModel) and model.__module__ == file_models.__name__
-    ),
-    *(spec.settings for spec in PLATFORMS.values()),
-]
-
-
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
-def test_every_key_of_the_configuration_is_explained(model: type[BaseModel]) -> None:
-    page = CONFIGURATION.read_text(encoding="utf-8")
-    keys = {described.alias or name for name, described in model.model_fields.items()}
-    assert {key for key in keys if f"`{key}`" not in page} == set()
 
 
 def test_every_variable_and_function_of_a_condition_is_named() -> None:

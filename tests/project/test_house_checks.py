@@ -57,6 +57,21 @@ def test_the_homes_may(home: str, source: str) -> None:
     assert "TID251" not in ruff_codes(source, filename=home)
 
 
+def nested(levels: int) -> str:
+    lines = ["    " * level + f"    for _{level} in given:" for level in range(levels)]
+    return "\n".join(['"""Doc."""', "def walk(given):", *lines, "    " * levels + "    print(given)", ""])
+
+
+def test_a_fourth_level_of_nesting_is_refused_and_no_other_preview_rule_speaks() -> None:
+    assert "PLR1702" in ruff_codes(nested(4), filename="app/usecases/asking/submit.py")
+    assert "PLR1702" in ruff_codes(nested(4), filename="tests/api/test_x.py")
+    assert "PLR1702" not in ruff_codes(nested(3), filename="app/usecases/asking/submit.py")
+    of_the_preview = "import pathlib\n\nwith open('x') as file:\n    TEXT = file.read()\nif  TEXT:\n    TEXT = ''\n"
+    assert not {
+        code for code in ruff_codes(of_the_preview, filename="app/clock.py") if code in {"FURB101", "E271", "E241"}
+    }
+
+
 def our_code(source: str) -> None:
     """Run a source text as if it stood in a module of the gateway."""
     exec(compile(source, ROOT / "app" / "probe.py", "exec"), {"time": time})

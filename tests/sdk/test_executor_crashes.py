@@ -123,6 +123,28 @@ async def leases_run_out(url: str) -> None:
     await until("what was lost is unknown", all_found)
 
 
+async def dies_or_looks_up(bank: Bank, place: str, url: str, request: dict[str, Any]) -> None:
+    """Let an executor die at a place; where only its answer is cut off, it lives and looks the payment up."""
+    if not place.endswith("cut"):
+        await bank.dies(place)
+        return
+    async with bank.executor(place):
+        await until("it was looked up", lambda: states(url)[request["id"]] == "succeeded")
+
+
+def kill_who_lives(*processes: asyncio.subprocess.Process) -> None:
+    for process in processes:
+        if process.returncode is None:
+            process.kill()
+
+
+async def a_person_says_it_failed(gateway: Gateway, request: dict[str, Any]) -> None:
+    """Settle what is unknown, after a look at the ledger."""
+    body = {"status": "failed", "error": "not paid", "note": "the ledger of this day has no such payment"}
+    said = await gateway.call("executor", "POST", f"/v1/requests/{request['id']}/reconcile", body)
+    assert said.json()["state"] == "failed"
+
+
 @requirement("F-08", "F-09")
 async def test_killed_at_any_step_there_is_one_payment_or_none_and_every_unknown_is_found_and_settled(
     database_url: str, tmp_path: Path
@@ -136,11 +158,7 @@ async def test_killed_at_any_step_there_is_one_payment_or_none_and_every_unknown
                 await bank.dies("reconcile.before")
                 await bank.dies("reconcile.after")
             left[place] = await approved(gateway, number)
-            if place.endswith("cut"):
-                async with bank.executor(place):
-                    await until("it was looked up", lambda it=left[place]["id"]: states(url)[it] == "succeeded")
-            else:
-                await bank.dies(place)
+            await dies_or_looks_up(bank, place, url, left[place])
             assert bank.payments(left[place]) == paid, place
         ends = {left[place]["id"]: end for place, (_, end) in PLACES.items()}
         async with bank.executor():
@@ -148,10 +166,8 @@ async def test_killed_at_any_step_there_is_one_payment_or_none_and_every_unknown
         for request in left.values():
             found = await gateway.read(request)
             assert bank.payments(request) == (found["state"] == "succeeded")
-            if found["state"] == "unknown":  # a person has looked at the ledger
-                body = {"status": "failed", "error": "not paid", "note": "the ledger of this day has no such payment"}
-                said = await gateway.call("executor", "POST", f"/v1/requests/{request['id']}/reconcile", body)
-                assert said.json()["state"] == "failed"
+            if found["state"] == "unknown":
+                await a_person_says_it_failed(gateway, request)
         async with bank.executor() as process:  # and nothing is left for anybody
             process.terminate()
             await asyncio.wait_for(process.wait(), 20)
@@ -175,9 +191,7 @@ async def test_hundreds_of_deaths_leave_one_payment_for_each_approval_that_was_u
             place = drawn.choice([*PLACES, "reconcile.before", "reconcile.after", ""])
             async with bank.executor(place) as one, bank.executor() as two:
                 await asyncio.sleep(drawn.uniform(0.3, 1.5))
-                for process in (one, two):
-                    if process.returncode is None:
-                        process.kill()
+                kill_who_lives(one, two)
             await leases_run_out(url)
             assert max(bank.payments(request) for request in requests) <= 1
         async with bank.executor():

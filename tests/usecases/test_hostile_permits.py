@@ -194,6 +194,11 @@ async def test_an_approval_of_before_does_not_let_an_agent_run_what_only_an_exec
     assert (await g.read(request))["state"] == "lapsed"
 
 
+async def _until_it_waits(g: Gateway, claim: asyncio.Task[Any]) -> None:
+    while not claim.done() and not g.rows("SELECT 1 FROM pg_locks WHERE NOT granted"):  # noqa: ASYNC110
+        await asyncio.sleep(0.002)
+
+
 @requirement("S-26", "S-27")
 async def test_no_claim_slips_through_while_a_standing_approval_is_being_revoked(
     postgres_url: str, config: Path, platform: MemoryPlatform
@@ -208,8 +213,7 @@ async def test_no_claim_slips_through_while_a_standing_approval_is_being_revoked
             assert done.rowcount == 1
             claim = asyncio.create_task(g.claim(request, who="executor"))
             async with asyncio.timeout(10):
-                while not claim.done() and not g.rows("SELECT 1 FROM pg_locks WHERE NOT granted"):  # noqa: ASYNC110
-                    await asyncio.sleep(0.002)
+                await _until_it_waits(g, claim)
             await revoking.commit()
             said = await claim
         assert (said.status_code, said.json().get("code")) == (409, "not_approved"), said.text

@@ -90,16 +90,15 @@ class Model:
             for row in self.rows
             if now - row.at < budget.within and (row.request is None or row.request.state not in NOT_RUN)
         ]
-        for column in columns:
-            for whose in {row.whose[column] for row in new}:
-                ours = [row for row in new if row.whose[column] == whose]
-                theirs = [row for row in counted if row.whose[column] == whose]
-                if budget.count is not None and len(ours) + len(theirs) > budget.count:
+        for column, whose in {(column, row.whose[column]) for column in columns for row in new}:
+            ours = [row for row in new if row.whose[column] == whose]
+            theirs = [row for row in counted if row.whose[column] == whose]
+            if budget.count is not None and len(ours) + len(theirs) > budget.count:
+                return False
+            for currency in {row.currency for row in ours} if budget.limit is not None else ():
+                total = sum(row.amount for row in (*ours, *theirs) if row.currency == currency)
+                if total > (budget.limit or {}).get(currency, Decimal(-1)):
                     return False
-                for currency in {row.currency for row in ours} if budget.limit is not None else ():
-                    total = sum(row.amount for row in (*ours, *theirs) if row.currency == currency)
-                    if total > (budget.limit or {}).get(currency, Decimal(-1)):
-                        return False
         return True
 
 

@@ -35,17 +35,21 @@ async def read_body(request: Request, *, most: int = MOST_BYTES, seconds: float 
         raise TooLargeError(f"the body may have {most} bytes", limit=most)
     if request.headers.get("content-encoding", "identity") != "identity":
         raise InvalidError("a compressed body is not accepted", path="")
-    parts: list[bytes] = []
-    size = 0
     try:
         async with asyncio.timeout(MOST_SECONDS if seconds is None else seconds):
-            async for part in request.stream():
-                size += len(part)
-                if size > most:
-                    raise TooLargeError(f"the body may have {most} bytes", limit=most)
-                parts.append(part)
+            return await _received(request, most)
     except TimeoutError:
         raise TooSlowError from None
+
+
+async def _received(request: Request, most: int) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    async for part in request.stream():
+        size += len(part)
+        if size > most:
+            raise TooLargeError(f"the body may have {most} bytes", limit=most)
+        parts.append(part)
     return b"".join(parts)
 
 

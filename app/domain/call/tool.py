@@ -132,13 +132,17 @@ def schema_fault(schema: Mapping[str, JsonValue]) -> str | None:
     while pending:
         part = pending.pop()
         if isinstance(part, dict):
-            for key, value in part.items():
-                if key in {"$ref", "$dynamicRef"} and isinstance(value, str) and not value.startswith("#"):
-                    return f'`{key}` may only point into the schema itself ("#/…")'
-                pending.append(value)
+            outward = next((key for key, value in part.items() if _points_outside(key, value)), None)
+            if outward is not None:
+                return f'`{outward}` may only point into the schema itself ("#/…")'
+            pending.extend(part.values())
         elif isinstance(part, list):
             pending.extend(part)
     return None
+
+
+def _points_outside(key: str, value: JsonValue) -> bool:
+    return key in {"$ref", "$dynamicRef"} and isinstance(value, str) and not value.startswith("#")
 
 
 def _within(path: str, outer: str) -> bool:

@@ -76,13 +76,8 @@ def check_value(value: object, *, max_depth: int = MAX_DEPTH) -> JsonValue:
     while pending:
         part, path, depth = pending.pop()
         if isinstance(part, dict):
-            members = cast("dict[object, object]", part)
-            for key, member in members.items():
-                if not isinstance(key, str):
-                    raise _fault("a key is not a text", path)
-                if _has_lone_surrogate(key):
-                    raise _fault("half of a surrogate pair in a key", (path, key))
-                pending.append((member, (path, key), depth + 1))
+            members = _named(cast("dict[object, object]", part), path)
+            pending.extend((member, (path, key), depth + 1) for key, member in members.items())
         elif isinstance(part, list):
             items = cast("list[object]", part)
             pending.extend((item, (path, index), depth + 1) for index, item in enumerate(items))
@@ -94,6 +89,15 @@ def check_value(value: object, *, max_depth: int = MAX_DEPTH) -> JsonValue:
         if depth >= max_depth:
             raise _fault(f"nested deeper than {max_depth}", path)
     return cast("JsonValue", value)  # every part of it was looked at
+
+
+def _named(members: dict[object, object], path: _Path) -> dict[str, object]:
+    for key in members:
+        if not isinstance(key, str):
+            raise _fault("a key is not a text", path)
+        if _has_lone_surrogate(key):
+            raise _fault("half of a surrogate pair in a key", (path, key))
+    return cast("dict[str, object]", members)
 
 
 def canonical(value: object) -> bytes:

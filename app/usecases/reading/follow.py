@@ -12,7 +12,7 @@ from app.domain.trail.audit import AuditEvent
 from app.storage.trail.audit_chain import get_head, list_events
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import AsyncIterator, Iterable, Iterator
 
     from app.storage.engine.store import Store
 
@@ -26,6 +26,14 @@ class _Listener:
     waiting: deque[AuditEvent] = field(default_factory=deque[AuditEvent])
     woken: asyncio.Event = field(default_factory=asyncio.Event)
     lost: bool = False
+
+    def behind(self, last: int) -> Iterator[AuditEvent]:
+        """Hand out what waits, each event once and in order: what comes meanwhile as well."""
+        while self.waiting:
+            event = self.waiting.popleft()
+            if event.seq > last:
+                last = event.seq
+                yield event
 
 
 class Feed:
@@ -93,11 +101,9 @@ class Feed:
             while not (self._stopping or listener.lost):
                 await listener.woken.wait()
                 listener.woken.clear()
-                while listener.waiting:
-                    event = listener.waiting.popleft()
-                    if event.seq > last:
-                        last = event.seq
-                        yield event
+                for event in listener.behind(last):
+                    last = event.seq
+                    yield event
         finally:
             self._listeners[org].discard(listener)
             if not self._listeners[org]:

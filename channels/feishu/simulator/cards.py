@@ -145,9 +145,7 @@ def _texts(node: object) -> Iterator[str]:
         if fields.get("tag") in {"plain_text", "lark_md", "markdown"}:
             yield str(fields.get("content", ""))
         else:
-            for name, child in fields.items():
-                if name not in {"behaviors", "confirm"}:
-                    yield from _texts(child)
+            yield from _texts([child for name, child in fields.items() if name not in {"behaviors", "confirm"}])
 
 
 class _Check:

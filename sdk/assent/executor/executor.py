@@ -167,10 +167,9 @@ class Executor:
                     _log.warning("executor %s cannot see its requests: %s", self._name, error)
                     standing, attempt = [], attempt + 1
                 self._forget(standing)
-                for request in standing:
-                    if self._wants(request) and self._is_due(request) and not self._stopping.is_set():
-                        self._attended.add(request.id)
-                        group.start_soon(self._attend, request)
+                for request in filter(self._takes_up, standing):
+                    self._attended.add(request.id)
+                    group.start_soon(self._attend, request)
                 with anyio.move_on_after(min(_LONGEST_PAUSE, self._look_every * 2 ** min(attempt, 8))):
                     await self._stopping.wait()
 
@@ -298,12 +297,7 @@ class Executor:
         """See one request through: wait for the decision, then carry it out."""
         try:
             if request.state is State.PENDING:
-                with anyio.CancelScope() as scope:
-                    self._held.add(scope)
-                    try:
-                        request = await self._gateway.wait(request)
-                    finally:
-                        self._held.discard(scope)
+                request = await self._decided(request)
                 if self._stopping.is_set() or request.state is not State.APPROVED:
                     return
             carried = await self.carry_out(request.id)
@@ -314,6 +308,19 @@ class Executor:
             self._put_off(request.id)
         finally:
             self._attended.discard(request.id)
+
+    async def _decided(self, request: Request) -> Request:
+        """Wait for the decision; `stop` ends the waiting, and the request is as it was."""
+        with anyio.CancelScope() as scope:
+            self._held.add(scope)
+            try:
+                return await self._gateway.wait(request)
+            finally:
+                self._held.discard(scope)
+        return request
+
+    def _takes_up(self, request: Request) -> bool:
+        return self._wants(request) and self._is_due(request) and not self._stopping.is_set()
 
     def _wants(self, request: Request) -> bool:
         if not request.enforced or request.tool not in self._tools or request.id in self._attended:

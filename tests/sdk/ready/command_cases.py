@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from pathlib import Path
 
 
@@ -12,10 +13,7 @@ def listed(text: str) -> list[str]:
     for line in lines:
         case = line
         if "<<EOF" in line or "<<'EOF'" in line:
-            for more in lines:
-                case += f"\n{more}"
-                if more == "EOF":
-                    break
+            case += "".join(f"\n{more}" for more in takewhile(lambda more: more != "EOF", lines)) + "\nEOF"
         if case.count("$(cat <<") and not case.rstrip().endswith('"'):
             case += "\n" + next(lines)
         if case.startswith("python3 -c 'import os") and case.count("'") == 1:

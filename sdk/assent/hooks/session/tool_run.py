@@ -139,9 +139,7 @@ class ToolRun:
                     result, error = await self._in_sandbox(before, before.route)
                 else:
                     # What a guard of its own would ask about has been asked about here.
-                    result, error = (bare(execute) if permit else execute)(**before.args), ""
-                    if inspect.isawaitable(result):
-                        result = await result
+                    result, error = await _called(bare(execute) if permit else execute, before.args), ""
         except SandboxFault as fault:
             return await self._sandbox_failed(before, fault)
         except Exception as raised:  # noqa: BLE001 - whatever a tool raises is its failure, which the model is told
@@ -215,3 +213,8 @@ class ToolRun:
         else:
             step = Settled(**about, state=request.state.value)
         self._session.tell(step)
+
+
+async def _called(execute: Callable[..., Awaitable[Any] | Any], args: Mapping[str, Any]) -> Any:
+    result = execute(**args)
+    return await result if inspect.isawaitable(result) else result
