@@ -137,7 +137,7 @@ def _profiled() -> Iterator[_Recorder]:
 
 
 async def traces(folder: Path) -> dict[str, Trace]:
-    """Trace a payment's way: asked for (``POST``), approved by a ``click``, waited for, claimed and settled."""
+    """Trace a payment on its way: ``POST``, the ``click`` that approves it, ``wait``, ``claim`` and ``outcome``."""
     url = f"sqlite:///{folder / 'traced.db'}"
     config = folder / "orgs"
     await asyncio.to_thread(_prepare, url, config)
