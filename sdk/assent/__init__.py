@@ -7,6 +7,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # `typing` costs the hook command 3 ms; type checkers know the name
 if TYPE_CHECKING:
+    from assent.client.call import ToolCall
     from assent.client.errors import (
         AssentError,
         CallRefusedError,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 __all__ = [  # noqa: RUF022 - grouped as _HOMES is
     "AsyncGateway",
     "Gateway",
+    "ToolCall",
     "AssentError",
     "CallRefusedError",
     "ClaimRefusedError",
@@ -80,6 +82,7 @@ __all__ = [  # noqa: RUF022 - grouped as _HOMES is
 _HOMES = {
     "client.gateway": "AsyncGateway",
     "gate.blocking": "Gateway",
+    "client.call": "ToolCall",
     "client.errors": "AssentError CallRefusedError ClaimRefusedError GatewayAwayError GatewayError KeyRefusedError "
     "NotEntitledError NotOpenError UnexpectedAnswerError UnknownRequestError",
     "client.unapproved": "NotApprovedError StillPendingError",

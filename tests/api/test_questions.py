@@ -10,7 +10,7 @@ import anyio
 import httpx2
 import pytest
 
-from assent import AsyncGateway, ClaimRefusedError, NotApprovedError, Pending, Question, guarded
+from assent import AsyncGateway, ClaimRefusedError, NotApprovedError, Pending, Question, ToolCall, guarded
 from assent.client.models import parse_request
 from assent.client.questions import Answerer
 from tests.places import ROOT
@@ -125,7 +125,7 @@ async def test_a_callback_without_an_answer_answers_nothing_and_the_call_waits_o
 
 async def test_without_a_callback_nothing_happens_and_an_answer_can_be_sent_by_hand(gateway: Gateway) -> None:
     async with await client(gateway) as assent:
-        verdict = await assent.check("by_api", {"n": 1})
+        verdict = await assent.check(ToolCall("by_api", {"n": 1}))
         assert isinstance(verdict, Pending)
         await ask(gateway, verdict.request.raw, "Why?")
         seen = await assent.get(verdict.request.id)
@@ -145,7 +145,7 @@ async def test_a_long_answer_is_cut_and_says_so(gateway: Gateway) -> None:
         return "x" * 600
 
     async with await client(gateway, long) as assent:
-        verdict = await assent.check("by_api", {"n": 1})
+        verdict = await assent.check(ToolCall("by_api", {"n": 1}))
         assert isinstance(verdict, Pending)
         await ask(gateway, verdict.request.raw, "Why?")
         waits = asyncio.create_task(assent.wait(await assent.get(verdict.request.id)))

@@ -23,6 +23,7 @@ from assent import (
     Pending,
     State,
     StillPendingError,
+    ToolCall,
     UnexpectedAnswerError,
     UnknownRequestError,
 )
@@ -46,7 +47,7 @@ async def client(gateway: StubGateway) -> AsyncIterator[AsyncGateway]:
 
 
 async def ask(client: AsyncGateway) -> Request:
-    verdict = await client.check("pay", PAY)
+    verdict = await client.check(ToolCall("pay", PAY))
     assert isinstance(verdict, Pending)
     return verdict.request
 
@@ -57,9 +58,9 @@ async def arrived(gateway: StubGateway, kind: str, count: int = 1) -> None:
 
 async def test_a_check_answers_with_one_of_three(gateway: StubGateway, client: AsyncGateway) -> None:
     gateway.rules |= {"read": "allow", "drop": "deny"}
-    assert await client.check("read", {}) == Allowed(rule="small", reason="told to allow", message="allow")
-    assert await client.check("drop", {}) == Denied(rule="small", reason="told to deny", message="deny")
-    verdict = await client.check("pay", PAY, call_id="c-1", claim="the invoice is due")
+    assert await client.check(ToolCall("read", {})) == Allowed(rule="small", reason="told to allow", message="allow")
+    assert await client.check(ToolCall("drop", {})) == Denied(rule="small", reason="told to deny", message="deny")
+    verdict = await client.check(ToolCall("pay", PAY, call_id="c-1", claim="the invoice is due"))
     assert isinstance(verdict, Pending)
     assert not verdict.attached
     assert (verdict.request.session, verdict.request.call_id, verdict.request.arguments) == ("s-1", "c-1", PAY)
@@ -70,7 +71,7 @@ async def test_the_same_call_of_the_same_session_joins_the_request_that_stands(
     gateway: StubGateway, client: AsyncGateway
 ) -> None:
     first = await ask(client)
-    again = await client.check("pay", PAY)
+    again = await client.check(ToolCall("pay", PAY))
     assert isinstance(again, Pending)
     assert again.attached
     assert again.request.id == first.id
@@ -83,7 +84,7 @@ async def test_a_check_is_tried_again_under_the_same_key(
 ) -> None:
     gateway.faults["check"].extend([fault, fault])
     async with AsyncGateway(gateway.url, KEY, pace=quick_pace()) as without_session:
-        verdict = await without_session.check("pay", PAY)
+        verdict = await without_session.check(ToolCall("pay", PAY))
     assert isinstance(verdict, Pending)
     assert len(gateway.rows) == 1
     assert len({headers["Idempotency-Key"] for _, _, headers in gateway.seen}) == 1
@@ -167,7 +168,7 @@ async def test_patience_ends_with_a_clear_error(gateway: StubGateway) -> None:
     gateway.stop()
     async with AsyncGateway(gateway.url, KEY, pace=manual_pace(seconds, patience=12)) as client:
         with pytest.raises(GatewayAwayError, match=r"away \(ConnectError, .* attempts\): not approved"):
-            await client.check("pay", PAY)
+            await client.check(ToolCall("pay", PAY))
     assert sum(seconds.slept) == pytest.approx(12)
     assert seconds.slept[:4] == pytest.approx([0.2, 0.4, 0.8, 1.6])
 
@@ -175,7 +176,7 @@ async def test_patience_ends_with_a_clear_error(gateway: StubGateway) -> None:
 async def test_a_bad_key_is_said_at_once(gateway: StubGateway) -> None:
     async with AsyncGateway(gateway.url, "ak_wrong", pace=quick_pace()) as client:
         with pytest.raises(KeyRefusedError, match="assent keys create"):
-            await client.check("pay", PAY)
+            await client.check(ToolCall("pay", PAY))
     assert gateway.count("check") == 1
 
 
@@ -196,20 +197,20 @@ async def test_arguments_that_are_no_json_never_leave(
     gateway: StubGateway, client: AsyncGateway, arguments: dict[str, object]
 ) -> None:
     with pytest.raises(TypeError):
-        await client.check("pay", arguments)
+        await client.check(ToolCall("pay", arguments))
     assert gateway.count("check") == 0
 
 
 async def test_a_redirect_is_not_followed(gateway: StubGateway, client: AsyncGateway) -> None:
     gateway.faults["check"].append("redirect")
     with pytest.raises(CallRefusedError):
-        await client.check("pay", PAY)
+        await client.check(ToolCall("pay", PAY))
 
 
 async def test_a_verdict_that_nobody_knows_is_no_allow(gateway: StubGateway, client: AsyncGateway) -> None:
     gateway.faults["check"].append("maybe")
     with pytest.raises(UnexpectedAnswerError):
-        await client.check("pay", PAY)
+        await client.check(ToolCall("pay", PAY))
 
 
 async def test_a_state_that_nobody_knows_is_no_approval(gateway: StubGateway, client: AsyncGateway) -> None:
@@ -261,15 +262,15 @@ async def test_open_requests_are_listed_across_pages_and_only_of_the_session(
     gateway: StubGateway, client: AsyncGateway
 ) -> None:
     for number in range(103):
-        await client.check("pay", {"amount": number})
-    await client.check("pay", PAY, session="another")
+        await client.check(ToolCall("pay", {"amount": number}))
+    await client.check(ToolCall("pay", PAY, session="another"))
     listed = await client.list_open()
     assert [request.arguments["amount"] for request in listed] == list(range(103))
 
 
 async def test_a_client_that_is_not_open_says_so(gateway: StubGateway) -> None:
     with pytest.raises(NotOpenError, match="with gateway"):
-        await AsyncGateway(gateway.url, KEY).check("pay", PAY)
+        await AsyncGateway(gateway.url, KEY).check(ToolCall("pay", PAY))
 
 
 @pytest.mark.parametrize(
@@ -288,7 +289,7 @@ async def test_proxies_of_the_environment_are_not_used(gateway: StubGateway, mon
 
 def test_the_synchronous_client_does_the_same(gateway: StubGateway) -> None:
     with Gateway(gateway.url, KEY, session="s-1", pace=quick_pace()) as client:
-        verdict = client.check("pay", PAY)
+        verdict = client.check(ToolCall("pay", PAY))
         assert isinstance(verdict, Pending)
         assert [request.id for request in client.list_open()] == [verdict.request.id]
         gateway.decide(verdict.request.id, "approved")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from assent import AsyncGateway, ClaimRefusedError, Gateway, Pending, Ran, current_changes, guarded, resume
+from assent import AsyncGateway, ClaimRefusedError, Gateway, Pending, Ran, ToolCall, current_changes, guarded, resume
 from assent.hooks import Hooks
 from assent.hooks.ready.approval_gate import ApprovalGate
 from tests.requirements import requirement
@@ -97,7 +97,7 @@ async def test_a_session_runs_the_changed_arguments_and_tells_the_model(
 
 
 async def test_an_agent_that_starts_again_runs_the_changed_arguments(real: RealGateway, client: AsyncGateway) -> None:
-    await client.check("pay", ASKED)
+    await client.check(ToolCall("pay", ASKED))
     await approve_changed(real, client.session)
     (resumed,) = await resume(client, {"pay": lambda **arguments: arguments})
     assert resumed.outcome == Ran(result=CHANGED)
@@ -107,7 +107,7 @@ async def test_an_agent_that_starts_again_runs_the_changed_arguments(real: RealG
 
 @requirement("S-02")
 async def test_a_claim_for_what_was_asked_at_first_is_refused(real: RealGateway, client: AsyncGateway) -> None:
-    asked = await client.check("pay", ASKED)
+    asked = await client.check(ToolCall("pay", ASKED))
     assert isinstance(asked, Pending)
     await approve_changed(real, client.session)
     with pytest.raises(ClaimRefusedError) as refused:

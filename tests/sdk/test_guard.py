@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from assent import AsyncGateway, Gateway, NotApprovedError, RefusalCode, current_grant, guarded
+from assent import AsyncGateway, Gateway, NotApprovedError, RefusalCode, ToolCall, current_grant, guarded
 from tests.requirements import requirement
 from tests.sdk.gateway_stub import KEY, StubGateway
 from tests.sdk.pace import ManualSeconds, manual_pace, quick_pace
@@ -260,7 +260,7 @@ def test_a_synchronous_function_is_guarded_the_same_way(gateway: StubGateway) ->
             return f"paid {amount}"
 
         for number, payee in enumerate(["ACME", "broken"], 1):
-            client.check("pay", {"payee": payee, "amount": number})
+            client.check(ToolCall("pay", {"payee": payee, "amount": number}))
             gateway.decide(f"req_{number:04d}", "approved")
         assert pay("ACME", 1) == "paid 1"
         with pytest.raises(ConnectionError):

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from assent import Allowed, AsyncGateway, Denied, NotApprovedError, Pending, RefusalCode, current_grant, guarded
+from assent import (
+    Allowed,
+    AsyncGateway,
+    Denied,
+    NotApprovedError,
+    Pending,
+    RefusalCode,
+    ToolCall,
+    current_grant,
+    guarded,
+)
 from assent.hooks import Hooks, Observed, Settled, Step, Suspended, WillCall, deny
 from assent.hooks.ready.approval_gate import ApprovalGate
 from tests.sdk.hook_process import HookLine, event
@@ -61,20 +71,20 @@ def test_a_call_for_a_sandbox_does_not_run_outside_of_one(real: RealGateway, tmp
 
 async def test_the_client_hands_on_what_hooks_changed_and_added(real: RealGateway) -> None:
     async with AsyncGateway(real.url, real.key, session="c", pace=quick_pace(patience=20)) as client:
-        changed = await client.check("free", {"amount": 80, "note": "halve"})
+        changed = await client.check(ToolCall("free", {"amount": 80, "note": "halve"}))
         assert isinstance(changed, Allowed)
         assert changed.arguments == {"amount": 40, "note": "halved"}
-        told = await client.check("free", {"note": "context"})
+        told = await client.check(ToolCall("free", {"note": "context"}))
         assert isinstance(told, Allowed)
         assert (told.arguments, told.context) == (None, ("the ledger is closed",))
-        denied = await client.check("free", {"note": "deny"})
+        denied = await client.check(ToolCall("free", {"note": "deny"}))
         assert isinstance(denied, Denied)
         assert (denied.hook, denied.rule) == ("by-note", None)
 
 
 async def test_the_client_can_insist_on_people(real: RealGateway) -> None:
     async with AsyncGateway(real.url, real.key, session="i", pace=quick_pace(patience=20)) as client:
-        asked = await client.check("free", {}, confirm="the library says so")
+        asked = await client.check(ToolCall("free", {}, confirm="the library says so"))
         assert isinstance(asked, Pending)
         assert "the library says so" in (asked.request.reason or "")
 

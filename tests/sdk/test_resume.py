@@ -18,6 +18,7 @@ from assent import (
     Ran,
     RefusalCode,
     Refused,
+    ToolCall,
     current_grant,
     guarded,
     resume,
@@ -64,7 +65,7 @@ async def after(gateway: StubGateway) -> AsyncIterator[AsyncGateway]:
 
 
 async def ask(client: AsyncGateway, amount: int, *, tool: str = "pay") -> Pending:
-    verdict = await client.check(tool, {"amount": amount})
+    verdict = await client.check(ToolCall(tool, {"amount": amount}))
     assert isinstance(verdict, Pending)
     return verdict
 
@@ -186,7 +187,7 @@ async def test_a_gateway_that_is_away_from_the_start_is_said(gateway: StubGatewa
 
 def test_synchronous_agents_resume_too(gateway: StubGateway) -> None:
     with Gateway(gateway.url, KEY, session="s-1", pace=quick_pace()) as before:
-        before.check("pay", {"amount": 1})
+        before.check(ToolCall("pay", {"amount": 1}))
     gateway.decide("req_0001", "approved")
     with Gateway(gateway.url, KEY, session="s-1", pace=quick_pace()) as after:
         (past,) = after.resume({"pay": pay_plainly})
@@ -197,7 +198,7 @@ def test_synchronous_agents_resume_too(gateway: StubGateway) -> None:
 async def test_a_guarded_function_is_carried_on_bare_and_nobody_is_asked_again(
     gateway: StubGateway, before: AsyncGateway, after: AsyncGateway
 ) -> None:
-    asked = await before.check("oa__purchase_pay", {"amount": 5})
+    asked = await before.check(ToolCall("oa__purchase_pay", {"amount": 5}))
     assert isinstance(asked, Pending)
     gateway.decide(asked.request.id, "approved")
     [past] = await resume(after, tools={"oa__purchase_pay": guarded(after, tool="oa__purchase_pay")(pay)})

@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from assent import Allowed, AsyncGateway, Denied, Lost, NotApprovedError, Pending, Ran, RefusalCode, guarded, resume
+from assent import (
+    Allowed,
+    AsyncGateway,
+    Denied,
+    Lost,
+    NotApprovedError,
+    Pending,
+    Ran,
+    RefusalCode,
+    ToolCall,
+    guarded,
+    resume,
+)
 from tests.requirements import requirement
 from tests.sdk.claude_program import ClaudeCode, find_program, printed_settings
 from tests.sdk.claude_program import finish as finish_claude
@@ -65,8 +77,8 @@ def test_a_call_asked_again_joins_its_request(real: RealGateway, tmp_path: Path)
 
 
 async def test_a_check_answers_with_one_of_three(client: AsyncGateway) -> None:
-    assert isinstance(await client.check("read", {}), Allowed)
-    assert isinstance(await client.check("drop", {}), Denied)
+    assert isinstance(await client.check(ToolCall("read", {})), Allowed)
+    assert isinstance(await client.check(ToolCall("drop", {})), Denied)
 
 
 async def test_a_guarded_function_runs_exactly_when_approved(real: RealGateway, client: AsyncGateway) -> None:
@@ -90,7 +102,7 @@ async def test_a_restarted_agent_carries_on_and_runs_nothing_twice(real: RealGat
         return f"paid {amount}"
 
     for amount in (3, 4):
-        verdict = await client.check("pay", {"amount": amount})
+        verdict = await client.check(ToolCall("pay", {"amount": amount}))
         assert isinstance(verdict, Pending)
         real.decide(await asyncio.to_thread(real.pending), "approve")
         if amount == 3:

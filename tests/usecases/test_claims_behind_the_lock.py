@@ -86,4 +86,5 @@ async def test_of_a_claim_and_a_switch_at_once_no_claim_follows_the_switch(
     assert [said.json()["code"] for said in late] == [code] * 3
     statuses = {row["request_id"]: row["status"] for row in g.rows("SELECT request_id, status FROM grants")}
     for request, said in zip(requests, [*answers, *late], strict=True):
+        assert said is not None
         assert statuses[request["id"]] == ("consumed" if said.status_code == 200 else "issued")

@@ -15,7 +15,7 @@ from app.domain.identity.api_key import Scope
 from app.embedded import EmbeddedGateway, embedded_gateway
 from app.policies.marks.faults import PolicyFaultsError
 from app.serve import StartRefusedError
-from assent import Pending, State, current_grant
+from assent import Pending, State, ToolCall, current_grant
 from assent.hooks import Hooks
 from assent.hooks.ready.approval_gate import ApprovalGate
 from tests.fixtures.gateway import SECRET, START, ManualClock, query
@@ -153,7 +153,7 @@ async def test_what_must_be_confirmed_does_not_run_where_there_is_nobody_to_ask(
 
 async def test_cards_go_out_and_clicks_decide(sqlite_url: str, config: Path, platform: MemoryPlatform) -> None:
     async with embedded(sqlite_url, config) as gateway:
-        verdict = await gateway.check("long", {"n": 1})
+        verdict = await gateway.check(ToolCall("long", {"n": 1}))
         assert isinstance(verdict, Pending)
         await eventually(lambda: platform.of(verdict.request.id), seconds=10)
         waiting = asyncio.ensure_future(gateway.wait(verdict.request))
@@ -169,7 +169,7 @@ async def test_a_process_that_ends_leaves_its_requests_to_the_next(
     sqlite_url: str, config: Path, platform: MemoryPlatform
 ) -> None:
     async with embedded(sqlite_url, config) as gateway:
-        asked = await gateway.check("by_api", {"n": 1})
+        asked = await gateway.check(ToolCall("by_api", {"n": 1}))
         assert isinstance(asked, Pending)
     async with embedded(sqlite_url, config) as gateway:
         (found,) = await gateway.list_open()
@@ -182,7 +182,7 @@ async def test_a_process_that_ends_leaves_its_requests_to_the_next(
 async def test_an_empty_database_gets_its_tables(tmp_path: Path, config: Path, platform: MemoryPlatform) -> None:
     url = f"sqlite:///{tmp_path / 'new.db'}"
     async with embedded(url, config) as gateway:
-        assert isinstance(await gateway.check("by_api", {}), Pending)
+        assert isinstance(await gateway.check(ToolCall("by_api", {})), Pending)
     assert len(await asyncio.to_thread(rows, url, "requests")) == 1
 
 
@@ -191,15 +191,15 @@ async def test_the_agents_key_is_renewed_in_time_and_revoked_at_the_end(
 ) -> None:
     clock = ManualClock()
     async with embedded(sqlite_url, config, clock=clock, owner="olga@acme.example") as gateway:
-        await asyncio.gather(*(gateway.check("ping", {"n": n}) for n in range(5)))
+        await asyncio.gather(*(gateway.check(ToolCall("ping", {"n": n})) for n in range(5)))
         (first,) = await asyncio.to_thread(rows, sqlite_url, "api_keys")
         assert (first["scope"], first["agent"], first["person"]) == ("agent", "shop", "olga@acme.example")
         clock.advance(timedelta(hours=13))
-        await asyncio.gather(*(gateway.check("ping", {"n": n}) for n in range(5)))
+        await asyncio.gather(*(gateway.check(ToolCall("ping", {"n": n})) for n in range(5)))
         keys = await asyncio.to_thread(rows, sqlite_url, "api_keys")
         assert sorted(key["revoked_at"] is None for key in keys) == [False, True]
         clock.advance(timedelta(days=3))  # the machine slept: the key has ended, and is made anew
-        await gateway.check("ping", {})
+        await gateway.check(ToolCall("ping", {}))
     keys = await asyncio.to_thread(rows, sqlite_url, "api_keys")
     assert len(keys) == 3
     assert all(key["revoked_at"] is not None for key in keys)
@@ -208,7 +208,7 @@ async def test_the_agents_key_is_renewed_in_time_and_revoked_at_the_end(
 async def test_the_client_knows_the_gateways_clock(sqlite_url: str, config: Path, platform: MemoryPlatform) -> None:
     async with embedded(sqlite_url, config, clock=ManualClock()) as gateway:
         assert gateway._wire.seconds_to(START) is None
-        await gateway.check("ping", {})
+        await gateway.check(ToolCall("ping", {}))
         left = gateway._wire.seconds_to(START + timedelta(hours=1))
     assert left is not None
     assert 3500 < left <= 3600
@@ -221,9 +221,9 @@ async def test_a_second_gateway_on_one_sqlite_file_is_refused_and_the_file_is_fr
         with pytest.raises(StartRefusedError, match="another gateway already uses"):
             async with embedded(sqlite_url, config):
                 pytest.fail("two gateways on one file")
-        await gateway.check("ping", {})
+        await gateway.check(ToolCall("ping", {}))
     async with embedded(sqlite_url, config) as gateway:
-        await gateway.check("ping", {})
+        await gateway.check(ToolCall("ping", {}))
 
 
 async def test_standard_output_stays_the_agents_own(
@@ -232,7 +232,7 @@ async def test_standard_output_stays_the_agents_own(
     structlog.reset_defaults()
     async with embedded(sqlite_url, config) as gateway:
         structlog.get_logger("app.somewhere").warning("something.happened", token="hidden")
-        await gateway.check("by_api", {})
+        await gateway.check(ToolCall("by_api", {}))
     assert capsys.readouterr().out == ""
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi import APIRouter, Request, Response
 
 from app.api.agents import moments
-from app.api.agents.requests import idempotency_key_of
+from app.api.agents.submitted import submitted
 from app.api.wire import schemas
 from app.api.wire.bodies import MOST_BYTES, MOST_BYTES_OF_A_MOMENT, answer, read_model
 from app.api.wire.operations import takes
@@ -17,7 +17,6 @@ from app.api.wire.verdicts import answer_call, caller_of, evaluation_key_of, ref
 from app.domain.errors import NotFoundError
 from app.domain.identity.api_key import AGENTS, ApiKey
 from app.domain.request.request import ExecutionStatus
-from app.usecases.asking.submit import Submission
 from app.usecases.executing.settle_by_call import FinishedCall, Settled
 from app.usecases.hooks.hook_records import presentable
 from app.usecases.hooks.known_call import AgentRun
@@ -50,9 +49,9 @@ def hooks_router(c: Surface) -> APIRouter:
         moment = _moment(event)
         most = MOST_BYTES if moment is Moment.PRE_TOOL_USE else MOST_BYTES_OF_A_MOMENT
         body = await read_model(request, _BODIES[moment], most=most)
-        refuse_evaluation(key, wanted=body.evaluation)
         if isinstance(body, moments.PreToolUse):
-            return await answer_call(c, key, _submission(key, body, idempotency_key_of(request)))
+            return await answer_call(c, key, submitted(key, body, request))
+        refuse_evaluation(key, wanted=body.evaluation)
         if isinstance(body, moments.PostToolUse | moments.PostToolUseFailure):
             return await _finished(c, key, moment, body)
         ran = await c.run_hooks(_run(key, body), moment, **_subject(body))
@@ -77,7 +76,7 @@ async def _finished(
     call = FinishedCall(
         tool=body.tool_name,
         arguments=body.tool_input,
-        session=body.session_id,
+        session=body.session,
         call_id=body.tool_use_id,
         request_id=body.request_id,
         evaluation_key=evaluation_key_of(key),
@@ -110,40 +109,17 @@ def _text(text: str) -> str:
     return text.replace("\0", "\\u{0}")  # PostgreSQL's texts have no NUL
 
 
-def _run(key: ApiKey, body: Any) -> AgentRun:
+def _run(key: ApiKey, body: schemas.RunBody) -> AgentRun:
     return AgentRun(
         org=key.org,
         agent=str(key.agent),
-        session=body.session_id,
-        parent_session=body.parent_session_id,
+        session=body.session,
+        parent_session=body.parent_session,
         parent_agent=body.parent_agent,
         sub_agent=body.sub_agent,
-        user=body.user,
+        user=body.requester,
         cwd=body.cwd,
         metadata=body.metadata,
-    )
-
-
-def _submission(key: ApiKey, body: moments.PreToolUse, idempotency_key: str | None) -> Submission:
-    return Submission(
-        org=key.org,
-        agent=str(key.agent),
-        owner=key.person,
-        tool=body.tool_name,
-        arguments=body.tool_input,
-        session=body.session_id,
-        call_id=body.tool_use_id,
-        requester=body.user,
-        claim=body.claim,
-        idempotency_key=idempotency_key,
-        parent_session=body.parent_session_id,
-        parent_agent=body.parent_agent,
-        sub_agent=body.sub_agent,
-        cwd=body.cwd,
-        metadata=body.metadata,
-        evaluation=body.evaluation,
-        evaluation_key=evaluation_key_of(key),
-        can_route=body.can_route,
     )
 
 

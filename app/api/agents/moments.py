@@ -9,37 +9,36 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.api.wire.schemas import Bag, Email, Folder, Id, Prose
+from app.api.wire.schemas import CallBody, Id, RunBody
+
+_AS_RUNTIMES_SAY = {
+    "tool": "tool_name",
+    "arguments": "tool_input",
+    "call_id": "tool_use_id",
+    "session": "session_id",
+    "parent_session": "parent_session_id",
+    "requester": "user",
+}
+_CONFIG = ConfigDict(
+    extra="ignore", frozen=True, strict=True, alias_generator=lambda name: _AS_RUNTIMES_SAY.get(name, name)
+)
 
 
-class _Moment(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
-
-    session_id: Id | None = None
-    parent_session_id: Id | None = Field(default=None, description="the session that started this one")
-    parent_agent: Id | None = Field(default=None, description="whose it is, where several agents have one of the name")
-    sub_agent: Id | None = Field(default=None, description="acts for the agent: its hooks and rules are added")
-    user: Email | None = Field(default=None, description="on whose behalf the agent acts")
-    cwd: Folder | None = None
-    metadata: Bag = Field(default_factory=dict, description="the bag of the turn, as the last answer gave it")
-    evaluation: bool = Field(default=False, description="an evaluation run; needs a key of that scope")
+class _Moment(RunBody):
+    model_config = _CONFIG
 
 
-class PreToolUse(_Moment):
+class PreToolUse(CallBody):
     """A tool is about to be called."""
 
-    tool_name: Id
-    tool_input: dict[str, Any]
-    tool_use_id: Id | None = None
-    claim: Prose | None = Field(default=None, description="the agent's own words for the approver, shown as such")
-    can_route: bool = Field(default=False, description="the runtime runs a call in the sandbox that `route` names")
+    model_config = _CONFIG
 
 
 class PostToolUse(_Moment):
     """A tool has run. `request_id` names the request that the call belonged to, where the runtime knows it."""
 
     tool_name: Id
-    tool_input: dict[str, Any] = {}
+    tool_input: dict[str, Any] = Field(default={})
     tool_use_id: Id | None = None
     request_id: Id | None = None
     tool_response: Any = None
@@ -50,7 +49,7 @@ class PostToolUseFailure(_Moment):
     """A tool has failed, or was interrupted: then nobody knows how far it came."""
 
     tool_name: Id
-    tool_input: dict[str, Any] = {}
+    tool_input: dict[str, Any] = Field(default={})
     tool_use_id: Id | None = None
     request_id: Id | None = None
     error: str | None = None

@@ -6,26 +6,18 @@ from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Request, Response
 
+from app.api.agents.submitted import submitted
 from app.api.wire import schemas
 from app.api.wire.bodies import answer, read_model
 from app.api.wire.operations import asks, takes
 from app.api.wire.plain_route import PlainRoute
 from app.api.wire.queries import ListQuery, cursor_behind, number_of, parameter
-from app.api.wire.verdicts import (
-    access_to,
-    answer_call,
-    caller_of,
-    evaluation_key_of,
-    refuse_evaluation,
-    view_all,
-    view_shown,
-)
+from app.api.wire.verdicts import access_to, answer_call, caller_of, view_all, view_shown
 from app.domain.errors import InvalidError
 from app.domain.identity.api_key import AGENTS, ApiKey, Scope
 from app.domain.request.decision import Verdict
 from app.domain.request.request import ExecutionStatus
 from app.domain.text.canonical import canonical
-from app.usecases.asking.submit import Submission
 from app.usecases.proving.proof import Given
 
 if TYPE_CHECKING:
@@ -66,8 +58,7 @@ def requests_router(c: Surface) -> APIRouter:  # noqa: C901 - a router is a list
         """
         key = await c.access(request, *AGENTS)
         body = await read_model(request, schemas.Submission)
-        refuse_evaluation(key, wanted=body.evaluation)
-        return await answer_call(c, key, _submission(key, body, idempotency_key_of(request)))
+        return await answer_call(c, key, submitted(key, body, request))
 
     @router.get("/v1/requests", **asks(_LIST_PARAMETERS, schemas.PageView))
     async def page(request: Request) -> Response:
@@ -190,38 +181,6 @@ async def _decided(c: Surface, key: ApiKey, request_id: str, body: schemas.Decis
         reason=body.reason,
         digest=body.digest,
         given=given,
-    )
-
-
-def idempotency_key_of(request: Request) -> str | None:
-    """Return the caller's name for this very submission. Raises InvalidError."""
-    key = request.headers.get("idempotency-key")
-    if key is not None and not (1 <= len(key) <= 200 and key.isprintable()):
-        raise InvalidError("an Idempotency-Key has 1 to 200 printable characters", path="header.idempotency-key")
-    return key
-
-
-def _submission(key: ApiKey, body: schemas.Submission, idempotency_key: str | None) -> Submission:
-    return Submission(
-        org=key.org,
-        agent=str(key.agent),
-        owner=key.person,
-        tool=body.tool,
-        arguments=body.arguments,
-        session=body.session,
-        call_id=body.call_id,
-        requester=body.requester,
-        claim=body.claim,
-        idempotency_key=idempotency_key,
-        parent_session=body.parent_session,
-        parent_agent=body.parent_agent,
-        sub_agent=body.sub_agent,
-        cwd=body.cwd,
-        metadata=body.metadata,
-        confirm=body.confirm,
-        evaluation=body.evaluation,
-        evaluation_key=evaluation_key_of(key),
-        can_route=body.can_route,
     )
 
 

@@ -35,25 +35,37 @@ class _Wire(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class Submission(_Wire):
-    """A tool call that is about to happen."""
+class RunBody(BaseModel):
+    """Who acts, for whom and where: what is said with every moment of a run, under our names for it."""
+
+    session: Id | None = None
+    parent_session: Id | None = Field(default=None, description="the session that started this one, if there is one")
+    parent_agent: Id | None = Field(default=None, description="whose it is, where several agents have one of the name")
+    sub_agent: Id | None = Field(default=None, description="acts for the agent: its hooks and rules are added")
+    requester: Email | None = Field(default=None, description="on whose behalf the agent acts; may not approve")
+    cwd: Folder | None = Field(default=None, description="the agent's working directory")
+    metadata: Bag = Field(default_factory=dict, description="the bag of the turn, as the last answer gave it")
+    evaluation: bool = Field(default=False, description="an ask is answered without people; needs a key of that scope")
+
+
+class CallBody(RunBody):
+    """A call as every door takes it: each member is one of `app.domain.call.submission`, by the same name."""
 
     tool: Id
     arguments: dict[str, Any]
-    session: Id | None = None
     call_id: Id | None = None
-    requester: Email | None = Field(default=None, description="on whose behalf the agent acts; may not approve")
     claim: Prose | None = Field(default=None, description="the agent's own words for the approver, shown as such")
+    can_route: bool = Field(default=False, description="the caller runs a call in the sandbox that `route` names")
+
+
+class Submission(CallBody):
+    """A tool call that is about to happen."""
+
+    model_config = _Wire.model_config
+
     confirm: _Reason | None = Field(
         default=None, min_length=1, description="why the caller wants people asked even where the rules would allow"
     )
-    parent_session: Id | None = Field(default=None, description="the session that started this one; needs `session`")
-    parent_agent: Id | None = Field(default=None, description="whose it is, where several agents have one of the name")
-    sub_agent: Id | None = Field(default=None, description="acts for the agent: its hooks and rules are added")
-    cwd: Folder | None = Field(default=None, description="the agent's working directory")
-    metadata: Bag = Field(default_factory=dict, description="the bag of the turn, as the last answer gave it")
-    evaluation: bool = Field(default=False, description="answer an ask without people; needs a key of that scope")
-    can_route: bool = Field(default=False, description="the caller runs a call in the sandbox that `route` names")
 
 
 class Decision(_Wire):

@@ -9,6 +9,7 @@ not a second card. *Away means no*: the client reconnects through restarts, 502,
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 
     import httpx2
 
-    from assent.client.models import Claimed, Json, Question, Request, Verdict
+    from assent.client.call import ToolCall
+    from assent.client.models import Claimed, Question, Request, Verdict
     from assent.client.questions import OnQuestion
 
 _PAGE = 100
@@ -76,39 +78,13 @@ class AsyncGateway:
     ) -> None:
         await self._wire.close()
 
-    async def check(
-        self,
-        tool: str,
-        arguments: Json,
-        *,
-        session: str | None = None,
-        call_id: str | None = None,
-        requester: str | None = None,
-        claim: str | None = None,
-        idempotency_key: str | None = None,
-        confirm: str | None = None,
-        parent_session: str | None = None,
-        sub_agent: str | None = None,
-        cwd: str | None = None,
-    ) -> Verdict:
+    async def check(self, call: ToolCall, *, idempotency_key: str | None = None) -> Verdict:
         """Ask whether the call may run: `Allowed`, `Denied`, or `Pending` with the request that people now decide.
 
-        `claim` is the agent's own words for the approver, shown apart from the facts. `confirm` is why people must at
-        least be asked: the gateway's rules may then deny the call or say who is asked, but not wave it through.
-        `parent_session` is the session that started this one, whose hooks and rules bind it too, `sub_agent` the name
-        of the sub-agent that calls, whose own are added; `cwd` is for guards of paths. The same call of the same
-        session joins the request that stands. Raises `TypeError` for arguments that are not JSON, and `GatewayError`.
+        The same call of the same session joins the request that stands; `idempotency_key` names this very submission,
+        for asking once more after a crash. Raises `TypeError` for arguments that are not JSON, and `GatewayError`.
         """
-        body: Json = {
-            "tool": tool,
-            "arguments": arguments,
-            "session": session or self.session,
-            "call_id": call_id,
-            "requester": requester,
-            "claim": claim,
-        }
-        further = {"confirm": confirm, "parent_session": parent_session, "sub_agent": sub_agent, "cwd": cwd}
-        body |= {name: value for name, value in further.items() if value is not None}
+        body = replace(call, session=call.session or self.session).as_body()
         key = idempotency_key or self.pace.new_id("idem")
         return parse_verdict(await self._wire.ask("POST", "/v1/requests", body=body, headers={"Idempotency-Key": key}))
 

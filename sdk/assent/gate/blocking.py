@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     import httpx2
     from anyio.from_thread import BlockingPortal
 
-    from assent.client.models import Claimed, Json, OutcomeStatus, Question, Request, Verdict
+    from assent.client.call import ToolCall
+    from assent.client.models import Claimed, OutcomeStatus, Question, Request, Verdict
     from assent.client.pace import Pace
     from assent.client.questions import OnQuestion
     from assent.gate.resumption import Resumed
@@ -70,38 +71,9 @@ class Gateway:
             raise NotOpenError
         return self._portal.call(work)
 
-    def check(
-        self,
-        tool: str,
-        arguments: Json,
-        *,
-        session: str | None = None,
-        call_id: str | None = None,
-        requester: str | None = None,
-        claim: str | None = None,
-        idempotency_key: str | None = None,
-        confirm: str | None = None,
-        parent_session: str | None = None,
-        sub_agent: str | None = None,
-        cwd: str | None = None,
-    ) -> Verdict:
+    def check(self, call: ToolCall, *, idempotency_key: str | None = None) -> Verdict:
         """See `AsyncGateway.check`."""
-        return self.run(
-            partial(
-                self.asynchronous.check,
-                tool,
-                arguments,
-                session=session,
-                call_id=call_id,
-                requester=requester,
-                claim=claim,
-                idempotency_key=idempotency_key,
-                confirm=confirm,
-                parent_session=parent_session,
-                sub_agent=sub_agent,
-                cwd=cwd,
-            )
-        )
+        return self.run(partial(self.asynchronous.check, call, idempotency_key=idempotency_key))
 
     submit = check
 

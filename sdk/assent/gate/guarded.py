@@ -18,6 +18,7 @@ import inspect
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
 
+from assent.client.call import ToolCall
 from assent.client.gateway import AsyncGateway
 from assent.client.models import OutcomeStatus
 from assent.gate.permission import Executed, Permission, carry_out, describe, granted, obtain, remember_bare, settle
@@ -72,7 +73,7 @@ class _Guard:
 
             @wraps(function)
             async def guarded_async(*args: P.args, **kwargs: P.kwargs) -> Any:
-                permission = await obtain(gateway, tool, bind(*args, **kwargs), **asked)
+                permission = await obtain(gateway, ToolCall(tool, bind(*args, **kwargs), **asked))
                 if isinstance(permission, Executed):
                     return permission.result
                 return await carry_out(gateway, permission, function)
@@ -82,7 +83,9 @@ class _Guard:
 
         @wraps(function)
         def guarded_sync(*args: P.args, **kwargs: P.kwargs) -> Any:
-            permission = gateway.run(partial(obtain, gateway.asynchronous, tool, bind(*args, **kwargs), **asked))
+            permission = gateway.run(
+                partial(obtain, gateway.asynchronous, ToolCall(tool, bind(*args, **kwargs), **asked))
+            )
             if isinstance(permission, Executed):
                 return permission.result
             return _carry_out_sync(gateway, permission, function)

@@ -22,6 +22,7 @@ from assent.client.unapproved import NotApprovedError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator
 
+    from assent.client.call import ToolCall
     from assent.client.gateway import AsyncGateway
     from assent.client.models import Claimed, Json, Request
 
@@ -157,28 +158,20 @@ async def executed(gateway: AsyncGateway, request: Request) -> Executed:
             raise NotApprovedError(code, reason=request.settled_reason, request=request)
 
 
-async def obtain(
-    gateway: AsyncGateway,
-    tool: str,
-    arguments: Json,
-    *,
-    session: str | None,
-    claim: str | None,
-    call_id: str | None = None,
-) -> Permission | Executed:
+async def obtain(gateway: AsyncGateway, call: ToolCall) -> Permission | Executed:
     """Check the call and, when people have to be asked, wait and take. Raises `NotApprovedError`.
 
     What only an executor may run is waited for instead, to its end.
     """
     try:
-        verdict = await gateway.check(
-            tool, arguments, session=session, claim=claim, call_id=call_id, idempotency_key=call_id
-        )
+        verdict = await gateway.check(call, idempotency_key=call.call_id)
     except GatewayError as error:
-        raise _refused(error, tool) from error
+        raise _refused(error, call.tool) from error
     match verdict:
         case Allowed():
-            return Permission(arguments=arguments if verdict.arguments is None else verdict.arguments, claimed=None)
+            return Permission(
+                arguments=call.arguments if verdict.arguments is None else verdict.arguments, claimed=None
+            )
         case Denied(hook=str(hook), reason=reason):
             raise NotApprovedError(RefusalCode.BLOCKED, rule=hook, reason=reason)
         case Denied(rule=rule, reason=reason):

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from assent.client.call import ToolCall
 from assent.client.errors import AssentError, CallRefusedError
 from assent.client.messages import RefusalCode, refusal, run_by_executor
 from assent.client.models import Allowed, Pending, State
@@ -52,22 +53,8 @@ _EMAIL = re.compile(r"[^\s@\x00]+@[^\s@\x00]+")
 class Approvals(Protocol):
     """The gateway as the gate needs it: `assent.AsyncGateway`, near or far."""
 
-    async def check(
-        self,
-        tool: str,
-        arguments: Json,
-        *,
-        session: str | None = None,
-        call_id: str | None = None,
-        requester: str | None = None,
-        claim: str | None = None,
-        idempotency_key: str | None = None,
-        confirm: str | None = None,
-        parent_session: str | None = None,
-        sub_agent: str | None = None,
-        cwd: str | None = None,
-    ) -> Verdict:
-        """Ask whether the call may run; `confirm` is why people must at least be asked."""
+    async def check(self, call: ToolCall, *, idempotency_key: str | None = None) -> Verdict:
+        """Ask whether the call may run."""
         ...
 
     async def wait(self, request: Request, *, until: datetime | None = None) -> Request:
@@ -162,16 +149,9 @@ class ApprovalGate(ApprovalGateHook):
         fault = _fault_as_json(arguments)
         if fault:
             return deny(refusal(RefusalCode.BAD_ARGUMENTS, reason=f"they are not JSON: {fault}"))
-        line = _Line(self._approvals, ctx, confirm, self._tell)
+        line = _Line(self._approvals, ctx, self._tell)
         try:
-            permission = await obtain(
-                cast("AsyncGateway", line),
-                ctx.called_as or ctx.tool_name,
-                arguments,
-                session=ctx.session or None,
-                claim=ctx.claim or None,
-                call_id=ctx.call_id or None,
-            )
+            permission = await obtain(cast("AsyncGateway", line), _call(ctx, arguments, confirm))
         except NotApprovedError as refused:
             request = refused.request.id if refused.request else None
             return deny(str(refused)).with_side_effects(code=refused.code.value, request_id=request)
@@ -204,29 +184,18 @@ class ApprovalGate(ApprovalGateHook):
 
 
 class _Line:
-    """The gateway as a permission is asked of it about one call: with the reason to ask, and somebody listening."""
+    """The gateway as a permission is asked of it about one call: under a key of that call, with somebody listening."""
 
-    def __init__(self, approvals: Approvals, ctx: HookContext, confirm: str | None, tell: Listener) -> None:
+    def __init__(self, approvals: Approvals, ctx: HookContext, tell: Listener) -> None:
         self._approvals = approvals
         self._ctx = ctx
-        self._confirm = confirm
         self._tell = tell
 
-    async def check(self, tool: str, arguments: Json, *, idempotency_key: str | None = None, **asked: Any) -> Verdict:
-        ctx = self._ctx
-        verdict = await self._approvals.check(
-            tool,
-            arguments,
-            requester=ctx.user if _EMAIL.fullmatch(ctx.user) else None,
-            idempotency_key=_call_key(ctx, tool, arguments) if idempotency_key and ctx.session else None,
-            confirm=self._confirm,
-            parent_session=ctx.parent_session or None,
-            sub_agent=(ctx.agent or None) if ctx.parent_session else None,
-            cwd=ctx.cwd or None,
-            **asked,
-        )
+    async def check(self, call: ToolCall, *, idempotency_key: str | None = None) -> Verdict:
+        key = _call_key(self._ctx, call) if idempotency_key and self._ctx.session else None
+        verdict = await self._approvals.check(call, idempotency_key=key)
         match verdict:
-            case Allowed() if self._confirm is not None:
+            case Allowed() if call.confirm is not None:
                 raise CallRefusedError(
                     "the gateway allowed a call that people had to be asked about; it may be older than this client"
                 )
@@ -251,12 +220,27 @@ class _Line:
         return await self._approvals.claim(request)
 
 
-def _call_key(ctx: HookContext, tool: str, arguments: Json) -> str:
+def _call(ctx: HookContext, arguments: Json, confirm: str | None) -> ToolCall:
+    return ToolCall(
+        ctx.called_as or ctx.tool_name,
+        arguments,
+        session=ctx.session or None,
+        call_id=ctx.call_id or None,
+        requester=ctx.user if _EMAIL.fullmatch(ctx.user) else None,
+        claim=ctx.claim or None,
+        confirm=confirm,
+        parent_session=ctx.parent_session or None,
+        sub_agent=(ctx.agent or None) if ctx.parent_session else None,
+        cwd=ctx.cwd or None,
+    )
+
+
+def _call_key(ctx: HookContext, call: ToolCall) -> str:
     """One key for one call of one session, so that a call repeated after a crash meets its earlier request.
 
     The arguments are in it: a runtime that counts its calls anew for each turn must not be taken for repeating one.
     """
-    return f"call_{digest([ctx.session, ctx.call_id, tool, arguments])}"
+    return f"call_{digest([ctx.session, ctx.call_id, call.tool, call.arguments])}"
 
 
 def _flags(tools: Mapping[str, bool] | Iterable[str]) -> Mapping[str, bool]:

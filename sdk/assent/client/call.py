@@ -1,0 +1,41 @@
+"""`ToolCall`: a call that is about to happen, as the gateway is asked about it."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, fields
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from assent.client.models import Json
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """What is said of a call: the members of `POST /v1/requests`, by their names there."""
+
+    tool: str
+    arguments: Json
+    _: KW_ONLY
+    session: str | None = None
+    """Under which run of the agent it is filed; the gateway's own, if left out."""
+    call_id: str | None = None
+    """The id that the model gave the call, unique among this agent's."""
+    requester: str | None = None
+    """On whose behalf the agent acts (an e-mail address): they may not approve."""
+    claim: str | None = None
+    """The agent's own words for the approver, shown apart from the facts."""
+    confirm: str | None = None
+    """Why people must at least be asked: the rules may deny the call or say who is asked, but not wave it through."""
+    parent_session: str | None = None
+    """The session that started this one, whose hooks and rules bind it too."""
+    sub_agent: str | None = None
+    """The name of the sub-agent that calls, whose own hooks and rules are added."""
+    cwd: str | None = None
+    """The agent's working directory, for guards of paths."""
+
+    def as_body(self) -> Json:
+        """The call as it is sent: what is left out is not said."""
+        return {name: value for name in _MEMBERS if (value := getattr(self, name)) is not None}
+
+
+_MEMBERS = tuple(field.name for field in fields(ToolCall))
