@@ -206,7 +206,7 @@ class Written:
         """Return what the columns keep of a value; of a part that is absent, nothing."""
         if value is None:
             return self._nothing
-        found = dict(zip(self._plain, self._plain_of(value), strict=True))
+        found: dict[str, object] = dict(zip(self._plain, self._plain_of(value), strict=True))
         for name, get, encode in self._made:
             raw = get(value)
             found[name] = None if raw is None else encode(raw)
