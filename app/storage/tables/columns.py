@@ -200,9 +200,9 @@ class Written:
             (attrgetter(part), Written([each for steps, each in own if steps[0] == part], depth=depth + 1))
             for part in parts
         ]
-        self._nothing: dict[str, object] = dict.fromkeys(self.names)
+        self._nothing: Mapping[str, object] = dict.fromkeys(self.names)
 
-    def __call__(self, value: object) -> dict[str, object]:
+    def __call__(self, value: object) -> Mapping[str, object]:
         """Return what the columns keep of a value; of a part that is absent, nothing."""
         if value is None:
             return self._nothing
