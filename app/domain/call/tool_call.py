@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from app.domain.money.payment import bound_facts
@@ -91,6 +92,10 @@ def attach_key(call: ToolCall, of_digest: str) -> str | None:
     """
     if call.session is None:
         return None
-    parts = (call.agent, call.session, call.requester or "")
+    return _named((call.agent, call.session, call.requester or ""), of_digest)
+
+
+@lru_cache(maxsize=1024)  # asked when a call comes in, and again with every change of its request
+def _named(parts: tuple[str, ...], of_digest: str) -> str:
     named = "".join(f"{len(part)}:{part}" for part in parts) + of_digest
     return hashlib.sha256(named.encode()).hexdigest()

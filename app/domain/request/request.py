@@ -220,12 +220,13 @@ class ConfirmationRequest:
             return _EXECUTED[self.execution.status]
         if self.grant is not None and self.grant.status in {GrantStatus.LAPSED, GrantStatus.REVOKED}:
             return State.LAPSED
-        return State(self.status.value)
+        return _ASKED[self.status]
 
     @property
     def attachable(self) -> bool:
         """Whether the same call of the same session stands on this request instead of asking again."""
-        return self.state in {State.PENDING, State.APPROVED}
+        state = self.state
+        return state is State.PENDING or state is State.APPROVED
 
     @property
     def barred(self) -> frozenset[str]:
@@ -244,6 +245,7 @@ class ConfirmationRequest:
         return next((question for question in self.questions if question.answer is None), None)
 
 
+_ASKED = {status: State(status.value) for status in Status}
 _EXECUTED = {
     ExecutionStatus.STARTED: State.EXECUTING,
     ExecutionStatus.SUCCEEDED: State.SUCCEEDED,

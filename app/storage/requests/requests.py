@@ -149,6 +149,7 @@ def save_request(tx: Tx, before: ConfirmationRequest, after: ConfirmationRequest
     more = REQUEST.apart(before, after)  # nearly every change moves the state alone
     statement, written = (_SAVE_ALL, REQUEST.saved) if more else (_SAVE, REQUEST.often)
     tx.guard(statement, request_id=before.id, old_version=before.version, **written(after))
-    kept = {decision.person for decision in after.decisions}
-    for person in sorted({decision.person for decision in before.decisions} - kept):
-        drop_decision(tx, after.id, person)
+    if before.decisions:
+        kept = {decision.person for decision in after.decisions}
+        for person in sorted({decision.person for decision in before.decisions} - kept):
+            drop_decision(tx, after.id, person)

@@ -14,6 +14,7 @@ from dataclasses import KW_ONLY, dataclass, fields
 from datetime import timedelta
 from functools import lru_cache
 from operator import attrgetter, is_, itemgetter
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import sqlalchemy as sa
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_NOTHING: Mapping[str, object] = MappingProxyType({})
 _json_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -52,7 +54,7 @@ LIST = Kept(sa.Text, list, tuple)
 
 def word(values: type[StrEnum]) -> Kept:
     """Keep one word out of several."""
-    return Kept(sa.Text, attrgetter("value"), values)
+    return Kept(sa.Text, attrgetter("_value_"), {each.value: each for each in values}.__getitem__)
 
 
 def listed(encode: Callable[[Any], object], decode: Callable[[Any], Any], *, few: bool = False) -> Kept:
@@ -70,19 +72,25 @@ def listed(encode: Callable[[Any], object], decode: Callable[[Any], Any], *, few
 def documents(kind: Callable[..., Any], /, **how: Kept) -> Kept:
     """Keep a tuple of dataclasses with all their fields; `how` says it of those that JSON does not know."""
     names = [each.name for each in fields(kind)]  # pyright: ignore[reportArgumentType] - every kind is a dataclass
+    there = [(name, kept.encode) for name, kept in how.items() if kept.encode]
+    back = [(name, kept.decode) for name, kept in how.items() if kept.decode]
 
     def encode(value: Any) -> Row:
         found = {name: getattr(value, name) for name in names}
-        return found | {name: _there(kept.encode, found[name]) for name, kept in how.items()}
+        _convert(found, there)
+        return found
 
     def decode(found: Row) -> Any:
-        return kind(**found | {name: _there(kept.decode, found[name]) for name, kept in how.items() if name in found})
+        _convert(found, back)
+        return kind(**found)
 
     return listed(encode, decode)
 
 
-def _there(convert: Callable[[Any], Any] | None, value: Any) -> Any:
-    return value if value is None or convert is None else convert(value)
+def _convert(found: Row, ways: Iterable[tuple[str, Callable[[Any], Any]]]) -> None:
+    for name, convert in ways:
+        if found.get(name) is not None:  # a field that is younger than the row is not in it
+            found[name] = convert(found[name])
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +111,14 @@ class Column:
     unique: bool = False
 
     @property
-    def path(self) -> str:
-        """The field that it keeps."""
-        return self.of or self.name
+    def steps(self) -> tuple[str, ...]:
+        """The way to the field that it keeps."""
+        return tuple((self.of or self.name).split("."))
+
+    @property
+    def as_it_is(self) -> bool:
+        """Whether the field's own value is written."""
+        return self.derived is None and self.kept.encode is None
 
     def made(self) -> sa.Column[Any]:
         """Return the column of the database's table."""
@@ -143,12 +156,11 @@ class Columns(Generic[T]):
         self.elsewhere = frozenset(elsewhere)
         self.kept = tuple(column for column in self.all if not column.given)
         self._prefix = prefix
-        optional = {name: _first(self.all, name).nullable for name in self.parts}
-        self.inserted = Written(self.kept, optional)
-        self.saved = Written([column for column in self.kept if not column.key], optional)
-        self.often = Written([column for column in self.kept if column.often], optional)
+        self.inserted = Written(self.kept)
+        self.saved = Written([column for column in self.kept if not column.key])
+        self.often = Written([column for column in self.kept if column.often])
         self._reader = _Reader(kind, [column for column in self.kept if not column.derived], self.parts, prefix)
-        rest = [each.path.partition(".")[0] for each in self.kept if not (each.often or each.derived)]
+        rest = [each.steps[0] for each in self.kept if not (each.often or each.derived)]
         self._rest = _several(attrgetter, list(dict.fromkeys(rest)))
 
     def made(self) -> list[sa.Column[Any]]:
@@ -171,20 +183,35 @@ class Columns(Generic[T]):
 class Written:
     """Some columns, ready to be written of any value."""
 
-    def __init__(self, columns: Iterable[Column], optional: Mapping[str, bool]) -> None:
+    def __init__(self, columns: Iterable[Column], *, depth: int = 0) -> None:
         chosen = list(columns)
-        as_it_is = [each for each in chosen if _as_it_is(each, optional)]
+        own = [(each.steps[depth:], each) for each in chosen]
+        plain = [(steps[0], each.name) for steps, each in own if len(steps) == 1 and each.as_it_is]
         self.names = tuple(each.name for each in chosen)
-        self._plain = tuple(each.name for each in as_it_is)
-        self._plain_of = _several(attrgetter, [each.path for each in as_it_is])
-        self._made = [(each.name, _getter(each, optional), each.kept.encode) for each in chosen if each not in as_it_is]
+        self._plain = tuple(name for _, name in plain)
+        self._plain_of = _several(attrgetter, [field for field, _ in plain])
+        self._made = [
+            (each.name, each.derived or attrgetter(steps[0]), each.kept.encode or _same)
+            for steps, each in own
+            if len(steps) == 1 and not each.as_it_is
+        ]
+        parts = dict.fromkeys(steps[0] for steps, _ in own if len(steps) > 1)
+        self._parts = [
+            (attrgetter(part), Written([each for steps, each in own if steps[0] == part], depth=depth + 1))
+            for part in parts
+        ]
+        self._nothing: Mapping[str, object] = dict.fromkeys(self.names)
 
-    def __call__(self, value: object) -> dict[str, object]:
-        """Return what the columns keep of a value."""
-        found = dict(zip(self._plain, self._plain_of(value), strict=True))
+    def __call__(self, value: object) -> Mapping[str, object]:
+        """Return what the columns keep of a value; of a part that is absent, nothing."""
+        if value is None:
+            return self._nothing
+        found: dict[str, object] = dict(zip(self._plain, self._plain_of(value), strict=True))
         for name, get, encode in self._made:
             raw = get(value)
-            found[name] = raw if raw is None or encode is None else encode(raw)
+            found[name] = None if raw is None else encode(raw)
+        for get, part in self._parts:
+            found.update(part(get(value)))
         return found
 
 
@@ -195,19 +222,19 @@ class _Reader:
         columns: Iterable[Column],
         parts: Mapping[str, type],
         prefix: str,
-        within: str = "",
+        *,
+        depth: int = 0,
     ) -> None:
-        own = [(each.path.removeprefix(within), prefix + each.name, each) for each in columns]
-        direct = [each for each in own if "." not in each[0]]
+        own = [(each.steps[depth:], prefix + each.name, each.kept.decode, each) for each in columns]
+        plain = [(steps[0], name) for steps, name, decode, _ in own if len(steps) == 1 and decode is None]
         self._kind = kind
-        self._plain = tuple(field for field, _, column in direct if column.kept.decode is None)
-        self._plain_of = _several(itemgetter, [name for _, name, column in direct if column.kept.decode is None])
-        self._made = [(field, name, column.kept.decode) for field, name, column in direct if column.kept.decode]
+        self._plain = tuple(field for field, _ in plain)
+        self._plain_of = _several(itemgetter, [name for _, name in plain])
+        self._made = [(steps[0], name, decode) for steps, name, decode, _ in own if len(steps) == 1 and decode]
         self._parts: list[tuple[str, str, _Reader]] = []
         for part, of in parts.items():
-            inside = [column for _, _, column in own if column.path.startswith(f"{part}.")]
-            reader = _Reader(of, inside, {}, prefix, within=f"{part}.")
-            self._parts.append((part, prefix + inside[0].name, reader))
+            inside = [column for steps, _, _, column in own if steps[0] == part]
+            self._parts.append((part, prefix + inside[0].name, _Reader(of, inside, {}, prefix, depth=depth + 1)))
 
     def read(self, row: Row, elsewhere: Mapping[str, object]) -> Any:
         found = dict(zip(self._plain, self._plain_of(row), strict=True))
@@ -215,32 +242,13 @@ class _Reader:
             raw = row[name]
             found[field] = None if raw is None else decode(raw)
         for field, first, reader in self._parts:
-            found[field] = None if row[first] is None else reader.read(row, {})
-        return self._kind(**found, **elsewhere)
+            found[field] = None if row[first] is None else reader.read(row, _NOTHING)
+        found.update(elsewhere)
+        return self._kind(**found)
 
 
-def _first(columns: Iterable[Column], part: str) -> Column:
-    return next(column for column in columns if column.path.startswith(f"{part}."))
-
-
-def _as_it_is(column: Column, optional: Mapping[str, bool]) -> bool:
-    part = column.path.partition(".")[0]
-    return column.derived is None and column.kept.encode is None and not optional.get(part, False)
-
-
-def _getter(column: Column, optional: Mapping[str, bool]) -> Callable[[Any], Any]:
-    if column.derived is not None:
-        return column.derived
-    part, _, field = column.path.partition(".")
-    if not optional.get(part, False):
-        return attrgetter(column.path)
-    whole, inner = attrgetter(part), attrgetter(field)
-
-    def within(value: Any) -> Any:
-        found = whole(value)
-        return None if found is None else inner(found)
-
-    return within
+def _same(value: Any) -> Any:
+    return value
 
 
 def _several(getter: Callable[..., Callable[[Any], Any]], names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
