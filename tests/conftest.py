@@ -11,7 +11,7 @@ import os
 import shutil
 import sys
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import hypothesis
 import pytest
@@ -27,6 +27,11 @@ _FOREIGN_SUFFIXES = ("_PROXY",)
 _MEMORY = "/dev/shm"
 _ROOM = 2**30  # bytes; a container may have a few MiB of it
 _STARTS = ("os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system", "subprocess.Popen")
+
+
+# httpx2's ASGI transport asks at every request whether it runs under trio, by looking for this module in every folder
+# that Python knows. It is not installed: said once, that costs nothing.
+cast("dict[str, Any]", sys.modules).setdefault("sniffio", None)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
