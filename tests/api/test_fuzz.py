@@ -9,10 +9,17 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+import schemathesis
 import uvicorn
 from hypothesis import HealthCheck, Phase, given
 from hypothesis import settings as bounds
 from pydantic import SecretStr
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
 
 from app.container import Container
 from app.domain.identity.api_key import Scope
@@ -24,12 +31,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from schemathesis.checks import CheckFunction
     from schemathesis.core.result import Ok
 
     from tests.fixtures.memory_platform import MemoryPlatform
 
 _NO_HEALTH_CHECKS = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
+_CHECKS = (not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance)
 
 
 @contextmanager
@@ -88,25 +95,9 @@ def _scope_for(path: str, method: str) -> str:
             return "agent"
 
 
-def _checks(*, open_ended: bool) -> tuple[CheckFunction, ...]:
-    """Name what every answer must show. Schemathesis takes seconds to import: collecting does not wait for it."""
-    from schemathesis.checks import not_a_server_error
-    from schemathesis.specs.openapi import checks
-
-    if open_ended:
-        return (not_a_server_error,)
-    return (
-        not_a_server_error,
-        checks.status_code_conformance,
-        checks.content_type_conformance,
-        checks.response_schema_conformance,
-    )
-
-
 def _send_all(operation: Any, examples: int, *, address: str, headers: dict[str, str]) -> int:
     sent = 0
     open_ended = operation.path in {"/healthz", "/readyz", "/metrics"} or operation.path.endswith("/callback")
-    checks = _checks(open_ended=open_ended)
 
     @bounds(max_examples=examples, deadline=None, phases=[Phase.generate], suppress_health_check=_NO_HEALTH_CHECKS)
     @given(case=operation.as_strategy())
@@ -118,15 +109,13 @@ def _send_all(operation: Any, examples: int, *, address: str, headers: dict[str,
             case.query.pop("wait", None)
         answer = case.call(base_url=address, headers=headers, timeout=10)
         sent += 1
-        case.validate_response(answer, checks=checks)
+        case.validate_response(answer, checks=(not_a_server_error,) if open_ended else _CHECKS)
 
     send()
     return sent
 
 
 def _fuzz(url: str, config: Path, examples: int) -> int:
-    import schemathesis
-
     sent = 0
     with _running(url, config) as (address, keys, document):
         schema = schemathesis.openapi.from_dict(document)
