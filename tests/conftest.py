@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from functools import lru_cache
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import hypothesis
 import pytest
@@ -26,7 +27,13 @@ _FOREIGN_PREFIXES = ("ASSENT_", "FEISHU_", "LARK_", "SLACK_")
 _FOREIGN_SUFFIXES = ("_PROXY",)
 _MEMORY = "/dev/shm"
 _ROOM = 2**30  # bytes; a container may have a few MiB of it
+_LARGE_FILE = 20_000  # characters
 _STARTS = ("os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system", "subprocess.Popen")
+
+
+# httpx2's ASGI transport asks at every request whether it runs under trio, by looking for this module in every folder
+# that Python knows. It is not installed: said once, that costs nothing.
+cast("dict[str, Any]", sys.modules).setdefault("sniffio", None)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -93,6 +100,21 @@ def clean_environment() -> Iterator[None]:
         for name in list(os.environ):
             if name.upper().startswith(_FOREIGN_PREFIXES) or name.upper().endswith(_FOREIGN_SUFFIXES):
                 patch.delenv(name)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def yaml_is_composed_once() -> Iterator[None]:
+    """Keep what a text of YAML was composed to: that is most of a gateway's start, and a few files start nearly all.
+
+    The nodes depend on nothing but the text, and nobody changes them. What is refused is not kept, nor what is large.
+    """
+    from app.policies.marks import yaml_marks
+
+    compose = yaml_marks._compose  # pyright: ignore[reportPrivateUsage]
+    kept = lru_cache(maxsize=256)(compose)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(yaml_marks, "_compose", lambda text: kept(text) if len(text) < _LARGE_FILE else compose(text))
         yield
 
 

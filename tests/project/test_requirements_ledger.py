@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from functools import cache
 
 from tests.project.source_tree import python_files, shown, syntax
 from tests.requirements import LEDGER
@@ -23,6 +24,7 @@ def marked_ids(tree: ast.AST) -> set[str]:
     }
 
 
+@cache
 def files_by_id() -> dict[str, list[str]]:
     """Say which files show which promise."""
     files: dict[str, list[str]] = defaultdict(list)

@@ -35,7 +35,9 @@ def visible(text: str) -> str:
     """Show every character of `text`, escaping those that cannot be seen as they are."""
     if _PLAIN.fullmatch(text) and "   " not in text:
         return text
-    shown = _thinned(text) if any(unicodedata.category(char) == "Mn" for char in text) else "".join(map(_show, text))
+    letters = set(text)  # each is looked at once: an argument may have a million of them
+    marked = any(unicodedata.category(char) == "Mn" for char in letters)
+    shown = _thinned(text) if marked else text.translate({ord(char): _show(char) for char in letters})
     # A long run of blanks or breaks can push what matters out of sight: its length is written instead.
     shown = _BREAKS.sub(lambda run: f"{run[0][0]}×{len(run[0]) // 2}{run[0][1]}", shown)
     return _SPACES.sub(lambda run: f" \\u{{20}}×{len(run.group()) - 1} ", shown)
