@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 import structlog
 
 from app.api.wire.access import Access, Pace
-from app.api.wire.services import Surface
+from app.api.wire.services import Services
 from app.clock import SystemClock
 from app.domain.errors import AssentError, UnavailableError
 from app.domain.identity.seals import Seals
@@ -184,7 +184,7 @@ class Container:
             pace=Pace(per_second=rate, burst=rate * 2),
             strangers=Pace(per_second=1, burst=20),
         )
-        self.surface = Surface(
+        self.services = Services(
             access=access,
             submit=self.submit,
             wait=self.wait,

@@ -80,21 +80,21 @@ def create_app(container: Container) -> FastAPI:
     )
     install(app)
     routers = (
-        requests_router(container.surface),
-        reconciling_router(container.surface),
-        lifting_router(container.surface),
-        review_router(container.surface),
-        consulting_router(container.surface),
-        hooks_router(container.surface),
-        callbacks_router(container.surface),
-        trail_router(container.surface),
-        administration_router(container.surface),
-        switches_router(container.surface),
-        factors_router(container.surface),
-        payees_router(container.surface),
-        standing_router(container.surface),
-        break_glass_router(container.surface),
-        health_router(container.surface),
+        requests_router(container.services),
+        reconciling_router(container.services),
+        lifting_router(container.services),
+        review_router(container.services),
+        consulting_router(container.services),
+        hooks_router(container.services),
+        callbacks_router(container.services),
+        trail_router(container.services),
+        administration_router(container.services),
+        switches_router(container.services),
+        factors_router(container.services),
+        payees_router(container.services),
+        standing_router(container.services),
+        break_glass_router(container.services),
+        health_router(container.services),
     )
     # Not include_router: its lazy wrapper is walked on every call. Ours go first: routes are tried in their order.
     app.router.routes[:0] = [route for router in routers for route in router.routes]

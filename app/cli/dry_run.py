@@ -60,7 +60,7 @@ class Call(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
+class DryRun:
     """What calls are tried on: hooks, and the rules of a file if there is one."""
 
     hooks: HookRegistry
@@ -149,7 +149,7 @@ def _by_hooks(outcome: Outcome) -> dict[str, Any]:
             return {"decision": "allow", "reason": "no hook objects"}
 
 
-def answer_lines(lines: Iterable[bytes], trial: Trial, write: Callable[[str], object]) -> int:
+def answer_lines(lines: Iterable[bytes], dry_run: DryRun, write: Callable[[str], object]) -> int:
     """Answer every line with one of its own, as it comes; return 0, or 1 if some were no calls."""
     worst = 0
     with asyncio.Runner() as runner:
@@ -157,7 +157,7 @@ def answer_lines(lines: Iterable[bytes], trial: Trial, write: Callable[[str], ob
             if not line.strip():
                 continue
             try:
-                told = runner.run(trial.answer(parse_call(line)))
+                told = runner.run(dry_run.answer(parse_call(line)))
             except BadCallError as error:
                 told, worst = {"error": str(error), "line": number}, 1
             write(json.dumps(told, default=str))
@@ -189,10 +189,10 @@ def parse_call(line: bytes) -> Call:
     return Call(tool=tool, args=args, **words)
 
 
-def open_trial(config: Path | None) -> Trial:
+def open_dry_run(config: Path | None) -> DryRun:
     """Return what calls are tried on; None: the ready guards alone. Ends the command with 2 where that has faults."""
     try:
-        return _guards_alone() if config is None else _trial_of(config)
+        return _guards_alone() if config is None else _dry_run_of(config)
     except DeclarationError as error:
         refuse(str(error))
 
@@ -203,14 +203,14 @@ def refuse(why: str) -> NoReturn:
     raise typer.Exit(code=2)
 
 
-def _guards_alone() -> Trial:
+def _guards_alone() -> DryRun:
     hooks = HookRegistry()
     for name in GUARDS:
         hooks.add(build(Declaration(on=Moment.PRE_TOOL_USE, use=name)), id=name, origin=BUILT_IN)
-    return Trial(hooks=hooks, agents={}, clock=SystemClock())
+    return DryRun(hooks=hooks, agents={}, clock=SystemClock())
 
 
-def _trial_of(config: Path) -> Trial:
+def _dry_run_of(config: Path) -> DryRun:
     from app.hooks.org_hooks import Supplies, build_hooks
     from app.policies.file.policy_file import load_policy
     from app.policies.marks.faults import PolicyFaultsError
@@ -222,7 +222,7 @@ def _trial_of(config: Path) -> Trial:
         refuse(str(error))
     hooks = build_hooks(loaded, supplies=Supplies())
     nobodys = replace(loaded.policy, rules=tuple(rule for rule in loaded.policy.rules if not rule.agents))
-    return Trial(hooks=hooks, policy=loaded.policy, nobodys_policy=nobodys, agents=loaded.agents, clock=SystemClock())
+    return DryRun(hooks=hooks, policy=loaded.policy, nobodys_policy=nobodys, agents=loaded.agents, clock=SystemClock())
 
 
 class AnyEnvironment(Mapping[str, str]):

@@ -17,7 +17,7 @@ from app.cli.approver.break_glass import break_glass_app
 from app.cli.approver.decide import approve, deny
 from app.cli.approver.reconcile import reconcile
 from app.cli.approver.requests import requests_app
-from app.cli.approver.standing_approvals import grants_app
+from app.cli.approver.standing_approvals import standing_app
 from app.cli.hooks import check_calls, hooks_app
 from app.cli.operator.factors import factors_app
 from app.cli.operator.pause import pause
@@ -51,7 +51,7 @@ for group, name in (
     (audit_app, "audit"),
     (outbox_app, "outbox"),
     (hooks_app, "hooks"),
-    (grants_app, "grants"),
+    (standing_app, "standing"),
     (break_glass_app, "break-glass"),
     (payees_app, "payees"),
     (policy_app, "policy"),

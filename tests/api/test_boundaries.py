@@ -50,9 +50,9 @@ OPERATIONS = [
     ("POST", "/v1/requests/{id}/reconcile", "admin"),
     ("POST", "/v1/requests/{id}/lift", "alice@acme.example"),
     ("POST", "/v1/requests/{id}/reconcile", "agent:shop"),
-    ("POST", "/v1/grants/{id}/confirm", "alice@acme.example"),
-    ("DELETE", "/v1/grants/{id}", "alice@acme.example"),
-    ("DELETE", "/v1/grants/{id}", "admin"),
+    ("POST", "/v1/standing-approvals/{id}/confirm", "alice@acme.example"),
+    ("DELETE", "/v1/standing-approvals/{id}", "alice@acme.example"),
+    ("DELETE", "/v1/standing-approvals/{id}", "admin"),
     ("POST", "/v1/break-glass/{id}/confirm", "alice@acme.example"),
     ("POST", "/v1/break-glass/{id}/end", "alice@acme.example"),
     ("POST", "/v1/break-glass/{id}/review", "alice@acme.example"),
@@ -204,7 +204,7 @@ async def _links(g: Gateway) -> list[tuple[str, dict[str, Any]]]:
                 .replace("{key_id}", g.rows("SELECT id FROM api_keys WHERE scope = 'auditor'")[0]["id"])
                 .replace("{version}", g.container.book.current("acme").policy.version)
                 .replace("{question_id}", "que_1")
-                .replace("{grant_id}", "sta_1")
+                .replace("{standing_id}", "sta_1")
                 .replace("{glass_id}", "gls_1")
                 .replace("{person}", "alice@acme.example")
             )

@@ -85,7 +85,7 @@ def _scope_for(path: str, method: str) -> str:
     match path.rsplit("/", 1)[-1], method:
         case "decisions", _:
             return "approver"
-        case _ if path.startswith(("/v1/grants", "/v1/break-glass")):
+        case _ if path.startswith(("/v1/standing-approvals", "/v1/break-glass")):
             return "approver"
         case _ if path.startswith(("/v1/keys", "/v1/switches")):
             return "admin"

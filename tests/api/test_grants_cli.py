@@ -1,4 +1,4 @@
-"""`assent grants` and `assent break-glass`: what two people do about permissions, each with their own key."""
+"""`assent standing` and `assent break-glass`: what two people do about permissions, each with their own key."""
 
 from __future__ import annotations
 
@@ -54,25 +54,25 @@ def id_in(said: Result) -> str:
 
 @requirement("S-26")
 async def test_one_is_proposed_read_confirmed_used_listed_and_revoked(gateway: Gateway, assent: Any) -> None:
-    assert (await assent("grants", "list")).stdout == "there are none\n"
+    assert (await assent("standing", "list")).stdout == "there are none\n"
     base = await approved(gateway)
-    made = await assent("grants", "propose", base["id"], *TERMS, "--reason", "monthly\nfees")
-    grant = id_in(made)
+    made = await assent("standing", "propose", base["id"], *TERMS, "--reason", "monthly\nfees")
+    standing = id_in(made)
     assert "CNY 500 at most each, CNY 1,500 in all; 3 uses at most" in made.stdout
     assert "nothing holds yet" in made.stdout
-    unsure = await assent("grants", "confirm", grant, who=BOB, given="\n")
+    unsure = await assent("standing", "confirm", standing, who=BOB, given="\n")
     assert (unsure.exit_code, "nothing was done" in unsure.output) == (1, True)
     assert (await submit(gateway))["decision"] == "ask"
-    own = await assent("grants", "confirm", grant, "--yes")
+    own = await assent("standing", "confirm", standing, "--yes")
     assert (own.exit_code, "a second, different person" in own.stderr) == (1, True)
-    said = await assent("grants", "confirm", grant, who=BOB, given="y\n")
+    said = await assent("standing", "confirm", standing, who=BOB, given="y\n")
     assert said.exit_code == 0, said.output
     assert "payee stays “Acme Ltd”" in said.stdout
     assert (await submit(gateway))["decision"] == "allow"
-    listed = (await assent("grants", "list", who="admin")).stdout
-    for part in (f"{grant}  active", "used 1 of 3, CNY 400 in all", f"by {ALICE} and {BOB}", "why: monthly⏎ fees"):
+    listed = (await assent("standing", "list", who="admin")).stdout
+    for part in (f"{standing}  active", "used 1 of 3, CNY 400 in all", f"by {ALICE} and {BOB}", "why: monthly⏎ fees"):
         assert part in listed
-    assert (await assent("grants", "revoke", grant, who=RITA)).stdout == f"{grant}: revoked\n"
+    assert (await assent("standing", "revoke", standing, who=RITA)).stdout == f"{standing}: revoked\n"
     assert (await submit(gateway))["decision"] == "ask"
 
 
@@ -88,17 +88,17 @@ async def test_one_is_proposed_read_confirmed_used_listed_and_revoked(gateway: G
 async def test_what_cannot_be_read_is_said_and_nothing_is_sent(
     gateway: Gateway, assent: Any, changed: tuple[str, str], why: str
 ) -> None:
-    said = await assent("grants", "propose", "req_x", *TERMS, *changed)
+    said = await assent("standing", "propose", "req_x", *TERMS, *changed)
     assert (said.exit_code, why in said.stderr) == (2, True)
     assert gateway.rows("SELECT id FROM standing_approvals") == []
 
 
 async def test_what_the_rule_does_not_permit_and_what_is_not_there_is_said(gateway: Gateway, assent: Any) -> None:
     base = await approved(gateway)
-    more = await assent("grants", "propose", base["id"], *TERMS[2:], "--uses", "6")
+    more = await assent("standing", "propose", base["id"], *TERMS[2:], "--uses", "6")
     assert (more.exit_code, "uses must be 1 to 5" in more.stderr) == (1, True)
     for words in (("confirm", "sta_x", "--yes"), ("revoke", "sta_x")):
-        said = await assent("grants", *words)
+        said = await assent("standing", *words)
         assert (said.exit_code, "there is no" in said.stderr.lower()) == (1, True)
 
 

@@ -81,7 +81,7 @@ async def test_after_a_revocation_is_answered_no_call_passes_on_any_replica(
         terms = {"uses": 3, "lasts_seconds": 3_600, "each": None, "total": None}
         for _ in range(4):
             made = await standing(g, base, **terms)
-            ended = g.call("DELETE", f"/v1/grants/{made['id']}", who=RITA)
+            ended = g.call("DELETE", f"/v1/standing-approvals/{made['id']}", who=RITA)
             racing = [submit(other, "note", {**NOTE, "text": "racing"}) for _ in range(4)]
             answered, *_ = await all_at_once(ended, *racing)
             assert answered.json()["state"] == "revoked"

@@ -488,7 +488,7 @@ async def test_a_late_change_hears_how_the_request_ended(g: Gateway) -> None:
 
 def meanwhile(gateway: Gateway, happens: Callable[[], Awaitable[object]]) -> None:
     """Let something happen once, while a change is judged."""
-    edit_of = gateway.container.surface.edit._edit
+    edit_of = gateway.container.services.edit._edit
     judge, done = edit_of._judge, list[bool]()
 
     async def judged(submission: Submission) -> Judged:

@@ -87,7 +87,7 @@ async def test_an_account_that_is_told_apart_by_its_signs_alone_is_another_accou
     sqlite_url: str, tmp_path: Path, platform: MemoryPlatform, known: str, other: str
 ) -> None:
     async with paying(sqlite_url, tmp_path / "orgs", platform) as g:
-        await g.container.surface.payees.add("acme", "Globex", account=known, by="cli")
+        await g.container.services.payees.add("acme", "Globex", account=known, by="cli")
         assert await pay(g, "1", "Globex", account=known.upper()) == "allow"
         assert kinds(await asked(g, payment("2", "Globex", account=other))) == ["new_account"]
 
@@ -96,7 +96,7 @@ async def test_bank_accounts_are_the_same_with_blanks_and_hyphens(
     sqlite_url: str, tmp_path: Path, platform: MemoryPlatform
 ) -> None:
     async with paying(sqlite_url, tmp_path / "orgs", platform) as g:
-        await g.container.surface.payees.add("acme", "Globex", account="DE89 3704 0044 0532", by="cli")
+        await g.container.services.payees.add("acme", "Globex", account="DE89 3704 0044 0532", by="cli")
         for number, spelled in enumerate(("de89370400440532", "DE89-3704-0044-0532", "ＤＥ89 3704 0044 0532")):
             assert await pay(g, str(number + 1), "Globex", account=spelled) == "allow", spelled
 
@@ -125,7 +125,7 @@ async def test_an_agent_is_not_told_into_which_account_a_payee_is_paid(
     sqlite_url: str, tmp_path: Path, platform: MemoryPlatform
 ) -> None:
     async with paying(sqlite_url, tmp_path / "orgs", platform) as g:
-        await g.container.surface.payees.add("acme", "Globex", account="DE89 3704 0044 4711", by="cli")
+        await g.container.services.payees.add("acme", "Globex", account="DE89 3704 0044 4711", by="cli")
         request = await asked(g, payment("2", "Globex", account="DE02 1001 0010 0815"))
         assert kinds(request) == ["new_account"]
         assert "4711" not in repr(request)

@@ -76,7 +76,7 @@ async def test_new_bank_details_of_a_known_payee_ask_and_show_the_ends_of_both_a
     database_url: str, tmp_path: Path, platform: MemoryPlatform
 ) -> None:
     async with paying(database_url, tmp_path / "orgs", platform) as g:
-        await g.container.surface.payees.add("acme", "Globex", account=ONE, by="cli")
+        await g.container.services.payees.add("acme", "Globex", account=ONE, by="cli")
         assert await pay(g, "1", "Globex", account=ONE.replace(" ", "").lower()) == "allow"
         changed = await asked(g, payment("5000", "Globex", account=OTHER))
         assert cautions(g, changed) == [
@@ -111,7 +111,7 @@ async def test_whoever_is_taken_out_is_a_stranger_again_whatever_was_paid_before
     sqlite_url: str, tmp_path: Path, platform: MemoryPlatform
 ) -> None:
     async with paying(sqlite_url, tmp_path / "orgs", platform) as g:
-        payees = g.container.surface.payees
+        payees = g.container.services.payees
         await ran(g, await asked(g, payment("10", "Globex", account=ONE)))
         assert await pay(g, "11", "Globex", account=ONE) == "allow"
         await g.advance(timedelta(minutes=1))

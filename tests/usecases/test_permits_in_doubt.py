@@ -61,10 +61,12 @@ async def test_one_that_cannot_be_read_lets_nothing_pass_and_hinders_nobody(
         by_hand.execute("UPDATE standing_approvals SET scope = ? WHERE id = ?", (broken, first["id"]))
     said = await submit(g, arguments={**PAY, "amount": "10"})
     assert (said["decision"], said["request"]["state"]) == ("ask", "pending"), "people are asked"
-    [listed] = (await g.call("GET", "/v1/grants", who=RITA)).json()["items"]
+    [listed] = (await g.call("GET", "/v1/standing-approvals", who=RITA)).json()["items"]
     assert listed["state"] == "unreadable"
     other = await confirm(g, (await propose(g, await approved(g, arguments={**PAY, "amount": "11"}))).json())
     assert other.status_code == 200
     assert (await submit(g, arguments={**PAY, "amount": "12"}))["decision"] == "allow", "the next one holds"
-    assert (await g.call("DELETE", f"/v1/grants/{first['id']}", who="admin")).json()["state"] == "unreadable"
+    assert (await g.call("DELETE", f"/v1/standing-approvals/{first['id']}", who="admin")).json()[
+        "state"
+    ] == "unreadable"
     assert g.rows(f"SELECT status FROM standing_approvals WHERE id = '{first['id']}'") == [{"status": "revoked"}]

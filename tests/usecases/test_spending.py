@@ -69,7 +69,7 @@ async def test_one_account_under_ten_names_is_one_payee(
 ) -> None:
     async with paying(database_url, tmp_path / "orgs", platform, BY_PAYEE, known=()) as g:
         for name in TEN:
-            await g.container.surface.payees.add("acme", name, account="DE02 1203 0000", by="cli")
+            await g.container.services.payees.add("acme", name, account="DE02 1203 0000", by="cli")
         assert [await pay(g, "999", name, account="DE0212030000") for name in TEN] == ALL_BUT_THE_FIRST
 
 

@@ -47,7 +47,7 @@ async def kinds(g: Gateway, like: str = "standing.") -> list[tuple[str, str]]:
 
 
 async def listed(g: Gateway) -> list[dict[str, Any]]:
-    return (await g.call("GET", "/v1/grants", who=ALICE)).json()["items"]
+    return (await g.call("GET", "/v1/standing-approvals", who=ALICE)).json()["items"]
 
 
 @requirement("S-25")
@@ -241,17 +241,19 @@ async def test_no_key_of_an_agent_opens_any_of_it_and_an_administrators_only_end
     made = await standing(gateway, base)
     body = {"request": base["id"], "uses": 1, "lasts_seconds": 60}
     calls: list[tuple[str, str, object]] = [
-        ("GET", "/v1/grants", None),
-        ("POST", "/v1/grants", body),
-        ("POST", f"/v1/grants/{made['id']}/confirm", {"digest": made["digest"]}),
-        ("DELETE", f"/v1/grants/{made['id']}", None),
+        ("GET", "/v1/standing-approvals", None),
+        ("POST", "/v1/standing-approvals", body),
+        ("POST", f"/v1/standing-approvals/{made['id']}/confirm", {"digest": made["digest"]}),
+        ("DELETE", f"/v1/standing-approvals/{made['id']}", None),
     ]
     for method, path, given in calls:
         assert (await gateway.call(method, path, given, who="agent:shop")).status_code == 403, path
     for method, path, given in calls[1:3]:
         assert (await gateway.call(method, path, given, who="admin")).status_code == 403, path
-    assert (await gateway.call("DELETE", f"/v1/grants/{made['id']}", who="auditor")).status_code == 403
-    assert (await gateway.call("DELETE", f"/v1/grants/{made['id']}", who="admin")).json()["state"] == "revoked"
+    assert (await gateway.call("DELETE", f"/v1/standing-approvals/{made['id']}", who="auditor")).status_code == 403
+    assert (await gateway.call("DELETE", f"/v1/standing-approvals/{made['id']}", who="admin")).json()[
+        "state"
+    ] == "revoked"
 
 
 @requirement("S-26")
@@ -289,9 +291,9 @@ async def test_a_revoked_one_is_not_used_again_and_takes_back_what_was_not_run(e
     made = await standing(g, await approved(g, "wire", PAY))
     waiting = (await submit(g, "wire", PAY))["request"]
     assert waiting["state"] == "approved"
-    assert (await g.call("DELETE", f"/v1/grants/{made['id']}", who=DAVE)).status_code == 403
-    assert (await g.call("DELETE", f"/v1/grants/{made['id']}", who=RITA)).json()["state"] == "revoked"
-    assert (await g.call("DELETE", f"/v1/grants/{made['id']}", who=RITA)).status_code == 200
+    assert (await g.call("DELETE", f"/v1/standing-approvals/{made['id']}", who=DAVE)).status_code == 403
+    assert (await g.call("DELETE", f"/v1/standing-approvals/{made['id']}", who=RITA)).json()["state"] == "revoked"
+    assert (await g.call("DELETE", f"/v1/standing-approvals/{made['id']}", who=RITA)).status_code == 200
     assert (await submit(g, "wire", PAY))["decision"] == "ask"
     assert (await g.claim(waiting, who="executor")).status_code == 409
     assert (await g.read(waiting))["state"] == "lapsed"
@@ -340,4 +342,4 @@ async def test_a_row_that_says_something_else_than_was_confirmed_is_not_used(gat
     for scope in ("replace(scope, '\"uses\":5', '\"uses\":4')", "'{}'", "'[]'", "replace(scope, 'shop', 'shopper')"):
         gateway.rows(f"UPDATE standing_approvals SET scope = {scope}")
         assert (await submit(gateway))["decision"] == "ask", scope
-        assert (await gateway.call("GET", "/v1/grants", who=ALICE)).status_code == 200
+        assert (await gateway.call("GET", "/v1/standing-approvals", who=ALICE)).status_code == 200

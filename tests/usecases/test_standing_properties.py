@@ -310,7 +310,7 @@ async def test_a_run_of_calls_clocks_and_revocations_is_answered_as_the_oracle_s
         elif act == "wait":
             await gateway.advance(timedelta(seconds=chance.choice([60, 1_800, 3_599, 3_600])))
         elif act == "revoke":
-            assert (await gateway.call("DELETE", f"/v1/grants/{made['id']}", who=ALICE)).status_code == 200
+            assert (await gateway.call("DELETE", f"/v1/standing-approvals/{made['id']}", who=ALICE)).status_code == 200
             oracle.revoked = True
         elif act == "other":
             changed = chance.choice([{"payee": "Acme"}, {"account": "DE03"}, {"currency": "USD"}, {"account": None}])
@@ -321,7 +321,7 @@ async def test_a_run_of_calls_clocks_and_revocations_is_answered_as_the_oracle_s
             second = int((gateway.clock.now() - began).total_seconds())
             expected = "allow" if oracle.allows([amount], second) else "ask"
             assert (await submit(gateway, arguments={**PAY, "amount": f"{amount}"}))["decision"] == expected
-    listed = (await gateway.call("GET", "/v1/grants", who=ALICE)).json()["items"]
+    listed = (await gateway.call("GET", "/v1/standing-approvals", who=ALICE)).json()["items"]
     shown = next(each for each in listed if each["id"] == made["id"])
     assert (shown["used"], shown["spent"].get("CNY", "0")) == (oracle.used, f"{oracle.spent}")
 

@@ -27,7 +27,7 @@ from assent.hooks.engine.outcome import Decision
 from assent.hooks.engine.subject import same
 
 if TYPE_CHECKING:
-    from app.api.wire.services import Surface
+    from app.api.wire.services import Services
     from app.usecases.hooks.run_hooks import Ran
 
 _BODIES = {Moment(body.__name__): body for body in moments.BODIES}
@@ -38,7 +38,7 @@ _BLOCKED = {
 _RESUMED = frozenset({"resume", "resumed", "compact"})  # as Claude Code says it: the history goes on
 
 
-def hooks_router(c: Surface) -> APIRouter:
+def hooks_router(c: Services) -> APIRouter:
     """Build the route."""
     router = APIRouter(tags=["hooks"], route_class=PlainRoute)
 
@@ -69,7 +69,7 @@ def _moment(name: str) -> Moment:
 
 
 async def _finished(
-    c: Surface, key: ApiKey, moment: Moment, body: moments.PostToolUse | moments.PostToolUseFailure
+    c: Services, key: ApiKey, moment: Moment, body: moments.PostToolUse | moments.PostToolUseFailure
 ) -> Response:
     """Settle the request that a finished call belonged to, then let the hooks see the result."""
     caller = caller_of(key)

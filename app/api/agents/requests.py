@@ -22,7 +22,7 @@ from app.usecases.proving.proof import Given
 
 if TYPE_CHECKING:
     from app.api.wire.request_view import RequestView
-    from app.api.wire.services import Surface
+    from app.api.wire.services import Services
     from app.domain.request.request import ConfirmationRequest
 
 LONGEST_WAIT = 60.0
@@ -43,7 +43,7 @@ _LIST_PARAMETERS = [
 ]
 
 
-def requests_router(c: Surface) -> APIRouter:  # noqa: C901 - a router is a list of short routes
+def requests_router(c: Services) -> APIRouter:  # noqa: C901 - a router is a list of short routes
     """Build the routes under /v1."""
     router = APIRouter(tags=["requests"], route_class=PlainRoute)
 
@@ -152,7 +152,7 @@ def requests_router(c: Surface) -> APIRouter:  # noqa: C901 - a router is a list
     return router
 
 
-async def _decided(c: Surface, key: ApiKey, request_id: str, body: schemas.Decision) -> ConfirmationRequest:
+async def _decided(c: Services, key: ApiKey, request_id: str, body: schemas.Decision) -> ConfirmationRequest:
     """Carry out what an approver says. Raises InvalidError, and what the use cases raise."""
     org, person = key.org, str(key.person)
     if body.arguments is not None and body.verdict != "approve":

@@ -17,7 +17,7 @@ from app.usecases.permits.break_glass import Emergency
 from app.usecases.permits.permit_before import glass_scope_of
 
 if TYPE_CHECKING:
-    from app.api.wire.services import Surface
+    from app.api.wire.services import Services
     from app.usecases.permits.standing import ShownPermit
 
 _Prose = Annotated[
@@ -80,7 +80,7 @@ BODIES = (EmergencyBody, GlassReviewBody)
 """The models of bodies, for OpenAPI."""
 
 
-def break_glass_router(c: Surface) -> APIRouter:
+def break_glass_router(c: Services) -> APIRouter:
     """Build the routes."""
     router = APIRouter(tags=["break-glass"], route_class=PlainRoute)
 

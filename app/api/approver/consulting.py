@@ -18,7 +18,7 @@ from app.domain.request.action import VERB_OF, VERBS, Action, Blank, Verb, Who
 from app.usecases.deciding.consult import Wish
 
 if TYPE_CHECKING:
-    from app.api.wire.services import Surface
+    from app.api.wire.services import Services
     from app.domain.identity.api_key import ApiKey
 
 _Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -72,7 +72,7 @@ BODIES = (HandOverBody, ApproverBody, QuestionBody, AnswerBody, NothingBody)
 """The models of bodies, for OpenAPI."""
 
 
-def consulting_router(c: Surface) -> APIRouter:
+def consulting_router(c: Services) -> APIRouter:
     """Build the routes under /v1/requests/{request_id}."""
     router = APIRouter(tags=["requests"], route_class=PlainRoute)
 

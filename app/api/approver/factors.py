@@ -14,7 +14,7 @@ from app.api.wire.schemas import PROBLEMS, Email, Totp
 from app.domain.identity.api_key import Scope
 
 if TYPE_CHECKING:
-    from app.api.wire.services import Surface
+    from app.api.wire.services import Services
     from app.domain.identity.factor import Factor
 
 
@@ -81,7 +81,7 @@ BODIES = (InvitationBody, RedeemBody, FirstCodeBody)
 _NOTHING: dict[int | str, dict[str, object]] = {204: {"description": "Done."}, **PROBLEMS}
 
 
-def factors_router(c: Surface) -> APIRouter:
+def factors_router(c: Services) -> APIRouter:
     """Build the routes under /v1/factors."""
     router = APIRouter(tags=["second factors"], route_class=PlainRoute)
 

@@ -15,7 +15,7 @@ from app.api.wire.verdicts import view_shown
 from app.domain.identity.api_key import Scope
 
 if TYPE_CHECKING:
-    from app.api.wire.services import Surface
+    from app.api.wire.services import Services
 
 
 class LiftBody(BaseModel):
@@ -30,7 +30,7 @@ BODIES = (LiftBody,)
 """The models of bodies, for OpenAPI."""
 
 
-def lifting_router(c: Surface) -> APIRouter:
+def lifting_router(c: Services) -> APIRouter:
     """Build the route."""
     router = APIRouter(tags=["requests"], route_class=PlainRoute)
 

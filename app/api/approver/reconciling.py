@@ -16,10 +16,10 @@ from app.domain.request.request import ExecutionStatus
 from app.domain.text.canonical import canonical
 
 if TYPE_CHECKING:
-    from app.api.wire.services import Surface
+    from app.api.wire.services import Services
 
 
-def reconciling_router(c: Surface) -> APIRouter:
+def reconciling_router(c: Services) -> APIRouter:
     """Build the route."""
     router = APIRouter(tags=["requests"], route_class=PlainRoute)
 

@@ -21,7 +21,7 @@ from app.usecases.permits.permit_before import scope_of
 from app.usecases.permits.standing import Proposal
 
 if TYPE_CHECKING:
-    from app.api.wire.services import Surface
+    from app.api.wire.services import Services
     from app.usecases.permits.standing import ShownPermit
 
 _AMOUNT = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,4})?")
@@ -45,7 +45,7 @@ class _Wire(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class GrantBody(_Wire):
+class StandingApprovalBody(_Wire):
     """A standing approval that is proposed, on a request that people approved. Nothing holds before it is confirmed."""
 
     request: Id = Field(description="the approved request: its agent, tool and values are what may be repeated")
@@ -63,7 +63,7 @@ class ConfirmBody(_Wire):
     digest: Digest
 
 
-class GrantView(BaseModel):
+class StandingApprovalView(BaseModel):
     """A standing approval as it stands. `state`: proposed, active, used up, ended, revoked."""
 
     id: str
@@ -92,31 +92,31 @@ class GrantView(BaseModel):
     revoked_at: str | None
 
 
-class GrantsView(BaseModel):
+class StandingApprovalsView(BaseModel):
     """All of them, the newest first."""
 
-    items: list[GrantView]
+    items: list[StandingApprovalView]
 
 
-BODIES = (GrantBody, ConfirmBody)
+BODIES = (StandingApprovalBody, ConfirmBody)
 """The models of bodies, for OpenAPI."""
 
 
-def standing_router(c: Surface) -> APIRouter:
+def standing_router(c: Services) -> APIRouter:
     """Build the routes."""
     router = APIRouter(tags=["standing approvals"], route_class=PlainRoute)
 
-    @router.get("/v1/grants", **asks([], GrantsView))
+    @router.get("/v1/standing-approvals", **asks([], StandingApprovalsView))
     async def page(request: Request) -> Response:
         """List the org's standing approvals, also those that are over, with their uses and what was spent."""
         key = await c.access(request, Scope.APPROVER, Scope.ADMIN, Scope.AUDITOR)
         return answer({"items": [_view(each) for each in await c.standing.list(org=key.org)]})
 
-    @router.post("/v1/grants", status_code=201, **takes(GrantBody, GrantView, 201))
+    @router.post("/v1/standing-approvals", status_code=201, **takes(StandingApprovalBody, StandingApprovalView, 201))
     async def propose(request: Request) -> Response:
         """Propose a standing approval: the answer spells out what it would allow. Nothing holds yet."""
         key = await c.access(request, Scope.APPROVER)
-        body = await read_model(request, GrantBody)
+        body = await read_model(request, StandingApprovalBody)
         proposal = Proposal(
             request_id=body.request,
             uses=body.uses,
@@ -129,20 +129,20 @@ def standing_router(c: Surface) -> APIRouter:
         shown = await c.standing.propose(org=key.org, person=str(key.person), proposal=proposal)
         return answer(_view(shown), 201)
 
-    @router.post("/v1/grants/{grant_id}/confirm", **takes(ConfirmBody, GrantView))
-    async def confirm(grant_id: str, request: Request) -> Response:
+    @router.post("/v1/standing-approvals/{standing_id}/confirm", **takes(ConfirmBody, StandingApprovalView))
+    async def confirm(standing_id: str, request: Request) -> Response:
         """Put a proposed one in force, as a second person who may approve such calls."""
         key = await c.access(request, Scope.APPROVER)
         body = await read_model(request, ConfirmBody)
-        shown = await c.standing.confirm(org=key.org, person=str(key.person), permit_id=grant_id, digest=body.digest)
+        shown = await c.standing.confirm(org=key.org, person=str(key.person), permit_id=standing_id, digest=body.digest)
         return answer(_view(shown))
 
-    @router.delete("/v1/grants/{grant_id}", responses={200: {"model": GrantView}, **PROBLEMS})
-    async def revoke(grant_id: str, request: Request) -> Response:
+    @router.delete("/v1/standing-approvals/{standing_id}", responses={200: {"model": StandingApprovalView}, **PROBLEMS})
+    async def revoke(standing_id: str, request: Request) -> Response:
         """End one for good: the next call asks people again, on every replica."""
         key = await c.access(request, Scope.APPROVER, Scope.ADMIN)
         person = str(key.person) if key.scope is Scope.APPROVER else None
-        shown = await c.standing.revoke(org=key.org, permit_id=grant_id, by=person or f"key:{key.id}", person=person)
+        shown = await c.standing.revoke(org=key.org, permit_id=standing_id, by=person or f"key:{key.id}", person=person)
         return answer(_view(shown))
 
     return router

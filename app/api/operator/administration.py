@@ -12,12 +12,12 @@ from app.api.wire.bodies import answer, read_model
 from app.domain.identity.api_key import ApiKey, Scope
 
 if TYPE_CHECKING:
-    from app.api.wire.services import Surface
+    from app.api.wire.services import Services
 
 _BODY = {"required": True, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/NewKeyBody"}}}}
 
 
-def administration_router(c: Surface) -> APIRouter:
+def administration_router(c: Services) -> APIRouter:
     """Build the routes."""
     router = APIRouter(tags=["administration"], responses=schemas.PROBLEMS)
 

@@ -15,7 +15,7 @@ from app.domain.errors import UnauthenticatedError, UnavailableError
 from app.ports import CallbackRejectedError, Challenge, HttpAnswer, InboundCall
 
 if TYPE_CHECKING:
-    from app.api.wire.services import Surface
+    from app.api.wire.services import Services
 
 _MOST_UNVERIFIED = 256
 _MOST_FROM_ONE = 64
@@ -26,7 +26,7 @@ _BODY_SECONDS = 3.0
 log = structlog.get_logger(__name__)
 
 
-def callbacks_router(c: Surface) -> APIRouter:
+def callbacks_router(c: Services) -> APIRouter:
     """Build the route."""
     router = APIRouter(tags=["channels"], responses=schemas.PROBLEMS)
     unverified: Counter[str] = Counter()

@@ -10,10 +10,10 @@ from app.api.wire.bodies import answer
 from app.domain.errors import UnavailableError
 
 if TYPE_CHECKING:
-    from app.api.wire.services import Surface
+    from app.api.wire.services import Services
 
 
-def health_router(c: Surface) -> APIRouter:
+def health_router(c: Services) -> APIRouter:
     """Build the routes."""
     router = APIRouter(tags=["operations"])
 

@@ -14,13 +14,13 @@ from app.domain.errors import InvalidError
 from app.domain.identity.api_key import Scope
 
 if TYPE_CHECKING:
-    from app.api.wire.services import Surface
+    from app.api.wire.services import Services
     from app.domain.money.payee import Payee
 
 _NAME = {"name": "name", "in": "query", "required": True, "schema": {"type": "string"}}
 
 
-def payees_router(c: Surface) -> APIRouter:
+def payees_router(c: Services) -> APIRouter:
     """Build the routes."""
     router = APIRouter(tags=["payees"], route_class=PlainRoute)
 

@@ -19,7 +19,7 @@ from app.domain.identity.api_key import Scope
 from assent.hooks.contract.tool_names import CANONICAL, canonical_name
 
 if TYPE_CHECKING:
-    from app.api.wire.services import Surface
+    from app.api.wire.services import Services
     from app.domain.call.switch import Switch
 
 log = structlog.get_logger(__name__)
@@ -65,7 +65,7 @@ BODIES = (PauseBody,)
 """The models of bodies, for OpenAPI."""
 
 
-def switches_router(c: Surface) -> APIRouter:
+def switches_router(c: Services) -> APIRouter:
     """Build the routes."""
     router = APIRouter(tags=["administration"], route_class=PlainRoute)
 
@@ -111,7 +111,7 @@ def switches_router(c: Surface) -> APIRouter:
     return router
 
 
-async def _show(c: Surface, org: str, switch: Switch) -> None:
+async def _show(c: Services, org: str, switch: Switch) -> None:
     """Let cards say that they are paused, or no longer: nothing hangs on it, so nothing that goes wrong is told."""
     try:
         await c.under_pause.show(org, switch)
@@ -119,7 +119,7 @@ async def _show(c: Surface, org: str, switch: Switch) -> None:
         log.warning("pause.not_shown", org=org, why=error.code)
 
 
-async def _answered(c: Surface, org: str, switch: Switch) -> dict[str, object]:
+async def _answered(c: Services, org: str, switch: Switch) -> dict[str, object]:
     """Show a switch, with a warning where nothing is known by its names: it is set, for nothing may delay it."""
     try:
         told = [await _strange_agent(c, org, switch.agent), _strange_tool(c, org, switch.tool)]
@@ -129,7 +129,7 @@ async def _answered(c: Surface, org: str, switch: Switch) -> dict[str, object]:
     return _view(switch) | ({"warning": warning} if warning else {})
 
 
-async def _strange_agent(c: Surface, org: str, agent: str) -> str | None:
+async def _strange_agent(c: Services, org: str, agent: str) -> str | None:
     if not agent:
         return None
     named = {*c.run_hooks.named_agents(org), *(str(key.agent) for key in await c.keys.list(org) if key.agent)}
@@ -138,7 +138,7 @@ async def _strange_agent(c: Surface, org: str, agent: str) -> str | None:
     return f"no key and no file names the agent {agent!r}, so this may bind nobody{_hint(agent, named)}"
 
 
-def _strange_tool(c: Surface, org: str, tool: str) -> str | None:
+def _strange_tool(c: Services, org: str, tool: str) -> str | None:
     if not tool or NamePattern(tool).is_glob:
         return None
     policy = c.run_hooks.policy(org)

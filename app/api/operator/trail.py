@@ -19,7 +19,7 @@ from app.domain.identity.api_key import AGENTS, READERS, Scope
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from app.api.wire.services import Surface
+    from app.api.wire.services import Services
     from app.domain.identity.api_key import ApiKey
 
 _MOST = 1_000
@@ -28,7 +28,7 @@ _DIGITS = 15
 _AFTER = parameter("after", "integer", "events behind this place in the trail")
 
 
-def trail_router(c: Surface) -> APIRouter:
+def trail_router(c: Services) -> APIRouter:
     """Build the routes."""
     router = APIRouter(tags=["audit"], route_class=PlainRoute, responses=schemas.PROBLEMS)
 
@@ -73,7 +73,7 @@ def trail_router(c: Surface) -> APIRouter:
     return router
 
 
-async def _stream(c: Surface, request: Request, key: ApiKey, after: int | None) -> AsyncIterator[dict[str, str]]:
+async def _stream(c: Services, request: Request, key: ApiKey, after: int | None) -> AsyncIterator[dict[str, str]]:
     async for event in c.feed.follow(key.org, after=after):
         if event.request_id is None:
             continue

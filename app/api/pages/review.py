@@ -24,7 +24,7 @@ from app.domain.text.language import Language
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from app.api.wire.services import Surface
+    from app.api.wire.services import Services
     from app.domain.rules.policy import Policy
 
 _MOST = 4_096  # bytes of the one form
@@ -40,7 +40,7 @@ _CLOSED: tuple[tuple[type[AssentError], str, int], ...] = (
 )
 
 
-def review_router(c: Surface) -> APIRouter:
+def review_router(c: Services) -> APIRouter:
     """Build the routes under /review, and the one under /v1 that makes a link."""
     router = APIRouter(tags=["requests"], route_class=PlainRoute)
 

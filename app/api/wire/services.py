@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surface:
+class Services:
     """One field a use case. The container fills it."""
 
     access: Access

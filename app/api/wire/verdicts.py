@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from app.api.wire.request_view import RequestView
-    from app.api.wire.services import Surface
+    from app.api.wire.services import Services
     from app.domain.identity.api_key import ApiKey
     from app.domain.request.request import ConfirmationRequest
     from app.usecases.asking.submit import Submission
     from app.usecases.judging.judge_call import Said
 
 
-async def answer_call(c: Surface, key: ApiKey, submission: Submission) -> Response:
+async def answer_call(c: Services, key: ApiKey, submission: Submission) -> Response:
     """Judge a call and answer it: 200 for allow and deny, 202 with the request where people are asked."""
     found = await c.submit(submission)
     if isinstance(found, Answered):
@@ -44,12 +44,12 @@ async def answer_call(c: Surface, key: ApiKey, submission: Submission) -> Respon
     return answer({"decision": "ask", "attached": found.attached, "request": request, **_given(found.said)}, 202)
 
 
-async def view_shown(c: Surface, key: ApiKey, request: ConfirmationRequest) -> RequestView:
+async def view_shown(c: Services, key: ApiKey, request: ConfirmationRequest) -> RequestView:
     """Show a request to whoever's key it is: whole to the agent alone."""
     return (await view_all(c, key, [request]))[0]
 
 
-async def view_all(c: Surface, key: ApiKey, requests: Sequence[ConfirmationRequest]) -> list[RequestView]:
+async def view_all(c: Services, key: ApiKey, requests: Sequence[ConfirmationRequest]) -> list[RequestView]:
     """Show several. Warnings are for people who look: an agent reads nothing of the registers in them."""
     whole = key.scope in AGENTS
     if whole or key.scope is Scope.EXECUTOR:
@@ -77,7 +77,7 @@ def evaluation_key_of(key: ApiKey) -> str | None:
     return key.id if key.scope is Scope.EVALUATION else None
 
 
-async def access_to(c: Surface, request: Request, request_id: str, *scopes: Scope) -> ApiKey:
+async def access_to(c: Services, request: Request, request_id: str, *scopes: Scope) -> ApiKey:
     """Let a key of one of `scopes` in to change a request; one for evaluation runs only to those that it opened.
 
     Raises what `Access` raises, WrongScopeError, NotFoundError.

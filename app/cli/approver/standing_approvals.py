@@ -1,4 +1,4 @@
-"""`assent grants`: standing approvals, proposed, confirmed by somebody else, listed and ended with one's own key."""
+"""`assent standing`: standing approvals, proposed, confirmed by somebody else, listed and ended with one's own key."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import typer
 
 from app.cli.approver.requests import Desk, clean, end, open_desk, part
 
-grants_app = typer.Typer(no_args_is_help=True, help="Standing approvals: narrow, counted, made by two people.")
-_GRANTS = "/v1/grants"
+standing_app = typer.Typer(no_args_is_help=True, help="Standing approvals: narrow, counted, made by two people.")
+_STANDING = "/v1/standing-approvals"
 _UNITS = {"m": 60, "h": 3_600, "d": 86_400}
 
-GrantId = Annotated[str, typer.Argument(help="its id, as `assent grants list` shows it")]
+StandingId = Annotated[str, typer.Argument(help="its id, as `assent standing list` shows it")]
 Yes = Annotated[bool, typer.Option("--yes", help="do not ask (for scripts that have read it)")]
 Amounts = Annotated[list[str] | None, typer.Option(help="such as CNY=500; once a currency")]
 
 Shown = dict[str, Any]
 
 
-@grants_app.command("list")
-def list_grants() -> None:
+@standing_app.command("list")
+def list_standing() -> None:
     """List them: who made each, what it allows, how often and for how much it was used, and until when it holds."""
-    items = open_desk().call("GET", "", under=_GRANTS)["items"]
+    items = open_desk().call("GET", "", under=_STANDING)["items"]
     for each in items:
         for line in _lines(each):
             typer.echo(line)
@@ -31,7 +31,7 @@ def list_grants() -> None:
         typer.echo("there are none")
 
 
-@grants_app.command("propose")
+@standing_app.command("propose")
 def propose(  # noqa: PLR0917 - options of a command
     request_id: Annotated[str, typer.Argument(help="a request that people approved: such calls, and no others")],
     uses: Annotated[int, typer.Option(help="how often at most", min=1)],
@@ -52,25 +52,25 @@ def propose(  # noqa: PLR0917 - options of a command
         "session": session,
         "reason": reason,
     }
-    made = open_desk().call("POST", "", body, under=_GRANTS)
+    made = open_desk().call("POST", "", body, under=_STANDING)
     typer.echo(clean(made["scope"]))
-    typer.echo(f"proposed; nothing holds yet. A second person confirms it: assent grants confirm {clean(made['id'])}")
+    typer.echo(f"proposed; nothing holds yet. A second person confirms it: assent standing confirm {clean(made['id'])}")
 
 
-@grants_app.command("confirm")
-def confirm(grant_id: GrantId, *, yes: Yes = False) -> None:
+@standing_app.command("confirm")
+def confirm(standing_id: StandingId, *, yes: Yes = False) -> None:
     """Read what a proposed one allows, and put it in force as its second person."""
     desk = open_desk()
-    found = found_in(desk, _GRANTS, grant_id)
+    found = found_in(desk, _STANDING, standing_id)
     confirm_scope(found, yes=yes)
-    made = desk.call("POST", f"/{part(grant_id)}/confirm", {"digest": found["digest"]}, under=_GRANTS)
+    made = desk.call("POST", f"/{part(standing_id)}/confirm", {"digest": found["digest"]}, under=_STANDING)
     typer.echo(f"{clean(made['id'])}: {made['state']} until {instant(made['until'])}")
 
 
-@grants_app.command("revoke")
-def revoke(grant_id: GrantId) -> None:
+@standing_app.command("revoke")
+def revoke(standing_id: StandingId) -> None:
     """End one for good: from the answer on every call asks people again, and what was not run yet is taken back."""
-    ended = open_desk().call("DELETE", f"/{part(grant_id)}", under=_GRANTS)
+    ended = open_desk().call("DELETE", f"/{part(standing_id)}", under=_STANDING)
     typer.echo(f"{clean(ended['id'])}: {ended['state']}")
 
 
@@ -114,14 +114,14 @@ def _amounts(given: list[str] | None, option: str) -> dict[str, str]:
     return found
 
 
-def _lines(grant: Shown) -> list[str]:
+def _lines(standing: Shown) -> list[str]:
     """Say what a person needs to know of one."""
-    spent = ", ".join(f"{clean(code)} {clean(amount)}" for code, amount in grant["spent"].items())
-    used = f"used {grant['used']} of {grant['uses'] if grant['uses'] is not None else '?'}"
-    by = f"{clean(grant['proposed_by'])} and {clean(grant['confirmed_by'] or 'nobody yet')}"
+    spent = ", ".join(f"{clean(code)} {clean(amount)}" for code, amount in standing["spent"].items())
+    used = f"used {standing['used']} of {standing['uses'] if standing['uses'] is not None else '?'}"
+    by = f"{clean(standing['proposed_by'])} and {clean(standing['confirmed_by'] or 'nobody yet')}"
     return [
-        f"{clean(grant['id'])}  {grant['state']}",
-        f"  {clean(grant['scope'])}",
-        f"  {used}{f', {spent} in all' if spent else ''}, last {instant(grant['last_used_at'])}; by {by}",
-        *([f"  why: {clean(grant['reason'])}"] if grant["reason"] else []),
+        f"{clean(standing['id'])}  {standing['state']}",
+        f"  {clean(standing['scope'])}",
+        f"  {used}{f', {spent} in all' if spent else ''}, last {instant(standing['last_used_at'])}; by {by}",
+        *([f"  why: {clean(standing['reason'])}"] if standing["reason"] else []),
     ]

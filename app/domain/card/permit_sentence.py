@@ -21,7 +21,7 @@ _LONGEST = 300  # characters of one value
 _COMMA = {Language.EN: ", ", Language.ZH: "、"}
 
 
-def spelled(scope: StandingScope | GlassScope, language: Language, zone: tzinfo) -> str:
+def permit_sentence(scope: StandingScope | GlassScope, language: Language, zone: tzinfo) -> str:
     """Return the sentence. Values are shown as inert text, and quoted."""
     return _standing(scope, language, zone) if isinstance(scope, StandingScope) else _glass(scope, language)
 

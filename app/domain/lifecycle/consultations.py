@@ -125,11 +125,11 @@ class Edited:
     facts: Mapping[str, object]
 
 
-Aside = HandedOver | ApproverAdded | QuestionAsked | QuestionAnswered | Reminded | Extended | TimersDue | Edited
+Consulting = HandedOver | ApproverAdded | QuestionAsked | QuestionAnswered | Reminded | Extended | TimersDue | Edited
 
 
-def set_aside(request: ConfirmationRequest, event: Aside, *, now: datetime) -> Step:
-    """Apply an aside to a request that is pending and in time."""
+def consulted(request: ConfirmationRequest, event: Consulting, *, now: datetime) -> Step:
+    """Apply what people do besides voting to a request that is pending and in time."""
     match event:
         case HandedOver():
             return _hand_over(request, event, now)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from app.domain.lifecycle.consultations import Aside, set_aside
+from app.domain.lifecycle.consultations import Consulting, consulted
 from app.domain.lifecycle.effect import IssueGrant, PostCards, RefreshCards, TellApprovers, Wake
 from app.domain.lifecycle.step import Refusal, Step
 from app.domain.money.payment import bound_facts
@@ -72,7 +72,7 @@ class NobodyReachable:
     why: str
 
 
-Event = Vote | VoteWithdrawn | Withdrawn | DeadlinePassed | NobodyReachable | Aside
+Event = Vote | VoteWithdrawn | Withdrawn | DeadlinePassed | NobodyReachable | Consulting
 
 
 def opened(request: ConfirmationRequest, *, sub_agent: str | None = None) -> Step:
@@ -138,7 +138,7 @@ def advance(request: ConfirmationRequest, event: Event, *, now: datetime) -> Ste
                 request, Status.UNDELIVERABLE, Kind.UNDELIVERABLE, by=SYSTEM, reason=event.why, via=None, at=now
             )
         case _:
-            return set_aside(request, event, now=now)
+            return consulted(request, event, now=now)
 
 
 def _vote(request: ConfirmationRequest, event: Vote, now: datetime) -> Step:

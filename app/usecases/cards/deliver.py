@@ -32,7 +32,7 @@ from app.storage.requests.requests import find_request
 from app.usecases.cards.bundle import Grouping, post_anew, revise_all, set_free, set_unseen_free, still_asked
 from app.usecases.cards.give_up import give_up
 from app.usecases.cards.message import compose_message, item_of, items_with
-from app.usecases.cards.next_way import Ways
+from app.usecases.cards.next_way import NextWays
 from app.usecases.cards.notices import notice_for
 from app.usecases.cards.remember_delivery import Sending, Showing, look_again, postpone, remember_posted, remember_shown
 
@@ -92,7 +92,7 @@ class Deliver:
         self._store = store
         self._book = book
         self._channels = channels
-        self._ways = Ways(book=book, channels=channels)
+        self._ways = NextWays(book=book, channels=channels)
         self._seals = seals
         self._give_up_after = give_up_after
 

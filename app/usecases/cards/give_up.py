@@ -12,10 +12,10 @@ from app.storage.requests.requests import lock_request
 
 if TYPE_CHECKING:
     from app.storage.engine.transaction import Tx
-    from app.usecases.cards.next_way import Ended, Ways
+    from app.usecases.cards.next_way import Ended, NextWays
 
 
-def give_up(tx: Tx, row: OutboxRow, why: str, ways: Ways) -> Ended | None:
+def give_up(tx: Tx, row: OutboxRow, why: str, ways: NextWays) -> Ended | None:
     """Give this copy up. If no other reaches anybody and no way is left, the request ends, and its end is returned."""
     delivery = deliveries.find_delivery(tx, row.delivery_id)
     locked = lock_request(tx, delivery.request_id) if delivery else None

@@ -44,7 +44,7 @@ class Ended:
     why: str
 
 
-class Ways:
+class NextWays:
     """Knows the channels that are running and the people of today."""
 
     def __init__(self, *, book: PolicyBook, channels: ChannelBook) -> None:
@@ -76,7 +76,7 @@ class Ways:
             return None  # it is with people, or on its way in time
         chats = self.chats(tx.org)
         people = outstanding(request, self.policy(tx.org), now=now)
-        for channels, to_people in _ways(request):
+        for channels, to_people in _next_ways(request):
             running = [name for name in channels if name in chats]
             if to_people:
                 opened = _own_copies(tx, request, running, people, copies)
@@ -95,7 +95,7 @@ class Ways:
         return Ended(request_id=request.id, why=why) if step.refusal is None else None
 
 
-def _ways(request: ConfirmationRequest) -> Iterator[tuple[Sequence[str], bool]]:
+def _next_ways(request: ConfirmationRequest) -> Iterator[tuple[Sequence[str], bool]]:
     """Yield each way after the first cards, in order: the channels, and whether to people one by one."""
     yield request.card_channels, True
     for name in request.fallback:

@@ -46,7 +46,7 @@ from app.usecases.writing.refused_click import refused_click
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from app.domain.lifecycle.consultations import Aside
+    from app.domain.lifecycle.consultations import Consulting
     from app.domain.request.quorum import Electorate
     from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.policy import Policy
@@ -118,7 +118,7 @@ def _voters(tx: Tx, request: ConfirmationRequest, now: datetime, policy: Policy,
 
 def _event(  # noqa: PLR0917 - what an event is made of
     tx: Tx, request: ConfirmationRequest, now: datetime, policy: Policy, wish: Wish, by: str, evidence: Evidence
-) -> Aside | Refusal:
+) -> Consulting | Refusal:
     facts = door_of(evidence)
     match wish.action:
         case Action.HAND_OVER:

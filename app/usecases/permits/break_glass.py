@@ -15,7 +15,7 @@ import structlog
 
 from app.domain.call.name_pattern import NamePattern
 from app.domain.card.card_for import instant_text
-from app.domain.card.permit_sentence import spelled
+from app.domain.card.permit_sentence import permit_sentence
 from app.domain.errors import (
     AssentError,
     ConflictError,
@@ -310,7 +310,7 @@ def _shown(permit: Permit, policy: Policy, now: datetime) -> ShownPermit:
     return ShownPermit(
         permit=permit,
         state=permit.state(now) if scope else "unreadable",
-        sentences={language: spelled(scope, language, policy.zone) if scope else "?" for language in Language},
+        sentences={language: permit_sentence(scope, language, policy.zone) if scope else "?" for language in Language},
     )
 
 

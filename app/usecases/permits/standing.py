@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from app.domain.card.permit_sentence import spelled
+from app.domain.card.permit_sentence import permit_sentence
 from app.domain.errors import (
     AssentError,
     ConflictError,
@@ -301,7 +301,7 @@ def _shown(tx: Tx, permit: Permit, policy: Policy, now: datetime) -> ShownPermit
     return ShownPermit(
         permit=permit,
         state=permit.state(now) if scope else "unreadable",
-        sentences={language: spelled(scope, language, policy.zone) if scope else "?" for language in Language},
+        sentences={language: permit_sentence(scope, language, policy.zone) if scope else "?" for language in Language},
         spent=spent_under(tx, permit.id),
     )
 

@@ -23,7 +23,7 @@ from app.storage.engine.transaction import EVERY_ORG
 from app.storage.requests import due
 from app.storage.requests.requests import lock_request
 from app.usecases.cards.bundle import post_anew
-from app.usecases.cards.next_way import Ways
+from app.usecases.cards.next_way import NextWays
 from app.usecases.voters.electorate import voters_of
 from app.usecases.writing.carry_out import carry_out
 
@@ -77,7 +77,7 @@ class Sweep:
     def __init__(self, *, store: Store, book: PolicyBook, channels: ChannelBook) -> None:
         """Take what it works on."""
         self._store = store
-        self._ways = Ways(book=book, channels=channels)
+        self._ways = NextWays(book=book, channels=channels)
         self._awake: datetime | None = None  # by the store's clock, since the first round
 
     async def __call__(self) -> Swept:
