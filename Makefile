@@ -87,11 +87,11 @@ fix: $(INSTALLED)  ## let ruff mend what it can
 
 .PHONY: crash
 crash: $(INSTALLED)  ## kill the gateway at every write, and again
-	@$(BIN)/pytest $(LONG) tests/durability tests/sdk/test_executor_crashes.py
+	@$(BIN)/pytest $(LONG) tests/durability tests/sdk/executor/test_executor_crashes.py
 
 .PHONY: kill
 kill: $(INSTALLED)  ## kill -9 the executor, the gateway and the ledger between claim and outcome, 500 times (KILLS=n on each database)
-	@$(BIN)/pytest $(LONG) -s tests/durability/test_executor_kills.py
+	@$(BIN)/pytest $(LONG) -s tests/durability/kills/test_executor_kills.py
 
 .PHONY: fuzz
 fuzz: $(INSTALLED)  ## throw generated requests at the API, from its own OpenAPI

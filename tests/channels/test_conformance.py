@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from channels import registry
 from channels.conformance.suite import ChannelConformance
-from tests.channels.conformance_feishu import FeishuStage, feishu_stage
-from tests.channels.conformance_slack import SlackStage, slack_stage
+from tests.channels.feishu.conformance_feishu import FeishuStage, feishu_stage
+from tests.channels.slack.conformance_slack import SlackStage, slack_stage
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def submitted(key: ApiKey, body: CallBody, request: Request) -> Submission:
     """Return the call: what is said of it is the body's, whose it is the key's. Raises WrongScopeError, InvalidError.
 
-    The body's members are the submission's by name; `tests/sdk/test_wire_call.py` holds both to it.
+    The body's members are the submission's by name; `tests/sdk/client/test_wire_call.py` holds both to it.
     """
     refuse_evaluation(key, wanted=body.evaluation)
     return Submission(

@@ -1,7 +1,8 @@
 """A request as the wire shows it: its members, declared once, and how each of them is read.
 
 OpenAPI is made from the declarations, and the type checker holds the views to them, member by member: one that is
-missing, that is too much or of another type does not pass. `tests/sdk/test_wire_view.py` holds the SDK's model to them.
+missing, that is too much or of another type does not pass. The SDK's model is held to them by
+`tests/sdk/client/test_wire_view.py`.
 """
 
 from __future__ import annotations
