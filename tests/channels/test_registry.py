@@ -46,6 +46,7 @@ def test_every_folder_of_a_platform_is_found_under_its_own_name() -> None:
     assert len(registry.platforms()) == len(folders)
 
 
+@pytest.mark.process
 def test_finding_them_loads_no_library_of_a_platform() -> None:
     code = "import sys; from channels import registry; print(len(registry.loaded()), *sys.modules)"
     told = subprocess.run(

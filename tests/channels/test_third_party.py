@@ -16,6 +16,9 @@ from tests.project.source_tree import ROOT
 if TYPE_CHECKING:
     from pathlib import Path
 
+
+pytestmark = pytest.mark.process
+
 PAPER = ROOT / "tests/fixtures/paper"
 FILE = """\
 org: acme

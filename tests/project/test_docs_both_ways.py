@@ -225,7 +225,7 @@ def unshown_commands(pages: Iterable[str], tree: dict[str, Any]) -> set[str]:
     return leaves(tree) - {" ".join(words) for words in shown} - {words[0] for words in shown}
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", *DOCS], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [ROOT / "README.md", *DOCS], ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_command_that_a_page_shows_exists(page: Any) -> None:
     assert unknown_commands(page.read_text(encoding="utf-8"), TREE) == set()
 

@@ -62,6 +62,7 @@ def nested(levels: int) -> str:
     return "\n".join(['"""Doc."""', "def walk(given):", *lines, "    " * levels + "    print(given)", ""])
 
 
+@pytest.mark.process
 def test_a_fourth_level_of_nesting_is_refused_and_no_other_preview_rule_speaks() -> None:
     assert "PLR1702" in ruff_codes(nested(4), filename="app/usecases/asking/submit.py")
     assert "PLR1702" in ruff_codes(nested(4), filename="tests/api/test_x.py")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,11 +18,12 @@ from app.domain.text.language import Language
 from app.domain.words.say import CATALOGUE, say
 from app.usecases.clicks.consult_clicks import ACTIONS
 from tests.fixtures.consulting import forged
+from tests.places import ROOT
 
 if TYPE_CHECKING:
     from tests.fixtures.gateway import Gateway
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = ROOT / "docs"
 VOTES = {Action.APPROVE, Action.DENY, Action.WITHDRAW}
 GIVEN = {Blank.PERSON: "bob@acme.example", Blank.TEXT: "Which invoice?", Blank.NOTE: "please"}
 

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     from tests.sdk.gateway_stub import StubGateway
 
+
+pytestmark = pytest.mark.process
+
 MEND = r"pip install 'assent\[guards\]'"
 
 STARTED = """

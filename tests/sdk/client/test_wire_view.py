@@ -17,6 +17,7 @@ from app.api.wire.schemas import ClaimView
 from app.domain.request.consultation import Question as AskedBack
 from app.domain.request.quorum import count
 from app.domain.request.request import ConfirmationRequest, ExecutionStatus, Status
+from app.usecases.reading.warned import Warned
 from assent.client.models import Claimed, Execution, Question, Request, parse_request
 from tests.domain.samples import START, a_decision, a_request, approved, claimed, settled, voters
 
@@ -92,6 +93,7 @@ def consulted() -> ConfirmationRequest:
     return a_request(questions=(question, replace(question, id="que_2", answer="4711", answered_at=START)))
 
 
+WARNED = Warned(kind="unseen", path="payee", text="payee has a character that cannot be seen", values={})
 SAMPLES = {
     "pending": a_request(),
     "expired": settled(Status.EXPIRED),
@@ -109,7 +111,8 @@ SAMPLES = {
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_request_is_shown_as_declared_and_read_as_shown(name: str, *, whole: bool) -> None:
     request = SAMPLES[name]
-    shown = view_request(request, count(request.stages, request.decisions, voters(request.stages)), whole=whole)
+    tally = count(request.stages, request.decisions, voters(request.stages))
+    shown = view_request(request, tally, () if whole else (WARNED,), whole=whole)
     assert (
         TypeAdapter(RequestView).validate_python(shown, strict=True) == shown
     )  # what is not declared would be left out
@@ -119,10 +122,12 @@ def test_a_request_is_shown_as_declared_and_read_as_shown(name: str, *, whole: b
         **{key: value.isoformat() if isinstance(value, datetime) else value for key, value in told.items()},
         "execution": told["execution"] and told["execution"].id,
         "questions": [(each.id, each.text, each.answer) for each in read.questions],
+        "warnings": list(read.warnings),
     }
     assert plain == {
         **{key: value for key, value in shown.items() if key in told},
         "execution": shown["execution"] and shown["execution"]["id"],
         "questions": [(each["id"], each["text"], each["answer"]) for each in shown["questions"]],
+        "warnings": [each["text"] for each in shown["warnings"]],
     }
     assert read.settled_reason == (shown["settled"] and shown["settled"]["reason"])

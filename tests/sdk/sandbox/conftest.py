@@ -16,4 +16,6 @@ if TYPE_CHECKING:
 def tmp_path() -> Iterator[Path]:
     """Return a folder on the disk, where those of other rings may be in memory."""
     with tempfile.TemporaryDirectory(prefix="assent-sandbox-") as folder:
-        yield Path(folder).resolve()
+        inner = Path(folder).resolve() / "test"  # /tmp itself, a sandbox has of its own
+        inner.mkdir()
+        yield inner
