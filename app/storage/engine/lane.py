@@ -197,7 +197,9 @@ class Lane:
             if org != scope:
                 scope = org
                 self._dialect.scope(connection, scope)
-            self._together.append(Tx(connection, self._dialect, self._ids, org, batch), pending)
+            tx = Tx(connection, self._dialect, self._ids, org, batch)
+            self._together.append(tx, pending)
+            tx.check_holds()
 
     def _lock_together(self, connection: Any, jobs: Sequence[Job], batch: Batch) -> str | None:
         """Lock and read what the units were handed in for, all at once; return the scope this left."""

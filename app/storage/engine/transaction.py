@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from app.storage.engine.dialect import Dialect
 
 Row = dict[str, Any]
+Hold = tuple["Statement", tuple[tuple[str, object], ...]]
+"""A select and its parameters."""
 
 EVERY_ORG = "*"
 """The scope of the gateway's own sweeps and of looking up a key: the rows of all orgs."""
@@ -81,10 +83,15 @@ class Batch:
     locked_at: datetime | None = None
     """The clock, read after those locks."""
     guards: list[Any] = field(default_factory=list[Any])
+    holds: dict[str, dict[Hold, None]] = field(default_factory=dict[str, "dict[Hold, None]"])
+    """What must be so in an org when its units commit, each once."""
+    held: list[Any] = field(default_factory=list[Any])
 
     def check_guards(self) -> None:
-        """Raise LostGuardError unless every guarded write touched its one row."""
+        """Raise LostGuardError unless every guarded write touched its one row, and all that must hold does."""
         if any(cursor.rowcount != 1 for cursor in self.guards):
+            raise LostGuardError
+        if not all(cursor.fetchall() for cursor in self.held):
             raise LostGuardError
 
 
@@ -158,6 +165,19 @@ class Tx:
         """
         cursor = self._connection.execute(*statement.bound(self._dialect, parameters))
         self._batch.guards.append(cursor)
+
+    def hold(self, statement: Statement, **parameters: object) -> None:
+        """Let the commit stand only if this select finds a row behind the lock of the org's trail, or LostGuardError.
+
+        There the commits of an org stand in line, on every replica: what a select finds there is still so when the
+        commit has happened. Only for a unit that appends to the trail.
+        """
+        self._batch.holds.setdefault(self.org, {})[statement, tuple(parameters.items())] = None
+
+    def check_holds(self) -> None:
+        """Ask for everything that must hold in this org. Called by the store alone, once the trail's head is locked."""
+        for statement, parameters in self._batch.holds.get(self.org, ()):
+            self._batch.held.append(self._connection.execute(*statement.bound(self._dialect, dict(parameters))))
 
     def run(self, statement: Statement, **parameters: object) -> int:
         """Run a write and return how many rows it touched."""

@@ -1,11 +1,11 @@
-"""Many requests at once: pages for people and agents, versions for the slow poll, counts for quotas."""
+"""Many requests at once: pages for people and agents, versions for the slow poll."""
 
 from __future__ import annotations
 
 from functools import cache
 from typing import TYPE_CHECKING
 
-from sqlalchemy import and_, bindparam, func, or_, select
+from sqlalchemy import and_, bindparam, or_, select
 
 from app.domain.request.request import OPEN_STATES
 from app.storage.engine.transaction import Row, Statement, Tx
@@ -41,20 +41,6 @@ def _page(filters: frozenset[str]) -> Statement:
         .limit(bindparam("most"))
     )
 
-
-_COUNT_MOST = 20_000  # beyond this the exact number no longer matters to anyone
-_COUNT_PENDING = Statement(
-    select(func.count().label("pending")).select_from(
-        select(requests.c.id)
-        .where(
-            requests.c.org == bindparam("for_org"),
-            requests.c.agent == bindparam("agent"),
-            requests.c.state == "pending",
-        )
-        .limit(_COUNT_MOST)
-        .subquery()
-    )
-)
 
 MOST_VERSIONS = 500
 """How many requests one `list_versions` can be asked about."""
@@ -113,12 +99,6 @@ def list_versions(tx: Tx, ids: Sequence[str]) -> list[tuple[str, int]]:
     padded = [*ids, *[""] * (MOST_VERSIONS - len(ids))]
     rows = tx.all(_VERSIONS, for_org=tx.org, **{f"id_{index}": request_id for index, request_id in enumerate(padded)})
     return [(row["id"], row["version"]) for row in rows]
-
-
-def count_pending(tx: Tx, agent: str) -> int:
-    """Return how many of an agent's requests wait for a decision."""
-    row = tx.one(_COUNT_PENDING, for_org=tx.org, agent=agent)
-    return int(row["pending"]) if row else 0
 
 
 def find_call(tx: Tx, agent: str, session: str, *, call_id: str, claim_id: str) -> str | None:

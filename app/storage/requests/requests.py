@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from sqlalchemy import bindparam, exists, func, insert, select, update
+from sqlalchemy import bindparam, exists, func, insert, literal, select, update
 
 from app.storage.engine.dialect import from_us
 from app.storage.engine.transaction import Row, Statement, Tx
@@ -19,6 +19,8 @@ from app.storage.tables.tables import decisions, requests
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
+
+    from sqlalchemy import BindParameter, Subquery
 
     from app.domain.request.request import ConfirmationRequest
 
@@ -61,6 +63,20 @@ def _save(names: Iterable[str]) -> Statement:
 
 _SAVE = _save(REQUEST.often.names)
 _SAVE_ALL = _save(REQUEST.saved.names)
+
+
+_COUNT_MOST = 20_000  # beyond this the exact number no longer matters to anyone
+
+
+def _waiting(most: int | BindParameter[int]) -> Subquery:
+    """Select an agent's requests that wait, up to `most`."""
+    ours = requests.c.org == bindparam("for_org"), requests.c.agent == bindparam("agent")
+    return select(requests.c.id).where(*ours, requests.c.state == "pending").limit(most).subquery()
+
+
+_COUNT_PENDING = Statement(select(func.count().label("pending")).select_from(_waiting(_COUNT_MOST)))
+_COUNTED = select(func.count()).select_from(_waiting(bindparam("enough"))).scalar_subquery()
+_PENDING_HOLDS = Statement(select(literal(1).label("holds")).where(bindparam("most") >= _COUNTED))
 
 
 def insert_request(tx: Tx, request: ConfirmationRequest) -> None:
@@ -153,3 +169,14 @@ def save_request(tx: Tx, before: ConfirmationRequest, after: ConfirmationRequest
         kept = {decision.person for decision in after.decisions}
         for person in sorted({decision.person for decision in before.decisions} - kept):
             drop_decision(tx, after.id, person)
+
+
+def count_pending(tx: Tx, agent: str) -> int:
+    """Return how many of an agent's requests wait for a decision."""
+    row = tx.one(_COUNT_PENDING, for_org=tx.org, agent=agent)
+    return int(row["pending"]) if row else 0
+
+
+def hold_pending(tx: Tx, agent: str, *, most: int) -> None:
+    """Let this unit's commit stand only if, when it is its turn, no more than `most` of an agent's requests wait."""
+    tx.hold(_PENDING_HOLDS, for_org=tx.org, agent=agent, enough=most + 1, most=most)

@@ -1,73 +1,60 @@
 """How many requests one agent may have waiting: a flood from one must not wear down approvers or the store.
 
-The rows are counted when an agent's number says that it has no place left, or is not known; between, the number only
-grows with what is opened here. So a refusal always rests on a fresh count, and the hot path counts nothing.
+The bound is kept by the commit itself: it stands only if, behind the lock of the org's trail, no more wait than may
+(`hold_pending`). So it holds on every replica together. Before that, a number in memory says whether the bound is near;
+only then does the unit that opens count the rows, and refuse. Far from it the hot path counts nothing.
 """
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from app.domain.errors import TooManyError
+from app.storage.requests.requests import count_pending, hold_pending
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
-    from datetime import datetime
-
-    from app.ports import Clock
-
-_BELIEVED_FOR = timedelta(minutes=1)
-"""Other replicas open requests too: a number is not believed for ever."""
-
-
-@dataclass(slots=True)
-class _Count:
-    pending: int
-    counted_at: datetime
-    opening: int = 0
+    from app.storage.engine.transaction import Tx
 
 
 class Quota:
     """The bound on pending requests an agent."""
 
-    def __init__(self, *, clock: Clock, most_pending: int) -> None:
+    def __init__(self, *, most_pending: int) -> None:
         """Take the bound."""
-        self._clock = clock
         self._most = most_pending
-        self._counts: dict[tuple[str, str], _Count] = {}
+        self._known: dict[tuple[str, str], int] = {}
 
-    def has_place(self, org: str, agent: str) -> bool:
-        """Say whether there is a place by the number that is known; if not, count the rows."""
-        known = self._counts.get((org, agent))
-        if known is None or self._clock.now() - known.counted_at > _BELIEVED_FOR:
-            return False
-        return known.pending + known.opening < self._most
+    def place(self, agent: str) -> Place:
+        """Return the place that one submission asks for: its unit takes it."""
+        return Place(self, agent)
 
-    def counted(self, org: str, agent: str, pending: int) -> None:
-        """Take a fresh count of the rows; what is being opened right now is counted besides."""
-        known = self._counts.setdefault((org, agent), _Count(0, self._clock.now()))
-        known.pending, known.counted_at = pending, self._clock.now()
+    def take(self, tx: Tx, agent: str, *, again: bool) -> TooManyError | None:
+        """Take a place for one request more, in the unit that opens it, or say why there is none.
 
-    @contextmanager
-    def place(self, org: str, agent: str) -> Generator[Callable[[], None]]:
-        """Take a place before the request is written, so that a thousand at once do not all find one free.
-
-        Call what is yielded once the request is open; else the place is given back. Raises TooManyError if the agent
-        has as many waiting as it may.
+        Runs on the writer's thread alone. The number that is known may be too high (a unit that was rolled back, a
+        request that was settled): then the rows are counted. It may be too low (another replica): then the commit does
+        not stand, and the unit comes `again`.
         """
-        known = self._counts.setdefault((org, agent), _Count(0, self._clock.now()))
-        waiting = known.pending + known.opening
+        waiting = self._known.get((tx.org, agent), self._most)
+        if again or waiting >= self._most // 2:
+            waiting = self._known[tx.org, agent] = count_pending(tx, agent)
         if waiting >= self._most:
-            raise TooManyError(f"{waiting} requests of this agent wait already; {self._most} may", retry_after=5)
+            return TooManyError(f"{waiting} requests of this agent wait already; {self._most} may", retry_after=5)
+        self._known[tx.org, agent] = waiting + 1
+        hold_pending(tx, agent, most=self._most)
+        return None
 
-        def keep() -> None:
-            known.pending += 1
 
-        known.opening += 1
-        try:
-            yield keep
-        finally:
-            known.opening -= 1
+@dataclass(slots=True)
+class Place:
+    """One submission's place among those that wait."""
+
+    _quota: Quota
+    _agent: str
+    _again: bool = False
+
+    def take(self, tx: Tx) -> TooManyError | None:
+        """Take it, or say why there is none; a unit that runs again trusts nothing that it knew before."""
+        again, self._again = self._again, True
+        return self._quota.take(tx, self._agent, again=again)

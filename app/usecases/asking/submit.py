@@ -11,14 +11,13 @@ import structlog
 
 from app.domain.call.submission import Submission
 from app.domain.call.tool_call import ToolCall, attach_key, call_digest
-from app.domain.errors import ConflictError, IdempotencyMismatchError, NotFoundError, TooManyError, WrongScopeError
+from app.domain.errors import ConflictError, IdempotencyMismatchError, NotFoundError, WrongScopeError
 from app.domain.lifecycle.execution import lapse
 from app.domain.lifecycle.lifecycle import DeadlinePassed, advance
 from app.domain.request.request import API, State
 from app.domain.rules.policy import Allow, Ask, Deny
 from app.domain.trail.audit import Kind, Record
 from app.storage.requests.edited_requests import find_edited
-from app.storage.requests.request_lists import count_pending
 from app.storage.requests.requests import find_attached, find_request, lock_request
 from app.storage.requests.seen_before import find_key, remember_key
 from app.usecases.asking.opening import Answered, Asked, Opening
@@ -31,10 +30,9 @@ from app.usecases.permits.permit_before import glass_channels
 from app.usecases.writing.carry_out import carry_out
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from app.domain.errors import AssentError
     from app.domain.identity.seals import Seals
+    from app.domain.request.request import ConfirmationRequest
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
     from app.usecases.asking.quota import Quota
@@ -148,6 +146,7 @@ class Submit:
             of_digest if call is judged.submitted else call_digest(judged.submitted), judged.sub_agent
         )
         attached_by = attach_key(call, of_digest)
+        place = self._quota.place(call.agent)
 
         def come_back(tx: Tx) -> Asked | AssentError | None:
             standing = _standing(tx, call, of_submitted, attached_by, key)
@@ -158,7 +157,10 @@ class Submit:
         def unit(tx: Tx) -> Answered | Asked | AssentError:
             standing = come_back(tx)
             if standing is not None:
-                return standing
+                return standing  # a repetition opens nothing: it may come back however many others wait
+            refusal = place.take(tx)
+            if refusal is not None:
+                return refusal
             opening = Opening(tx, judged, self._seals, of_digest=of_digest)
             found = opening.settle(ruling, targets)
             if isinstance(found, Asked):
@@ -169,14 +171,10 @@ class Submit:
                     remember_key(tx, call.agent, name, call_digest=of_submitted, request_id=found.request.id)
             return found
 
-        try:
-            return await self._open(call, unit)
-        except TooManyError:
-            # A repetition opens nothing: it may come back to its request however many others wait.
-            known = await self._store.write(come_back, org=call.org)
-            if known is None:
-                raise
-            return known
+        found = await self._store.write(unit, org=call.org)
+        if isinstance(found, Asked) and not found.attached and found.request.by_broken_glass:
+            _alarm(found.request)  # after the commit: a unit may run twice or for nothing, an alarm must not
+        return found
 
     async def ask_again(self, judged: Judged, ruling: Ask) -> Answered | Asked:
         """Open a request in the place of the expired one that `judged` names, once; later calls return the same one.
@@ -198,28 +196,12 @@ class Submit:
         if not await self._store.read(unit, org=org):
             raise WrongScopeError("an evaluation key claims and settles only what it opened itself, within a day")
 
-    async def _open(self, call: ToolCall, unit: Callable[[Tx], Answered | Asked | AssentError]) -> Answered | Asked:
-        """Open the request if the agent may have one more waiting. Raises TooManyError."""
-        if not self._quota.has_place(call.org, call.agent):
-            # What was settled since the last count is not in it: nobody is refused on an old number.
-            pending = await self._store.read(lambda tx: count_pending(tx, call.agent), org=call.org, long=True)
-            self._quota.counted(call.org, call.agent, pending)
-        with self._quota.place(call.org, call.agent) as keep:
-            found = await self._store.write(unit, org=call.org)
-            if isinstance(found, Asked) and not found.attached and not found.request.status.final:
-                keep()
-        if isinstance(found, Asked) and not found.attached and found.request.by_broken_glass:
-            # After the commit: a unit may be run twice, or for nothing, and an alarm must be neither.
-            request = found.request
-            log.critical(
-                "break_glass.used",
-                org=call.org,
-                request=request.id,
-                tool=call.tool,
-                agent=call.agent,
-                reason=request.why,
-            )
-        return found
+
+def _alarm(request: ConfirmationRequest) -> None:
+    call = request.call
+    log.critical(
+        "break_glass.used", org=call.org, request=request.id, tool=call.tool, agent=call.agent, reason=request.why
+    )
 
 
 def _named(of_digest: str, sub_agent: str | None) -> str:
