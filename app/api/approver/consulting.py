@@ -14,8 +14,8 @@ from app.api.wire.schemas import Email, NothingBody, RequestView
 from app.api.wire.verdicts import access_to, view_shown
 from app.domain.card.form import MOST
 from app.domain.identity.api_key import AGENTS, Scope
+from app.domain.lifecycle.wishes import Wish
 from app.domain.request.action import VERB_OF, VERBS, Action, Blank, Verb, Who
-from app.usecases.deciding.consult import Wish
 
 if TYPE_CHECKING:
     from app.api.wire.services import Services

@@ -1,7 +1,7 @@
 """What people can do about a request: each verb is one row, which cards, clicks, routes and commands go by.
 
-To add one: its row here, what it does (a case in `consult` and in `consultations`), its words (`control.<action>` and
-the rest that its row names), its test.
+To add one: its row here, what it does (a function of `lifecycle.wishes`), its words (`control.<action>` and the rest
+that its row names), its test.
 """
 
 from __future__ import annotations

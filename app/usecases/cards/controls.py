@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, assert_never
 from app.domain.card.card import Control
 from app.domain.card.editing import edit_form
 from app.domain.card.form import Field, FieldKind, Form
-from app.domain.lifecycle.consultations import may_answer
+from app.domain.lifecycle.wishes import may_answer
 from app.domain.request.action import VERB_OF, VERBS, Action, Blank, Who
 from app.domain.request.request import Audience, State
 from app.domain.text.visible import visible

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from app.domain.card.form import MOST
 from app.domain.lifecycle.lifecycle import DeadlinePassed, advance
 from app.domain.lifecycle.step import Refusal
+from app.domain.lifecycle.wishes import Wish, may_begin
 from app.domain.people.people import email_key
 from app.domain.request.action import VERB_OF, VERBS, Action, Blank
 from app.domain.rules.name_of import name_of
@@ -17,7 +18,7 @@ from app.storage.requests.seen_before import seen_before
 from app.usecases.cards.controls import form_for
 from app.usecases.clicks.pressed import Received, refusal
 from app.usecases.clicks.recognise import Recognised, person_of_account, recognise
-from app.usecases.deciding.consult import UNENTITLED, Wish, consult, may_begin
+from app.usecases.deciding.consult import UNENTITLED, PeopleNow, consult
 from app.usecases.writing.carry_out import carry_out
 from app.usecases.writing.plan_cards import plan_people
 
@@ -67,7 +68,8 @@ class ConsultByClick:
             return Received(outcome=pressed.showing(over).standing())
         form = form_for(action, request, policy, channel.language) if click.wants_form else None
         if form is not None or action is Action.MORE:
-            why = may_begin(tx, request, known.now, policy, action, by=known.person)
+            people = PeopleNow(tx, request, known.now, policy, known.person)
+            why = may_begin(request, action, known.person, people)
             if why is not None:
                 return Received(outcome=_refuse_to_begin(tx, known, why))
         if form is not None:

@@ -21,19 +21,10 @@ from app.domain.errors import (
     TooOftenError,
     TooSoonError,
 )
-from app.domain.lifecycle.consultations import (
-    ApproverAdded,
-    HandedOver,
-    QuestionAnswered,
-    QuestionAsked,
-    Reminded,
-    may_answer,
-    with_added,
-)
 from app.domain.lifecycle.lifecycle import advance
 from app.domain.lifecycle.step import Refusal
+from app.domain.lifecycle.wishes import Wish, Wished
 from app.domain.request.action import Action
-from app.domain.request.consultation import HandOver
 from app.domain.request.decision import Evidence
 from app.domain.request.redact import scrubbed_for
 from app.domain.rules.name_of import name_of
@@ -46,8 +37,7 @@ from app.usecases.writing.refused_click import refused_click
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from app.domain.lifecycle.consultations import Consulting
-    from app.domain.request.quorum import Electorate
+    from app.domain.request.quorum import Electorate, Stage
     from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.policy import Policy
     from app.policies.file.policy_book import PolicyBook
@@ -56,16 +46,6 @@ if TYPE_CHECKING:
 
 UNENTITLED = frozenset({Refusal.BARRED, Refusal.NOT_ELIGIBLE})
 """Refusals for want of authority: the trail keeps them."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """What somebody wants done. `text` is the note, the question or the answer."""
-
-    action: Action
-    whom: str = ""  # e-mail of the person to hand over to, or to be added
-    text: str = ""
-    question_id: str | None = None  # None: the one that is open
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,74 +63,41 @@ def consult(
 
     `by` is an e-mail of the file, "agent:<name>" or "key:<id>" of an administrator; whoever calls has identified them.
     """
-    said = scrubbed_for(wish.text, request)  # an agent may repeat its arguments
-    event = _event(tx, request, now, policy, replace(wish, text=said), by, evidence)
-    if isinstance(event, Refusal):
-        after, refusal = request, event
-    else:
-        step = advance(request, event, now=now)
-        after, refusal = carry_out(tx, request, step), step.refusal
+    said = replace(wish, text=scrubbed_for(wish.text, request))  # an agent may repeat its arguments
+    people = PeopleNow(tx, request, now, policy, by)
+    wished = Wished(wish=said, by=by, people=people, new_id=tx.ids.new, facts=door_of(evidence))
+    step = advance(request, wished, now=now)
+    after, refusal = carry_out(tx, request, step), step.refusal
     if refusal in UNENTITLED:
         tx.append(refused_click(evidence, why=str(refusal), person=by), request_id=request.id)
     return Consulted(request=after, refusal=refusal)
 
 
-def may_begin(
-    tx: Tx, request: ConfirmationRequest, now: datetime, policy: Policy, action: Action, *, by: str
-) -> Refusal | None:
-    """Say why somebody may not do this at all, whatever they would put into its form; None: they may."""
-    if action is Action.ANSWER:
-        if not may_answer(request, by):
-            return Refusal.NOT_ELIGIBLE
-        return None if request.open_question else Refusal.NO_QUESTION
-    if action is Action.REMIND and (may_answer(request, by) or by.startswith("key:")):
-        return None  # the requester, the agent, an administrator: whoever waits may say so
-    voters = _voters(tx, request, now, policy, by)
-    if voters.is_barred(by):
-        return Refusal.BARRED
-    may = voters.places_of(by, None) if action is Action.HAND_OVER else by in voters.entitled()
-    return None if may else Refusal.NOT_ELIGIBLE
+@dataclass(slots=True)
+class PeopleNow:
+    """Who may what about a locked request, by the file and the accounts of this instant: `wishes.People`."""
 
+    _tx: Tx
+    _request: ConfirmationRequest
+    _now: datetime
+    _policy: Policy
+    _by: str
+    """Whoever acts has just been identified: their own account stands, whatever their vote came from."""
+    _without: frozenset[str] | None = None
 
-def _voters(tx: Tx, request: ConfirmationRequest, now: datetime, policy: Policy, by: str) -> Electorate:
-    return voters_of(request, policy, now=now, without=without_account(tx, request) - {by})
+    def voters(self) -> Electorate:
+        """Return who may vote on the request as it stands."""
+        return self.after(self._request)
 
+    def after(self, changed: ConfirmationRequest, /) -> Electorate:
+        """Return who may vote on it once it is changed."""
+        if self._without is None:
+            self._without = without_account(self._tx, self._request) - {self._by}
+        return voters_of(changed, self._policy, now=self._now, without=self._without)
 
-def _event(  # noqa: PLR0917 - what an event is made of
-    tx: Tx, request: ConfirmationRequest, now: datetime, policy: Policy, wish: Wish, by: str, evidence: Evidence
-) -> Consulting | Refusal:
-    facts = door_of(evidence)
-    match wish.action:
-        case Action.HAND_OVER:
-            gone = without_account(tx, request) - {by}
-            over = HandOver(by=by, to=wish.whom, at=now)
-            later = replace(request, handovers=(*request.handovers, over))
-            return HandedOver(
-                by=by,
-                to=wish.whom,
-                note=wish.text or None,
-                allowed=tuple(may_take(stage, policy) for stage in request.stages),
-                voters=voters_of(request, policy, now=now, without=gone),
-                after=voters_of(later, policy, now=now, without=gone),
-                facts=facts,
-            )
-        case Action.ADD:
-            gone = without_account(tx, request) - {by}
-            voters = voters_of(request, policy, now=now, without=gone)
-            stages = with_added(request, wish.whom, by=by, voters=voters)
-            after = voters_of(request, policy, now=now, stages=stages, without=gone)
-            return ApproverAdded(
-                by=by, person=wish.whom, note=wish.text or None, voters=voters, stages=stages, after=after, facts=facts
-            )
-        case Action.ASK:
-            voters = _voters(tx, request, now, policy, by)
-            return QuestionAsked(id=tx.ids.new("que"), by=by, text=wish.text, voters=voters, facts=facts)
-        case Action.ANSWER:
-            return QuestionAnswered(question_id=wish.question_id, by=by, text=wish.text, facts=facts)
-        case Action.REMIND:
-            return may_begin(tx, request, now, policy, Action.REMIND, by=by) or Reminded(by=by, facts=facts)
-        case _:
-            raise ValueError(f"{wish.action} is no wish about a request that waits")
+    def may_take(self, stage: Stage, /) -> frozenset[str]:
+        """Return everyone whom the file lets take a place of a stage."""
+        return may_take(stage, self._policy)
 
 
 class Consult:

@@ -8,24 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.domain.lifecycle.consultations import (
-    MOST,
-    ApproverAdded,
-    HandedOver,
-    QuestionAnswered,
-    QuestionAsked,
-    Reminded,
-    may_answer,
-    with_added,
-)
 from app.domain.lifecycle.effect import AskRequester, IssueGrant, Notify, PostMore
 from app.domain.lifecycle.lifecycle import advance
 from app.domain.lifecycle.step import Refusal
+from app.domain.lifecycle.wishes import MOST, may_answer, with_added
+from app.domain.request.action import Action
 from app.domain.request.consultation import HandOver, Question
 from app.domain.request.decision import Verdict
 from app.domain.request.quorum import Electorate, Stage, electorate
 from app.domain.request.request import Status
 from app.domain.trail.audit import Kind
+from tests.domain.lifecycle.people_then import PeopleThen, wished
 from tests.domain.samples import OWNER, REQUESTER, START, a_decision, a_request, vote
 from tests.requirements import requirement
 
@@ -33,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from app.domain.lifecycle.step import Step
+    from app.domain.lifecycle.wishes import Wished
     from app.domain.request.request import ConfirmationRequest
 
 ANN, BOB, CHO, DAN = (f"{name}@acme.example" for name in ("ann", "bob", "cho", "dan"))
@@ -53,15 +47,12 @@ def hand_over(
 ) -> Step:
     """Hand over; who may vote afterwards follows from it unless it is said."""
     later = [people - {by} | ({to} if by in people else frozenset()) for people in before] if after is None else after
-    event = HandedOver(
-        by=by,
-        to=to,
-        note="n",
-        allowed=tuple(allowed),
-        voters=electorate(request.stages, before, request.barred, **more),
-        after=electorate(request.stages, later, request.barred, **more),
-        facts={"channel": "chat"},
+    people = PeopleThen(
+        electorate(request.stages, before, request.barred, **more),
+        electorate(request.stages, later, request.barred, **more),
+        dict(zip(request.stages, allowed, strict=False)),
     )
+    event = wished(Action.HAND_OVER, by, people, whom=to, text="n", facts={"channel": "chat"})
     return advance(request, event, now=NOW)
 
 
@@ -74,12 +65,20 @@ def add(
     at = next(index for index, stage in enumerate(stages) if stage not in request.stages)
     then = [*members[:at], frozenset({person}), *members[at:]]
     after = electorate(stages, then, request.barred, **more)
-    event = ApproverAdded(by=by, person=person, note=None, voters=voters, stages=stages, after=after, facts={})
+    event = wished(Action.ADD, by, PeopleThen(voters, after), whom=person)
     return advance(request, event, now=NOW)
 
 
 def team(request: ConfirmationRequest, **more: Any) -> Electorate:
     return electorate(request.stages, (TEAM,), request.barred, **more)
+
+
+def asking(request: ConfirmationRequest, by: str, text: str, *, id_: str) -> Wished:
+    return wished(Action.ASK, by, PeopleThen(team(request)), text=text, id_=id_)
+
+
+def answering(request: ConfirmationRequest, by: str, text: str, *, question_id: str | None = None) -> Wished:
+    return wished(Action.ANSWER, by, PeopleThen(team(request)), text=text, question_id=question_id)
 
 
 # --- hand over --------------------------------------------------------------------------------------------------------
@@ -170,16 +169,12 @@ def test_a_hand_over_completes_no_quorum_with_the_approval_of_a_delegate_of_whoe
     stages = (Stage(of=("finance",), need=1, open_to=(CHO,)), Stage(of=("legal",), need=1))
     request = a_request(stages=stages, decisions=(a_decision(BOB), replace(a_decision(DAN), on_behalf_of=CHO)))
     before, after = (frozenset({ANN}), frozenset({BOB, CHO})), (frozenset({CHO}), frozenset({BOB, CHO}))
-    event = HandedOver(
-        by=ANN,
-        to=CHO,
-        note=None,
-        allowed=(frozenset({ANN, CHO}), TEAM),
-        voters=electorate(stages, before, request.barred, acting={(DAN, CHO): frozenset({1})}),
-        after=electorate(stages, after, request.barred, acting={(DAN, CHO): frozenset({0, 1})}),
-        facts={},
+    people = PeopleThen(
+        electorate(stages, before, request.barred, acting={(DAN, CHO): frozenset({1})}),
+        electorate(stages, after, request.barred, acting={(DAN, CHO): frozenset({0, 1})}),
+        dict(zip(stages, (frozenset({ANN, CHO}), TEAM), strict=True)),
     )
-    step = advance(request, event, now=NOW)
+    step = advance(request, wished(Action.HAND_OVER, ANN, people, whom=CHO), now=NOW)
     assert step.refusal is None
     assert [each.person for each in step.request.decisions] == [BOB]
 
@@ -263,7 +258,7 @@ def test_as_many_denials_as_before_end_a_step_to_which_a_person_was_added_and_th
 @pytest.mark.parametrize(("by", "why"), [(DAN, Refusal.NOT_ELIGIBLE), (REQUESTER, Refusal.BARRED)])
 def test_whoever_may_not_decide_adds_nobody_and_asks_nothing(by: str, why: Refusal) -> None:
     request = a_request()
-    asked = QuestionAsked(id="que_1", by=by, text="?", voters=team(request), facts={})
+    asked = asking(request, by, "?", id_="que_1")
     assert add(request, by, CHO).refusal is why
     assert advance(request, asked, now=NOW).refusal is why
 
@@ -273,16 +268,17 @@ def test_whoever_may_not_decide_adds_nobody_and_asks_nothing(by: str, why: Refus
 
 def test_a_question_is_asked_of_the_requester_and_answered_once() -> None:
     request = a_request()
-    asked = advance(request, QuestionAsked(id="que_1", by=ANN, text="Why?", voters=team(request), facts={}), now=NOW)
+    asked = advance(request, asking(request, ANN, "Why?", id_="que_1"), now=NOW)
     assert AskRequester() in asked.effects
     assert asked.request.questions == (Question(id="que_1", by=ANN, text="Why?", at=NOW),)
-    answer = QuestionAnswered(question_id=None, by=REQUESTER, text="because")
+    answer = answering(request, REQUESTER, "because")
     done = advance(asked.request, answer, now=NOW)
     assert (done.request.version, done.request.open_question) == (3, None)
     assert Notify(note="answer:que_1") in done.effects
-    again = replace(answer, question_id="que_1")
+    again = answering(request, REQUESTER, "because", question_id="que_1")
+    other = answering(request, REQUESTER, "other", question_id="que_1")
     assert advance(done.request, again, now=NOW).refusal is Refusal.REPEATED
-    assert advance(done.request, replace(again, text="other"), now=NOW).refusal is Refusal.NO_QUESTION
+    assert advance(done.request, other, now=NOW).refusal is Refusal.NO_QUESTION
     assert advance(done.request, answer, now=NOW).refusal is Refusal.NO_QUESTION
 
 
@@ -302,23 +298,23 @@ def test_a_question_is_asked_of_the_requester_and_answered_once() -> None:
 def test_only_the_requester_and_the_agent_answer(who: str, *, may: bool) -> None:
     request = a_request(questions=(Question(id="que_1", by=ANN, text="Why?", at=START),))
     assert may_answer(request, who) is may
-    step = advance(request, QuestionAnswered(question_id=None, by=who, text="because"), now=NOW)
+    step = advance(request, answering(request, who, "because"), now=NOW)
     assert step.refusal is (None if may else Refusal.NOT_ELIGIBLE)
 
 
 def test_ten_questions_are_enough() -> None:
     questions = tuple(Question(id=f"que_{n}", by=ANN, text=f"{n}?", at=START) for n in range(MOST))
     request = a_request(questions=questions)
-    asked = QuestionAsked(id="que_x", by=ANN, text="?", voters=team(request), facts={})
+    asked = asking(request, ANN, "?", id_="que_x")
     assert advance(request, asked, now=NOW).refusal is Refusal.TOO_OFTEN
 
 
 def test_the_same_question_of_the_same_person_is_open_once() -> None:
     open_one = Question(id="que_1", by=ANN, text="Why?", at=START)
     request = a_request(questions=(open_one,))
-    again = QuestionAsked(id="que_2", by=ANN, text="Why?", voters=team(request), facts={})
+    again = asking(request, ANN, "Why?", id_="que_2")
     assert advance(request, again, now=NOW).refusal is Refusal.REPEATED
-    assert advance(request, replace(again, text="How?"), now=NOW).refusal is None
+    assert advance(request, asking(request, ANN, "How?", id_="que_2"), now=NOW).refusal is None
     answered = replace(open_one, answer="so", answered_by=REQUESTER, answered_at=START)
     assert advance(replace(request, questions=(answered,)), again, now=NOW).refusal is None
 
@@ -335,14 +331,16 @@ def test_the_same_question_of_the_same_person_is_open_once() -> None:
 def test_people_are_reminded_at_most_every_five_minutes(
     reminded_at: Any, after: timedelta, refusal: Refusal | None
 ) -> None:
-    step = advance(a_request(reminded_at=reminded_at), Reminded(by=ANN), now=START + after)
+    request = a_request(reminded_at=reminded_at)
+    reminder = wished(Action.REMIND, ANN, PeopleThen(team(request)))
+    step = advance(request, reminder, now=START + after)
     assert step.refusal is refusal
     assert (Notify(note="reminder") in step.effects) is (refusal is None)
 
 
 def test_no_aside_ever_grants_anything() -> None:
     request = a_request()
-    asked = QuestionAsked(id="q", by=ANN, text="?", voters=team(request), facts={})
+    asked = asking(request, ANN, "?", id_="q")
     for step in (hand_over(request, ANN, BOB), add(request, ANN, DAN), advance(request, asked, now=NOW)):
         assert step.request.status is Status.PENDING
         assert not any(isinstance(effect, IssueGrant) for effect in step.effects)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
 from itertools import permutations
@@ -11,23 +11,16 @@ from typing import TYPE_CHECKING
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.domain.lifecycle.consultations import (
-    ApproverAdded,
-    HandedOver,
-    QuestionAnswered,
-    QuestionAsked,
-    Reminded,
-    with_added,
-)
 from app.domain.lifecycle.lifecycle import Vote, VoteWithdrawn, advance
 from app.domain.people.people import Away, Directory, Person, email_key
-from app.domain.request.consultation import HandOver
+from app.domain.request.action import Action
 from app.domain.request.decision import Evidence, Verdict
 from app.domain.request.quorum import Stage, count
 from app.domain.request.request import Status
 from app.domain.rules.policy import Policy
 from app.domain.rules.rule import Then
 from app.usecases.voters.electorate import acts_for, may_take, voters_of
+from tests.domain.lifecycle.people_then import wished
 from tests.domain.samples import START, a_call, a_decision, a_request
 from tests.requirements import requirement
 
@@ -36,6 +29,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from app.domain.lifecycle.step import Step
+    from app.domain.request.quorum import Electorate
     from app.domain.request.request import ConfirmationRequest
 
 NAMES = ("ann", "bob", "cho", "dan", "eve", "olga", "rex")
@@ -83,6 +77,24 @@ def a_policy(groups: dict[str, set[str]], *, away: bool) -> Policy:
     return Policy(org="acme", version="p1", default=Then.DENY, directory=Directory(people=people, groups=named))
 
 
+@dataclass(frozen=True)
+class ByFile:
+    """Who may what by the file alone: nobody's account is looked at."""
+
+    request: ConfirmationRequest
+    policy: Policy
+    now: datetime
+
+    def voters(self) -> Electorate:
+        return self.after(self.request)
+
+    def after(self, changed: ConfirmationRequest, /) -> Electorate:
+        return voters_of(changed, self.policy, now=self.now)
+
+    def may_take(self, stage: Stage, /) -> frozenset[str]:
+        return may_take(stage, self.policy)
+
+
 def move(request: ConfirmationRequest, what: tuple[object, ...], policy: Policy, now: datetime) -> Step | None:
     voters = voters_of(request, policy, now=now)
     match what:
@@ -92,25 +104,18 @@ def move(request: ConfirmationRequest, what: tuple[object, ...], policy: Policy,
         case ("take back", str(person)):
             return advance(request, VoteWithdrawn(person=person, evidence=Evidence(channel="api")), now=now)
         case ("hand over", str(by), str(to)):
-            over = HandOver(by=by, to=to, at=now)
-            later = replace(request, handovers=(*request.handovers, over))
-            allowed = tuple(may_take(stage, policy) for stage in request.stages)
-            after = voters_of(later, policy, now=now)
-            event = HandedOver(by=by, to=to, note=None, allowed=allowed, voters=voters, after=after, facts={})
-            return advance(request, event, now=now)
+            wish = wished(Action.HAND_OVER, by, ByFile(request, policy, now), whom=to)
         case ("add", str(by), str(person)):
-            stages = with_added(request, person, by=by, voters=voters)
-            after = voters_of(request, policy, now=now, stages=stages)
-            event = ApproverAdded(by=by, person=person, note=None, voters=voters, stages=stages, after=after, facts={})
-            return advance(request, event, now=now)
+            wish = wished(Action.ADD, by, ByFile(request, policy, now), whom=person)
         case ("ask", str(by)):
-            return advance(request, QuestionAsked(id="que", by=by, text="?", voters=voters, facts={}), now=now)
+            wish = wished(Action.ASK, by, ByFile(request, policy, now), text="?")
         case ("answer", str(by)):
-            return advance(request, QuestionAnswered(question_id=None, by=by, text="!"), now=now)
+            wish = wished(Action.ANSWER, by, ByFile(request, policy, now), text="!")
         case ("remind", str(by)):
-            return advance(request, Reminded(by=by), now=now)
+            wish = wished(Action.REMIND, by, ByFile(request, policy, now))
         case _:
             return None
+    return advance(request, wish, now=now)
 
 
 def seated(request: ConfirmationRequest, policy: Policy) -> bool:
