@@ -21,7 +21,7 @@ from app.domain.trail.audit import Kind, Record
 from app.domain.trail.notes import answer_note, question_note, reminder_note
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
     from app.domain.request.quorum import Electorate
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 MOST = 10
 """Hand-overs, added people and questions that one request takes, each."""
+
+MOST_OF_ONE = 3
+"""Of these, how many are one person's: nobody uses them up for the others."""
 
 REMINDED_AGAIN = timedelta(minutes=5)
 """How long after a reminder, or after it was asked, a request may be brought up again by hand."""
@@ -137,7 +140,7 @@ def _hand_over(request: ConfirmationRequest, wished: Wished, now: datetime) -> S
     takes = takes and own <= after.places_of(to, None) and after.may_approve(to, None)
     if to == by or not takes or not _stays_reachable(request, voters, changed, after):
         return Step(request=request, refusal=Refusal.UNSUITABLE)
-    if len(request.handovers) >= MOST:
+    if _used_up([over.by for over in request.handovers], by):
         return Step(request=request, refusal=Refusal.TOO_OFTEN)
     kept = tuple(each for each in request.decisions if by not in {each.person, each.on_behalf_of})
     if count(request.stages, kept, after).met:
@@ -165,7 +168,7 @@ def _add(request: ConfirmationRequest, wished: Wished, now: datetime) -> Step:
     suits = placed and after.may_approve(person, None)
     if not suits or not _stays_reachable(request, voters, changed, after):
         return Step(request=request, refusal=Refusal.UNSUITABLE)
-    if sum(stage.added_by is not None for stage in request.stages) >= MOST:
+    if _used_up([stage.added_by for stage in request.stages if stage.added_by is not None], wished.by):
         return Step(request=request, refusal=Refusal.TOO_OFTEN)
     return wished.done(changed, {"person": person, "note": wished.wish.text or None}, PostMore(people=(person,)))
 
@@ -175,7 +178,7 @@ def with_added(request: ConfirmationRequest, person: str, *, by: str, voters: El
     at = count(request.stages, request.decisions, voters).stage
     step = next((each for each in steps(request.stages) if at in each), frozenset({len(request.stages) - 1}))
     end = max(step) + 1
-    # As many denials as before end the step; that of the person added always does, for nobody else has their place.
+    # As many denials as before end the step; that of the person added is one of them.
     denials = min(request.stages[index].denials for index in step)
     added = Stage(of=(person,), need=1, joined=True, denials=denials, added_by=by)
     return (*request.stages[:end], added, *request.stages[end:])
@@ -187,6 +190,11 @@ def _stays_reachable(
     return reachable(changed.stages, after) or not reachable(request.stages, voters)
 
 
+def _used_up(before: Sequence[str], by: str) -> bool:
+    """Say whether a request has had its share of something, in all or from this one person."""
+    return len(before) >= MOST or before.count(by) >= MOST_OF_ONE
+
+
 def _ask(request: ConfirmationRequest, wished: Wished, now: datetime) -> Step:
     """Let an approver know something first."""
     by, text = wished.by, wished.wish.text
@@ -195,7 +203,7 @@ def _ask(request: ConfirmationRequest, wished: Wished, now: datetime) -> Step:
         return Step(request=request, refusal=refusal)
     if any((each.by, each.text, each.answer) == (by, text, None) for each in request.questions):
         return Step(request=request, refusal=Refusal.REPEATED)
-    if len(request.questions) >= MOST:
+    if _used_up([each.by for each in request.questions], by):
         return Step(request=request, refusal=Refusal.TOO_OFTEN)
     question = Question(id=wished.new_id("que"), by=by, text=text, at=now)
     changed = replace(request, questions=(*request.questions, question))

@@ -12,9 +12,12 @@ from app.domain.text.language import Language
 from app.domain.text.paths import money_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from app.domain.text.canonical import JsonValue
+
+
+_CURRENCY_NAMES = ("currency", "currency_code", "ccy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,3 +97,23 @@ def has_too_many_decimals(value: JsonValue, code: JsonValue) -> bool:
     if currency is None or not isinstance(value, str) or money_text(value) is None:
         return False
     return len(value.partition(".")[2]) > currency.minor
+
+
+def currency_paths(amount: str, *more: str) -> tuple[str, ...]:
+    """Return where the currency of an amount may stand: beside it first, then over each level that holds it.
+
+    `more` are names that it may have besides the usual ones.
+    """
+    levels = amount.split(".")[:-1]
+    prefixes = (f"{'.'.join(levels[:depth])}." if depth else "" for depth in range(len(levels), -1, -1))
+    names = dict.fromkeys((*_CURRENCY_NAMES, *more))
+    return tuple(prefix + name for prefix in prefixes for name in names)
+
+
+def currency_of(amount: str, values_at: Callable[[str], Iterable[tuple[str, JsonValue]]]) -> str | None:
+    """Return the currency of the amount at a path; None if none stands there, or not one and the same.
+
+    Of an inner one and an outer one that differ nobody knows which the tool goes by.
+    """
+    found = [value for path in currency_paths(amount) for _, value in values_at(path)]
+    return found[0] if found and isinstance(found[0], str) and all(value == found[0] for value in found) else None

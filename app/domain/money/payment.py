@@ -11,10 +11,11 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
 from typing import TYPE_CHECKING, cast
 
 from app.domain.errors import BadArgumentsError
-from app.domain.money.amounts import CURRENCIES
+from app.domain.money.amounts import CURRENCIES, currency_paths
 from app.domain.text.canonical import path_text
 from app.domain.text.paths import steps_of
 
@@ -148,6 +149,10 @@ def _payment(
     at, currency = _read(arguments, fields.currency, listed, index)
     if not isinstance(currency, str) or not _CURRENCY.fullmatch(currency):
         raise _bad(at, "a currency must be its code of three capital letters")
+    for other in _other_currencies(fields.amount, fields.currency):
+        beside, named = _read(arguments, other, listed, index)
+        if isinstance(named, str) and named != currency:
+            raise _bad(beside, f"is another currency than {path_text(*at)}: a payment has one")
     at, payee = _read(arguments, fields.payee, listed, index)
     if not isinstance(payee, str) or not payee.strip() or len(payee) > _LONGEST:
         raise _bad(at, f"a payee must be a text of 1 to {_LONGEST} characters")
@@ -159,6 +164,13 @@ def _payment(
         account=_text(arguments, fields.account, listed, index),
         reference=_text(arguments, fields.reference, listed, index),
     )
+
+
+@cache
+def _other_currencies(amount: str, currency: str) -> tuple[str, ...]:
+    """Return where else a tool might look for the currency of an amount: what stands there must not be another one."""
+    named = currency_paths(amount, currency.rpartition(".")[2])
+    return tuple(path for path in named if path != currency)
 
 
 def _major(at: Steps, value: JsonValue) -> Decimal:

@@ -173,7 +173,10 @@ def denied(stages: Sequence[Stage], decisions: Sequence[Decision], voters: Elect
             return True
     # Whoever denied for somebody who is away has not spoken for good: that person may still approve.
     spoken = {decision.person for decision in decisions if decision.verdict is Verdict.DENY}
-    return bool(against) and not reachable(stages, voters, without=spoken)
+    # Whoever was only added has one denial like the others, and no veto: without their yes the request is not approved,
+    # but what ends it is what the file says.
+    own = [stage if stage.added_by is None else replace(stage, need=0) for stage in stages]
+    return bool(against) and not reachable(own, voters, without=spoken)
 
 
 def steps(stages: Sequence[Stage]) -> tuple[frozenset[int], ...]:

@@ -7,10 +7,11 @@ may approve, and who acts today for whom. Days are those of the org's time zone.
 from __future__ import annotations
 
 import re
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from typing import TYPE_CHECKING, NamedTuple
 
 from app.domain.errors import BadArgumentsError
+from app.domain.money.amounts import currency_of
 from app.domain.money.payment import payments_of, totals
 from app.domain.people.people import Amount, email_key
 from app.domain.request.quorum import Electorate, barred_from_all, count, electorate, steps
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from app.storage.engine.transaction import Tx
 
 _MOST_KEPT = 1024
-_CURRENCY = ("currency", "currency_code", "ccy")
+_DIGITS = 100  # of a sum: an amount has 80 at most
 _DECIMAL = re.compile(r"-?[0-9]{1,40}(?:\.[0-9]{1,40})?")
 
 
@@ -163,24 +164,29 @@ def _found(of: _Alike, policy: Policy) -> Electorate:
 
 
 def amount_of(call: ToolCall, tool: Tool | None) -> Amount | None:
-    """Return what a call would spend: the total of its payments, or else the first of its tool's `money`.
+    """Return what a call would spend: the total of its payments, or else of all its tool's `money`, in one currency.
 
-    That is in the currency beside it, or over all of the call. None if the file names no money field, or either is
-    missing, is there several times, or is nothing exact; and for payments in several currencies.
+    That is the currency beside each, or over all of the call. None if the file names no money field or the call has
+    none of them, if one is there several times or is nothing exact, and for several currencies.
     """
     if tool is not None and tool.payment is not None:
         return _total(call, tool.payment)
-    path = tool.money[0] if tool and tool.money else None
-    if path is None:
+    found = [amount for path in (tool.money if tool else ()) for amount in _amounts_at(call, path)]
+    known = [amount for amount in found if amount is not None]
+    if not known or len(known) < len(found) or len({amount.currency for amount in known}) != 1:
         return None
+    with localcontext(prec=_DIGITS):  # every digit of a sum counts
+        return Amount(value=sum((amount.value for amount in known), Decimal(0)), currency=known[0].currency)
+
+
+def _amounts_at(call: ToolCall, path: str) -> list[Amount | None]:
+    """Return the amount at a path, None for one that is not known; nothing where the call has none there."""
     amounts = [value for _, value in values_at(call.arguments, path)]
-    currency = _currency(call, path)
-    if len(amounts) != 1 or currency is None:
-        return None
-    text = str(amounts[0]) if type(amounts[0]) is int else amounts[0]
-    if not isinstance(text, str) or not _DECIMAL.fullmatch(text):
-        return None
-    return Amount(value=Decimal(text), currency=currency)
+    currency = currency_of(path, lambda at: values_at(call.arguments, at))
+    texts = [str(value) if type(value) is int else value for value in amounts]
+    if len(texts) == 1 and isinstance(texts[0], str) and _DECIMAL.fullmatch(texts[0]) and currency is not None:
+        return [Amount(value=Decimal(texts[0]).copy_abs(), currency=currency)]  # no amount makes another one smaller
+    return [None] if amounts else []
 
 
 def _total(call: ToolCall, fields: PaymentFields) -> Amount | None:
@@ -190,15 +196,6 @@ def _total(call: ToolCall, fields: PaymentFields) -> Amount | None:
         return None
     [(currency, value), *others] = sums.items()
     return None if others else Amount(value=value, currency=currency)
-
-
-def _currency(call: ToolCall, path: str) -> str | None:
-    beside = path.rpartition(".")[0]
-    for prefix in dict.fromkeys((f"{beside}." if beside else "", "")):
-        found = [value for name in _CURRENCY for _, value in values_at(call.arguments, prefix + name)]
-        if found:
-            return found[0] if len(found) == 1 and isinstance(found[0], str) else None
-    return None
 
 
 def without_account(tx: Tx, request: ConfirmationRequest) -> frozenset[str]:

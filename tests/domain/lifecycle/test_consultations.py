@@ -11,7 +11,7 @@ import pytest
 from app.domain.lifecycle.effect import AskRequester, IssueGrant, Notify, PostMore
 from app.domain.lifecycle.lifecycle import advance
 from app.domain.lifecycle.step import Refusal
-from app.domain.lifecycle.wishes import MOST, may_answer, with_added
+from app.domain.lifecycle.wishes import MOST, MOST_OF_ONE, may_answer, with_added
 from app.domain.request.action import Action
 from app.domain.request.consultation import HandOver, Question
 from app.domain.request.decision import Verdict
@@ -187,7 +187,8 @@ def test_a_hand_over_wipes_no_denial_of_whoever_gets_the_place() -> None:
 
 def test_ten_hand_overs_are_enough_and_the_same_again_is_none() -> None:
     over = HandOver(by=BOB, to=CHO, at=START)
-    assert hand_over(a_request(handovers=(over,) * MOST), ANN, CHO).refusal is Refusal.TOO_OFTEN
+    full = tuple(HandOver(by=f"{n}@acme.example", to=CHO, at=START) for n in range(MOST))
+    assert hand_over(a_request(handovers=full), ANN, CHO).refusal is Refusal.TOO_OFTEN
     again = hand_over(a_request(handovers=(over,)), BOB, CHO, before=(TEAM - {BOB},), after=(TEAM - {BOB},))
     assert again.refusal is Refusal.REPEATED
 
@@ -238,20 +239,51 @@ def test_nobody_over_their_limit_is_added_also_where_too_few_could_approve_befor
 def test_a_person_is_added_once_and_ten_at_most() -> None:
     request = add(a_request(), ANN, DAN).request
     assert add(request, BOB, DAN, members=(TEAM, frozenset({DAN}))).refusal is Refusal.REPEATED
-    many = tuple(Stage(of=(f"{n}@acme.example",), need=1, joined=True, added_by=ANN) for n in range(MOST))
+    many = tuple(Stage(of=(f"{n}@acme.example",), need=1, joined=True, added_by=f"{n}") for n in range(MOST))
     full = a_request(stages=(*a_request().stages, *many))
     members = (TEAM, *(frozenset(stage.of) for stage in many))
     assert add(full, ANN, DAN, members=members).refusal is Refusal.TOO_OFTEN
 
 
 @requirement("S-24")
-def test_as_many_denials_as_before_end_a_step_to_which_a_person_was_added_and_theirs_alone_does() -> None:
+def test_as_many_denials_as_before_end_a_step_to_which_a_person_was_added_and_theirs_is_one_of_them() -> None:
     request = a_request(stages=(Stage(of=("finance",), need=1, denials=2),), decisions=(a_decision(BOB, Verdict.DENY),))
     added = add(request, ANN, DAN).request
     members = (TEAM, frozenset({DAN}))
     again = advance(added, vote(added, BOB, Verdict.DENY, members=members), now=NOW)
     assert (again.refusal, again.request.status) == (Refusal.REPEATED, Status.PENDING)
     assert advance(added, vote(added, DAN, Verdict.DENY, members=members), now=NOW).request.status is Status.DENIED
+
+
+@requirement("S-79")
+def test_the_denial_of_somebody_who_was_only_added_is_no_veto_and_their_silence_no_yes() -> None:
+    request = a_request(stages=(Stage(of=("finance",), need=2, denials=2),), decisions=(a_decision(ANN),))
+    added = add(request, ANN, DAN).request
+    members = (TEAM, frozenset({DAN}))
+    refused = advance(added, vote(added, DAN, Verdict.DENY, members=members), now=NOW).request
+    assert (refused.status, len(refused.decisions)) == (Status.PENDING, 2)
+    agreed = advance(refused, vote(refused, BOB, members=members), now=NOW).request
+    assert agreed.status is Status.PENDING  # the quorum is there, and the one who was added said no
+    ended = advance(agreed, vote(agreed, CHO, Verdict.DENY, members=members), now=NOW).request
+    assert ended.status is Status.DENIED
+    changed = advance(agreed, vote(agreed, DAN, members=members), now=NOW).request
+    assert changed.status is Status.APPROVED
+
+
+@requirement("S-79")
+def test_nobody_uses_up_what_others_may_hand_over_add_or_ask() -> None:
+    handovers = (HandOver(by=ANN, to=CHO, at=START),) * MOST_OF_ONE
+    request = a_request(handovers=handovers)
+    assert hand_over(request, ANN, BOB).refusal is Refusal.TOO_OFTEN
+    assert hand_over(request, CHO, BOB).refusal is None
+    stages = tuple(Stage(of=(f"{n}@acme.example",), need=1, joined=True, added_by=ANN) for n in range(MOST_OF_ONE))
+    full = a_request(stages=(*a_request().stages, *stages))
+    members = (TEAM, *(frozenset(stage.of) for stage in stages))
+    assert add(full, ANN, DAN, members=members).refusal is Refusal.TOO_OFTEN
+    assert add(full, BOB, DAN, members=members).refusal is None
+    asked = a_request(questions=tuple(Question(id=f"q{n}", by=ANN, text=f"{n}?", at=START) for n in range(MOST_OF_ONE)))
+    assert advance(asked, asking(asked, ANN, "?", id_="q"), now=NOW).refusal is Refusal.TOO_OFTEN
+    assert advance(asked, asking(asked, BOB, "?", id_="q"), now=NOW).refusal is None
 
 
 @requirement("S-06", "S-09")
@@ -303,7 +335,7 @@ def test_only_the_requester_and_the_agent_answer(who: str, *, may: bool) -> None
 
 
 def test_ten_questions_are_enough() -> None:
-    questions = tuple(Question(id=f"que_{n}", by=ANN, text=f"{n}?", at=START) for n in range(MOST))
+    questions = tuple(Question(id=f"que_{n}", by=f"{n}", text=f"{n}?", at=START) for n in range(MOST))
     request = a_request(questions=questions)
     asked = asking(request, ANN, "?", id_="que_x")
     assert advance(request, asked, now=NOW).refusal is Refusal.TOO_OFTEN

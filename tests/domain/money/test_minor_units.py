@@ -12,6 +12,7 @@ from app.domain.call.tool_call import ToolCall
 from app.domain.money.payment import PaymentFields
 from app.domain.people.people import Amount
 from app.usecases.voters.electorate import amount_of
+from tests.requirements import requirement
 
 FIELDS = PaymentFields(amount="payments.cents", currency="currency", payee="payments.to", minor_units=True)
 TOOL = Tool(name="pay", title="Pay {payments.cents} {currency}", money=("payments.cents",), payment=FIELDS)
@@ -58,3 +59,31 @@ def test_a_batch_in_two_currencies_is_within_nobodys_limit() -> None:
     payments = [{"cents": 1, "in": "CNY", "to": "A"}, {"cents": 1, "in": "USD", "to": "A"}]
     mixed = replace(call("CNY"), arguments={"payments": payments})
     assert amount_of(mixed, Tool(name="pay", money=("payments.cents",), payment=fields)) is None
+
+
+@requirement("S-79")
+@pytest.mark.parametrize(
+    ("arguments", "total"),
+    [
+        ({"amount": "40", "fee": "60", "currency": "CNY"}, "100"),
+        ({"amount": "40", "currency": "CNY"}, "40"),
+        ({"amount": "90000", "fee": "-89999", "currency": "CNY"}, "179999"),
+        ({"fee": "60", "currency": "CNY"}, "60"),
+        ({"amount": "40", "fee": "many", "currency": "CNY"}, None),
+        ({"amount": "40", "fee": None, "currency": "CNY"}, None),
+        ({"currency": "CNY"}, None),
+        ({"amount": "40", "fee": "60"}, None),
+        ({"amount": "40", "currency": "CNY", "ccy": "USD"}, None),
+    ],
+)
+def test_every_money_field_counts_for_a_limit(arguments: dict[str, object], total: str | None) -> None:
+    asked = replace(call("CNY"), arguments=arguments)  # pyright: ignore[reportArgumentType]
+    found = amount_of(asked, Tool(name="pay", money=("amount", "fee")))
+    assert found == (Amount(value=Decimal(total), currency="CNY") if total else None)
+
+
+@requirement("S-79")
+def test_an_amount_between_two_currencies_is_within_nobodys_limit() -> None:
+    held = {"currency": "CNY", "item": {"price": {"amount": "1"}, "currency": "USD"}}
+    asked = replace(call("CNY"), arguments=held)  # pyright: ignore[reportArgumentType]
+    assert amount_of(asked, Tool(name="pay", money=("item.price.amount",))) is None

@@ -259,3 +259,37 @@ def test_a_batch_is_in_the_tier_of_its_sum_however_it_is_split_or_ordered(
 def test_payments_that_cannot_be_read_are_above_all_tiers(arguments: dict[str, Any]) -> None:
     assert tier_for(TIERS, PAY_MANY, arguments) == 3
     assert tier_for(TIERS, Tool(name="plain"), {"all": [{"amount": 1, "currency": "CNY", "payee": "A"}]}) == 3
+
+
+@requirement("S-79")
+@pytest.mark.parametrize(
+    ("fields", "arguments", "at"),
+    [
+        (
+            MANY,
+            {"currency": "CNY", "all": [{"amount": "1", "currency": "USD", "to": {"name": "A"}}]},
+            "all[0].currency",
+        ),
+        (MANY, {"currency": "CNY", "all": [{"amount": "1", "ccy": "USD", "to": {"name": "A"}}]}, "all[0].ccy"),
+        (
+            PaymentFields(amount="all.amount", currency="all.unit", payee="all.to"),
+            {"currency": "USD", "all": [{"amount": "1", "unit": "CNY", "to": "A"}]},
+            "currency",
+        ),
+        (
+            PaymentFields(amount="all.amount", currency="all.unit", payee="all.to"),
+            {"unit": "USD", "all": [{"amount": "1", "unit": "CNY", "to": "A"}]},
+            "unit",
+        ),
+        (PaymentFields(amount="a.b.x", currency="currency", payee="to"), one(a={"b": {"x": 1}, "ccy": "USD"}), "a.ccy"),
+    ],
+)
+def test_a_second_currency_beside_the_one_that_is_read_is_a_fault(
+    fields: PaymentFields, arguments: dict[str, Any], at: str
+) -> None:
+    assert refused(fields, {"to": "A", **arguments})[0] == at
+
+
+def test_the_same_currency_twice_is_none() -> None:
+    paid = payments_of(MANY, {"currency": "CNY", "all": [{"amount": "1", "ccy": "CNY", "to": {"name": "A"}}]})
+    assert [payment.currency for payment in paid] == ["CNY"]
