@@ -17,7 +17,7 @@ import asyncio
 import logging
 import secrets
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from assent.client.errors import AssentError
 from assent.client.messages import RefusalCode, refusal
@@ -29,12 +29,13 @@ from assent.hooks.session.tool_run import Sandboxing, ToolResult, ToolRun
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+    from datetime import datetime
     from types import TracebackType
 
     from assent.hooks.contract.model_request import ModelRequest
     from assent.hooks.contract.steps import Step
     from assent.hooks.engine.outcome import Outcome
-    from assent.hooks.session.facade import Hooks
+    from assent.hooks.engine.registry import HookRegistry
 
 __all__ = ["ModelRequestBlockedError", "OnStep", "Prompt", "PromptBlockedError", "Sandboxing", "Session"]
 
@@ -66,12 +67,34 @@ class Prompt:
     context: tuple[str, ...] = ()
 
 
+class Chains(Protocol):
+    """The hooks that a session runs: `assent.hooks.session.facade.Hooks`."""
+
+    @property
+    def registry(self) -> HookRegistry:
+        """The hooks in their order."""
+        ...
+
+    @property
+    def sandboxes(self) -> Sandboxing | None:
+        """What runs routed calls."""
+        ...
+
+    def clock(self) -> datetime:
+        """Return the time that hooks are told."""
+        ...
+
+    async def run(self, ctx: HookContext, *, lineage: tuple[str, ...] = ()) -> Outcome:
+        """Run one moment's chain."""
+        ...
+
+
 class Session:
     """One run of one agent. Made by `Hooks.session`, or by `subagent`, whose hooks and gate it then inherits."""
 
     def __init__(
         self,
-        hooks: Hooks,
+        hooks: Chains,
         *,
         agent: str,
         session: str,

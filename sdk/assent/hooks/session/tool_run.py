@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from assent.client.models import Request
     from assent.hooks.contract.context import HookContext
     from assent.hooks.contract.permit import Permit
+    from assent.hooks.contract.steps import Step
     from assent.hooks.contract.verdicts import Routing
-    from assent.hooks.session.session import Session
 
 
 class Sandboxing(Protocol):
@@ -35,6 +35,35 @@ class Sandboxing(Protocol):
 
     async def run(self, routing: Routing, ctx: HookContext) -> Report:
         """Run the call isolated. Raises SandboxFault."""
+        ...
+
+
+class InSession(Protocol):
+    """What a call needs of the session that it is made in."""
+
+    @property
+    def sandboxes(self) -> Sandboxing | None:
+        """What runs routed calls."""
+        ...
+
+    def canonical(self, tool: str) -> str:
+        """Return a tool's canonical name."""
+        ...
+
+    def context(self, moment: Moment, **about: Any) -> HookContext:
+        """Build what the hooks of a moment see."""
+        ...
+
+    def may_be_withheld(self, moment: Moment, tool: str) -> bool:
+        """Say whether a hook of this moment may keep from the model what this tool comes to."""
+        ...
+
+    async def run(self, moment: Moment, **about: Any) -> Outcome:
+        """Run one moment's chain."""
+        ...
+
+    def tell(self, step: Step) -> None:
+        """Tell whoever watches."""
         ...
 
 
@@ -74,7 +103,7 @@ class _Run:
 class ToolRun:
     """One call, from "the model wants this" to what the model sees."""
 
-    def __init__(self, session: Session, name: str, args: Mapping[str, Any], *, call_id: str, claim: str) -> None:
+    def __init__(self, session: InSession, name: str, args: Mapping[str, Any], *, call_id: str, claim: str) -> None:
         self._session = session
         self._about = {
             "tool_name": session.canonical(name),
