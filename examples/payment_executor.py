@@ -1,6 +1,6 @@
 """The executor of payments: the one process that has the ledger's token. Agents only ask (`examples/ledger` pays).
 
-    assent keys create --scope executor --label payments
+    assent keys create --scope executor --tool pay_invoice --label payments
     LEDGER_TOKEN=… python -m examples.ledger ledger.db 8090
     ASSENT_URL=… ASSENT_KEY=ak_… LEDGER_URL=http://127.0.0.1:8090 LEDGER_TOKEN=… python -m examples.payment_executor
 

@@ -167,6 +167,7 @@ def keys_create(  # noqa: PLR0917 - options of a command
     label: Annotated[str, typer.Option(help="what the key is for, for the list")],
     agent: Annotated[str | None, typer.Option(help="the agent's name (scope agent, evaluation)")] = None,
     person: Annotated[str | None, typer.Option(help="e-mail: whose key, or who answers for the agent")] = None,
+    tool: Annotated[list[str] | None, typer.Option(help="what an executor may run, * for any; several times")] = None,
     days: Annotated[int | None, typer.Option(help="for how many days; for ever if left out", min=1, max=3650)] = None,
     config: Config = HERE,
     org: Org = None,
@@ -184,6 +185,7 @@ def keys_create(  # noqa: PLR0917 - options of a command
                 label=label,
                 agent=agent,
                 person=person,
+                tools=tool or (),
                 lives_for=timedelta(days=days) if days is not None else None,
                 by="cli",
             )
@@ -201,7 +203,7 @@ def keys_list(config: Config = HERE, org: Org = None) -> None:
     async def show() -> None:
         async with beside_gateway(config, org) as at:
             for key in await at.keys.list(at.org):
-                whose = key.agent or key.person or "-"
+                whose = key.agent or key.person or " ".join(pattern.text for pattern in key.tools) or "-"
                 typer.echo(f"{key.id}  {key.scope.value:10}  {_standing(key):21}  {whose:24}  {key.label}")
 
     run_command(show())

@@ -210,7 +210,9 @@ class Stage:
                 by="demo",
             )
             auditor = await keys.create(org="acme", scope=Scope.AUDITOR, label="the demo's timeline", by="demo")
-            executor = await keys.create(org="acme", scope=Scope.EXECUTOR, label="the demo's executor", by="demo")
+            executor = await keys.create(
+                org="acme", scope=Scope.EXECUTOR, label="the demo's executor", tools=["*"], by="demo"
+            )
             payees = Payees(store=store)
             for name, account in KNOWN:
                 await payees.add("acme", name, account=account, by="demo")

@@ -209,7 +209,7 @@ async def scene(url: str, folder: Path, *platforms: str) -> AsyncIterator[Scene]
         keys = Keys(store=store, seals=Seals([SECRET]), clock=SystemClock())
         agent = await keys.create(org="acme", scope=Scope.AGENT, label="test", agent="payer", person=OWNER)
         made.keys["payer"] = agent.text
-        executor = await keys.create(org="acme", scope=Scope.EXECUTOR, label="test")
+        executor = await keys.create(org="acme", scope=Scope.EXECUTOR, label="test", tools=["*"])
         made.keys["executor"] = executor.text
         for email in PEOPLE:
             key = await keys.create(org="acme", scope=Scope.APPROVER, label="test", person=email)

@@ -70,12 +70,12 @@ def requests_router(c: Services) -> APIRouter:  # noqa: C901 - a router is a lis
         query = ListQuery.parse(request)
         if key.scope in AGENTS:
             query.filters["agent"] = str(key.agent)
-        runs = key.scope is Scope.EXECUTOR
+        runs = key.runs if key.scope is Scope.EXECUTOR else None
         found = await c.read.page(
             key.org,
             filters=query.filters,
-            only_open=query.only_open or runs,
-            only_enforced=runs,
+            only_open=query.only_open or runs is not None,
+            runs=runs,
             before=query.before,
             most=query.most,
         )
@@ -86,16 +86,17 @@ def requests_router(c: Services) -> APIRouter:  # noqa: C901 - a router is a lis
     async def read(request_id: str, request: Request) -> Response:
         """Read a request, or hold up to `wait` seconds until it is settled (or its version is above `since`)."""
         key = await c.access(request, *Scope)
-        seconds, runs = number_of(request, "wait", most=LONGEST_WAIT), key.scope is Scope.EXECUTOR
+        seconds = number_of(request, "wait", most=LONGEST_WAIT)
+        runs = key.runs if key.scope is Scope.EXECUTOR else None
         if not seconds:
-            found = await c.read.get(key.org, request_id, agent=key.agent, only_enforced=runs)
+            found = await c.read.get(key.org, request_id, agent=key.agent, runs=runs)
             return answer(await shown(found, key))
         since = number_of(request, "since", most=2**31)
         found = await c.wait(
             org=key.org,
             request_id=request_id,
             agent=key.agent,
-            only_enforced=runs,
+            runs=runs,
             seconds=seconds,
             since=None if since is None else int(since),
         )

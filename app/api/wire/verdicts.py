@@ -63,7 +63,7 @@ async def view_all(c: Services, key: ApiKey, requests: Sequence[ConfirmationRequ
 def caller_of(key: ApiKey) -> Caller:
     """Return who a key speaks for where something is claimed or settled."""
     executor = key.id if key.scope is Scope.EXECUTOR else None
-    return Caller(org=key.org, agent=key.agent, executor=executor, by=f"key:{key.id}")
+    return Caller(org=key.org, agent=key.agent, executor=executor, by=f"key:{key.id}", runs=key.runs)
 
 
 def refuse_evaluation(key: ApiKey, *, wanted: bool) -> None:

@@ -112,10 +112,12 @@ async def _executor(store: Store, policy: Policy) -> list[Finding]:
         return []
     now = await store.read(lambda tx: tx.now(), org=policy.org)
     keys = await store.read(list_keys, org=policy.org, long=True)
-    if any(key.scope is Scope.EXECUTOR and key.live(now) for key in keys):
-        return [ok(f"{policy.org}: an executor's key is live")]
-    what = f"{policy.org}: no executor's key is live: nobody can run {', '.join(enforced)}"
-    return [error(what, "assent keys create --scope executor --label …")]
+    live = [key for key in keys if key.scope is Scope.EXECUTOR and key.live(now)]
+    missing = [name for name in enforced if not any(key.runs(name) for key in live)]
+    if not missing:
+        return [ok(f"{policy.org}: an executor's key is live for each enforced tool")]
+    what = f"{policy.org}: no executor's key is live for it: nobody can run {', '.join(missing)}"
+    return [error(what, "assent keys create --scope executor --tool … --label …")]
 
 
 async def _factors(store: Store, policy: Policy) -> list[Finding]:

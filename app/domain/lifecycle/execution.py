@@ -29,7 +29,8 @@ def claim(request: ConfirmationRequest, *, execution_id: str, claim_id: str, by:
     """
     grant = request.grant
     if request.execution is not None:
-        same = request.execution.claim_id == claim_id and request.execution.status is ExecutionStatus.STARTED
+        began = request.execution
+        same = (began.claim_id, began.claimed_by or by, began.status) == (claim_id, by, ExecutionStatus.STARTED)
         return Step(request=request, refusal=None if same else Refusal.CLAIMED)
     if request.status is not Status.APPROVED or grant is None:
         return Step(request=request, refusal=Refusal.NOT_APPROVED)
@@ -43,6 +44,7 @@ def claim(request: ConfirmationRequest, *, execution_id: str, claim_id: str, by:
         status=ExecutionStatus.STARTED,
         started_at=now,
         lease_until=now + request.lease,
+        claimed_by=by,
     )
     return Step(
         request=replace(

@@ -141,13 +141,18 @@ class Grant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
-    """What came of the grant. `claim_id` was made by the caller, so that a repeated claim is recognised."""
+    """What came of the grant. `claim_id` was made by the caller, so that a repeated claim is recognised.
+
+    `claimed_by` is who claimed, as the trail names it ("agent:<name>", "key:<id>" of an executor): what it claimed
+    nobody else repeats or settles.
+    """
 
     id: str
     claim_id: str
     status: ExecutionStatus
     started_at: datetime
     lease_until: datetime
+    claimed_by: str | None = None  # None: claimed before this was kept
     settled_at: datetime | None = None
     result: str | None = None  # canonical JSON
     error: str | None = None

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 from sqlalchemy import bindparam, insert, select, update
 
+from app.domain.call.name_pattern import NamePattern
 from app.domain.identity.api_key import ApiKey, Scope
 from app.storage.engine.dialect import from_us, to_us
 from app.storage.engine.transaction import Row, Statement, Tx
@@ -35,6 +38,7 @@ def insert_key(tx: Tx, key: ApiKey) -> None:
         created_at=to_us(key.created_at),
         expires_at=to_us(key.expires_at) if key.expires_at else None,
         revoked_at=None,
+        tools=json.dumps([pattern.text for pattern in key.tools]) if key.tools else None,
     )
 
 
@@ -66,4 +70,5 @@ def _from_row(row: Row) -> ApiKey:
         created_at=from_us(row["created_at"]),
         expires_at=from_us(row["expires_at"]) if row["expires_at"] is not None else None,
         revoked_at=from_us(row["revoked_at"]) if row["revoked_at"] is not None else None,
+        tools=tuple(map(NamePattern, json.loads(row["tools"] or "[]"))),
     )

@@ -173,6 +173,7 @@ EXECUTION = Columns(
         Column("ended_at", INSTANT, of="settled_at", nullable=True),
         Column("result", TEXT, nullable=True),
         Column("error", TEXT, nullable=True),
+        Column("claimed_by", TEXT, nullable=True),
     ),
     prefix="execution_",
 )

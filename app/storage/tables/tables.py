@@ -286,6 +286,7 @@ api_keys = Table(
     Column("created_at", BigInteger, nullable=False),
     Column("expires_at", BigInteger),
     Column("revoked_at", BigInteger),
+    Column("tools", Text),  # what an executor may run: a JSON list of names and globs
     CheckConstraint("scope IN ('agent', 'evaluation', 'approver', 'executor', 'auditor', 'admin')", name="scope"),
     CheckConstraint("(scope IN ('agent', 'evaluation')) = (agent IS NOT NULL)", name="agent"),
     CheckConstraint("scope <> 'approver' OR person IS NOT NULL", name="approver"),

@@ -35,6 +35,7 @@ from app.usecases.writing.carry_out import carry_out
 from assent.hooks.engine.observer import UNOBSERVED, Observer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
     from app.domain.request.request import ConfirmationRequest, ExecutionStatus
@@ -42,6 +43,10 @@ if TYPE_CHECKING:
     from app.storage.engine.transaction import Tx
     from app.storage.requests.requests import Held
     from app.usecases.hooks.known_call import HookBook, KnownCall
+
+
+def _nothing(_: str) -> bool:
+    return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +60,8 @@ class Caller:
     agent: str | None = None
     executor: str | None = None
     by: str | None = None
+    runs: Callable[[str], bool] = _nothing
+    """Which tools an executor's key may run."""
 
     @property
     def actor(self) -> str:
@@ -66,8 +73,8 @@ class Caller:
     def refused(self, request: ConfirmationRequest, *, people: bool = False) -> AssentError | None:
         """Say why this caller may not claim or settle a request; None if it may.
 
-        What is enforced is an executor's alone, whoever asked; everything else is the agent's that asked. `people`: an
-        administrator may as well.
+        What is enforced is an executor's whose key names the tool, whoever asked; everything else is the agent's that
+        asked. `people`: an administrator may as well.
         """
         if self.agent is None and self.executor is None:
             return None if people else WrongScopeError("this needs a key of scope agent or executor")
@@ -75,9 +82,17 @@ class Caller:
             return NotFoundError()
         if self.agent is not None and request.enforced:
             return WrongScopeError("this tool runs behind an executor: wait for its outcome")
-        if self.executor is not None and not request.enforced:
+        if self.executor is not None and not (request.enforced and self.runs(request.call.tool)):
             return NotFoundError()
         return None
+
+    def refused_to_settle(self, request: ConfirmationRequest, *, people: bool = False) -> AssentError | None:
+        """Say why this caller may not say what became of a request: as `refused`, and what another key claimed."""
+        refused = self.refused(request, people=people)
+        claimed_by = request.execution.claimed_by if request.execution else None
+        if refused is None and self.executor is not None and claimed_by not in {None, self.actor}:
+            return WrongScopeError("another key claimed this: only that key, or an administrator, settles it")
+        return refused
 
 
 class Claimed(NamedTuple):
@@ -251,7 +266,7 @@ class Report:
             if locked is None:
                 return NotFoundError()
             request, now = locked
-            refused = caller.refused(request)
+            refused = caller.refused_to_settle(request)
             if refused is not None:
                 return refused
             step = execution.report(

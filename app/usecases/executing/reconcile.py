@@ -48,7 +48,7 @@ class Reconcile:
             if locked is None:
                 return NotFoundError()
             request, now = locked
-            refused = caller.refused(request, people=True)
+            refused = caller.refused_to_settle(request, people=True)
             if refused is not None:
                 return refused
             step = execution.reconcile(

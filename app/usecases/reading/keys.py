@@ -13,6 +13,7 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from app.domain.call.name_pattern import NamePattern
 from app.domain.errors import AssentError, InvalidError, NotFoundError, UnauthenticatedError
 from app.domain.identity.api_key import AGENTS, ApiKey, Scope
 from app.domain.people.people import email_key
@@ -21,6 +22,7 @@ from app.storage.engine.transaction import EVERY_ORG
 from app.storage.identity.api_keys import find_key, insert_key, list_keys, revoke_key
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime, timedelta
 
     from app.domain.identity.seals import Seals
@@ -58,16 +60,22 @@ class Keys:
         label: str,
         agent: str | None = None,
         person: str | None = None,
+        tools: Sequence[str] = (),
         lives_for: timedelta | None = None,
         by: str = "system",
     ) -> NewKey:
-        """Make a key. Raises InvalidError if what the scope needs is missing."""
+        """Make a key. `tools` are names and globs (``*``) of what an executor may run.
+
+        Raises InvalidError if what the scope needs is missing.
+        """
         if scope in AGENTS and not agent:
             raise InvalidError(f"a key of scope {scope.value} needs the agent's name", path="agent")
         if scope is Scope.APPROVER and not person:
             raise InvalidError("an approver's key needs the person's e-mail", path="person")
         if scope is Scope.EXECUTOR and (agent or person):
             raise InvalidError("an executor's key is no agent's and no person's: leave both out", path="scope")
+        if (scope is Scope.EXECUTOR) != bool(tools) or not all(tools):
+            raise InvalidError("name the tools that an executor's key may run, and no others' (* is any)", path="tools")
         now = self._clock.now()
         key_id = base64.b32encode(secrets.token_bytes(10)).decode().lower()
         secret = base64.b32encode(secrets.token_bytes(32)).decode().lower().rstrip("=")
@@ -82,12 +90,14 @@ class Keys:
             created_at=now,
             expires_at=now + lives_for if lives_for else None,
             revoked_at=None,
+            tools=tuple(map(NamePattern, tools)),
         )
         facts = {"key": key.id, "scope": scope.value, "agent": key.agent, "person": key.person, "label": label}
+        record = Record(kind=Kind.KEY_CREATED, actor=by, facts={**facts, **({"tools": list(tools)} if tools else {})})
 
         def unit(tx: Tx) -> None:
             insert_key(tx, key)
-            tx.append(Record(kind=Kind.KEY_CREATED, actor=by, facts=facts))
+            tx.append(record)
 
         await self._store.write(unit, org=org)
         return NewKey(key=key, text=f"ak_{key_id}_{secret}_{_checksum(key_id, secret)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from app.domain.errors import NotFoundError
@@ -19,7 +20,7 @@ from app.usecases.reading.warned import WarnedBefore
 from app.usecases.voters.electorate import voters_shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from app.domain.request.quorum import Tally
     from app.domain.request.request import ConfirmationRequest
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from app.storage.engine.transaction import Tx
     from app.storage.sessions.switches import Switch
     from app.usecases.reading.warned import Warned
+
+    Runs = Callable[[str], bool]
+    """Which tools an executor's key may run."""
 
 _PAGE = 2_000
 
@@ -48,16 +52,16 @@ class Read:
         self._warned = WarnedBefore()
 
     async def get(
-        self, org: str, request_id: str, *, agent: str | None, only_enforced: bool = False
+        self, org: str, request_id: str, *, agent: str | None, runs: Runs | None = None
     ) -> ConfirmationRequest:
         """Return a request; `agent` (None for people) must be the one that asked. Raises NotFoundError.
 
-        `only_enforced`: unless an executor runs it, it is as unknown as any other.
+        `runs`: unless it is an executor's to run, it is as unknown as any other.
         """
         request = await self._store.read(lambda tx: find_request(tx, request_id), org=org)
         if request is None or (agent is not None and request.call.agent != agent):
             raise NotFoundError
-        if only_enforced and not request.enforced:
+        if runs is not None and not (request.enforced and runs(request.call.tool)):
             raise NotFoundError
         return request
 
@@ -74,16 +78,20 @@ class Read:
         only_open: bool,
         before: tuple[int, str] | None,
         most: int,
-        only_enforced: bool = False,
+        runs: Runs | None = None,
     ) -> list[ConfirmationRequest]:
-        """Return requests, newest first, behind the place of the last one seen."""
-        flags = tuple(name for name, on in (("open", only_open), ("enforced", only_enforced)) if on)
+        """Return requests, newest first, behind the place of the last one seen; `runs`: only an executor's to run."""
+        flags = tuple(name for name, on in (("open", only_open), ("enforced", runs is not None)) if on)
+        found: list[ConfirmationRequest] = []
         start = before or (END_OF_TIME, "")
-        return await self._store.read(
-            lambda tx: list_requests(tx, filters=filters, flags=flags, before=start, most=most),
-            org=org,
-            long=True,
-        )
+        while True:
+            seen = await self._store.read(
+                partial(list_requests, filters=filters, flags=flags, before=start, most=most), org=org, long=True
+            )
+            found += [each for each in seen if runs is None or runs(each.call.tool)]
+            if len(seen) < most or len(found) >= most:
+                return found[:most]
+            start = place_of(seen[-1])
 
     async def trail(self, org: str, *, after: int, most: int) -> tuple[list[AuditEvent], tuple[int, str]]:
         """Return a page of the org's trail and its head, as it was no later than the page."""

@@ -16,7 +16,7 @@ from app.storage.requests.request_lists import MOST_VERSIONS, list_versions
 from app.storage.requests.requests import find_request
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from app.domain.request.request import ConfirmationRequest
     from app.storage.engine.store import Store
@@ -103,12 +103,12 @@ class Wait:
         agent: str | None,
         seconds: float,
         since: int | None,
-        only_enforced: bool = False,
+        runs: Callable[[str], bool] | None = None,
     ) -> ConfirmationRequest:
         """Return the request once it is settled (or its version is above `since`), or as it is when the time is up.
 
-        `agent` (None for people) must be the one that asked; with `only_enforced`, an executor must be the one to run
-        it. Raises NotFoundError; UnavailableError with Retry-After when the process stops meanwhile: never a denial.
+        `agent` (None for people) must be the one that asked; with `runs`, it must be an executor's to run. Raises
+        NotFoundError; UnavailableError with Retry-After when the process stops meanwhile: never a denial.
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
@@ -118,7 +118,7 @@ class Wait:
                 request = await self._store.read(lambda tx: find_request(tx, request_id), org=org)
                 if request is None or (agent is not None and request.call.agent != agent):
                     raise NotFoundError
-                if only_enforced and not request.enforced:
+                if runs is not None and not (request.enforced and runs(request.call.tool)):
                     raise NotFoundError
                 left = until - loop.time()
                 if _answered(request, since) or left <= 0 or self._waiters.full:

@@ -7,7 +7,7 @@
 
 Agents only ask; this process holds the tools' credentials. It takes what people, or a rule, approved for any agent of
 its org, spends the approval, runs the arguments that the gateway *stored*, hands the tool the grant's id as its
-idempotency key, and reports what came of it. `key` is an executor's (`assent keys create --scope executor --label …`),
+idempotency key, and reports what came of it. `key` is an executor's (docs/executor.md),
 and the tools are `enforced: true` in assent.yaml: nobody else can claim their calls.
 
 | the request is | then |
@@ -69,7 +69,7 @@ _MARGIN = 2.0  # seconds of a lease that are not used: the gateway tells its tim
 _REPORTING = 3600.0  # seconds for which an outcome is tried to be reported while the gateway is away
 _MOST_HELD = 100
 _LONGEST_PAUSE = 60.0
-_WRONG_KEY = "An executor needs a key of its own: assent keys create --scope executor --label payments"
+_WRONG_KEY = "An executor needs a key of its own: assent keys create --scope executor --tool … --label …"
 _NOT_ENFORCED = "{tool} is not `enforced: true` in assent.yaml: the agent that asks runs it itself"
 
 

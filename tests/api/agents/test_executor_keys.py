@@ -148,3 +148,74 @@ async def test_a_revoked_one_runs_nothing(gateway: Gateway) -> None:
     assert (await gateway.claim(request, who=EXECUTOR)).status_code == 401
     await gateway.advance(timedelta(minutes=6))
     assert (await gateway.read(request))["state"] == "lapsed"
+
+
+async def narrow(gateway: Gateway, who: str, *tools: str) -> str:
+    """Make an executor's key that runs some tools; return the name under which the fixture knows it."""
+    made = await gateway.container.keys.create(org="acme", scope=Scope.EXECUTOR, label=who, tools=tools)
+    gateway.keys[f"acme/{who}"] = made.text
+    return who
+
+
+@requirement("S-73")
+async def test_a_key_runs_what_it_names_and_knows_nothing_of_the_rest(gateway: Gateway) -> None:
+    await enforce(gateway)
+    request = await approved(gateway)
+    sms = await narrow(gateway, "executor:sms", "sms_*", "pin")
+    assert (await gateway.call("GET", "/v1/requests?limit=1", who=sms)).json() == {"items": [], "next_cursor": None}
+    assert (await gateway.call("GET", f"/v1/requests/{request['id']}", who=sms)).status_code == 404
+    assert (await gateway.call("GET", f"/v1/requests/{request['id']}?wait=1", who=sms)).status_code == 404
+    assert (await gateway.claim(request, who=sms)).status_code == 404
+    assert (await gateway.claim(request, who=EXECUTOR)).status_code == 200
+    assert (await reported(gateway, request, who=sms)).status_code == 404
+    reconciled = {"status": "failed", "note": "so they say"}
+    said = await gateway.call("POST", f"/v1/requests/{request['id']}/reconcile", reconciled, who=sms)
+    assert said.status_code == 404
+    assert (await reported(gateway, request)).status_code == 200
+
+
+@requirement("S-73")
+async def test_a_page_is_full_of_what_a_key_runs(gateway: Gateway) -> None:
+    await enforce(gateway)
+    mine = [(await approved(gateway, arguments={**CALL, "n": n}))["id"] for n in range(2)]
+    for n in range(3):
+        await approved(gateway, "pay", {"payee": "Acme Ltd", "amount": 1, "currency": "CNY", "account": f"{n}"})
+    own = await narrow(gateway, "executor:api", "by_*")
+    seen: list[str] = []
+    cursor = ""
+    for _ in range(3):
+        page = (await gateway.call("GET", f"/v1/requests?limit=1{cursor}", who=own)).json()
+        seen += [each["id"] for each in page["items"]]
+        if page["next_cursor"] is None:
+            break
+        cursor = f"&cursor={page['next_cursor']}"
+    assert sorted(seen) == sorted(mine)
+
+
+@requirement("S-73")
+async def test_what_one_key_claimed_no_other_repeats_or_settles_but_an_administrator(gateway: Gateway) -> None:
+    await enforce(gateway)
+    request = await approved(gateway)
+    other = await narrow(gateway, "executor:other", "*")
+    assert (await gateway.claim(request, who=EXECUTOR)).status_code == 200
+    assert (await gateway.claim(request, who=other)).json()["code"] == "already_claimed"  # with the same claim's id
+    assert (await gateway.claim(request, who=EXECUTOR)).status_code == 200
+    refused = await reported(gateway, request, "failed", who=other, error="it was not")
+    assert (refused.status_code, refused.json()["code"]) == (403, "wrong_scope")
+    assert (await reported(gateway, request, "unknown")).status_code == 200
+    evidence = {"status": "failed", "note": "statement of today", "error": "not paid"}
+    path = f"/v1/requests/{request['id']}/reconcile"
+    assert (await gateway.call("POST", path, evidence, who=other)).status_code == 403
+    assert (await gateway.call("POST", path, evidence, who="admin")).status_code == 200
+
+
+@requirement("S-73")
+@pytest.mark.parametrize(
+    ("scope", "tools"), [(Scope.EXECUTOR, ()), (Scope.EXECUTOR, ("",)), (Scope.AGENT, ("*",)), (Scope.ADMIN, ("*",))]
+)
+async def test_an_executors_key_names_tools_and_no_other_does(
+    gateway: Gateway, scope: Scope, tools: tuple[str, ...]
+) -> None:
+    whose: dict[str, Any] = {"agent": "shop", "person": "olga@acme.example"} if scope is Scope.AGENT else {}
+    with pytest.raises(InvalidError, match="name the tools"):
+        await gateway.container.keys.create(org="acme", scope=scope, label="x", tools=tools, **whose)

@@ -133,11 +133,14 @@ async def look(store: Store, folder: Path) -> list[Finding]:
 async def test_a_live_executors_key_is_looked_for(store: Store, tmp_path: Path) -> None:
     keys = Keys(store=store, seals=Seals([SECRET]), clock=SystemClock())
     [missing] = [each for each in told(await look(store, tmp_path), Severity.ERROR) if "executor" in each]
-    assert missing == "acme: no executor's key is live: nobody can run bank__pay, bank__pay_batch, ads__top_up"
-    made = await keys.create(org="acme", scope=Scope.EXECUTOR, label="bank")
-    assert "acme: an executor's key is live" in told(await look(store, tmp_path), Severity.OK)
+    assert missing == "acme: no executor's key is live for it: nobody can run bank__pay, bank__pay_batch, ads__top_up"
+    await keys.create(org="acme", scope=Scope.EXECUTOR, label="ads", tools=["ads__*"])
+    [left] = [each for each in told(await look(store, tmp_path), Severity.ERROR) if "executor" in each]
+    assert left == "acme: no executor's key is live for it: nobody can run bank__pay, bank__pay_batch"
+    made = await keys.create(org="acme", scope=Scope.EXECUTOR, label="bank", tools=["bank__pay", "bank__pay_batch"])
+    assert "acme: an executor's key is live for each enforced tool" in told(await look(store, tmp_path), Severity.OK)
     await keys.revoke("acme", made.key.id)
-    assert missing in told(await look(store, tmp_path), Severity.ERROR)
+    assert left in told(await look(store, tmp_path), Severity.ERROR)
 
 
 async def test_people_who_may_need_a_second_factor_and_have_none_are_named(store: Store, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from app.domain.identity.api_key import Scope
 from migrations import run
 from tests.fixtures.gateway import open_gateway
 from tests.fixtures.standing import BOB, RITA, write_standing
@@ -54,6 +55,28 @@ async def test_going_back_is_refused_while_something_open_would_become_laxer(
         request = await g.ask("wire", WIRE)  # only an executor runs it: the older gateway would hand it to the agent
     with pytest.raises(RuntimeError, match="1 open request"):
         run.downgrade(database_url, "0005")
+    run.upgrade(database_url)  # from the step that was refused
     async with open_gateway(database_url, config, platform) as g:
         assert (await g.decide(request, who=RITA, verdict="deny", reason="no")).json()["state"] == "denied"
     run.downgrade(database_url, "0005")
+
+
+@requirement("S-73")
+async def test_keys_run_what_they_ran_claims_are_their_claimers_and_going_back_widens_no_key(
+    database_url: str, config: Path, platform: MemoryPlatform
+) -> None:
+    async with open_gateway(database_url, config, platform) as g:
+        request = await g.ask("wire", WIRE)
+        assert (await g.decide(request, who=RITA)).json()["state"] == "approved"
+        assert (await g.claim(request, who="executor")).status_code == 200
+        claimed = g.rows("SELECT claimed_by FROM executions")
+        keys = dict(g.keys)
+    run.downgrade(database_url, "0006")
+    run.upgrade(database_url)
+    async with open_gateway(database_url, config, platform) as g:
+        g.keys |= keys
+        assert g.rows("SELECT tools FROM api_keys WHERE scope = 'executor'") == [{"tools": '["*"]'}]
+        assert g.rows("SELECT claimed_by FROM executions") == claimed != [{"claimed_by": None}]
+        await g.container.keys.create(org="acme", scope=Scope.EXECUTOR, label="sms", tools=["sms_*"])
+    with pytest.raises(RuntimeError, match="1 executor's key would run every tool"):
+        run.downgrade(database_url, "0006")
