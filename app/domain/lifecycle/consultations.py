@@ -197,6 +197,8 @@ def _hand_over(request: ConfirmationRequest, event: HandedOver, now: datetime) -
         )
     changed = replace(request, handovers=(*request.handovers, over), decisions=kept)
     facts = {**event.facts, "to": event.to, "note": event.note}
+    void = sorted({each.person for each in request.decisions} - {each.person for each in kept})
+    facts |= {"void": void} if void else {}
     return _next(changed, Kind.HANDED_OVER, event.by, facts, PostMore(people=(event.to,)))
 
 
@@ -224,6 +226,7 @@ def _add(request: ConfirmationRequest, event: ApproverAdded) -> Step:
     if sum(stage.added_by is not None for stage in request.stages) >= MOST:
         return Step(request=request, refusal=Refusal.TOO_OFTEN)
     facts = {**event.facts, "person": event.person, "note": event.note}
+    facts["stages"] = [stage.facts() for stage in event.stages]
     changed = replace(request, stages=event.stages)
     return _next(changed, Kind.APPROVER_ADDED, event.by, facts, PostMore(people=(event.person,)))
 
@@ -301,7 +304,7 @@ def _due(request: ConfirmationRequest, event: TimersDue, now: datetime) -> Step:
     channels = tuple(name for name in first.channels if name not in request.channels)
     changed = replace(request, timers=left, stages=stages, channels=(*request.channels, *channels))
     people = frozenset[str]().union(*(event.people.get(name, frozenset()) for name in first.to))
-    facts = {"to": list(first.to), "channels": list(first.channels)}
+    facts = {"to": list(first.to), "channels": list(first.channels), "stages": [stage.facts() for stage in stages]}
     more = PostMore(channels=channels, people=tuple(sorted(people)))
     return _next(changed, Kind.ESCALATED, "system", facts, more)
 

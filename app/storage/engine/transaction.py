@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy.sql.elements import ClauseElement
 
+    from app.domain.identity.seals import Seals
     from app.domain.trail.audit import Record
     from app.ports import IdFactory
     from app.storage.engine.dialect import Dialect
@@ -81,6 +82,9 @@ class Batch:
     locked_at: datetime | None = None
     """The clock, read after those locks."""
     guards: list[Any] = field(default_factory=list[Any])
+    seals: Seals | None = None
+    bound: dict[str, str | None] = field(default_factory=dict[str, "str | None"])
+    refused: set[str] = field(default_factory=set[str])
 
     def check_guards(self) -> None:
         """Raise LostGuardError unless every guarded write touched its one row."""
@@ -99,6 +103,7 @@ class Together:
 
     lock: Callable[[Tx, Sequence[str]], tuple[dict[str, list[Row]], datetime]]
     append: Callable[[Tx, Sequence[Pending]], None]
+    seals: Seals | None = None
 
 
 class Tx:
@@ -114,6 +119,21 @@ class Tx:
         self._now: datetime | None = None
         self.ids = ids
         self.org = org
+
+    @property
+    def seals(self) -> Seals | None:
+        """What rows are sealed with; None in a tool that has no key."""
+        return self._batch.seals
+
+    @property
+    def bound(self) -> dict[str, str | None]:
+        """The seals of what the locked requests of this commit ask, by id."""
+        return self._batch.bound
+
+    @property
+    def refused(self) -> set[str]:
+        """The requests of this commit whose rows were not taken for what a gateway wrote."""
+        return self._batch.refused
 
     @property
     def locks_rows(self) -> bool:
