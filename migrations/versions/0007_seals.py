@@ -24,7 +24,7 @@ _STRICTER = sa.text(
     "WHERE (requests.status = 'pending' AND requests.assurance <> 'L1') "
     "OR (requests.enforced = 1 AND (requests.status = 'pending' OR grants.status = 'issued'))"
 )
-_COLUMNS = ("bound_seal", "seal")
+_COLUMNS = ("bound_digest", "seal")
 
 
 def upgrade() -> None:

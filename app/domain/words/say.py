@@ -103,7 +103,7 @@ _EN: Mapping[str, str] = {
     "click.inactive": "This account may not decide: it is a guest, a bot, or deactivated. The request still waits.",
     "click.unverified": "Your account could not be confirmed just now. Nothing was recorded; try again in a minute.",
     "click.stale": "This card is no longer the live one. Please use the newest card.",
-    "click.unsealed": "What is stored of this request is not what was asked: nothing is done with it. Tell your operator.",
+    "click.unsealed": "What is stored of this request is not what was asked: nothing is done. Tell your operator.",
     "click.retry": "Nothing was recorded. Please press again in a moment.",
     "click.reason_needed": "Please say why.",
 }

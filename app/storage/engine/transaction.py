@@ -127,7 +127,7 @@ class Tx:
 
     @property
     def bound(self) -> dict[str, str | None]:
-        """The seals of what the locked requests of this commit ask, by id."""
+        """The digests of what the locked requests of this commit ask, by id."""
         return self._batch.bound
 
     @property

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 AGGREGATE = (
     select(
         *REQUEST.selected(requests),
-        requests.c.bound_seal,
+        requests.c.bound_digest,
         requests.c.seal,
         *GRANT.selected(grants),
         *EXECUTION.selected(executions),

@@ -11,7 +11,7 @@ from app.storage.engine.dialect import from_us
 from app.storage.engine.transaction import Row, Statement, Tx
 from app.storage.requests.decisions import drop_decision
 from app.storage.requests.request_rows import AGGREGATE, request_from_rows
-from app.storage.requests.sealing import is_bound_before, read_sealed, seals_of
+from app.storage.requests.sealing import read_sealed, seals_of
 from app.storage.tables.hook_tables import switches
 from app.storage.tables.payment_tables import restores
 from app.storage.tables.request_columns import REQUEST
@@ -78,13 +78,13 @@ def _save(names: Iterable[str]) -> Statement:
 
 
 _SAVE = _save([*REQUEST.often.names, "seal"])
-_SAVE_ALL = _save([*REQUEST.saved.names, "seal", "bound_seal"])
+_SAVE_ALL = _save([*REQUEST.saved.names, "seal", "bound_digest"])
 
 
 def insert_request(tx: Tx, request: ConfirmationRequest) -> None:
     """Write a new request."""
     columns = REQUEST.inserted(request)
-    tx.write(_INSERT, **columns, **seals_of(tx, request, columns))
+    tx.write(_INSERT, **columns, **seals_of(tx, request, columns, whole=True))
 
 
 def find_request(tx: Tx, request_id: str) -> ConfirmationRequest | None:
@@ -183,12 +183,10 @@ def save_request(tx: Tx, before: ConfirmationRequest, after: ConfirmationRequest
     """
     if (before.id, before.call.org) != (after.id, after.call.org):
         raise ValueError("a request keeps its id and its org")
-    more = (
-        whole or REQUEST.apart(before, after) or is_bound_before(tx, before.id)
-    )  # nearly every change moves the state alone
+    more = whole or REQUEST.apart(before, after)  # nearly every change moves the state alone
     statement, written = (_SAVE_ALL, REQUEST.saved) if more else (_SAVE, REQUEST.often)
     columns = written(after)
-    sealed = seals_of(tx, after, columns if more else None)
+    sealed = seals_of(tx, after, columns, whole=more)
     tx.guard(statement, request_id=before.id, old_version=before.version, **columns, **sealed)
     if before.decisions:
         kept = {decision.person for decision in after.decisions}

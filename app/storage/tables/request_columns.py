@@ -118,7 +118,7 @@ REQUEST = Columns(
         Column("enforced", FLAG, default="0"),
         Column("allowed_by", TEXT, nullable=True),
         # Both written by `storage/requests/sealing.py`.
-        Column("bound_seal", TEXT, given=True, nullable=True),
+        Column("bound_digest", TEXT, given=True, nullable=True),
         Column("seal", TEXT, given=True, nullable=True),
     ),
     parts={"call": ToolCall, "settlement": Settlement},

@@ -47,11 +47,11 @@ def _vote_gone(s: Stranger, of: str, _: dict[str, Any]) -> None:
 
 
 def _unsealed(s: Stranger, of: str, _: dict[str, Any]) -> None:
-    s(f"UPDATE requests SET seal = NULL, bound_seal = NULL WHERE id = '{of}'")
+    s(f"UPDATE requests SET seal = NULL, bound_digest = NULL WHERE id = '{of}'")
 
 
 def _sealed_like_another(s: Stranger, of: str, other: dict[str, Any]) -> None:
-    for name in ("seal", "bound_seal"):
+    for name in ("seal", "bound_digest"):
         s(f"UPDATE requests SET {name} = (SELECT {name} FROM requests WHERE id = '{other['id']}') WHERE id = '{of}'")
 
 
@@ -155,7 +155,7 @@ async def test_what_stood_before_there_were_seals_is_sealed_once_and_never_again
     await to_thread(stranger.rewrite, as_before)
     if database_url.startswith("sqlite"):
         Path(f"{database_url.removeprefix('sqlite:///')}.head").unlink()
-    stranger("UPDATE requests SET seal = NULL, bound_seal = NULL", "DELETE FROM secret_ids")
+    stranger("UPDATE requests SET seal = NULL, bound_digest = NULL", "DELETE FROM secret_ids")
     from app.domain.identity.seals import Seals
 
     old_hash = Seals([SECRET]).key_hashes(agent.split("_")[2])[0]  # as keys were kept before
@@ -169,7 +169,7 @@ async def test_what_stood_before_there_were_seals_is_sealed_once_and_never_again
         hashed = g.rows(f"SELECT secret_hash FROM api_keys WHERE id = '{agent.split('_')[1]}'")[0]["secret_hash"]
         assert hashed.startswith("k2."), "rehashed when it was used"
         late = await g.ask("by_api", {"n": 3})
-    stranger("UPDATE requests SET seal = NULL, bound_seal = NULL", "DELETE FROM secret_ids")
+    stranger("UPDATE requests SET seal = NULL, bound_digest = NULL", "DELETE FROM secret_ids")
     with capture_logs() as logs:
         async with open_gateway(database_url, config, platform) as g:
             g.keys["acme/agent:shop"] = agent
