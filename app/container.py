@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Self
@@ -59,6 +60,7 @@ from app.usecases.platforms.channel_book import ChannelBook
 from app.usecases.platforms.confirm_accounts import ConfirmAccounts
 from app.usecases.platforms.fetch_groups import FetchGroups
 from app.usecases.proving.factors import Factors
+from app.usecases.proving.seal_standing import SealStanding
 from app.usecases.reading.follow import Feed
 from app.usecases.reading.keys import Keys
 from app.usecases.reading.read import Read
@@ -116,7 +118,7 @@ class Container:
         hide_secrets_of(registry.loaded())
         self.seals = Seals([secret.get_secret_value() for secret in settings.secret])
         self.ids = ids or RandomIds()
-        self.store = make_store(dialect_for(settings.database_url, self.clock), self.ids)
+        self.store = make_store(dialect_for(settings.database_url, self.clock), self.ids, seals=self.seals)
         self.heads = WatchHeads(store=self.store, path=head_file_of(settings.database_url, settings.state_dir))
         self.channels = ChannelBook()
         self.waiters = Waiters(most=settings.max_waiters)
@@ -150,6 +152,7 @@ class Container:
         self.break_glass = BreakGlass(store=store, book=book, announce=announce)
         self.keys = Keys(store=store, seals=self.seals, clock=self.clock)
         self.factors = Factors(store=store, book=book, seals=self.seals)
+        self.seal_standing = SealStanding(store=store, seals=self.seals)
         edit = Edit(store=store, book=book, judge=judge, channels=self.channels, seals=self.seals)
         consulting = ConsultByClick(store=store, book=book, seals=self.seals)
         review = Review(store=store, book=book, seals=self.seals, clock=self.clock)
@@ -263,6 +266,7 @@ class Container:
         wanted: dict[tuple[str, str], tuple[object, Channel]] = {}
         for org in self.book.orgs():
             loaded = self.book.current(org)
+            await self.seal_standing(org)
             await self._remember(org, loaded.policy.version, loaded.text)
             for name, settings in loaded.channel_settings.items():
                 known = self._built.get((org, name))
@@ -300,7 +304,8 @@ class Container:
     async def _remember(self, org: str, version: str, text: str) -> None:
         def unit(tx: Tx) -> None:
             if remember_policy(tx, version, text):
-                tx.append(Record(kind=Kind.POLICY_LOADED, actor="system", facts={"policy_version": version}))
+                facts = {"policy_version": version, "text": hashlib.sha256(text.encode()).hexdigest()}
+                tx.append(Record(kind=Kind.POLICY_LOADED, actor="system", facts=facts))
 
         await self.store.write(unit, org=org)
 

@@ -94,6 +94,19 @@ LEDGER: dict[str, Promise] = {
         "Floods, oversized, slow and deeply nested bodies are cut off cheaply, and neighbours are still served."
     ),
     "S-33": _must("Callers are rejected before their bodies are parsed, and secrets are compared in constant time."),
+    "S-60": _must("Verifying a trail is never green by accident: what is missing or cannot be read is a fault."),
+    "S-63": _must(
+        "What was approved is authenticated: a request, vote or grant that was changed in the database runs nothing.",
+        "attack on the built gateway",
+    ),
+    "S-67": _must(
+        "Files with secrets or arguments are their owner's alone, and a wrong or retired secret ends nothing silently.",
+        "attack on the built gateway",
+    ),
+    "S-64": _must(
+        "Verifying a trail compares its rows with its events, and names the first place of each edit of the matrix.",
+        "attack on the built gateway",
+    ),
     "S-34": _must(
         "API keys are random, stored hashed, scoped, expiring, rotatable and revocable on every replica at once."
     ),

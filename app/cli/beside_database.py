@@ -25,6 +25,7 @@ from app.storage.engine.database_fault import database_fault
 from app.storage.engine.dialect import dialect_for
 from app.storage.make_store import make_store
 from app.usecases.proving.factors import Factors
+from app.usecases.proving.seal_standing import SealStanding
 from app.usecases.reading.keys import Keys
 from app.usecases.reading.read import Read
 from channels import registry
@@ -112,6 +113,7 @@ class Beside:
     org: str
     keys: Keys
     factors: Factors
+    seal_standing: SealStanding
     read: Read
     store: Store
     directory: Directory
@@ -132,12 +134,20 @@ async def beside_gateway(config: Path, org: str | None) -> AsyncGenerator[Beside
     directory = book.current(org or orgs[0]).policy.directory
     seals = Seals([secret.get_secret_value() for secret in settings.secret])
     with database_or_exit(settings.database_url):
-        store = make_store(dialect_for(settings.database_url, clock), RandomIds())
+        store = make_store(dialect_for(settings.database_url, clock), RandomIds(), seals=seals)
         store.start()
         try:
             keys, read = Keys(store=store, seals=seals, clock=clock), Read(store=store, book=book)
             factors = Factors(store=store, book=book, seals=seals)
-            yield Beside(org=org or orgs[0], keys=keys, factors=factors, read=read, store=store, directory=directory)
+            yield Beside(
+                org=org or orgs[0],
+                keys=keys,
+                factors=factors,
+                seal_standing=SealStanding(store=store, seals=seals),
+                read=read,
+                store=store,
+                directory=directory,
+            )
         finally:
             await store.stop()
 

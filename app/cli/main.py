@@ -19,10 +19,12 @@ from app.cli.approver.reconcile import reconcile
 from app.cli.approver.requests import requests_app
 from app.cli.approver.standing_approvals import standing_app
 from app.cli.hooks import check_calls, hooks_app
+from app.cli.operator.audit import verify
 from app.cli.operator.factors import factors_app
 from app.cli.operator.pause import pause
 from app.cli.operator.payees import payees_app
 from app.cli.operator.read_only import read_only
+from app.cli.operator.reseal import reseal
 from app.cli.operator.restore import restored
 from app.cli.options import HERE, Config, Org
 from app.cli.platforms import WithPlatforms
@@ -66,6 +68,8 @@ requests_app.command("reconcile")(reconcile)
 app.command("read-only")(read_only)
 app.command("pause")(pause)
 app.command("restored")(restored)
+app.command("reseal")(reseal)
+audit_app.command("verify")(verify)
 
 Scopes = Literal["agent", "evaluation", "approver", "executor", "auditor", "admin"]
 """The values of `app.domain.identity.api_key.Scope`, which would bring the database library along."""
@@ -237,35 +241,6 @@ def keys_revoke(key_id: str, config: Config = HERE, org: Org = None) -> None:
             typer.echo(f"{wanted} is revoked")
 
     run_command(end())
-
-
-@audit_app.command("verify")
-def audit_verify(config: Config = HERE, org: Org = None) -> None:
-    """Walk the whole chain, print its head and the declared restores; exit 1 with the first fault, 2 if it is empty."""
-    from app.cli.beside_database import beside_gateway, counted, run_command
-    from app.domain.text.visible import visible
-    from app.storage.engine.transaction import EVERY_ORG
-    from app.storage.trail.restores import list_restores
-
-    async def walk() -> None:
-        async with beside_gateway(config, org) as at:
-            _, head = await at.read.trail(at.org, after=-1, most=1)  # before the walk, which then covers it
-            seen, fault = await at.read.verify(at.org)
-            forks = await at.store.read(list_restores, org=EVERY_ORG)
-        if fault:
-            typer.echo(f"BROKEN after {seen} events: {fault}", err=True)
-            raise typer.Exit(code=1)
-        if not seen:
-            typer.echo("the trail is empty: nothing was verified", err=True)
-            raise typer.Exit(code=2)
-        typer.echo(f"{counted(seen, 'event')}, unbroken")
-        typer.echo(f"head: {head[0]} {head[1]}")
-        for fork in forks:
-            typer.echo(
-                f"declared restore {fork.epoch}: {fork.at:%Y-%m-%d %H:%M:%S} UTC by {fork.by}: {visible(fork.reason)}"
-            )
-
-    run_command(walk())
 
 
 @audit_app.command("show")

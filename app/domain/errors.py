@@ -113,6 +113,12 @@ class NotApprovedError(ConflictError):
     code = "not_approved"
 
 
+class UnsealedError(ConflictError):
+    """What is stored of this request is not what the gateway wrote: it is refused, and the operator is told."""
+
+    code = "unsealed"
+
+
 class AlreadyClaimedError(ConflictError):
     """The approval was already claimed; it works once."""
 

@@ -10,10 +10,11 @@ from app.storage.requests.requests import lock_many
 from app.storage.trail.audit_chain import append_all
 
 if TYPE_CHECKING:
+    from app.domain.identity.seals import Seals
     from app.ports import IdFactory
     from app.storage.engine.dialect import Dialect
 
 
-def make_store(dialect: Dialect, ids: IdFactory) -> Store:
-    """Return a store; `start` opens it."""
-    return Store(dialect, ids, together=Together(lock=lock_many, append=append_all))
+def make_store(dialect: Dialect, ids: IdFactory, *, seals: Seals | None = None) -> Store:
+    """Return a store; `start` opens it. `seals` hold the key of its rows: without them it writes rows without seals."""
+    return Store(dialect, ids, together=Together(lock=lock_many, append=append_all, seals=seals))

@@ -29,6 +29,7 @@ STATUS: dict[type[AssentError], int] = {
     errors.ConflictError: 409,
     errors.AlreadySettledError: 409,
     errors.NotApprovedError: 409,
+    errors.UnsealedError: 409,
     errors.AlreadyClaimedError: 409,
     errors.GrantLapsedError: 409,
     errors.ReadOnlyError: 409,

@@ -75,12 +75,17 @@ class Seals:
         self._purposes = {
             (key_id, purpose): hmac.digest(secret, f"assent.{purpose}.v1".encode(), "sha256")
             for key_id, secret in self._keys.items()
-            for purpose in ("button", "code", "api-key", "review-link", "review-session", "invitation")
+            for purpose in ("button", "code", "api-key", "review-link", "review-session", "invitation", "row")
         }
         # Deterministic, and safe so: what is hidden is random itself, and a nonce would be one thing more to get wrong.
         self._hiding = {
             key_id: AESSIV(hmac.digest(secret, b"assent.hide.v1", "sha512")) for key_id, secret in self._keys.items()
         }
+
+    @property
+    def key_ids(self) -> tuple[str, ...]:
+        """The public ids of the secrets, the newest first."""
+        return tuple(self._keys)
 
     def token(self, action: Action, handle: str, place: Place) -> str:
         """Seal a button."""

@@ -116,7 +116,7 @@ def _due(request: ConfirmationRequest, event: TimersDue, now: datetime) -> Step:
     channels = tuple(name for name in first.channels if name not in request.channels)
     changed = replace(request, timers=left, stages=stages, channels=(*request.channels, *channels))
     people = frozenset[str]().union(*(event.people.get(name, frozenset()) for name in first.to))
-    facts = {"to": list(first.to), "channels": list(first.channels)}
+    facts = {"to": list(first.to), "channels": list(first.channels), "stages": [stage.facts() for stage in stages]}
     more = PostMore(channels=channels, people=tuple(sorted(people)))
     return next_version(changed, Kind.ESCALATED, "system", facts, more)
 

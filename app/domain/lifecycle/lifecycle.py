@@ -110,9 +110,11 @@ def permitted(request: ConfirmationRequest, *, reason: str, now: datetime) -> St
     by = request.allowed_by
     if by is None or request.stages or request.status.final or now >= request.expires_at:
         return Step(request=request, refusal=Refusal.NOT_APPROVED)
+    until = now + request.claim_within
     facts: dict[str, object] = {"allowed_by": by, "reason": reason, "digest": request.digest}
+    facts["claim_until"] = until.isoformat()
     step = _settle(request, Status.APPROVED, Kind.APPROVED, by=by, reason=reason, via=None, at=now, facts=facts)
-    return replace(step, effects=(IssueGrant(not_after=now + request.claim_within), *step.effects))
+    return replace(step, effects=(IssueGrant(not_after=until), *step.effects))
 
 
 def advance(request: ConfirmationRequest, event: Event, *, now: datetime) -> Step:
@@ -216,6 +218,7 @@ def _deny(request: ConfirmationRequest, decision: Decision, now: datetime) -> St
 
 
 def _approve(request: ConfirmationRequest, decision: Decision, voters: Electorate, now: datetime) -> Step:
+    until = now + request.claim_within
     step = _settle(
         request,
         Status.APPROVED,
@@ -224,12 +227,12 @@ def _approve(request: ConfirmationRequest, decision: Decision, voters: Electorat
         reason=decision.reason,
         via=decision.evidence.channel,
         at=now,
-        facts=_vote_facts(request, decision),
+        facts={**_vote_facts(request, decision), "claim_until": until.isoformat()},
     )
     # Above what a click can give, each is told where the approval did not come from.
     told = () if request.assurance.on_cards else tuple(sorted(counted(request.decisions, voters)))
     notices = (TellApprovers(people=told),) if told else ()
-    return replace(step, effects=(IssueGrant(not_after=now + request.claim_within), *step.effects, *notices))
+    return replace(step, effects=(IssueGrant(not_after=until), *step.effects, *notices))
 
 
 def _vote_facts(request: ConfirmationRequest, decision: Decision) -> dict[str, object]:

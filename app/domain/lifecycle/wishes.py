@@ -149,7 +149,9 @@ def _hand_over(request: ConfirmationRequest, wished: Wished, now: datetime) -> S
         kept = tuple(
             each for each in kept if to not in {each.person, each.on_behalf_of} or each.verdict is not Verdict.APPROVE
         )
-    return wished.done(replace(changed, decisions=kept), {"to": to, "note": note}, PostMore(people=(to,)))
+    void = sorted({each.person for each in request.decisions} - {each.person for each in kept})
+    facts = {"to": to, "note": note, **({"void": void} if void else {})}
+    return wished.done(replace(changed, decisions=kept), facts, PostMore(people=(to,)))
 
 
 def _add(request: ConfirmationRequest, wished: Wished, now: datetime) -> Step:
@@ -170,7 +172,9 @@ def _add(request: ConfirmationRequest, wished: Wished, now: datetime) -> Step:
         return Step(request=request, refusal=Refusal.UNSUITABLE)
     if _used_up([stage.added_by for stage in request.stages if stage.added_by is not None], wished.by):
         return Step(request=request, refusal=Refusal.TOO_OFTEN)
-    return wished.done(changed, {"person": person, "note": wished.wish.text or None}, PostMore(people=(person,)))
+    stages = [stage.facts() for stage in changed.stages]
+    facts = {"person": person, "note": wished.wish.text or None, "stages": stages}
+    return wished.done(changed, facts, PostMore(people=(person,)))
 
 
 def with_added(request: ConfirmationRequest, person: str, *, by: str, voters: Electorate) -> tuple[Stage, ...]:

@@ -81,6 +81,16 @@ class Kind(StrEnum):
         "{actor} asked again for what had expired, as {successor}",
         "{actor} 对过期的请求重新发起，新请求为 {successor}",
     )
+    SEALED = (
+        "request.sealed",
+        "{actor} sealed it as it stood, with the key {key_id}",
+        "{actor} 按当时状态加封，密钥 {key_id}",
+    )
+    FORGED = (
+        "request.forged",
+        "ITS ROWS ARE NOT WHAT THE GATEWAY WROTE, and nothing is done with it: {why}",
+        "数据库中的记录与网关写入的不符，拒绝处理：{why}",
+    )
     CLAIMED = ("grant.claimed", "{actor} took the approval and began to run it", "{actor} 领取批准并开始执行")
     LAPSED = ("grant.lapsed", "the approval was not used in time and lapsed", "批准逾期未使用，已失效")
     REVOKED = ("grant.revoked", "the approval was taken back: {why}", "批准被收回：{why}")
@@ -229,6 +239,11 @@ class Kind(StrEnum):
         "payee.removed",
         "{actor} took the payee {payee} out of the register",
         "{actor} 将收款方 {payee} 移出名册",
+    )
+    SECRET_KNOWN = (
+        "secret.known",
+        "from here on rows are sealed with the key {key_id}; {requests} that stood were sealed as they were",
+        "自此使用密钥 {key_id} 加封；{requests} 条既有记录按原样加封",
     )
     RESTORED = (
         "trail.restored",

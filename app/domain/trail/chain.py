@@ -89,13 +89,19 @@ def first_fault(events: Iterable[AuditEvent], *, after: tuple[int, str] = (-1, G
 
     `after` is the (seq, hash) of the event before the first one given.
     """
+    found = first_fault_at(events, after=after)
+    return found[1] if found else None
+
+
+def first_fault_at(events: Iterable[AuditEvent], *, after: tuple[int, str]) -> tuple[int, str] | None:
+    """Do as `first_fault` does, and say at which number it is."""
     seq, prev = after
     for event in events:
         if event.seq != seq + 1:
-            return f"event {seq + 1} is missing: the next one found is {event.seq}"
+            return seq + 1, f"event {seq + 1} is missing: the next one found is {event.seq}"
         if event.prev_hash != prev:
-            return f"event {event.seq} does not follow event {seq}: its predecessor's hash differs"
+            return event.seq, f"event {event.seq} does not follow event {seq}: its predecessor's hash differs"
         if hash_of(event) != event.hash:
-            return f"event {event.seq} was changed: its content does not give its hash"
+            return event.seq, f"event {event.seq} was changed: its content does not give its hash"
         seq, prev = event.seq, event.hash
     return None

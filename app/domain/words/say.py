@@ -103,6 +103,7 @@ _EN: Mapping[str, str] = {
     "click.inactive": "This account may not decide: it is a guest, a bot, or deactivated. The request still waits.",
     "click.unverified": "Your account could not be confirmed just now. Nothing was recorded; try again in a minute.",
     "click.stale": "This card is no longer the live one. Please use the newest card.",
+    "click.unsealed": "What is stored of this request is not what was asked: nothing is done. Tell your operator.",
     "click.retry": "Nothing was recorded. Please press again in a moment.",
     "click.reason_needed": "Please say why.",
 }
@@ -186,6 +187,7 @@ _ZH: Mapping[str, str] = {
     "click.inactive": "此账号不能审批（访客、机器人或已停用）。请求仍在等待。",
     "click.unverified": "暂时无法确认您的账号，未做任何记录，请一分钟后再试。",
     "click.stale": "这张卡片已失效，请使用最新的卡片。",
+    "click.unsealed": "这条请求的存储记录与提交时不符，已拒绝处理，请告知管理员。",
     "click.retry": "未做任何记录，请稍后再按一次。",
     "click.reason_needed": "请填写原因。",
 }

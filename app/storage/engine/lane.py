@@ -154,7 +154,7 @@ class Lane:
         return not isinstance(error, LostGuardError) and self._dialect.failure(error) is Failure.FATAL
 
     def _transact(self, jobs: Sequence[Job]) -> None:
-        batch = Batch()
+        batch = Batch(seals=self._together.seals)
         connection = self._connected()
         began = time.monotonic()
         ticket: str | None = None

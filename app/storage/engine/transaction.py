@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy.sql.elements import ClauseElement
 
+    from app.domain.identity.seals import Seals
     from app.domain.trail.audit import Record
     from app.ports import IdFactory
     from app.storage.engine.dialect import Dialect
@@ -86,6 +87,9 @@ class Batch:
     holds: dict[str, dict[Hold, None]] = field(default_factory=dict[str, "dict[Hold, None]"])
     """What must be so in an org when its units commit, each once."""
     held: list[Any] = field(default_factory=list[Any])
+    seals: Seals | None = None
+    bound: dict[str, str | None] = field(default_factory=dict[str, "str | None"])
+    refused: set[str] = field(default_factory=set[str])
 
     def check_guards(self) -> None:
         """Raise LostGuardError unless every guarded write touched its one row, and all that must hold does."""
@@ -106,6 +110,7 @@ class Together:
 
     lock: Callable[[Tx, Sequence[str]], tuple[dict[str, list[Row]], datetime]]
     append: Callable[[Tx, Sequence[Pending]], None]
+    seals: Seals | None = None
 
 
 class Tx:
@@ -121,6 +126,21 @@ class Tx:
         self._now: datetime | None = None
         self.ids = ids
         self.org = org
+
+    @property
+    def seals(self) -> Seals | None:
+        """What rows are sealed with; None in a tool that has no key."""
+        return self._batch.seals
+
+    @property
+    def bound(self) -> dict[str, str | None]:
+        """The digests of what the locked requests of this commit ask, by id."""
+        return self._batch.bound
+
+    @property
+    def refused(self) -> set[str]:
+        """The requests of this commit whose rows were not taken for what a gateway wrote."""
+        return self._batch.refused
 
     @property
     def locks_rows(self) -> bool:

@@ -77,6 +77,13 @@ _BY_DIGEST = Statement(
     .limit(_MOST_ALIKE)
 )
 
+_IDS = Statement(
+    select(requests.c.id)
+    .where(requests.c.org == bindparam("for_org"), requests.c.id > bindparam("behind"))
+    .order_by(requests.c.id)
+    .limit(bindparam("most"))
+)
+
 END_OF_TIME = 2**62
 """A `created_at` after every other: where the first page begins."""
 
@@ -99,6 +106,11 @@ def list_versions(tx: Tx, ids: Sequence[str]) -> list[tuple[str, int]]:
     padded = [*ids, *[""] * (MOST_VERSIONS - len(ids))]
     rows = tx.all(_VERSIONS, for_org=tx.org, **{f"id_{index}": request_id for index, request_id in enumerate(padded)})
     return [(row["id"], row["version"]) for row in rows]
+
+
+def list_ids(tx: Tx, *, behind: str, most: int) -> list[str]:
+    """Return ids of the org's requests in their order, behind the last one seen ("" for the beginning)."""
+    return [row["id"] for row in tx.all(_IDS, for_org=tx.org, behind=behind, most=most)]
 
 
 def find_call(tx: Tx, agent: str, session: str, *, call_id: str, claim_id: str) -> str | None:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 AGGREGATE = (
     select(
         *REQUEST.selected(requests),
+        requests.c.bound_digest,
+        requests.c.seal,
         *GRANT.selected(grants),
         *EXECUTION.selected(executions),
         *DECISION.selected(decisions),

@@ -5,16 +5,17 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from sqlalchemy import bindparam, exists, func, insert, literal, select, update
+from sqlalchemy import bindparam, exists, func, insert, literal, or_, select, update
 
 from app.storage.engine.dialect import from_us
 from app.storage.engine.transaction import Row, Statement, Tx
 from app.storage.requests.decisions import drop_decision
 from app.storage.requests.request_rows import AGGREGATE, request_from_rows
+from app.storage.requests.sealing import read_sealed, seals_of
 from app.storage.tables.hook_tables import switches
 from app.storage.tables.payment_tables import restores
 from app.storage.tables.request_columns import REQUEST
-from app.storage.tables.tables import decisions, requests
+from app.storage.tables.tables import audit_events, decisions, executions, grants, requests
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -29,6 +30,11 @@ _HELD = AGGREGATE.add_columns(
     exists().where(switches.c.org == requests.c.org, switches.c.is_on == 1).correlate(requests).label("any_switch"),
     select(func.coalesce(func.max(restores.c.epoch), 0)).scalar_subquery().label("epoch"),
     select(func.max(restores.c.restored_at)).scalar_subquery().label("restored_at"),
+    select(func.max(audit_events.c.request_version))
+    .where(audit_events.c.request_id == requests.c.id)
+    .correlate(requests)
+    .scalar_subquery()
+    .label("said_version"),
 )
 _LOCK = Statement(
     select(requests.c.id)
@@ -54,6 +60,18 @@ _ATTACHED = Statement(
     )
 )
 _INSERT = Statement(insert(requests))
+_OPEN = Statement(
+    select(requests.c.id)
+    .outerjoin(grants, grants.c.request_id == requests.c.id)
+    .outerjoin(executions, executions.c.request_id == requests.c.id)
+    .where(
+        requests.c.org == bindparam("for_org"),
+        requests.c.id > bindparam("behind"),
+        or_(requests.c.status == "pending", grants.c.status == "issued", executions.c.status == "started"),
+    )
+    .order_by(requests.c.id)
+    .limit(bindparam("most"))
+)
 
 
 def _save(names: Iterable[str]) -> Statement:
@@ -61,8 +79,8 @@ def _save(names: Iterable[str]) -> Statement:
     return Statement(update(requests).where(*same).values({name: bindparam(name) for name in names}))
 
 
-_SAVE = _save(REQUEST.often.names)
-_SAVE_ALL = _save(REQUEST.saved.names)
+_SAVE = _save([*REQUEST.often.names, "seal"])
+_SAVE_ALL = _save([*REQUEST.saved.names, "seal", "bound_digest"])
 
 
 _COUNT_MOST = 20_000  # beyond this the exact number no longer matters to anyone
@@ -81,7 +99,8 @@ _PENDING_HOLDS = Statement(select(literal(1).label("holds")).where(bindparam("mo
 
 def insert_request(tx: Tx, request: ConfirmationRequest) -> None:
     """Write a new request."""
-    tx.write(_INSERT, **REQUEST.inserted(request))
+    columns = REQUEST.inserted(request)
+    tx.write(_INSERT, **columns, **seals_of(tx, request, columns, whole=True))
 
 
 def find_request(tx: Tx, request_id: str) -> ConfirmationRequest | None:
@@ -90,13 +109,25 @@ def find_request(tx: Tx, request_id: str) -> ConfirmationRequest | None:
     return request_from_rows(rows) if rows else None
 
 
+def list_rows_of(tx: Tx, ids: Sequence[str]) -> dict[str, list[Row]]:
+    """Read the rows of requests as they stand, by id: what `request_from_rows` makes a request of."""
+    size = 2 ** (len(ids) - 1).bit_length()
+    wanted = {f"id_{index}": request_id for index, request_id in enumerate([*ids, *[""] * (size - len(ids))])}
+    by_id: dict[str, list[Row]] = {}
+    for row in tx.all(_many(size)[1], **wanted):
+        if row["org"] == tx.org:
+            by_id.setdefault(row["id"], []).append(row)
+    return by_id
+
+
 def lock_request(tx: Tx, request_id: str) -> tuple[ConfirmationRequest, datetime] | None:
     """Lock a request, *then* read the clock and the request: the order that makes a late approval impossible.
 
     (A deadline compared in the statement that waits for the lock lets an approval through after the deadline.)
     """
     rows, now = _locked_rows(tx, request_id)
-    return (request_from_rows(rows), now) if rows else None
+    request = read_sealed(tx, rows) if rows else None
+    return (request, now) if request else None
 
 
 class Held(NamedTuple):
@@ -112,12 +143,13 @@ class Held(NamedTuple):
 def lock_to_claim(tx: Tx, request_id: str) -> Held | None:
     """Lock a request as `lock_request` does, and read what else a claim must know in the same statement."""
     rows, now = _locked_rows(tx, request_id)
-    if not rows:
+    request = read_sealed(tx, rows) if rows else None
+    if request is None:
         return None
     first = rows[0]
     restored = first["restored_at"]
     return Held(
-        request=request_from_rows(rows),
+        request=request,
         now=now,
         any_switch=bool(first["any_switch"]),
         epoch=first["epoch"],
@@ -154,17 +186,24 @@ def find_attached(tx: Tx, attach_key: str) -> str | None:
     return row["id"] if row else None
 
 
-def save_request(tx: Tx, before: ConfirmationRequest, after: ConfirmationRequest) -> None:
+def list_open(tx: Tx, *, behind: str, most: int) -> list[str]:
+    """Return ids of requests of which something could still come, in their order, behind the last one seen."""
+    return [row["id"] for row in tx.all(_OPEN, for_org=tx.org, behind=behind, most=most)]
+
+
+def save_request(tx: Tx, before: ConfirmationRequest, after: ConfirmationRequest, *, whole: bool = False) -> None:
     """Write the next version, if the row is still at the last one; else the unit runs again and decides anew.
 
-    What differs is written, whatever it is; ValueError if it is another request. Votes that were withdrawn go with it;
-    the trail keeps them.
+    What differs is written, whatever it is (`whole`: all of it); ValueError if it is another request. Votes that were
+    withdrawn go with it; the trail keeps them.
     """
     if (before.id, before.call.org) != (after.id, after.call.org):
         raise ValueError("a request keeps its id and its org")
-    more = REQUEST.apart(before, after)  # nearly every change moves the state alone
+    more = whole or REQUEST.apart(before, after)  # nearly every change moves the state alone
     statement, written = (_SAVE_ALL, REQUEST.saved) if more else (_SAVE, REQUEST.often)
-    tx.guard(statement, request_id=before.id, old_version=before.version, **written(after))
+    columns = written(after)
+    sealed = seals_of(tx, after, columns, whole=more)
+    tx.guard(statement, request_id=before.id, old_version=before.version, **columns, **sealed)
     if before.decisions:
         kept = {decision.person for decision in after.decisions}
         for person in sorted({decision.person for decision in before.decisions} - kept):

@@ -117,6 +117,9 @@ REQUEST = Columns(
         Column("near_key", TEXT, nullable=True),
         Column("enforced", FLAG, default="0"),
         Column("allowed_by", TEXT, nullable=True),
+        # Both written by `storage/requests/sealing.py`.
+        Column("bound_digest", TEXT, given=True, nullable=True),
+        Column("seal", TEXT, given=True, nullable=True),
     ),
     parts={"call": ToolCall, "settlement": Settlement},
     elsewhere=("decisions", "grant", "execution"),  # the tables below

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import bindparam, insert, literal_column, select, update
 
 from app.domain.text.canonical import plain_canonical
 from app.domain.trail.audit import AuditEvent, Kind, Record
@@ -45,6 +45,38 @@ _OF_REQUEST = Statement(
 )
 
 
+_MANY = 64
+"""How many requests' events are read in one query."""
+_OF_REQUESTS = Statement(
+    select(audit_events)
+    .where(
+        audit_events.c.org == bindparam("for_org"),
+        audit_events.c.request_id.in_([bindparam(f"id_{index}") for index in range(_MANY)]),
+    )
+    .order_by(audit_events.c.seq)
+)
+
+
+_ANY_OF_REQUEST = Statement(
+    select(audit_events.c.seq)
+    .where(
+        audit_events.c.org == bindparam("for_org"),
+        audit_events.c.request_id == bindparam("of_request"),
+        audit_events.c.kind == bindparam("of_kind"),
+    )
+    .limit(literal_column("1"))
+)
+_ANY_OF = Statement(
+    select(audit_events.c.seq)
+    .where(audit_events.c.org == bindparam("for_org"), audit_events.c.kind == bindparam("of_kind"))
+    .limit(literal_column("1"))
+)
+
+
+class UnreadableEventError(ValueError):
+    """A row of the trail is not what this gateway writes; the text says which."""
+
+
 def append_all(tx: Tx, pending: Sequence[Pending]) -> None:
     """Link and insert an org's records in their order. Called by the store alone, last in a commit."""
     head = tx.one(_HEAD_LOCKED if tx.locks_rows else _HEAD, for_org=tx.org)
@@ -73,6 +105,42 @@ def append_all(tx: Tx, pending: Sequence[Pending]) -> None:
 def list_events(tx: Tx, *, after: int, most: int) -> list[AuditEvent]:
     """Return a page of the org's trail, in order, behind `after` (-1 for the beginning)."""
     return [_from_row(row) for row in tx.all(_PAGE, for_org=tx.org, after=after, most=most)]
+
+
+def list_kept(tx: Tx, *, after: int, most: int) -> list[AuditEvent]:
+    """Return a page as `list_events` does, and look at each row as it is kept. Raises UnreadableEventError."""
+    found: list[AuditEvent] = []
+    for row in tx.all(_PAGE, for_org=tx.org, after=after, most=most):
+        try:
+            event = _from_row(row)
+            same = _to_row(event)["facts"] == row["facts"]
+        except (ValueError, TypeError, OverflowError, RecursionError):
+            same, event = False, None
+        if event is None or not same:
+            raise UnreadableEventError(f"event {row['seq']} was changed: it is not as a gateway writes it")
+        found.append(event)
+    return found
+
+
+def list_of_requests(tx: Tx, ids: Sequence[str]) -> dict[str, list[AuditEvent]]:
+    """Return what the trail says of each of these requests, in order."""
+    found: dict[str, list[AuditEvent]] = {request_id: [] for request_id in ids}
+    for start in range(0, len(ids), _MANY):
+        page = [*ids[start : start + _MANY], *[""] * _MANY][:_MANY]
+        named = {f"id_{index}": request_id for index, request_id in enumerate(page)}
+        for row in tx.all(_OF_REQUESTS, for_org=tx.org, **named):
+            found[row["request_id"]].append(_from_row(row))
+    return found
+
+
+def was_said(tx: Tx, request_id: str, kind: Kind) -> bool:
+    """Say whether the trail has an event of a kind of this request."""
+    return tx.one(_ANY_OF_REQUEST, for_org=tx.org, of_request=request_id, of_kind=kind.value) is not None
+
+
+def has_kind(tx: Tx, kind: Kind) -> bool:
+    """Say whether the org's trail has an event of a kind. It walks the whole of it."""
+    return tx.one(_ANY_OF, for_org=tx.org, of_kind=kind.value) is not None
 
 
 def list_of_request(tx: Tx, request_id: str) -> list[AuditEvent]:

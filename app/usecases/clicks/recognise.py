@@ -74,8 +74,9 @@ def recognise(
     delivery = find_by_handle(tx, sealed.handle)
     locked = lock_request(tx, delivery.request_id) if delivery else None
     if delivery is None or locked is None:
-        tx.append(refused_click(evidence, why="stale", person=None))
-        return refusal(channel, "stale", ClickResult.REFUSED)
+        why = "unsealed" if delivery is not None and delivery.request_id in tx.refused else "stale"
+        tx.append(refused_click(evidence, why=why, person=None))
+        return refusal(channel, why, ClickResult.REFUSED)
     request, now = locked
     pressed = PressedCard(
         request=request,

@@ -29,6 +29,7 @@ from app.domain.request.decision import Evidence
 from app.domain.request.redact import scrubbed_for
 from app.domain.rules.name_of import name_of
 from app.storage.requests.requests import lock_request
+from app.storage.requests.sealing import why_missing
 from app.usecases.voters.electorate import may_take, voters_of, without_account
 from app.usecases.writing.carry_out import carry_out
 from app.usecases.writing.door import door_of
@@ -120,9 +121,11 @@ class Consult:
 
         def unit(tx: Tx) -> Consulted | AssentError:
             locked = lock_request(tx, request_id)
-            if locked is None or (agent is not None and locked[0].call.agent != agent):
-                return NotFoundError()
+            if locked is None:
+                return why_missing(tx, request_id)
             request, now = locked
+            if agent is not None and request.call.agent != agent:
+                return NotFoundError()
             if digest is not None and digest != request.digest:
                 return DigestMismatchError("the digest is not that of this request: read it again before you act")
             if wish.question_id is not None and all(each.id != wish.question_id for each in request.questions):

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from app.domain.errors import AssentError, DigestMismatchError, LockedError, NotFoundError
+from app.domain.errors import AssentError, DigestMismatchError, LockedError
 from app.domain.request.decision import Evidence, Verdict
 from app.domain.request.request import API
 from app.storage.requests.requests import lock_request
+from app.storage.requests.sealing import why_missing
 from app.usecases.deciding.decide import decide, raise_refusal, withdraw_vote
 from app.usecases.proving.proof import NOTHING_GIVEN, worth_of
 
@@ -98,7 +99,7 @@ class DecideByApi:
         def unit(tx: Tx) -> Decided | AssentError:
             locked = lock_request(tx, request_id)
             if locked is None:
-                return NotFoundError()
+                return why_missing(tx, request_id)
             request, now = locked
             if digest != request.digest:
                 return DigestMismatchError("the digest is not that of this request: read it again before you decide")

@@ -25,6 +25,7 @@ from app.domain.rules.name_of import name_of
 from app.domain.text.canonical import canonical
 from app.domain.text.unmasking import unmasked
 from app.storage.requests.requests import lock_request
+from app.storage.requests.sealing import why_missing
 from app.usecases.deciding.decide import Decided, raise_refusal
 from app.usecases.deciding.edit import ATTEMPTS, Edition, EditMade, EditRefused, approve_as_it_is, may_edit
 from app.usecases.deciding.edited_request import as_edited
@@ -110,7 +111,7 @@ class EditByApi:
     ) -> _Begun | EditMade | EditRefused | AssentError:
         locked = lock_request(tx, request_id)
         if locked is None:
-            return NotFoundError()
+            return why_missing(tx, request_id)
         request, now = locked
         try:
             whole = unmasked(wanted.arguments, request.call.arguments, request.sensitive)

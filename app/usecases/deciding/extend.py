@@ -8,13 +8,14 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from app.domain.errors import AlreadySettledError, AssentError, ConflictError, NotEligibleError, NotFoundError
+from app.domain.errors import AlreadySettledError, AssentError, ConflictError, NotEligibleError
 from app.domain.lifecycle.consultations import LONGEST, Extended
 from app.domain.lifecycle.lifecycle import Refusal, advance
 from app.domain.request.decision import Evidence
 from app.domain.request.request import API
 from app.domain.request.timetable import REMINDERS, reminders
 from app.storage.requests.requests import lock_request
+from app.storage.requests.sealing import why_missing
 from app.usecases.voters.may_ask_for import may_ask_for
 from app.usecases.writing.carry_out import carry_out
 from app.usecases.writing.door import door_of
@@ -46,7 +47,7 @@ class Extend:
         def unit(tx: Tx) -> ConfirmationRequest | AssentError:
             locked = lock_request(tx, request_id)
             if locked is None:
-                return NotFoundError()
+                return why_missing(tx, request_id)
             request, now = locked
             policy = self._book.current(org).policy
             evidence = Evidence(channel=API)

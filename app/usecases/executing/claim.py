@@ -26,6 +26,7 @@ from app.domain.request.quorum import counted, met, worth_enough
 from app.domain.request.redact import scrubbed_for
 from app.domain.request.request import GrantStatus
 from app.storage.requests.requests import find_request, lock_request, lock_to_claim
+from app.storage.requests.sealing import why_missing
 from app.usecases.executing.read_only import has_own_guards, held_back, held_back_by_own, may_hold_back
 from app.usecases.executing.still_allowed import why_not_allowed, why_not_approved
 from app.usecases.hooks.known_call import KnownOnRow
@@ -133,7 +134,7 @@ class Claim:
         def unit(tx: Tx) -> Claimed | AssentError:
             locked = lock_to_claim(tx, request_id)
             if locked is None:
-                return NotFoundError()
+                return why_missing(tx, request_id)
             refused = caller.refused(locked.request)
             if refused is not None:
                 return refused
@@ -264,7 +265,7 @@ class Report:
         def unit(tx: Tx) -> ConfirmationRequest | AssentError:
             locked = lock_request(tx, request_id)
             if locked is None:
-                return NotFoundError()
+                return why_missing(tx, request_id)
             request, now = locked
             refused = caller.refused_to_settle(request)
             if refused is not None:

@@ -10,16 +10,18 @@ import base64
 import hashlib
 import hmac
 import secrets
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from app.domain.call.name_pattern import NamePattern
-from app.domain.errors import AssentError, InvalidError, NotFoundError, UnauthenticatedError
+from app.domain.errors import AssentError, InvalidError, NotFoundError, UnauthenticatedError, UnavailableError
 from app.domain.identity.api_key import AGENTS, ApiKey, Scope
 from app.domain.people.people import email_key
 from app.domain.trail.audit import Kind, Record
 from app.storage.engine.transaction import EVERY_ORG
-from app.storage.identity.api_keys import find_key, insert_key, list_keys, revoke_key
+from app.storage.identity.api_keys import find_key, insert_key, list_keys, put_hash, revoke_key
+from app.usecases.proving.key_hashes import hash_of_key, is_newest, opens
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,13 +88,15 @@ class Keys:
             agent=agent if scope in AGENTS else None,
             person=email_key(person) if person else None,
             label=label,
-            secret_hash=self._seals.key_hashes(secret)[0],
+            secret_hash="",
             created_at=now,
             expires_at=now + lives_for if lives_for else None,
             revoked_at=None,
             tools=tuple(map(NamePattern, tools)),
         )
+        key = replace(key, secret_hash=hash_of_key(self._seals, key, secret))
         facts = {"key": key.id, "scope": scope.value, "agent": key.agent, "person": key.person, "label": label}
+        facts |= {"expires_at": key.expires_at.isoformat() if key.expires_at else None}
         record = Record(kind=Kind.KEY_CREATED, actor=by, facts={**facts, **({"tools": list(tools)} if tools else {})})
 
         def unit(tx: Tx) -> None:
@@ -132,14 +136,22 @@ class Keys:
         if len(parts) != 4 or parts[0] != "ak" or not hmac.compare_digest(parts[3], _checksum(parts[1], parts[2])):
             raise UnauthenticatedError
         key = await self._store.read(lambda tx: find_key(tx, parts[1]), org=EVERY_ORG)
-        hashes = self._seals.key_hashes(parts[2])
-        stored = key.secret_hash if key else "0" * 64
-        matches = [hmac.compare_digest(stored, candidate) for candidate in hashes]
-        if key is None or not any(matches) or not key.live(now):
+        if key is None or not opens(self._seals, key, parts[2]) or not key.live(now):
             self._known.pop(fingerprint, None)
             raise UnauthenticatedError
+        if not is_newest(self._seals, key):
+            key = await self._rehash(key, parts[2])
         self._known[fingerprint] = (now, key)
         return key
+
+    async def _rehash(self, key: ApiKey, secret: str) -> ApiKey:
+        """Keep a hash under the newest secret: a secret that is retired later ends no key that was used."""
+        anew = replace(key, secret_hash=hash_of_key(self._seals, key, secret))
+        with suppress(UnavailableError):  # it works as it is; there is a next time
+            await self._store.write(
+                lambda tx: put_hash(tx, key.id, before=key.secret_hash, after=anew.secret_hash), org=key.org
+            )
+        return anew
 
 
 def _checksum(key_id: str, secret: str) -> str:

@@ -1,0 +1,133 @@
+"""What the trail says of an org beside its requests: keys, versions of the file, switches, permissions, payees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from app.domain.lifecycle.replayed import Replayed, Said
+from app.domain.money.payment import payee_key
+from app.domain.trail.audit import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from app.domain.trail.audit import AuditEvent
+
+MUST = ("key ", "policy ", "switch ", "standing ", "payee ", "factor of ", "restore ")
+"""How the names begin of what no row may say without an event."""
+
+_STATUS = {
+    Kind.STANDING_PROPOSED: "proposed",
+    Kind.STANDING_CONFIRMED: "active",
+    Kind.STANDING_REVOKED: "revoked",
+    Kind.GLASS_PROPOSED: "proposed",
+    Kind.GLASS_BROKEN: "active",
+    Kind.GLASS_ENDED: "revoked",
+}
+
+
+def play(so_far: Replayed, event: AuditEvent) -> None:
+    """Let an event that is about no request's version say how things stand from now on."""
+    act = _ACTS.get(event.record.kind)
+    if act is not None:
+        act(so_far, event.seq, event.record.facts)
+
+
+Act = Callable[["Replayed", int, "Mapping[str, Any]"], None]
+
+
+def _key_made(so_far: Replayed, seq: int, facts: Mapping[str, Any]) -> None:
+    key = f"key {facts.get('key')}"
+    if key in so_far.said:
+        so_far.fault(seq, f"the {key} was made before")
+    said = {name: facts.get(name) for name in ("scope", "agent", "person", "label")}
+    so_far.said[key] = Said({**said, "revoked": False}, seq)
+    if "expires_at" in facts:
+        so_far.said[f"end of {key}"] = Said(facts["expires_at"], seq)
+
+
+def _key_revoked(so_far: Replayed, seq: int, facts: Mapping[str, Any]) -> None:
+    key = f"key {facts.get('key')}"
+    made = so_far.value(key)
+    if made is None:
+        so_far.fault(seq, f"the {key} was revoked, and never made")
+        return
+    so_far.said[key] = Said({**made, "revoked": True}, seq)
+
+
+def _loaded(so_far: Replayed, seq: int, facts: Mapping[str, Any]) -> None:
+    name = f"policy {facts.get('policy_version')}"
+    so_far.said[name] = Said(value=True, seq=seq)
+    if "text" in facts:
+        so_far.said[f"text of {name}"] = Said(facts["text"], seq)
+
+
+def _switched(so_far: Replayed, seq: int, facts: Mapping[str, Any]) -> None:
+    so_far.said[switch_name(facts.get("switch"), facts.get("agent"), facts.get("tool"))] = Said(facts.get("state"), seq)
+
+
+def switch_name(name: object, agent: object, tool: object) -> str:
+    """Name a switch as both the trail and its row can."""
+    return f"switch {name} of {agent or 'every agent'}" + (f" for {tool}" if tool else "")
+
+
+def _status(kind: Kind) -> Act:
+    def act(so_far: Replayed, seq: int, facts: Mapping[str, Any]) -> None:
+        name = f"standing {facts.get('standing')}"
+        before: dict[str, Any] = so_far.value(name) or {"used": 0}
+        said = {
+            each: facts[each] for each in ("digest", "until", "proposed_by", "confirmed_by", "used") if each in facts
+        }
+        so_far.said[name] = Said({**before, **said, "status": _STATUS[kind]}, seq)
+
+    return act
+
+
+def _used(so_far: Replayed, seq: int, facts: Mapping[str, Any]) -> None:
+    name = f"standing {facts.get('standing')}"
+    before = so_far.value(name)
+    if before is None or before["status"] != "active":
+        so_far.fault(seq, f"the {name} was used, and was not in force")
+        return
+    so_far.said[name] = Said({**before, "used": facts.get("used", before["used"] + 1)}, seq)
+
+
+def _payee(*, is_known: bool) -> Act:
+    def act(so_far: Replayed, seq: int, facts: Mapping[str, Any]) -> None:
+        name = f"payee {payee_key(str(facts.get('payee')))}"
+        tails: list[str] = so_far.value(name) or []
+        so_far.said[name] = Said(sorted({*tails, str(facts.get("account"))}) if is_known else [], seq)
+
+    return act
+
+
+def _factor(*, is_active: bool) -> Act:
+    def act(so_far: Replayed, seq: int, facts: Mapping[str, Any]) -> None:
+        name = f"factor of {facts.get('person')}"
+        if is_active:
+            so_far.said[name] = Said("active", seq)
+        else:
+            so_far.said.pop(name, None)
+
+    return act
+
+
+def _restored(so_far: Replayed, seq: int, facts: Mapping[str, Any]) -> None:
+    so_far.said[f"restore {facts.get('epoch')}"] = Said(facts.get("reason"), seq)
+
+
+_ACTS: Mapping[Kind, Act] = {
+    Kind.KEY_CREATED: _key_made,
+    Kind.KEY_REVOKED: _key_revoked,
+    Kind.POLICY_LOADED: _loaded,
+    Kind.SWITCH_SET: _switched,
+    **{kind: _status(kind) for kind in _STATUS},
+    Kind.STANDING_USED: _used,
+    Kind.GLASS_USED: _used,
+    Kind.PAYEE_ADDED: _payee(is_known=True),
+    Kind.PAYEE_REMOVED: _payee(is_known=False),
+    Kind.FACTOR_ADDED: _factor(is_active=True),
+    Kind.FACTOR_REMOVED: _factor(is_active=False),
+    Kind.RESTORED: _restored,
+}

@@ -1,0 +1,137 @@
+"""The seal of a request: what was asked, what people decided and what became of it are authenticated, not only stored.
+
+`seal` is a MAC under a key of ASSENT_SECRET, over the version, how the request was settled, every decision, the grant,
+the execution, and `bound_digest`: the digest of the columns that say what is asked (arguments, stages, deadline, what
+an approval takes), which nearly no change touches. So nothing of a request can be changed, left out, put in or taken
+from another one by whoever has the database alone; and not set back either, for the trail has had the later version.
+
+A row from before there were seals is sealed when a gateway first starts (`usecases/upkeep/seal_standing.py`). From then
+on one without a seal is refused, unless nothing can come of it any more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from app.domain.errors import AssentError, NotFoundError, UnsealedError
+from app.domain.identity.seals import BadTokenError
+from app.domain.lifecycle.restored import is_open
+from app.domain.trail.audit import Kind, Record
+from app.storage.requests.request_rows import request_from_rows
+from app.storage.tables.request_columns import DECISION, EXECUTION, GRANT, REQUEST
+from app.storage.trail.audit_chain import was_said
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from app.domain.request.request import ConfirmationRequest
+    from app.storage.engine.transaction import Row, Tx
+
+log = structlog.get_logger(__name__)
+
+ROW = "row"
+"""The purpose that the key of these seals is derived for."""
+
+_asks: Callable[[Any], tuple[object, ...]] = itemgetter(
+    *(column.name for column in REQUEST.kept if not (column.often or column.derived or column.key))
+)
+_often: Callable[[Any], tuple[object, ...]] = itemgetter(
+    *(column.name for column in REQUEST.kept if column.often and not column.derived)
+)
+_of_grant: Callable[[Any], tuple[object, ...]] = itemgetter(*GRANT.inserted.names)
+_of_execution: Callable[[Any], tuple[object, ...]] = itemgetter(*EXECUTION.inserted.names)
+_of_decision: Callable[[Any], tuple[object, ...]] = itemgetter(*DECISION.inserted.names)
+_read_rest: Callable[[Any], tuple[object, ...]] = itemgetter(
+    *(f"grant_{name}" for name in GRANT.inserted.names), *(f"execution_{name}" for name in EXECUTION.inserted.names)
+)
+_read_decision: Callable[[Any], tuple[object, ...]] = itemgetter(
+    *(f"decision_{name}" for name in DECISION.inserted.names)
+)
+_NO_GRANT = (None,) * len(GRANT.inserted.names)
+_NO_EXECUTION = (None,) * len(EXECUTION.inserted.names)
+_first: Callable[[tuple[object, ...]], Any] = itemgetter(0)
+
+
+def seals_of(
+    tx: Tx, request: ConfirmationRequest, columns: Mapping[str, object], *, whole: bool
+) -> dict[str, str | None]:
+    """Return what seals a request as it is to be written in `columns`; not `whole`: what it asks stays as it is.
+
+    Without a key (a tool beside the database) it has no seal, and is refused wherever something could come of it.
+    """
+    if whole:
+        tx.bound[request.id] = _bound(request.id, request.call.org, columns)
+    bound = tx.bound.get(request.id)
+    seal = None
+    if tx.seals is not None and bound is not None:
+        grant, execution = request.grant, request.execution
+        state = (
+            *_often(columns),
+            *(_of_grant(GRANT.inserted(grant)) if grant else _NO_GRANT),
+            *(_of_execution(EXECUTION.inserted(execution)) if execution else _NO_EXECUTION),
+        )
+        decisions = [_of_decision(DECISION.inserted(decision)) for decision in request.decisions]
+        key_id, mac = tx.seals.seal(ROW, _state(request.id, bound, state, decisions))
+        seal = f"s1.{key_id}.{mac}"
+    return {"seal": seal, "bound_digest": bound} if whole else {"seal": seal}
+
+
+def read_sealed(tx: Tx, rows: Sequence[Row]) -> ConfirmationRequest | None:
+    """Make the request of locked rows; None, with an event and an alarm, if they are not what a gateway wrote.
+
+    `why_missing` says then what a caller is told.
+    """
+    row = rows[0]
+    tx.bound[row["id"]] = row["bound_digest"]
+    try:
+        request = request_from_rows(rows)
+        why = None if tx.seals is None else _fault(tx, rows, request)
+    except (ValueError, KeyError, TypeError, ArithmeticError, AssentError):
+        request, why = None, "it cannot be read"
+    if why is None:
+        return request
+    tx.refused.add(row["id"])
+    if not was_said(tx, row["id"], Kind.FORGED):  # it is said once, however often it is tried
+        tx.append(Record(kind=Kind.FORGED, actor="system", facts={"why": why}), request_id=row["id"])
+    log.critical("request.forged", org=tx.org, request=row["id"], why=why)
+    return None
+
+
+def why_missing(tx: Tx, request_id: str) -> AssentError:
+    """Say why a request could not be locked: it is not there, or its rows are not what a gateway wrote."""
+    return UnsealedError() if request_id in tx.refused else NotFoundError()
+
+
+def _fault(tx: Tx, rows: Sequence[Row], request: ConfirmationRequest) -> str | None:
+    row = rows[0]
+    bound, seal = row["bound_digest"], row["seal"]
+    if seal is None or bound is None:
+        return "it has no seal" if is_open(request) else None
+    if row["said_version"] is not None and row["said_version"] > request.version:
+        return "it was set back: the trail has a later version of it"
+    if _bound(request.id, request.call.org, row) != bound:
+        return "what it asks is not what was asked"
+    decisions = [_read_decision(each) for each in rows if each["decision_id"]]
+    parts = seal.split(".")
+    if len(parts) != 3 or parts[0] != "s1" or tx.seals is None:
+        return "its seal is none of a gateway's"
+    try:
+        state = _state(request.id, bound, (*_often(row), *_read_rest(row)), decisions)
+        tx.seals.verify_text(ROW, state, key_id=parts[1], mac=parts[2])
+    except BadTokenError:
+        return "its seal does not match what it says, or was made with another secret"
+    return None
+
+
+def _bound(request_id: str, org: str, columns: Mapping[str, object]) -> str:
+    # `ascii` writes texts, whole numbers and None in one way on every version of Python, and at the speed of C.
+    return hashlib.sha256(ascii((request_id, org, *_asks(columns))).encode()).hexdigest()
+
+
+def _state(request_id: str, bound: str, state: tuple[object, ...], decisions: list[tuple[object, ...]]) -> str:
+    decisions.sort(key=_first)
+    return ascii((request_id, bound, state, decisions))

@@ -1,0 +1,108 @@
+"""Know the secret that rows are sealed with; seal once what stood before there were seals, and say so in the trail."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import structlog
+
+from app.domain.trail.audit import Kind, Record
+from app.storage.identity.api_keys import list_keys, put_hash
+from app.storage.identity.secret_ids import list_secret_ids, remember_secret
+from app.storage.requests.requests import find_request, list_open, save_request
+from app.storage.trail.audit_chain import has_kind
+from app.usecases.proving.key_hashes import sealed_as_it_is
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from app.domain.identity.seals import Seals
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
+
+log = structlog.get_logger(__name__)
+
+_PAGE = 200
+FOREIGN = (
+    "the rows of {org} were sealed with the secrets {known}, and ASSENT_SECRET has {given}: its keys are not known "
+    "and its open requests are refused. Give the old secret behind the new one, separated by a comma; if it is lost: "
+    "assent reseal"
+)
+
+
+class SealStanding:
+    """The use case: at every start, for every org, before anything else is done with its rows."""
+
+    def __init__(self, *, store: Store, seals: Seals) -> None:
+        """Take what it works on."""
+        self._store = store
+        self._seals = seals
+
+    async def __call__(self, org: str) -> None:
+        """Remember a new secret beside a known one; seal what stands if there is none yet; else say that it is foreign.
+
+        Only the very first time is anything sealed as it is. Were the memory of it taken away, the trail still has it.
+        """
+        given = self._seals.key_ids
+        known = await self._store.read(list_secret_ids, org=org)
+        if given[0] in known:
+            return
+        if known and not set(known) & set(given):
+            log.critical("secret.foreign", org=org, why=foreign(org, known, given))
+            return
+        sealed = 0
+        if not known:
+            if await self._store.read(lambda tx: has_kind(tx, Kind.SECRET_KNOWN), org=org, long=True):
+                why = "the trail says that rows are sealed: none is sealed anew before `assent reseal`"
+                log.critical("secret.forgotten", org=org, why=why)
+                return
+            sealed = await self._seal_all(org, by="system")
+        await self._remember(org, sealed, by="system", reason=None)
+
+    async def again(self, org: str, *, by: str, reason: str) -> int:
+        """Seal what stands as it is, on an operator's word; return how many requests. API keys cannot be."""
+        sealed = await self._seal_all(org, by=by)
+        await self._remember(org, sealed, by=by, reason=reason)
+        return sealed
+
+    async def _remember(self, org: str, sealed: int, *, by: str, reason: str | None) -> None:
+        newest = self._seals.key_ids[0]
+
+        def unit(tx: Tx) -> None:
+            if remember_secret(tx, newest) or reason is not None:
+                facts = {"key_id": newest, "requests": sealed} | ({"reason": reason} if reason else {})
+                tx.append(Record(kind=Kind.SECRET_KNOWN, actor=by, facts=facts))
+
+        await self._store.write(unit, org=org)
+
+    async def _seal_all(self, org: str, *, by: str) -> int:
+        sealed, behind = 0, ""
+
+        def keys(tx: Tx) -> None:
+            for key in list_keys(tx):
+                anew = sealed_as_it_is(self._seals, key)
+                if anew is not None:
+                    put_hash(tx, key.id, before=key.secret_hash, after=anew)
+
+        await self._store.write(keys, org=org)
+        while True:
+            page = await self._store.read(lambda tx, after=behind: list_open(tx, behind=after, most=_PAGE), org=org)
+            if not page:
+                return sealed
+            behind = page[-1]
+            sealed += await self._store.write(lambda tx, ids=page: self._seal(tx, ids, by), org=org)
+
+    def _seal(self, tx: Tx, ids: Sequence[str], by: str) -> int:
+        found = [request for request_id in ids if (request := find_request(tx, request_id)) is not None]
+        for request in found:
+            after = replace(request, version=request.version + 1)
+            save_request(tx, request, after, whole=True)
+            record = Record(kind=Kind.SEALED, actor=by, facts={"key_id": self._seals.key_ids[0]})
+            tx.append(record, request_id=request.id, request_version=after.version)
+        return len(found)
+
+
+def foreign(org: str, known: Sequence[str], given: Sequence[str]) -> str:
+    """Say that rows were sealed with other secrets than those that are given."""
+    return FOREIGN.format(org=org, known=", ".join(known), given=", ".join(given))

@@ -1,0 +1,214 @@
+"""Verify a trail: its chain, that its rows say what its events say, and that it is the one that was there before.
+
+A chain alone finds what was changed in it. What was changed beside it is found by playing the events again and holding
+the rows against them; what was cut off, or written anew as a whole, by a head that was kept elsewhere: the gateway's
+own file, or whatever the caller noted down.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from app.domain.errors import AssentError
+from app.domain.lifecycle.against_trail import differences, request_faults
+from app.domain.lifecycle.replayed import Fault, Replayed, replay
+from app.domain.lifecycle.replayed_org import MUST, play
+from app.domain.trail.audit import Kind
+from app.domain.trail.chain import GENESIS, first_fault_at
+from app.policies.file.recorded import version_of
+from app.storage.engine.dialect import to_us
+from app.storage.engine.transaction import EVERY_ORG
+from app.storage.requests.request_lists import list_ids
+from app.storage.requests.request_rows import request_from_rows
+from app.storage.requests.requests import list_rows_of
+from app.storage.trail.audit_chain import UnreadableEventError, get_head, list_kept, list_of_requests
+from app.storage.trail.head_file import HeadFileError, Heads, find_lost, read_heads
+from app.storage.trail.rows_beside import list_texts, rows_beside
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from app.domain.trail.audit import AuditEvent
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Row, Tx
+
+_PAGE = 2_000
+_ROWS = 256
+_LOOKS = 3
+"""How often what differs is looked at anew: a gateway that runs meanwhile writes rows between two looks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verified:
+    """How many events were walked, the newest one, what does not fit (the first place first), and by what else."""
+
+    seen: int
+    head: tuple[int, str]
+    faults: tuple[Fault, ...]
+    witness: str | None  # what of outside the database it was held against; None: nothing
+
+
+@dataclass(slots=True, kw_only=True)
+class _Walk:
+    """How far the chain was walked, and what of it is remembered."""
+
+    expect: tuple[int, str] | None
+    seen: int = 0
+    last: tuple[int, str] = (-1, GENESIS)
+    first_at: int = 0
+    beside: Replayed = field(default_factory=Replayed)
+    asked: dict[str, int] = field(default_factory=dict[str, int])
+    has_served: bool = False
+    faults: list[Fault] = field(default_factory=list[Fault])
+    broken: bool = False  # the chain: what its events say cannot be relied on
+
+    def take(self, events: Sequence[AuditEvent]) -> None:
+        """Go on behind the last event."""
+        fault = first_fault_at(events, after=self.last)
+        if fault is not None:
+            self.faults.append(Fault(*fault))
+            self.broken = True
+            return
+        for event in events:
+            self.first_at = self.first_at or to_us(event.at)
+            if event.record.kind is Kind.CREATED and event.request_id is not None:
+                self.asked.setdefault(event.request_id, event.seq)
+            self.has_served |= event.record.kind is Kind.POLICY_LOADED
+            play(self.beside, event)
+            if self.expect is not None and event.seq == self.expect[0] and event.hash != self.expect[1]:
+                self.faults.append(Fault(event.seq, f"event {event.seq} is not the one that you expect: {event.hash}"))
+        self.seen += len(events)
+        self.last = (events[-1].seq, events[-1].hash)
+
+
+class VerifyTrail:
+    """The use case."""
+
+    def __init__(self, *, store: Store, head_file: Path | None) -> None:
+        """Take what it works on; `head_file` is where the gateway notes how far the trail has come, if it does."""
+        self._store = store
+        self._path = head_file
+
+    async def __call__(self, org: str, *, expect: tuple[int, str] | None = None) -> Verified:
+        """Verify an org's trail. `expect` is the (seq, hash) of an event that was noted down before."""
+        known, unreadable = await self._known()  # first: a gateway that runs writes it after the trail
+        walk = _Walk(expect=expect)
+        await self._walk(org, walk)
+        faults = list(walk.faults)
+        if unreadable is not None:
+            faults.append(Fault(walk.last[0], unreadable))
+        mine = known.orgs.get(org) if known is not None else None
+        if known is not None and mine is not None:
+            faults += await self._held_against(org, Heads(epoch=known.epoch, orgs={org: mine}), walk)
+        elif self._path is not None and walk.has_served and expect is None and unreadable is None:
+            gone = f"{self._path} says nothing of {org}: what was cut off is not noticed without it, or --expect"
+            faults.append(Fault(walk.last[0], gone))
+        if expect is not None and walk.last[0] < expect[0] and not walk.broken:
+            faults.append(Fault(walk.last[0], f"the trail ends at event {walk.last[0]}, and you expect {expect[0]}"))
+        if not walk.broken:
+            faults += [*await self._beside(org, walk), *await self._requests(org, walk)]
+        witnesses = [str(self._path)] if mine is not None else []
+        witnesses += ["the event that you expect"] if expect is not None else []
+        in_order = tuple(sorted(faults, key=lambda fault: fault.seq))
+        return Verified(seen=walk.seen, head=walk.last, faults=in_order, witness=" and ".join(witnesses) or None)
+
+    async def _held_against(self, org: str, mine: Heads, walk: _Walk) -> list[Fault]:
+        lost = await self._store.read(lambda tx: find_lost(tx, mine), org=EVERY_ORG, long=True)
+        return [Fault(min(walk.last[0], mine.orgs[org][0]), f"{self._path}: {lost}")] if lost else []
+
+    async def _known(self) -> tuple[Heads | None, str | None]:
+        if self._path is None:
+            return None, None
+        try:
+            return await asyncio.to_thread(read_heads, self._path), None
+        except HeadFileError as error:
+            return None, f"{self._path} cannot be read: {error}"
+
+    async def _walk(self, org: str, walk: _Walk) -> None:
+        """Walk the chain to its end, and look whether that is its head."""
+
+        def page(tx: Tx) -> tuple[list[AuditEvent], tuple[int, str]] | UnreadableEventError:
+            head = get_head(tx)  # first: on PostgreSQL each statement sees a little more than the one before
+            try:
+                return list_kept(tx, after=walk.last[0], most=_PAGE), head
+            except UnreadableEventError as unreadable:
+                return unreadable
+
+        while not walk.broken:
+            found = await self._store.read(page, org=org, long=True)
+            if isinstance(found, UnreadableEventError):
+                walk.faults.append(Fault(walk.last[0] + 1, str(found)))
+                walk.broken = True
+                return
+            events, head = found
+            if not events:
+                if head != walk.last and not walk.faults:
+                    text = f"the chain ends at {walk.last[0]}, but its head says {head[0]} {head[1]}"
+                    walk.faults.append(Fault(walk.last[0], text))
+                return
+            walk.take(events)
+
+    async def _beside(self, org: str, walk: _Walk) -> list[Fault]:
+        """Hold keys, versions of the file, switches, standing permissions and payees against their events."""
+        faults: list[Fault] = []
+        for _ in range(_LOOKS):
+
+            def look(tx: Tx) -> tuple[dict[str, object], dict[str, str]]:
+                return rows_beside(tx, since=walk.first_at), list_texts(tx)
+
+            stands, texts = await self._store.read(look, org=org, long=True)
+            faults = differences(stands, walk.beside, "its row", must=MUST, end=walk.last[0])
+            for version, text in texts.items():
+                if version_of(text) != version:
+                    said = walk.beside.said.get(f"policy {version}")
+                    seq = said.seq if said else walk.last[0]
+                    faults.append(Fault(seq, f"event {seq}: the text that is kept of policy {version} is another one"))
+            if not faults:
+                break
+            await self._walk(org, walk)
+        return [*walk.beside.faults, *faults]
+
+    async def _requests(self, org: str, walk: _Walk) -> list[Fault]:
+        """Hold every request against its events, a few hundred at a time."""
+        faults: list[Fault] = []
+        behind = ""
+        while True:
+            ids = await self._store.read(
+                lambda tx, after=behind: list_ids(tx, behind=after, most=_ROWS), org=org, long=True
+            )
+            if not ids:
+                break
+            behind = ids[-1]
+            found = await self._compared(org, ids, walk.last[0])
+            for _ in range(_LOOKS - 1):
+                if not found:
+                    break
+                found = await self._compared(org, list(found), walk.last[0])
+            faults += [fault for of_one in found.values() for fault in of_one]
+            for request_id in ids:
+                walk.asked.pop(request_id, None)
+        gone = [Fault(seq, f"event {seq} asked {of}, and its row is gone") for of, seq in walk.asked.items()]
+        return [*faults, *gone]
+
+    async def _compared(self, org: str, ids: Sequence[str], end: int) -> dict[str, list[Fault]]:
+        def look(tx: Tx) -> tuple[dict[str, list[Row]], dict[str, list[AuditEvent]]]:
+            return list_rows_of(tx, ids), list_of_requests(tx, ids)
+
+        rows, events = await self._store.read(look, org=org, long=True)
+        found = {request_id: _faults(rows.get(request_id), events[request_id], end) for request_id in ids}
+        return {request_id: faults for request_id, faults in found.items() if faults}
+
+
+def _faults(rows: list[Row] | None, events: list[AuditEvent], end: int) -> list[Fault]:
+    if not rows:
+        return []  # it was there a moment ago; that its event has no row is said of all in the end
+    replayed = replay(events)
+    try:
+        request = request_from_rows(rows)
+    except (ValueError, KeyError, TypeError, ArithmeticError, AssentError):
+        seq = events[-1].seq if events else end
+        return [Fault(seq, f"event {seq}: the row of {rows[0]['id']} is not as a gateway writes it")]
+    return request_faults(request, replayed, end=end)
