@@ -83,6 +83,14 @@ class AccountStatus(StrEnum):
     DEACTIVATED = "deactivated"  # deleted, frozen, resigned
     GUEST = "guest"  # a restricted member, or of another workspace
     BOT = "bot"
+    UNKNOWN = (
+        "unknown"  # the account is there, but the platform withholds how it stands: cards reach it, nobody decides
+    )
+
+    @property
+    def reachable(self) -> bool:
+        """Whether cards and words are sent to such an account. Deciding takes an active one."""
+        return self in {AccountStatus.ACTIVE, AccountStatus.UNKNOWN}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +100,7 @@ class Account:
     tenant: str  # the workspace or company, by the platform's own id; "" where the platform did not tell
     account_id: str
     status: AccountStatus
+    withheld: str = ""  # where the status is unknown: what the platform did not tell, and how to mend that
 
 
 # --- what a channel receives ------------------------------------------------------------------------------------------
@@ -368,4 +377,13 @@ class ListeningChannel(Protocol):
         Every frame passes the same checks of app, tenant and shape as `read` makes (there is no signature). `receive`
         must be awaited on the gateway's own loop; its answer is sent back on the connection within three seconds.
         """
+        ...
+
+
+@runtime_checkable
+class BatchChannel(Protocol):
+    """A channel whose platform says of many people at once which accounts they have."""
+
+    async def look_up_all(self, emails: tuple[str, ...], /) -> Mapping[str, Account | None]:
+        """Say what `look_up` says of each of these e-mails. Raises what it raises, for all of them."""
         ...

@@ -181,7 +181,7 @@ class SlackClient:
         """
         answer = await self.call("apps.connections.open", {"token": app_token}, verb="FORM")
         url = answer.get("url")
-        if not isinstance(url, str):
+        if not isinstance(url, str) or not url.startswith(("wss://", "ws://")):
             why = "apps.connections.open: Slack's answer names no address"
             raise ChannelUnavailableError(why)
         return url

@@ -30,12 +30,14 @@ TOKEN_RENEWS_BELOW = timedelta(minutes=30)
 UUID_LIFE = timedelta(hours=1)
 EDIT_LIFE = timedelta(days=14)
 MAX_BODY = 30 * 1024
+STATUS_SCOPE = "contact:user.employee:readonly"
 ALL_SCOPES = frozenset(
     {
         "im:message:send_as_bot",
         "im:chat:readonly",
         "contact:user.id:readonly",
         "contact:contact.base:readonly",
+        STATUS_SCOPE,
         GROUP_SCOPE,
         DEPARTMENT_SCOPE,
     }
@@ -315,7 +317,7 @@ class Platform:
                     and visible
                     and (not person.resigned or fields.get("include_resigned") is True)
                 ):
-                    entry |= {"user_id": person.open_id, "status": person.status()}
+                    entry |= {"user_id": person.open_id} | self._status(person)
             found.append(entry)
         return {"user_list": found}
 
@@ -329,7 +331,11 @@ class Platform:
             raise ApiFaultError(99992351, "not a valid open_id")
         if person.tenant_key != self.app.tenant_key:
             raise ApiFaultError(41050, "no user authority error")
-        return {"user": {"open_id": open_id, "name": person.name, "status": person.status()}}
+        return {"user": {"open_id": open_id, "name": person.name} | self._status(person)}
+
+    def _status(self, person: Person) -> Json:
+        """Return how somebody stands; nothing at all, and no error either, without the scope of that field."""
+        return {"status": person.status()} if STATUS_SCOPE in self.scopes else {}
 
     def is_in_chat(self, chat_id: str) -> Json:
         """Say whether the bot is a member."""

@@ -88,6 +88,7 @@ class Front:
             answer = call_method(world, method, token, arguments)
             if "ticket" in answer:
                 answer["url"] = f"ws{self.public_url.removeprefix('http')}/link?ticket={answer.pop('ticket')}"
+        answer = world.tampers.get(method, lambda whole: whole)(answer)
         known = world.tokens.get(token)
         scopes = {"x-oauth-scopes": ",".join(sorted(known.scopes))} if known else {}
         await self._carry_out(fault, answer, scope, scopes, send)
