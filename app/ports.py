@@ -214,16 +214,20 @@ class Finding:
 class ChannelUnavailableError(Exception):
     """The platform did not take the message; trying again later is right.
 
-    `retry_after` is the platform's own wish, when it said one. `ambiguous` is True when the platform may have taken the
-    message all the same (a reset, a time-out, a half-failed answer): it must then be looked for before it is sent
-    again.
+    `retry_after` is the platform's own wish, when it said one; `limited` says that it is a limit of the method in that
+    chat, so that nothing else of it need be tried there before. `ambiguous` is True when the platform may have taken
+    the message all the same (a reset, a time-out, a half-failed answer): it must then be looked for before it is
+    sent again.
     """
 
-    def __init__(self, why: str, *, retry_after: timedelta | None = None, ambiguous: bool = False) -> None:
+    def __init__(
+        self, why: str, *, retry_after: timedelta | None = None, ambiguous: bool = False, limited: bool = False
+    ) -> None:
         """Keep a short reason without secrets."""
         super().__init__(why)
         self.why = why
         self.retry_after = retry_after
+        self.limited = limited
         self.ambiguous = ambiguous
 
 

@@ -238,7 +238,7 @@ def _classify(method: str, response: object) -> NoReturn:
     named = f"{method}: {code or f'status {status}'}"
     ambiguous = method in _CREATES
     if status == _HTTP_RATE_LIMITED or code in _RATE_LIMITED:
-        raise ChannelUnavailableError(named, retry_after=_retry_after(response)) from None
+        raise ChannelUnavailableError(named, retry_after=_retry_after(response), limited=True) from None
     if status >= _HTTP_BROKEN:
         raise ChannelUnavailableError(f"{method}: status {status}", ambiguous=ambiguous) from None
     if code in _LATER:
