@@ -62,6 +62,9 @@ class Platform:
         self.messages: dict[str, Message] = {}
         self.scopes: set[str] = set(ALL_SCOPES)
         self.enforces_rates = False
+        self.holds_for = 0  # seconds: once too fast, nothing more is taken there for so long
+        self.refused_for_rate = 0
+        self.held_until: dict[str, datetime] = {}
         self.repeats_uuid_as_error = False  # what a second call with one uuid returns is not documented: either may be
         self._tokens: dict[str, datetime] = {}
         self._sent: dict[tuple[str, str], tuple[datetime, str]] = {}
@@ -291,8 +294,15 @@ class Platform:
     def _count_rate(self, key: str) -> None:
         now = self.clock.now()
         recent = [at for at in self._touched.get(key, []) if now - at < timedelta(seconds=1)]
-        if self.enforces_rates and len(recent) >= 5:
-            raise ApiFaultError(230020, "This operation triggers the frequency limit.")
+        held = now < self.held_until.get(key, now)
+        if self.enforces_rates and (held or len(recent) >= 5):
+            self.refused_for_rate += 1
+            if not self.holds_for:
+                raise ApiFaultError(230020, "This operation triggers the frequency limit.")
+            if not held:
+                self.held_until[key] = now + timedelta(seconds=self.holds_for)
+            headers = {"x-ogw-ratelimit-limit": "5", "x-ogw-ratelimit-reset": str(self.holds_for)}
+            raise ApiFaultError(99991400, "request trigger frequency limit", status=429, headers=headers)
         self._touched[key] = [*recent, now]
 
     # --- people and chats ---------------------------------------------------------------------------------------------

@@ -208,6 +208,9 @@ class World:
         self.faults: defaultdict[str, deque[Fault]] = defaultdict(deque)
         self.tampers: dict[str, Callable[[dict[str, object]], dict[str, object]]] = {}  # by method: what answers become
         self.limits_rate = False
+        self.holds_for = 0  # seconds: once too fast, a method takes nothing in that channel for so long
+        self.held_until: dict[str, datetime] = {}
+        self.refused_for_rate = 0
         self.refuses_markup = True
         self.closing = asyncio.Event()
         self._count = 0
