@@ -59,6 +59,7 @@ from app.usecases.platforms.announce import Announce
 from app.usecases.platforms.channel_book import ChannelBook
 from app.usecases.platforms.confirm_accounts import ConfirmAccounts
 from app.usecases.platforms.fetch_groups import FetchGroups
+from app.usecases.platforms.pacing import Pacing
 from app.usecases.proving.factors import Factors
 from app.usecases.proving.seal_standing import SealStanding
 from app.usecases.reading.follow import Feed
@@ -167,8 +168,14 @@ class Container:
         }
         receive = Receive(store=store, book=book, seals=self.seals, others=others)
         self.clicks = AnswerClick(receive=receive, later=self.supervisor.later)
+        self.pacing = Pacing(self.platforms)
         self.deliver = Deliver(
-            store=store, book=book, channels=self.channels, seals=self.seals, give_up_after=self.settings.give_up_after
+            store=store,
+            book=book,
+            channels=self.channels,
+            pacing=self.pacing,
+            seals=self.seals,
+            give_up_after=self.settings.give_up_after,
         )
         self.confirm_accounts = ConfirmAccounts(store=store, book=book, channels=self.channels)
         self.fetch_groups = FetchGroups(store=store, book=book, channels=self.channels, clock=self.clock)

@@ -83,6 +83,14 @@ class AccountStatus(StrEnum):
     DEACTIVATED = "deactivated"  # deleted, frozen, resigned
     GUEST = "guest"  # a restricted member, or of another workspace
     BOT = "bot"
+    UNKNOWN = (
+        "unknown"  # the account is there, but the platform withholds how it stands: cards reach it, nobody decides
+    )
+
+    @property
+    def reachable(self) -> bool:
+        """Whether cards and words are sent to such an account. Deciding takes an active one."""
+        return self in {AccountStatus.ACTIVE, AccountStatus.UNKNOWN}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +100,7 @@ class Account:
     tenant: str  # the workspace or company, by the platform's own id; "" where the platform did not tell
     account_id: str
     status: AccountStatus
+    withheld: str = ""  # where the status is unknown: what the platform did not tell, and how to mend that
 
 
 # --- what a channel receives ------------------------------------------------------------------------------------------
@@ -205,16 +214,20 @@ class Finding:
 class ChannelUnavailableError(Exception):
     """The platform did not take the message; trying again later is right.
 
-    `retry_after` is the platform's own wish, when it said one. `ambiguous` is True when the platform may have taken the
-    message all the same (a reset, a time-out, a half-failed answer): it must then be looked for before it is sent
-    again.
+    `retry_after` is the platform's own wish, when it said one; `limited` says that it is a limit of the method in that
+    chat, so that nothing else of it need be tried there before. `ambiguous` is True when the platform may have taken
+    the message all the same (a reset, a time-out, a half-failed answer): it must then be looked for before it is
+    sent again.
     """
 
-    def __init__(self, why: str, *, retry_after: timedelta | None = None, ambiguous: bool = False) -> None:
+    def __init__(
+        self, why: str, *, retry_after: timedelta | None = None, ambiguous: bool = False, limited: bool = False
+    ) -> None:
         """Keep a short reason without secrets."""
         super().__init__(why)
         self.why = why
         self.retry_after = retry_after
+        self.limited = limited
         self.ambiguous = ambiguous
 
 
@@ -368,4 +381,13 @@ class ListeningChannel(Protocol):
         Every frame passes the same checks of app, tenant and shape as `read` makes (there is no signature). `receive`
         must be awaited on the gateway's own loop; its answer is sent back on the connection within three seconds.
         """
+        ...
+
+
+@runtime_checkable
+class BatchChannel(Protocol):
+    """A channel whose platform says of many people at once which accounts they have."""
+
+    async def look_up_all(self, emails: tuple[str, ...], /) -> Mapping[str, Account | None]:
+        """Say what `look_up` says of each of these e-mails. Raises what it raises, for all of them."""
         ...

@@ -31,13 +31,27 @@ class SpecRefusedError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How fast something may be done: `burst` at once, and then one every so often."""
+
+    every: timedelta
+    burst: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a platform can carry, and for how long. The properties of `app.ports.Channel` of the same names say more."""
+    """What a platform can carry, for how long, and how fast.
+
+    The properties of `app.ports.Channel` of the same names say more. `posts` is the pace in one chat, `edits` that of
+    changing messages, wherever they are. None: it is slowed down only once it refuses.
+    """
 
     text_budget: int
     opens_forms: bool
     deduplicates_for: timedelta
     edits_for: timedelta
+    posts: Pace | None = None
+    edits: Pace | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

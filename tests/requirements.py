@@ -133,6 +133,9 @@ LEDGER: dict[str, Promise] = {
     "S-54": _must("A person's name stands only on their own vote in time; all else is the system's, with its reason."),
     "S-55": _must("What the model is told of a refusal is final and unmistakable, and names no approver."),
     "S-57": _must("A configuration with any fault does not start, and all its faults are told at once."),
+    "S-78": _must(
+        "No client of a platform follows a redirect, and the long connection goes to the platform's hosts only."
+    ),
     "S-69": _must("Card, page, API, command line and the line that a phone shows warn of the same."),
     # Against faults.
     "F-01": _survives("Killed at any write of create, decide, claim or audit: what was acknowledged is there."),
@@ -162,6 +165,15 @@ LEDGER: dict[str, Promise] = {
     "F-35": _survives("A storm of deadlines at one instant: all expire soon, and clicks are answered meanwhile."),
     "F-37": _survives(
         "One agent floods, with huge, slow and deep bodies: memory stays bounded, and its neighbours are served."
+    ),
+    "F-45": _survives(
+        "Under a platform's hard limit a hundred cards all arrive, urgent ones first, with hardly a call refused."
+    ),
+    "F-46": _survives(
+        "Half an answer of a platform bars nobody and loses nothing; what it withholds is named with its scope."
+    ),
+    "F-50": _survives(
+        "Whatever order changes of a shared message land in, it shows the present state in the end, and no old button."
     ),
     "F-40": _survives(
         "Restored from a backup: noticed, declared, nothing of before it runs; secrets rotate without a refused card."

@@ -62,8 +62,10 @@ class ChannelWork:
 
         async def carry() -> None:
             await channel.warm_up()
-            await self._confirm(org, channel)
-            await worker.run()
+            # Who is who is asked beside the cards: a long list, or a platform that lets us wait, holds no card up.
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._confirm(org, channel))
+                await worker.run()
 
         tasks = [self._supervisor.keep(f"outbox:{name}", carry)]
         if isinstance(channel, ListeningChannel):
@@ -100,7 +102,7 @@ class ChannelWork:
         return OutboxWorker(store=self._store, deliver=self._deliver, org=org, channel=name, tick=self._tick)
 
     async def _confirm(self, org: str, channel: Channel) -> None:
-        """Know who is who before the first card goes out."""
+        """Know who is who, as soon as the platform says so."""
         try:
             await self._confirm_accounts.channel(org, channel)
             await self._fetch_groups.org(org)

@@ -19,10 +19,11 @@ from app.ports import (
 )
 from channels.feishu.callback import Audience, Secrets, read_webhook
 from channels.feishu.card import render_card, render_content
-from channels.feishu.client import FeishuClient
+from channels.feishu.client import MOST_AT_ONCE, FeishuClient
 from channels.feishu.details.failures import NotPermittedError
 from channels.feishu.details.groups import list_members
 from channels.feishu.details.notice import render_link, render_notice, without_link
+from channels.feishu.details.people import WITHHELD
 from channels.feishu.examine import examine_app
 from channels.feishu.listener import Listener
 from channels.feishu.settings import LIMITS, is_loopback
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from app.domain.card.card import Card
     from app.domain.card.form import Form
     from app.ports import Click, ClickOutcome, Finding, Inbound, InboundCall, Notice, Post
-    from channels.feishu.client import Contact
+    from channels.feishu.details.people import Contact
     from channels.feishu.settings import FeishuSettings
 
 
@@ -145,22 +146,32 @@ class FeishuChannel:
         that it leads to the very same id.
         """
         if not account_id:
-            contact = await self._client.find_contact_by_email(email)
-            return self._account(contact)
+            return self._account((await self._client.find_contacts((email,)))[email])
         try:
             return self._account(await self._client.find_contact(account_id))
         except NotPermittedError:
-            contact = await self._client.find_contact_by_email(email) if email else None
+            contact = (await self._client.find_contacts((email,)))[email] if email else None
             if contact is None or contact.open_id != account_id:
                 raise
             return self._account(contact)
 
+    async def look_up_all(self, emails: tuple[str, ...], /) -> dict[str, Account | None]:
+        """Say the same of many at once, by e-mail: fifty are one call."""
+        found: dict[str, Account | None] = {}
+        for start in range(0, len(emails), MOST_AT_ONCE):
+            contacts = await self._client.find_contacts(emails[start : start + MOST_AT_ONCE])
+            found |= {email: self._account(contact) for email, contact in contacts.items()}
+        return found
+
     def _account(self, contact: Contact | None) -> Account | None:
         if contact is None:
             return None
-        status = AccountStatus.ACTIVE if contact.active else AccountStatus.DEACTIVATED
-        # The address book lists our own tenant only, but does not say its key.
-        return Account(tenant=self._settings.tenant_key or "", account_id=contact.open_id, status=status)
+        return Account(
+            tenant=self._settings.tenant_key or "",  # the address book lists our own tenant only, and not its key
+            account_id=contact.open_id,
+            status=contact.status,
+            withheld=WITHHELD if contact.status is AccountStatus.UNKNOWN else "",
+        )
 
     def read(self, call: InboundCall, *, now: datetime) -> Inbound:
         """Verify a webhook call and say what it asks."""

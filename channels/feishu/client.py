@@ -24,27 +24,31 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from app.ports import ChannelUnavailableError
 from channels.feishu.details.failures import DEAD_TOKEN, UNKNOWN_PERSON, classify, translate
+from channels.feishu.details.people import PERSON_PREFIX, people_by_email, person_by_id
 from channels.feishu.settings import is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from channels.feishu.details.people import Contact
     from channels.feishu.settings import FeishuSettings
 
 CALL_SECONDS = 5.0
 """How long the platform may be silent within one HTTP call."""
 
+IMPORT_SECONDS = 120.0
 WHOLE_SECONDS = 20.0
 """How long one operation may take in all: a token fetch, a call, and both once more, or a trickling answer."""
 
-PERSON_PREFIX = "ou_"
-"""What a person's id looks like; a chat's begins with ``oc_``."""
+MOST_AT_ONCE = 50
+"""E-mails in one call of ``batch_get_id``."""
 
 _THREADS = 4
+_USUAL_SPAN, _LONGEST_SPAN = 120.0, 3600.0  # seconds: the SDK's own, and more than any platform sensibly asks for
 _RENEW_BEFORE = 600.0  # half an hour before its end the platform already hands out the next token
 _T = TypeVar("_T")
 
@@ -56,14 +60,6 @@ class SentMessage:
     tenant_key: str
     chat_id: str
     message_id: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contact:
-    """A person as the address book has them."""
-
-    open_id: str
-    active: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +103,7 @@ class FeishuClient:
 
     async def warm_up(self) -> None:
         """Import the SDK now, so that the first card need not wait for it."""
-        await self._in_thread(self._load)
+        await self._loaded()
 
     async def send_card(self, receiver: str, content: str, uuid: str) -> SentMessage:
         """Post a card to a chat, or to the person whose open_id `receiver` is.
@@ -115,9 +111,13 @@ class FeishuClient:
         A second call with one uuid within an hour posts nothing new. The answer names the chat, also a person's own.
         """
         message = await self._send(receiver, "interactive", content, uuid)
-        sender = message.sender
-        tenant_key = (sender.tenant_key if sender is not None else None) or ""
-        return SentMessage(tenant_key=tenant_key, chat_id=message.chat_id or receiver, message_id=message.message_id)
+        told = message.sender.tenant_key if message.sender is not None else None
+        tenant_key = str(told) if _begins(told, "") else ""
+        chat_id = str(message.chat_id) if _begins(message.chat_id, "oc_") else ""
+        if not chat_id and receiver.startswith(PERSON_PREFIX):
+            # Clicks there will name a chat that we do not know: posting again under this uuid asks once more.
+            raise ChannelUnavailableError("Feishu's answer does not name the chat", ambiguous=True)
+        return SentMessage(tenant_key=tenant_key, chat_id=chat_id or receiver, message_id=message.message_id)
 
     async def send_text(self, receiver: str, content: str, uuid: str) -> None:
         """Say something, in rich text, to a chat or a person; with `uuid` as in `send_card`."""
@@ -133,7 +133,7 @@ class FeishuClient:
             return sdk.client.im.v1.message.create(builder.request_body(body).build(), option)
 
         answer = await self.call(call, writes=True)
-        if answer.data is None or not answer.data.message_id:
+        if answer.data is None or not _begins(answer.data.message_id, "om_"):
             raise ChannelUnavailableError("Feishu's answer names no message", ambiguous=True)
         return answer.data
 
@@ -157,20 +157,19 @@ class FeishuClient:
 
         await self.call(call, writes=True)
 
-    async def find_contact_by_email(self, email: str) -> Contact | None:
-        """Find a person by login e-mail, also one who has left. None: unknown, or not visible to the app."""
+    async def find_contacts(self, emails: tuple[str, ...]) -> dict[str, Contact | None]:
+        """Find at most `MOST_AT_ONCE` people by login e-mail, also who has left. None: unknown, or not visible."""
 
         def call(sdk: Sdk, option: Any) -> Any:
-            body = sdk.contact.BatchGetIdUserRequestBody.builder().emails([email]).include_resigned(True).build()
+            body = sdk.contact.BatchGetIdUserRequestBody.builder().emails(list(emails)).include_resigned(True).build()
             request = sdk.contact.BatchGetIdUserRequest.builder().user_id_type("open_id").request_body(body).build()
             return sdk.client.contact.v3.user.batch_get_id(request, option)
 
         answer = await self.call(call)
-        people: list[Any] = (answer.data.user_list if answer.data is not None else None) or []
-        for person in people:
-            if person.user_id:
-                return Contact(open_id=person.user_id, active=_is_active(person.status))
-        return None
+        found = people_by_email(answer)
+        if any(email.casefold() not in found for email in emails):
+            raise ChannelUnavailableError("Feishu's answer does not name everybody who was asked for")
+        return {email: found[email.casefold()] for email in emails}
 
     async def find_contact(self, open_id: str) -> Contact | None:
         """Find a person by open_id. None: the platform knows nobody by it."""
@@ -180,9 +179,7 @@ class FeishuClient:
             return sdk.client.contact.v3.user.get(request, option)
 
         answer = await self.call(call, tolerates=UNKNOWN_PERSON)
-        if answer is None or answer.data is None or answer.data.user is None:
-            return None
-        return Contact(open_id=open_id, active=_is_active(answer.data.user.status))
+        return None if answer is None else person_by_id(answer, open_id)
 
     async def is_in_chat(self, chat_id: str) -> bool:
         """Say whether our bot is a member of a chat."""
@@ -192,7 +189,10 @@ class FeishuClient:
             return sdk.client.im.v1.chat_members.is_in_chat(request, option)
 
         answer = await self.call(call)
-        return answer.data is not None and answer.data.is_in_chat is True
+        member: object = answer.data.is_in_chat if answer.data is not None else None
+        if not isinstance(member, bool):
+            raise ChannelUnavailableError("Feishu's answer does not say whether the bot is a member")
+        return member
 
     async def check_credentials(self) -> None:
         """Fetch a token, whatever is kept. Raises ChannelRefusedError when app id or secret are wrong."""
@@ -208,19 +208,21 @@ class FeishuClient:
 
         answer = await self._in_thread(call)
         try:
-            place: dict[str, Any] = answer["data"]
-            config: dict[str, Any] = place.get("ClientConfig") or {}
-            return Endpoint(
-                url=str(place["URL"]),
-                ping_seconds=float(config.get("PingInterval", 120)),
-                retry_seconds=float(config.get("ReconnectInterval", 120)),
-            )
-        except (KeyError, TypeError, ValueError, AttributeError):
-            raise ChannelUnavailableError("Feishu's answer names no long connection") from None
+            url: object = answer["data"]["URL"]
+        except (KeyError, TypeError):
+            url = None
+        if not _begins(url, "ws"):
+            raise ChannelUnavailableError("Feishu's answer names no long connection")
+        config = answer["data"].get("ClientConfig")
+        return Endpoint(
+            url=str(url),
+            ping_seconds=_seconds(config, "PingInterval"),
+            retry_seconds=_seconds(config, "ReconnectInterval"),
+        )
 
     async def load_frame(self) -> Any:
         """Return the SDK's protobuf class for the long connection's frames."""
-        return (await self._in_thread(self._load)).frame
+        return (await self._loaded()).frame
 
     async def call(
         self,
@@ -251,7 +253,17 @@ class FeishuClient:
 
     # --- in a thread --------------------------------------------------------------------------------------------------
 
+    async def _loaded(self) -> Sdk:
+        """Import the SDK, once; on a busy machine that alone may take longer than any operation may."""
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(IMPORT_SECONDS):
+                return self._sdk or await loop.run_in_executor(self._pool, self._load)
+        except TimeoutError:
+            raise ChannelUnavailableError("Feishu's SDK is still loading") from None
+
     async def _in_thread(self, act: Callable[[], _T], *, writes: bool = False) -> _T:
+        await self._loaded()
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(WHOLE_SECONDS):
@@ -340,16 +352,20 @@ def _import_sdk(settings: FeishuSettings, call_seconds: float) -> Sdk:
     )
 
 
+def _begins(told: object, prefix: str) -> bool:
+    """Say whether the platform told a name, and one of this kind; a JSON null, a number or a table is none."""
+    return isinstance(told, str) and bool(told) and told.startswith(prefix)
+
+
+def _seconds(config: object, name: str) -> float:
+    """Return a span of the connection's settings; the SDK's own where the platform gives none that makes sense."""
+    told = cast("dict[str, object]", config).get(name) if isinstance(config, dict) else None
+    fits = isinstance(told, (int, float)) and not isinstance(told, bool) and 1 <= told <= _LONGEST_SPAN
+    return float(told) if isinstance(told, (int, float)) and fits else _USUAL_SPAN
+
+
 def _keep_loopback_off_proxies() -> None:
     """Name loopback in NO_PROXY: the SDK takes proxies from the environment, and none of them reaches a simulator."""
     for name in ("NO_PROXY", "no_proxy"):
         listed = [host for host in os.environ.get(name, "").split(",") if host]
         os.environ[name] = ",".join(dict.fromkeys([*listed, "127.0.0.1", "localhost", "::1"]))
-
-
-def _is_active(status: Any) -> bool:
-    """Say whether a person can sign in. No status, no claim that they can."""
-    if status is None:
-        return False
-    barred = (status.is_frozen, status.is_resigned, status.is_exited, status.is_unjoin)
-    return status.is_activated is True and not any(flag is True for flag in barred)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from app.ports import ChannelRefusedError, ChannelUnavailableError, Finding, Severity
 from channels.feishu.details.failures import NotPermittedError, ScopeMissingError
 from channels.feishu.details.groups import list_members
+from channels.feishu.details.people import STATUS_SCOPE
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -42,7 +43,8 @@ def setup_steps(*, name: str, public_url: str, receive: str) -> list[str]:
         "Create a custom app (企业自建应用); copy App ID and App Secret into assent.yaml and the environment.",
         "Add features > Bot (机器人): switch it on.",
         f"{scopes}: grant im:message:send_as_bot (send and update the cards).",
-        f"{scopes}: grant contact:user.id:readonly (find approvers by e-mail, see who has left).",
+        f"{scopes}: grant contact:user.id:readonly (find approvers by e-mail).",
+        f"{scopes}: grant {STATUS_SCOPE} (获取用户受雇信息: see who has left; without it no click counts).",
         f"{scopes}: grant contact:contact.base:readonly (check approvers whom assent.yaml names by open_id only).",
         f"{scopes}: grant contact:group:readonly (only if assent.yaml takes approvers from user groups, 用户组).",
         f"{scopes}: grant contact:department.organize:readonly (only if it takes them from departments, 部门).",
@@ -78,7 +80,7 @@ async def examine_app(client: FeishuClient, settings: FeishuSettings) -> list[Fi
     findings.append(
         await _try(
             "looking up approvers by e-mail",
-            lambda: client.find_contact_by_email(_NOBODY),
+            lambda: client.find_contacts((_NOBODY,)),
             "grant contact:user.id:readonly and publish a new version of the app",
         )
     )

@@ -8,13 +8,15 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
-from app.spec import Limits
+from app.spec import Limits, Pace
 
 LIMITS = Limits(
     text_budget=5000,  # UTF-16 units, whatever they say: five thousand of Chinese are 15 KB of a card's 25
     opens_forms=False,
     deduplicates_for=timedelta(minutes=55),  # the platform swallows a key for an hour; clocks and queues need some
     edits_for=timedelta(days=14),
+    posts=Pace(every=timedelta(seconds=0.25)),  # five a second in a chat, shared by all bots in it
+    edits=Pace(every=timedelta(seconds=0.03)),  # fifty a second of the whole app
 )
 
 MIN_ENCRYPT_KEY = 16

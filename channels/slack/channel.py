@@ -44,6 +44,9 @@ _CALL_SECONDS: Final = 5.0
 _MODAL_SECONDS: Final = 2.0
 _CLOCKS_APART: Final = timedelta(minutes=5)
 _PAGES_MOST: Final = 10
+_CONVERSATION: Final = re.compile(r"[CGD][A-Z0-9]{2,30}")
+_STAMP: Final = re.compile(r"[0-9]{1,12}\.[0-9]{1,9}")
+_APP: Final = re.compile(r"A[A-Z0-9]{2,30}")
 
 
 class SlackChannel:
@@ -107,7 +110,7 @@ class SlackChannel:
         metadata = {"event_type": card.EVENT_TYPE, "event_payload": {"key": post.key}}
         answer = await self._say({"channel": post.chat_id, "text": text, "blocks": blocks, "metadata": metadata})
         match answer:
-            case {"channel": str(chat_id), "ts": str(ts)}:
+            case {"channel": str(chat_id), "ts": str(ts)} if _CONVERSATION.fullmatch(chat_id) and _STAMP.fullmatch(ts):
                 return self._ref(chat_id, ts, answer.get("message"))
             case _:
                 why = "chat.postMessage: Slack's answer names no message"
@@ -140,7 +143,11 @@ class SlackChannel:
         }
         for _ in range(_PAGES_MOST):
             page = await self._client.call("conversations.history", query, verb="GET")
-            for message in cast("list[object]", page.get("messages") or []):
+            told = page.get("messages")
+            if not isinstance(told, list):
+                why = "conversations.history: Slack's answer holds no messages"
+                raise ChannelUnavailableError(why)
+            for message in cast("list[object]", told):
                 if (ts := self._bears(message, key)) is not None:
                     return self._ref(chat_id, ts, message)
             match page:
@@ -228,7 +235,7 @@ class SlackChannel:
             return chat_id
         answer = await self._client.call("conversations.open", {"users": chat_id}, verb="FORM")
         match answer.get("channel"):
-            case {"id": str(conversation)}:
+            case {"id": str(conversation)} if _CONVERSATION.fullmatch(conversation):
                 return conversation
             case _:
                 why = "conversations.open: Slack's answer names no conversation"
@@ -237,14 +244,18 @@ class SlackChannel:
     async def _own_team(self) -> str:
         if not self._team:
             answer = await self._client.call("auth.test", {})
-            self._team = str(answer.get("team_id") or "")
+            team = answer.get("team_id")
+            if not isinstance(team, str) or not people.WORKSPACE_ID.fullmatch(team):
+                why = "auth.test: Slack's answer names no workspace"
+                raise ChannelUnavailableError(why)
+            self._team = team
         return self._team
 
     def _ref(self, chat_id: str, ts: str, message: object) -> MessageRef:
         told = cast("dict[str, object]", message) if isinstance(message, dict) else {}
         return MessageRef(
-            app_id=str(told.get("app_id") or self.app_id),
-            tenant=str(told.get("team") or self._team),
+            app_id=_named(told.get("app_id"), _APP) or self.app_id,
+            tenant=_named(told.get("team"), people.WORKSPACE_ID) or self._team,
             chat_id=chat_id,
             message_id=ts,
         )
@@ -263,6 +274,11 @@ class SlackChannel:
         scheme = "http" if self._settings.api_url.startswith("http://") else "https"
         own = re.escape(f"{scheme}://{self._settings.response_host}/")
         return re.fullmatch(own + r"[A-Za-z0-9/_.~%-]+", address) is not None
+
+
+def _named(told: object, form: re.Pattern[str]) -> str:
+    """Return an id that Slack told, or "" where what stands there is none: every click would be compared with it."""
+    return told if isinstance(told, str) and form.fullmatch(told) else ""
 
 
 class ListeningSlackChannel(SlackChannel):

@@ -181,7 +181,7 @@ class SlackClient:
         """
         answer = await self.call("apps.connections.open", {"token": app_token}, verb="FORM")
         url = answer.get("url")
-        if not isinstance(url, str):
+        if not isinstance(url, str) or not url.startswith(("wss://", "ws://")):
             why = "apps.connections.open: Slack's answer names no address"
             raise ChannelUnavailableError(why)
         return url
@@ -238,7 +238,7 @@ def _classify(method: str, response: object) -> NoReturn:
     named = f"{method}: {code or f'status {status}'}"
     ambiguous = method in _CREATES
     if status == _HTTP_RATE_LIMITED or code in _RATE_LIMITED:
-        raise ChannelUnavailableError(named, retry_after=_retry_after(response)) from None
+        raise ChannelUnavailableError(named, retry_after=_retry_after(response), limited=True) from None
     if status >= _HTTP_BROKEN:
         raise ChannelUnavailableError(f"{method}: status {status}", ambiguous=ambiguous) from None
     if code in _LATER:

@@ -10,13 +10,15 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
 from app.domain.text.language import Language
-from app.spec import Limits
+from app.spec import Limits, Pace
 
 LIMITS: Final = Limits(
     text_budget=9_000,  # of about 13,000 that all blocks may have together; labels and marks need some
     opens_forms=True,
     deduplicates_for=timedelta(0),
     edits_for=timedelta(days=14),
+    posts=Pace(every=timedelta(seconds=1.2)),  # about one a second in a channel, and a network's jitter
+    edits=Pace(every=timedelta(seconds=1.5), burst=8),  # Tier 3: fifty a minute, the first minute included
 )
 _LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 _SHORTEST_SECRET: Final = 16

@@ -161,11 +161,22 @@ async def _channels(config: Path, environ: Mapping[str, str]) -> list[Finding]:
 async def _people(book: PolicyBook, org: str, channel: Channel) -> list[Finding]:
     """Everyone who may be asked must be someone the platform knows."""
     found: list[Finding] = []
+    withheld: dict[str, int] = {}
     for person in book.current(org).policy.directory.people.values():
         account = await channel.look_up(email=person.email, account_id=person.accounts.get(channel.kind, ""))
-        if account is None or account.status is not AccountStatus.ACTIVE:
+        if account is not None and account.status is AccountStatus.UNKNOWN:
+            withheld[account.withheld] = withheld.get(account.withheld, 0) + 1
+        elif account is None or account.status is not AccountStatus.ACTIVE:
             how = account.status.value if account else "unknown there"
             what = f"{channel.name}: {person.email} cannot decide here: {how}"
             mend = f"name the account under people: {person.email}: {{{channel.kind}: …}}, or correct the e-mail"
             found.append(Finding(severity=Severity.WARNING, what=what, mend=mend))
+    found += [
+        Finding(
+            severity=Severity.ERROR,
+            what=f"{channel.name}: {count} of the approvers cannot decide here: whether they are active is withheld",
+            mend=why or "see what the app may read of people",
+        )
+        for why, count in withheld.items()
+    ]
     return found

@@ -101,6 +101,8 @@ _EN: Mapping[str, str] = {
     "click.not_eligible": "You are not among the people who decide this. The request still waits.",
     "click.unmapped": "This account is not linked to anyone who may decide. The request still waits.",
     "click.inactive": "This account may not decide: it is a guest, a bot, or deactivated. The request still waits.",
+    "click.unknown": "The platform does not say whether this account is active, so it may not decide. An administrator "
+    "sees with `assent doctor` which permission is missing. The request still waits.",
     "click.unverified": "Your account could not be confirmed just now. Nothing was recorded; try again in a minute.",
     "click.stale": "This card is no longer the live one. Please use the newest card.",
     "click.unsealed": "What is stored of this request is not what was asked: nothing is done. Tell your operator.",
@@ -185,6 +187,7 @@ _ZH: Mapping[str, str] = {
     "click.not_eligible": "您不在此请求的审批人之列。请求仍在等待。",
     "click.unmapped": "此账号没有对应的审批人。请求仍在等待。",
     "click.inactive": "此账号不能审批（访客、机器人或已停用）。请求仍在等待。",
+    "click.unknown": "平台未告知此账号是否有效，不能审批。请管理员用 `assent doctor` 查看缺少的权限。请求仍在等待。",
     "click.unverified": "暂时无法确认您的账号，未做任何记录，请一分钟后再试。",
     "click.stale": "这张卡片已失效，请使用最新的卡片。",
     "click.unsealed": "这条请求的存储记录与提交时不符，已拒绝处理，请告知管理员。",

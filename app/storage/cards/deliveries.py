@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sqlalchemy import bindparam, insert, or_, select, update
+from sqlalchemy import and_, bindparam, func, insert, or_, select, update
 
 from app.domain.request.request import Audience, DeliveryStatus
 from app.ports import MessageRef
@@ -30,13 +30,24 @@ class Delivery:
     status: DeliveryStatus
     message: MessageRef | None  # None until the platform has told us where the card is
     first_tried_at: datetime | None
-    shown_version: int  # the version of the request that the card shows
+    shown_version: int  # the version of the request that the card shows; below 0 while it is being changed
     person: str | None = None  # whose own copy it is, by e-mail; None: the chat's
     audience: Audience = Audience.APPROVERS
     carrier_id: str | None = None  # in whose message it is shown: its own id where others are shown in its message
     posted_at: datetime | None = None  # when people could first see this revision
 
+    @property
+    def place(self) -> str:
+        """Whose message it is shown in, by the id of that delivery: its own, unless it is carried."""
+        return self.carrier_id or self.id
 
+
+# A revision in the message that it was planned for: whoever left that message, or was posted anew, is not touched.
+_AS_PLANNED = and_(
+    deliveries.c.id == bindparam("delivery_id"),
+    deliveries.c.revision == bindparam("of_revision"),
+    func.coalesce(deliveries.c.carrier_id, deliveries.c.id) == bindparam("of_place"),
+)
 _INSERT = Statement(insert(deliveries))
 _GET = Statement(
     select(deliveries).where(deliveries.c.org == bindparam("for_org"), deliveries.c.id == bindparam("delivery_id"))
@@ -61,7 +72,7 @@ _TRIED = Statement(
 _UNTRIED = Statement(update(deliveries).where(deliveries.c.id == bindparam("delivery_id")).values(first_tried_at=None))
 _LIVE = Statement(
     update(deliveries)
-    .where(deliveries.c.id == bindparam("delivery_id"), deliveries.c.revision == bindparam("of_revision"))
+    .where(_AS_PLANNED)
     .values(
         {
             name: bindparam(name)
@@ -81,9 +92,10 @@ _LIVE = Statement(
 )
 _SHOWN = Statement(
     update(deliveries)
-    .where(deliveries.c.id == bindparam("delivery_id"), deliveries.c.revision == bindparam("of_revision"))
+    .where(_AS_PLANNED)
     .values(status=bindparam("status"), shown_version=bindparam("shown_version"), error=None)
 )
+_CHANGING = Statement(update(deliveries).where(_AS_PLANNED).values(shown_version=bindparam("attempt")))
 _OUTDATED = Statement(
     update(deliveries)
     .where(deliveries.c.id == bindparam("delivery_id"), deliveries.c.revision == bindparam("of_revision"))
@@ -171,11 +183,10 @@ def mark_untried(tx: Tx, delivery: Delivery) -> None:
 
 
 def mark_live(tx: Tx, delivery: Delivery, message: MessageRef, *, repost_at: datetime, shown_version: int) -> bool:
-    """Remember where the card is. False: this revision was superseded meanwhile."""
+    """Remember where the card is. False: this revision was superseded, or left that message, meanwhile."""
     touched = tx.run(
         _LIVE,
-        delivery_id=delivery.id,
-        of_revision=delivery.revision,
+        **_planned(delivery),
         status=DeliveryStatus.LIVE.value,
         app_id=message.app_id,
         tenant=message.tenant,
@@ -189,21 +200,31 @@ def mark_live(tx: Tx, delivery: Delivery, message: MessageRef, *, repost_at: dat
 
 
 def is_as_planned(tx: Tx, delivery: Delivery) -> bool:
-    """Say whether nobody else has shown anything in this place since it was read."""
+    """Say whether nobody else has shown anything in this place, or begun to, since it was planned.
+
+    By revision, message and attempt: a version alone comes back when somebody else shows the same one elsewhere.
+    """
     now = find_delivery(tx, delivery.id)
-    return now is not None and now.shown_version == delivery.shown_version
+    planned = (delivery.revision, delivery.place, delivery.shown_version)
+    return now is not None and (now.revision, now.place, now.shown_version) == planned
 
 
-def mark_shown(tx: Tx, delivery: Delivery, *, shown_version: int, retired: bool) -> None:
-    """Remember which version of the request the card shows, and whether its buttons are gone for good."""
+def mark_changing(tx: Tx, delivery: Delivery, *, attempt: int) -> Delivery:
+    """Remember that what the card shows is being changed: until that is known to be over, nobody knows what it shows.
+
+    `attempt` is negative, and another one for every attempt. Returns the delivery as it stands then.
+    """
+    tx.run(_CHANGING, **_planned(delivery), attempt=attempt)
+    return replace(delivery, shown_version=attempt)
+
+
+def mark_shown(tx: Tx, delivery: Delivery, *, shown_version: int, retired: bool) -> bool:
+    """Remember which version of the request the card shows, and whether its buttons are gone for good.
+
+    False: this revision was superseded, or left that message, meanwhile.
+    """
     status = DeliveryStatus.RETIRED if retired else DeliveryStatus.LIVE
-    tx.write(
-        _SHOWN,
-        delivery_id=delivery.id,
-        of_revision=delivery.revision,
-        status=status.value,
-        shown_version=shown_version,
-    )
+    return tx.run(_SHOWN, **_planned(delivery), status=status.value, shown_version=shown_version) == 1
 
 
 def mark_outdated(tx: Tx, delivery: Delivery) -> None:
@@ -231,6 +252,10 @@ def revise(tx: Tx, delivery: Delivery, *, handle: str, carrier_id: str | None = 
         carrier_id=carrier_id,
     )
     return touched == 1
+
+
+def _planned(delivery: Delivery) -> dict[str, object]:
+    return {"delivery_id": delivery.id, "of_revision": delivery.revision, "of_place": delivery.place}
 
 
 def delivery_from(row: Row) -> Delivery:

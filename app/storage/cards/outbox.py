@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import bindparam, exists, func, insert, select, update
 
-from app.domain.request.request import DeliveryStatus
+from app.domain.request.request import DeliveryStatus, Risk, Status
 from app.storage.engine.dialect import from_us, to_us
 from app.storage.engine.transaction import Row, Statement, Tx
-from app.storage.tables.tables import deliveries, outbox
+from app.storage.tables.tables import deliveries, outbox, requests
 
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
@@ -55,6 +55,27 @@ _DUE = Statement(
     .order_by(outbox.c.due_at)
     .limit(bindparam("most"))
     .with_for_update(skip_locked=True)
+)
+_URGENT = Statement(
+    select(outbox)
+    .select_from(
+        outbox.join(deliveries, deliveries.c.id == outbox.c.delivery_id).join(
+            requests, requests.c.id == deliveries.c.request_id
+        )
+    )
+    .where(
+        outbox.c.org == bindparam("for_org"),
+        outbox.c.channel == bindparam("of_channel"),
+        outbox.c.status == "queued",
+        outbox.c.due_at <= bindparam("at"),
+        outbox.c.kind == Errand.POST.value,
+        requests.c.org == bindparam("for_org"),
+        requests.c.status == Status.PENDING.value,
+        requests.c.risk == Risk.HIGH.value,
+    )
+    .order_by(outbox.c.due_at)
+    .limit(bindparam("most"))
+    .with_for_update(of=outbox, skip_locked=True)
 )
 _LEASE = Statement(
     update(outbox)
@@ -139,10 +160,14 @@ def enqueue(
 def claim_due(tx: Tx, *, channel: str, most: int, lease: timedelta) -> list[OutboxRow]:
     """Take what is due for a channel, for as long as the lease lasts.
 
-    Rows that another worker holds are passed over.
+    Rows that another worker holds are passed over. First cards of high risk that people wait for come first.
     """
     now = tx.lock_now()
-    rows = tx.all(_DUE, for_org=tx.org, of_channel=channel, at=to_us(now), most=most)
+    due = {"for_org": tx.org, "of_channel": channel, "at": to_us(now), "most": most}
+    rows = tx.all(_DUE, **due)
+    if len(rows) == most:  # there may be more than there are turns: what is urgent takes the first ones
+        urgent = tx.all(_URGENT, **due)
+        rows = [*{row["id"]: row for row in [*urgent, *rows]}.values()][:most]
     for row in rows:
         tx.write(_LEASE, row_id=row["id"], due_at=to_us(now + lease), attempts=row["attempts"] + 1)
     return [_from_row(row, attempts=row["attempts"] + 1) for row in rows]

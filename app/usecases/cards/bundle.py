@@ -166,9 +166,9 @@ def post_anew(tx: Tx, planned: Delivery) -> bool:
         return True
     items = items_of(tx, current.carrier_id)
     for each in items:
-        if _shown_for_good(each):
+        if shown_for_good(each):
             bundles.part(tx, each.delivery, shown_version=each.delivery.shown_version)
-    _plan(tx, [each for each in items if not _shown_for_good(each)])
+    _plan(tx, [each for each in items if not shown_for_good(each)])
     return True
 
 
@@ -227,7 +227,7 @@ def _plan(tx: Tx, items: Sequence[Item]) -> None:
 
 def _post_alone(tx: Tx, item: Item) -> None:
     """Take a card out of its message and post it anew, if there is still something that people must see."""
-    if _shown_for_good(item):
+    if shown_for_good(item):
         bundles.part(tx, item.delivery, shown_version=item.delivery.shown_version)
     elif item.request.status.final and item.delivery.posted_at is None:
         _retire_unseen(tx, item)
@@ -238,9 +238,11 @@ def _post_alone(tx: Tx, item: Item) -> None:
 def _retire_unseen(tx: Tx, item: Item) -> None:
     """End a card that nobody ever saw: there is nothing to ask any more."""
     bundles.part(tx, item.delivery, shown_version=0)
-    deliveries.mark_shown(tx, item.delivery, shown_version=item.request.version, retired=True)
+    alone = replace(item.delivery, carrier_id=None)
+    deliveries.mark_shown(tx, alone, shown_version=item.request.version, retired=True)
 
 
-def _shown_for_good(item: Item) -> bool:
+def shown_for_good(item: Item) -> bool:
+    """Say whether a message shows an item as settled, and nothing of it will ever change again."""
     delivery = item.delivery
     return delivery.status is DeliveryStatus.RETIRED and delivery.shown_version >= item.request.version

@@ -27,9 +27,17 @@ from app.domain.request.request import Audience, DeliveryStatus
 from app.failpoints import failpoint
 from app.ports import ChannelRefusedError, ChannelUnavailableError, EditClosedError, Post
 from app.storage.cards import deliveries
-from app.storage.cards.outbox import Errand, OutboxRow, settle
+from app.storage.cards.outbox import Errand, OutboxRow, enqueue, settle
 from app.storage.requests.requests import find_request
-from app.usecases.cards.bundle import Grouping, post_anew, revise_all, set_free, set_unseen_free, still_asked
+from app.usecases.cards.bundle import (
+    Grouping,
+    post_anew,
+    revise_all,
+    set_free,
+    set_unseen_free,
+    shown_for_good,
+    still_asked,
+)
 from app.usecases.cards.give_up import give_up
 from app.usecases.cards.message import compose_message, item_of, items_with
 from app.usecases.cards.next_way import NextWays
@@ -49,6 +57,7 @@ if TYPE_CHECKING:
     from app.usecases.cards.message import Item
     from app.usecases.cards.next_way import Ended
     from app.usecases.platforms.channel_book import ChannelBook
+    from app.usecases.platforms.pacing import Pacing
 
 T = TypeVar("T")
 
@@ -83,7 +92,14 @@ class Deliver:
     """The use case."""
 
     def __init__(
-        self, *, store: Store, book: PolicyBook, channels: ChannelBook, seals: Seals, give_up_after: timedelta
+        self,
+        *,
+        store: Store,
+        book: PolicyBook,
+        channels: ChannelBook,
+        pacing: Pacing,
+        seals: Seals,
+        give_up_after: timedelta,
     ) -> None:
         """Take what it works on.
 
@@ -93,6 +109,7 @@ class Deliver:
         self._book = book
         self._channels = channels
         self._ways = NextWays(book=book, channels=channels)
+        self._pacing = pacing
         self._seals = seals
         self._give_up_after = give_up_after
 
@@ -126,11 +143,13 @@ class Deliver:
             case Sending():
                 await self._send(row, channel, plan)
             case Showing():
-                await channel.refresh(plan.message, plan.card)
+                async with self._pacing.edit(row.org, channel):
+                    await channel.refresh(plan.message, plan.card)
                 edits_for = channel.edits_for - _EDIT_MARGIN
                 await self._write(row, lambda tx: remember_shown(tx, row, plan, edits_for=edits_for))
             case _Saying():
-                await channel.notify(plan.message, plan.notice)
+                async with self._pacing.post(row.org, channel, plan.message.chat_id):
+                    await channel.notify(plan.message, plan.notice)
                 await self._write(row, lambda tx: settle(tx, row))
             case _Later():
                 await self._write(row, lambda tx: look_again(tx, row))
@@ -155,7 +174,7 @@ class Deliver:
             case Errand.POST:
                 return self._plan_post(tx, item, channel, policy, grouping)
             case Errand.REFRESH:
-                return _plan_refresh(tx, item, grouping)
+                return _plan_refresh(tx, row, item, grouping)
             case _:
                 assert_never(row.errand)
 
@@ -203,7 +222,8 @@ class Deliver:
         if message is None:
             post = Post(card=plan.card, chat_id=plan.delivery.chat_id, key=_key(plan.delivery))
             failpoint("deliver.before_post")
-            message = await channel.post(post)
+            async with self._pacing.post(row.org, channel, post.chat_id):
+                message = await channel.post(post)
             failpoint("deliver.after_post")
         sent, found, edits_for = plan, message, channel.edits_for - _EDIT_MARGIN
         await self._write(row, lambda tx: remember_posted(tx, row, sent, found, edits_for=edits_for))
@@ -265,21 +285,40 @@ def _tells_approver(item: Item, channel: Channel, policy: Policy) -> bool:
     return approval_told(item.request, item.delivery.person, channel.language, policy.zone) is not None
 
 
-def _plan_refresh(tx: Tx, item: Item, grouping: Grouping) -> _Plan:
+def _plan_refresh(tx: Tx, row: OutboxRow, item: Item, grouping: Grouping) -> _Plan:
+    if item.delivery.place != item.delivery.id:
+        # One row for a message: what an attempt may have left there must be found by whoever takes that row up again.
+        enqueue(tx, Errand.REFRESH, item.delivery.place, row.channel)
+        return _Nothing()
     items = items_with(tx, item)
     carrier = items[0].delivery
     if carrier.carrier_id is None:
-        if carrier.message is None or carrier.shown_version >= item.request.version:
+        if carrier.message is None or (carrier.shown_version >= item.request.version and not _tried(row)):
             return _Nothing()
     elif carrier.status is DeliveryStatus.UNDELIVERABLE:
         set_unseen_free(tx, carrier)
         return _Nothing()
     elif carrier.message is None:
         return _Later()
-    elif all(each.delivery.shown_version >= each.request.version for each in items):
+    elif all(each.delivery.shown_version >= each.request.version for each in items) and not _tried(row):
         return _Nothing()
     shown, card = grouping.shown(items)
-    return Showing(items=shown, message=carrier.message, card=card)
+    changing = tuple(_changing(tx, row, each) for each in shown)
+    return Showing(items=changing, message=carrier.message, card=card)
+
+
+def _tried(row: OutboxRow) -> bool:
+    """Say whether an earlier attempt may have shown something, even after somebody else showed what is newer."""
+    return row.attempts > 1
+
+
+def _changing(tx: Tx, row: OutboxRow, item: Item) -> Item:
+    """Note that this attempt changes what is shown of an item, unless that is settled for good."""
+    if shown_for_good(item):
+        return item
+    name = hashlib.sha256(f"{row.id}/{row.attempts}".encode()).digest()
+    attempt = -1 - int.from_bytes(name[:4], "big") % 2**30
+    return replace(item, delivery=deliveries.mark_changing(tx, item.delivery, attempt=attempt))
 
 
 def _set_free(tx: Tx, row: OutboxRow, plan: _Plan | None = None) -> bool:
@@ -297,7 +336,7 @@ def _set_free(tx: Tx, row: OutboxRow, plan: _Plan | None = None) -> bool:
 
 def _post_anew(tx: Tx, row: OutboxRow, plan: _Plan, why: str) -> None:
     """Post a new card: the message can no longer be edited, so only another one can say what changed."""
-    if isinstance(plan, Showing):
+    if isinstance(plan, Showing) and not all(shown_for_good(each) for each in plan.items):
         post_anew(tx, plan.delivery)
     settle(tx, row, error=why)
 

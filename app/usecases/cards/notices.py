@@ -14,7 +14,7 @@ from app.domain.rules.name_of import name_of
 from app.domain.text.visible import visible
 from app.domain.trail.notes import ANSWER, APPROVED, QUESTION, REMINDER, parse_note
 from app.domain.words.say import say
-from app.ports import AccountStatus, Notice
+from app.ports import Notice
 from app.storage.cards.accounts import list_of_channel
 from app.usecases.cards.compose import pause_told, terms_for
 from app.usecases.pauses.stop_paused import pause_shown
@@ -121,11 +121,11 @@ def _clean(text: str) -> str:
 
 
 def _accounts(tx: Tx, channel: str, people: frozenset[str]) -> tuple[str, ...]:
-    """Return the confirmed accounts of people, in a channel."""
+    """Return the accounts of people that hear of things, in a channel."""
     return tuple(
         sorted(
             known.account.account_id
             for known in list_of_channel(tx, channel)
-            if known.person in people and known.account.status is AccountStatus.ACTIVE
+            if known.person in people and known.account.status.reachable
         )
     )

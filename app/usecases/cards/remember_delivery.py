@@ -70,11 +70,13 @@ class Showing:
 def remember_posted(tx: Tx, row: OutboxRow, sent: Sending, message: MessageRef, *, edits_for: timedelta) -> None:
     """Remember where the card is; if a request moved on meanwhile, the card is refreshed at once."""
     # What an earlier attempt left may show less than what was composed now.
-    sure = sent.first or (len(sent.items) == 1 and sent.items[0].request.version == 1)
+    alone = len(sent.items) == 1 and sent.delivery.carrier_id is None
+    sure = sent.first or (alone and sent.items[0].request.version == 1)
     stale, repost_at = not sure, tx.now() + edits_for
     for item, card in _in_order(sent):
         locked = lock_request(tx, item.request.id)
         if not _remember_live(tx, row, item, card, message, repost_at=repost_at, sure=sure):
+            stale = True  # it left while the message was under way, which shows it all the same
             continue
         if locked is not None and locked[0].version > item.request.version:
             stale = True
@@ -87,21 +89,22 @@ def remember_posted(tx: Tx, row: OutboxRow, sent: Sending, message: MessageRef, 
 
 def remember_shown(tx: Tx, row: OutboxRow, plan: Showing, *, edits_for: timedelta) -> None:
     """Remember what the card shows; the first time that an item's buttons are gone, the trail says so."""
-    stale = False
-    for item, card in _in_order(plan):
+    in_order = [(item, card, lock_request(tx, item.request.id)) for item, card in _in_order(plan)]
+    # Two changes of one message may land in either order; then nobody knows what it shows: it is shown anew.
+    sure = all(deliveries.is_as_planned(tx, item.delivery) for item, _, _ in in_order)
+    stale = not sure
+    for item, card, locked in in_order:
         request, delivery, final = item.request, item.delivery, item.request.status.final
-        locked = lock_request(tx, request.id)
         if delivery.message is None:  # it joined the message of another
             repost_at = (plan.delivery.posted_at or tx.now()) + edits_for
-            _remember_live(tx, row, item, card, plan.message, repost_at=repost_at, sure=True)
-        else:
-            # Two changes of one message may land in either order; then nobody knows what it shows: it is shown anew.
-            sure = deliveries.is_as_planned(tx, delivery)
-            stale = stale or not sure
+            _remember_live(tx, row, item, card, plan.message, repost_at=repost_at, sure=sure)
+        elif (
             deliveries.mark_shown(tx, delivery, shown_version=request.version if sure else 0, retired=final)
-            if final and delivery.status is not DeliveryStatus.RETIRED:
-                facts = {"channel": row.channel, "delivery": delivery.id, "state": request.state.value}
-                tx.append(Record(kind=Kind.CARD_RETIRED, actor="system", facts=facts), request_id=request.id)
+            and final
+            and delivery.status is not DeliveryStatus.RETIRED
+        ):
+            facts = {"channel": row.channel, "delivery": delivery.id, "state": request.state.value}
+            tx.append(Record(kind=Kind.CARD_RETIRED, actor="system", facts=facts), request_id=request.id)
         stale = stale or (locked is not None and locked[0].version > request.version)
     settle(tx, row)
     if stale:
@@ -142,7 +145,8 @@ def postpone(
 ) -> bool:
     """Try again later. False: it was tried long and often enough."""
     now = tx.now()
-    if now - row.created_at > patience and row.attempts >= _FEWEST_ATTEMPTS:
+    spent = now - row.created_at > patience and row.attempts >= _FEWEST_ATTEMPTS
+    if spent and not error.limited:  # a queue at a platform that works is none that is away
         return False
     delivery = deliveries.find_delivery(tx, row.delivery_id)
     if forget_attempt and delivery is not None:

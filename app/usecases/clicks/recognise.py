@@ -88,7 +88,7 @@ def recognise(
     )
     try:
         _check_place(pressed, click, sealed)
-        person = _who(tx, channel, click, now)
+        person = _who(tx, pressed, click, now)
         if delivery.carrier_id is not None:
             pressed = replace(pressed, shared=items_of(tx, delivery.carrier_id))
     except _Refused as refused:
@@ -134,18 +134,21 @@ def _check_place(pressed: PressedCard, click: Click, sealed: SealedClick) -> Non
     )
     if not same:
         raise _Refused("stale", ClickResult.REFUSED)
-    if message.tenant and click.tenant != message.tenant:
-        raise _Refused("inactive", ClickResult.REFUSED)
 
 
-def _who(tx: Tx, channel: Channel, click: Click, now: datetime) -> str:
-    """Return the person behind an account, or raise _Refused: unmapped, ambiguous, inactive, foreign, unconfirmed."""
-    known = list_by_account(tx, channel.name, click.account_id)
+def _who(tx: Tx, pressed: PressedCard, click: Click, now: datetime) -> str:
+    """Return the person behind an account, or raise _Refused: unmapped, unknown, inactive, foreign, unconfirmed."""
+    known = list_by_account(tx, pressed.channel.name, click.account_id)
     if len(known) != 1:
         raise _Refused("unmapped", ClickResult.REFUSED)
     only = known[0]
-    if only.account.tenant and only.account.tenant != click.tenant:
+    # A member of our workspace may be at home in another one: what the platform confirmed of the account says so.
+    message = pressed.delivery.message
+    tenants = {only.account.tenant, message.tenant if message is not None else ""} - {""}
+    if tenants and click.tenant not in tenants:
         raise _Refused("inactive", ClickResult.REFUSED, only.person)
+    if only.account.status is AccountStatus.UNKNOWN:
+        raise _Refused("unknown", ClickResult.REFUSED, only.person)
     if only.account.status is not AccountStatus.ACTIVE:
         raise _Refused("inactive", ClickResult.REFUSED, only.person)
     if now - only.checked_at > ACCOUNT_TRUSTED_FOR:

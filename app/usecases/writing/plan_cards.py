@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from app.domain.request.request import Audience, DeliveryStatus
 from app.domain.trail.notes import ANSWER, REMINDER, approved_note, parse_note
-from app.ports import AccountStatus
 from app.storage.cards.accounts import list_of_person
 from app.storage.cards.deliveries import Delivery, insert_delivery, list_deliveries, revise
 from app.storage.cards.outbox import Errand, enqueue
@@ -67,7 +66,7 @@ def plan_people(
     audience: Audience = Audience.APPROVERS,
     channels: Iterable[str] | None = None,
 ) -> list[str]:
-    """Plan a copy of their own for each person, in each of the request's channels where they have a confirmed account.
+    """Plan a copy of their own for each person, in each of the request's channels where they can be reached.
 
     `channels` are others than the request's. Returns who got one, or had one already.
     """
@@ -80,7 +79,7 @@ def plan_people(
         accounts = list_of_person(tx, person)
         for channel in request.card_channels if channels is None else channels:
             account = accounts.get(channel)
-            if account is None or account.account.status is not AccountStatus.ACTIVE:
+            if account is None or not account.account.status.reachable:
                 continue
             copy = known.get((channel, person))
             if copy is not None and copy.audience is not audience and audience is Audience.APPROVERS:

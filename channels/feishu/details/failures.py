@@ -97,7 +97,7 @@ def classify(answer: Any, *, writes: bool) -> None:
         raise ChannelUnavailableError("Feishu's answer has no code", ambiguous=writes)
     why = _explain(code, answer)
     if code in _RATE_LIMITS or status == 429:
-        raise ChannelUnavailableError(why, retry_after=_reset_after(answer.raw.headers))
+        raise ChannelUnavailableError(why, retry_after=_reset_after(answer.raw.headers), limited=True)
     if code == _BEING_SENT:
         raise ChannelUnavailableError(why, retry_after=_LOCK_WAIT, ambiguous=True)
     if code == _CARD_FAULT and _LOCKED.search(answer.msg or ""):

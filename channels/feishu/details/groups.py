@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from app.ports import ChannelRefusedError, ChannelUnavailableError
-from channels.feishu.client import PERSON_PREFIX
+from channels.feishu.details.people import PERSON_PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,26 +60,32 @@ async def _pages(client: FeishuClient, ask: Callable[[Sdk, Any, str], Any]) -> l
     page = ""
     for _ in range(MAX_PAGES):
         answer = await client.call(lambda sdk, option, page=page: ask(sdk, option, page))
-        if answer.data is None:
+        listed: Any = answer.data
+        members = _members(listed) if listed is not None else None
+        if members is None:
             raise ChannelUnavailableError("Feishu's answer holds no list")
-        found += [_id_of(member) for member in _members(answer.data)]
-        if answer.data.has_more is not True:
+        found += [_id_of(member) for member in members]
+        more, token = listed.has_more, listed.page_token
+        if more is False or (more is None and not token):
             return found
-        page = answer.data.page_token or ""
-        if not page:
+        if more is not True or not isinstance(token, str) or not token:
             raise ChannelUnavailableError("Feishu's list breaks off")
+        page = token
     raise ChannelRefusedError(f"the list is longer than {MAX_PAGES} pages")
 
 
-def _members(page: Any) -> list[Any]:
-    """Return a page's entries, which the two lists name differently. A page without any is an empty one."""
+def _members(page: Any) -> list[Any] | None:
+    """Return a page's entries, which the two lists name differently.
+
+    One without any is empty, if it says at least that no other follows; None: it says nothing at all.
+    """
     entries: list[Any] | None = page.memberlist if hasattr(page, "memberlist") else page.items
-    return entries or []
+    return entries or (None if page.has_more is None else [])
 
 
 def _id_of(member: Any) -> str:
     """Return a member's open_id. A list with a hole in it is not one."""
-    open_id: object = member.member_id if hasattr(member, "member_id") else member.open_id
+    open_id: object = getattr(member, "member_id", None) or getattr(member, "open_id", None)
     if not isinstance(open_id, str) or not open_id.startswith(PERSON_PREFIX):
         raise ChannelUnavailableError("Feishu's list names somebody without an open_id")
     return open_id

@@ -111,6 +111,7 @@ class SimulatorApp:
         self.calls: list[LoggedCall] = []
         self.connections: list[Connection] = []
         self.changed = asyncio.Condition()  # connections came or went, or a call was logged
+        self.tampers: dict[str, Callable[[Json], Json]] = {}  # by operation: what becomes of an answer on its way
         self.base_url = ""
         self.client_config: Json = {
             "ReconnectCount": -1,
@@ -247,7 +248,8 @@ class SimulatorApp:
         if fault is Fault.SERVER_ERROR_AFTER:
             return html
         # The token endpoint answers flat, everything else under `data`.
-        content = {"code": 0, "msg": "ok"} | (fields if operation == "token" else {"data": fields})
+        content: Json = {"code": 0, "msg": "ok"} | (fields if operation == "token" else {"data": fields})
+        content = self.tampers.get(operation, lambda whole: whole)(content)
         return (
             200,
             json.dumps(content, ensure_ascii=False).encode(),

@@ -30,12 +30,14 @@ TOKEN_RENEWS_BELOW = timedelta(minutes=30)
 UUID_LIFE = timedelta(hours=1)
 EDIT_LIFE = timedelta(days=14)
 MAX_BODY = 30 * 1024
+STATUS_SCOPE = "contact:user.employee:readonly"
 ALL_SCOPES = frozenset(
     {
         "im:message:send_as_bot",
         "im:chat:readonly",
         "contact:user.id:readonly",
         "contact:contact.base:readonly",
+        STATUS_SCOPE,
         GROUP_SCOPE,
         DEPARTMENT_SCOPE,
     }
@@ -60,6 +62,9 @@ class Platform:
         self.messages: dict[str, Message] = {}
         self.scopes: set[str] = set(ALL_SCOPES)
         self.enforces_rates = False
+        self.holds_for = 0  # seconds: once too fast, nothing more is taken there for so long
+        self.refused_for_rate = 0
+        self.held_until: dict[str, datetime] = {}
         self.repeats_uuid_as_error = False  # what a second call with one uuid returns is not documented: either may be
         self._tokens: dict[str, datetime] = {}
         self._sent: dict[tuple[str, str], tuple[datetime, str]] = {}
@@ -289,8 +294,15 @@ class Platform:
     def _count_rate(self, key: str) -> None:
         now = self.clock.now()
         recent = [at for at in self._touched.get(key, []) if now - at < timedelta(seconds=1)]
-        if self.enforces_rates and len(recent) >= 5:
-            raise ApiFaultError(230020, "This operation triggers the frequency limit.")
+        held = now < self.held_until.get(key, now)
+        if self.enforces_rates and (held or len(recent) >= 5):
+            self.refused_for_rate += 1
+            if not self.holds_for:
+                raise ApiFaultError(230020, "This operation triggers the frequency limit.")
+            if not held:
+                self.held_until[key] = now + timedelta(seconds=self.holds_for)
+            headers = {"x-ogw-ratelimit-limit": "5", "x-ogw-ratelimit-reset": str(self.holds_for)}
+            raise ApiFaultError(99991400, "request trigger frequency limit", status=429, headers=headers)
         self._touched[key] = [*recent, now]
 
     # --- people and chats ---------------------------------------------------------------------------------------------
@@ -315,7 +327,7 @@ class Platform:
                     and visible
                     and (not person.resigned or fields.get("include_resigned") is True)
                 ):
-                    entry |= {"user_id": person.open_id, "status": person.status()}
+                    entry |= {"user_id": person.open_id} | self._status(person)
             found.append(entry)
         return {"user_list": found}
 
@@ -329,7 +341,11 @@ class Platform:
             raise ApiFaultError(99992351, "not a valid open_id")
         if person.tenant_key != self.app.tenant_key:
             raise ApiFaultError(41050, "no user authority error")
-        return {"user": {"open_id": open_id, "name": person.name, "status": person.status()}}
+        return {"user": {"open_id": open_id, "name": person.name} | self._status(person)}
+
+    def _status(self, person: Person) -> Json:
+        """Return how somebody stands; nothing at all, and no error either, without the scope of that field."""
+        return {"status": person.status()} if STATUS_SCOPE in self.scopes else {}
 
     def is_in_chat(self, chat_id: str) -> Json:
         """Say whether the bot is a member."""

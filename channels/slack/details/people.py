@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from channels.slack.client import SlackClient
 
 _UNKNOWN_PERSON: Final = frozenset({"users_not_found", "user_not_found", "user_not_visible"})
+_GUEST: Final = ("is_restricted", "is_ultra_restricted", "is_stranger")
+WORKSPACE_ID: Final = re.compile(r"[TE][A-Z0-9]{2,30}")
 _GROUP: Final = re.compile(r"group:(S[A-Z0-9]{2,30})")
 
 
@@ -25,7 +27,7 @@ async def look_up(client: SlackClient, *, email: str, account_id: str, team: str
             return None
         raise
     match answer.get("user"):
-        case {"id": str(user_id)} as user:
+        case {"id": str(user_id)} as user if PERSON_ID.fullmatch(user_id) and account_id in {"", user_id}:
             return _account(user_id, cast("dict[str, object]", user), team=team)
         case _:
             why = f"{method}: Slack's answer names nobody"
@@ -53,17 +55,35 @@ async def group_members(client: SlackClient, source: str) -> tuple[str, ...]:
 
 
 def _account(user_id: str, user: dict[str, object], *, team: str) -> Account:
-    tenant = str(user.get("team_id") or "")
-    if user.get("deleted"):
+    """Read how somebody stands. Slack leaves out what is false; a mark of another form makes it unknown."""
+    home = user.get("team_id")
+    tenant = home if isinstance(home, str) and WORKSPACE_ID.fullmatch(home) else ""
+    marks = {mark: user.get(mark) for mark in ("deleted", "is_bot", *_GUEST)}
+    unclear = sorted(mark for mark, value in marks.items() if value is not None and not isinstance(value, bool))
+    workspaces = _workspaces(user, tenant)
+    withheld = ""
+    if marks["deleted"] is True:
         status = AccountStatus.DEACTIVATED
-    elif user.get("is_bot") or user_id == "USLACKBOT":
+    elif marks["is_bot"] is True or user_id == "USLACKBOT":
         status = AccountStatus.BOT
-    elif _is_guest(user) or tenant != team:
+    elif any(marks[mark] is True for mark in _GUEST) or (workspaces and team not in workspaces):
         status = AccountStatus.GUEST
+    elif unclear or not workspaces:
+        status, withheld = (
+            AccountStatus.UNKNOWN,
+            f"Slack does not tell {', '.join(unclear or ['team_id'])} of the account",
+        )
     else:
         status = AccountStatus.ACTIVE
-    return Account(tenant=tenant, account_id=user_id, status=status)
+    return Account(tenant=tenant, account_id=user_id, status=status, withheld=withheld)
 
 
-def _is_guest(user: dict[str, object]) -> bool:
-    return any(user.get(mark) for mark in ("is_restricted", "is_ultra_restricted", "is_stranger"))
+def _workspaces(user: dict[str, object], home: str) -> set[str]:
+    """Return where somebody is a member: of a Grid's people, every workspace of theirs and the organisation itself."""
+    match user.get("enterprise_user"):
+        case {"teams": list()} as grid:
+            told = cast("dict[str, object]", grid)
+            teams = [*cast("list[object]", told["teams"]), told.get("enterprise_id"), home]
+        case _:
+            teams = [home]
+    return {team for team in teams if isinstance(team, str) and team}

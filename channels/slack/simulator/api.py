@@ -275,7 +275,10 @@ def _user_by_email(world: World, arguments: dict[str, object]) -> dict[str, obje
 def _person_json(person: Person) -> dict[str, object]:
     marks = {name: True for name in ("is_restricted", "is_ultra_restricted", "is_stranger") if getattr(person, name)}
     profile = {"email": person.email, "real_name": person.name}
-    told = {"id": person.id, "team_id": person.team_id, "name": person.name, "profile": profile}
+    told: dict[str, object] = {"id": person.id, "team_id": person.team_id, "name": person.name, "profile": profile}
+    if person.grid_teams:
+        grid = {"id": person.id, "enterprise_id": "E0GRID", "enterprise_name": "Acme", "teams": list(person.grid_teams)}
+        told["enterprise_user"] = grid
     return {**told, "deleted": person.deleted, "is_bot": person.is_bot, **marks}
 
 

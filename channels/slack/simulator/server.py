@@ -13,6 +13,7 @@ import json
 import socket
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import AsyncExitStack, contextmanager
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 from urllib.parse import parse_qsl
 
@@ -83,11 +84,13 @@ class Front:
         answer: dict[str, object] = {"ok": False, "error": "restricted_action"}
         if fault is None or fault in _DONE_FIRST:
             if self._too_fast(method, arguments):
-                await _rate_limited(send, 1)
+                world.refused_for_rate += 1
+                await _rate_limited(send, max(1, world.holds_for))
                 return
             answer = call_method(world, method, token, arguments)
             if "ticket" in answer:
                 answer["url"] = f"ws{self.public_url.removeprefix('http')}/link?ticket={answer.pop('ticket')}"
+        answer = world.tampers.get(method, lambda whole: whole)(answer)
         known = world.tokens.get(token)
         scopes = {"x-oauth-scopes": ",".join(sorted(known.scopes))} if known else {}
         await self._carry_out(fault, answer, scope, scopes, send)
@@ -122,7 +125,12 @@ class Front:
         if not self.world.limits_rate or method != "chat.postMessage" or room is None:
             return False
         now = self.world.clock.now()
-        return any((now - message.posted_at).total_seconds() < 1 for message in room.messages.values())
+        if now < self.world.held_until.get(room.id, now):
+            return True
+        too_fast = any((now - message.posted_at).total_seconds() < 1 for message in room.messages.values())
+        if too_fast:
+            self.world.held_until[room.id] = now + timedelta(seconds=self.world.holds_for)
+        return too_fast
 
     async def _reply(self, path: str, body: bytes, send: Send) -> None:
         """Take a post to a response_url: an ephemeral note, or a replaced message."""

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
     from app.ports import Clock
@@ -59,6 +60,7 @@ class Person:
     is_restricted: bool = False
     is_ultra_restricted: bool = False
     is_stranger: bool = False
+    grid_teams: tuple[str, ...] = ()  # of an Enterprise Grid's people: every workspace in which they are
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,7 +206,11 @@ class World:
         self.refuse_sockets = 0  # how many of the next Socket Mode handshakes fail
         self.calls: list[ApiCall] = []
         self.faults: defaultdict[str, deque[Fault]] = defaultdict(deque)
+        self.tampers: dict[str, Callable[[dict[str, object]], dict[str, object]]] = {}  # by method: what answers become
         self.limits_rate = False
+        self.holds_for = 0  # seconds: once too fast, a method takes nothing in that channel for so long
+        self.held_until: dict[str, datetime] = {}
+        self.refused_for_rate = 0
         self.refuses_markup = True
         self.closing = asyncio.Event()
         self._count = 0

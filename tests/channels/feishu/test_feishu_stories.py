@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from app.cli.doctor import doctor
+from app.ports import Severity
+from channels.feishu.details.people import STATUS_SCOPE
+from channels.feishu.examine import setup_steps
 from channels.feishu.simulator.cards import list_controls
+from channels.feishu.simulator.platform import ALL_SCOPES
 from channels.feishu.simulator.server import serve
 from channels.feishu.simulator.simulator import CannotPressError, FeishuSimulator
 from tests.channels.test_card_corpus import nodes
@@ -320,3 +325,31 @@ async def test_the_way_to_the_whole_request_is_sent_to_the_one_who_asked_for_it(
     words, link = letter.split("\n")
     assert (press.sentence, link.startswith("http://127.0.0.1:8080/")) == (words, True)
     assert link not in json.dumps(stage.feishu.view(stage.chat))
+
+
+@requirement("F-46")
+async def test_without_the_scope_of_a_status_a_click_is_told_so_doctor_names_it_and_with_it_the_click_counts(
+    stage: Stage,
+) -> None:
+    stage.feishu.platform.scopes.discard(STATUS_SCOPE)
+    container = stage.gateway.container
+    stage.gateway.rows("DELETE FROM accounts")
+    await container.confirm_accounts()
+    request = await stage.ask()
+    press = await stage.press(request, "alice", "approve")
+    assert "assent doctor" in str((press.toast or {})["content"])
+    assert await stage.state(request) == "pending"
+    [finding] = await doctor._people(container.book, "acme", container.channels.get("acme", "pay-feishu"))
+    assert finding.severity is Severity.ERROR
+    assert STATUS_SCOPE in finding.mend
+    stage.feishu.platform.scopes.add(STATUS_SCOPE)
+    await container.confirm_accounts()
+    await stage.press(request, "alice", "approve")
+    assert await stage.state(request) == "approved"
+
+
+@requirement("F-46")
+@pytest.mark.parametrize("receive", ["webhook", "websocket"])
+def test_the_setup_asks_for_every_scope_without_which_something_is_withheld(receive: str) -> None:
+    steps = "\n".join(setup_steps(name="pay", public_url="https://assent.example", receive=receive))
+    assert [scope for scope in ALL_SCOPES if scope not in steps] == []

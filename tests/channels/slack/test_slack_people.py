@@ -36,7 +36,7 @@ async def stage() -> AsyncIterator[SlackStage]:
 # --- people -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("status", list(AccountStatus))
+@pytest.mark.parametrize("status", [each for each in AccountStatus if each is not AccountStatus.UNKNOWN])
 async def test_every_kind_of_account_is_told_apart(stage: SlackStage, status: AccountStatus) -> None:
     account = await stage.channel.look_up(email=stage.people[status], account_id="")
     assert account is not None
@@ -53,6 +53,18 @@ async def test_people_of_another_workspace_and_strangers_are_guests(stage: Slack
     stranger = await stage.channel.look_up(email="", account_id="U0STRANGE")
     assert stranger is not None
     assert stranger.status is AccountStatus.GUEST
+
+
+async def test_of_an_enterprise_grid_whoever_is_in_our_workspace_is_no_guest_wherever_they_are_at_home(
+    stage: SlackStage,
+) -> None:
+    ours = stage.simulator.world.team_id
+    for user, teams in (("U0GRIDOURS", ("T0HOME", ours)), ("U0GRIDELSE", ("T0HOME", "T0OTHER"))):
+        person = stage.simulator.add_person(user, name="grid", email=f"{user}@example.com", team_id="T0HOME")
+        person.grid_teams = teams
+    known = [await stage.channel.look_up(email="", account_id=user) for user in ("U0GRIDOURS", "U0GRIDELSE")]
+    assert [each.status for each in known if each] == [AccountStatus.ACTIVE, AccountStatus.GUEST]
+    assert {each.tenant for each in known if each} == {"T0HOME"}
 
 
 async def test_the_workspace_is_asked_of_slack_where_it_is_not_pinned(stage: SlackStage) -> None:

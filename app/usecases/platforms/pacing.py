@@ -1,0 +1,126 @@
+"""Take turns at a platform: as fast as it allows, one method and one chat beside another.
+
+A platform's limits belong to a method and a chat, not to a message: whoever sends each card as soon as it is due has
+nearly all of them refused. So each pair has a lane. In it calls begin one after the other, no faster than what
+`Limits` say of the platform; and once it has said when to come back, nothing goes out in that lane before.
+
+A short wait is waited out here. A longer one is the outbox's: the errand is put off, without any call, until it is
+over. What is urgent is claimed first there (`claim_due`), and so gets the next turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from app.ports import ChannelUnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+
+    from app.ports import Channel
+    from app.spec import Pace, Spec
+
+PATIENCE = 8.0
+"""Seconds that an errand waits for its turn. With the longest call this stays below a worker's lease."""
+
+_MOST_LANES = 2000
+"""Lanes that are kept: a chat each, with a person's own among them. Those in which nothing goes on are dropped."""
+
+
+@dataclass(slots=True)
+class _Lane:
+    """One method in one chat."""
+
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    paid_until: float = 0.0  # when everything sent so far is paid for at the platform's pace
+    held_until: float = 0.0  # the platform said: not before
+
+    def busy(self, now: float) -> bool:
+        """Say whether anything goes on in it."""
+        return self.turn.locked() or max(self.paid_until, self.held_until) > now
+
+
+class Pacing:
+    """Knows how fast each platform may be spoken to, and how fast it was."""
+
+    def __init__(
+        self,
+        platforms: Mapping[str, Spec],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        """Take what the platforms say of themselves. `clock` and `sleep` are in seconds; the clock never steps."""
+        self._platforms = platforms
+        self.clock = clock
+        self.sleep = sleep
+        self._lanes: dict[tuple[str, str, str, str], _Lane] = {}
+
+    @asynccontextmanager
+    async def post(self, org: str, channel: Channel, chat_id: str) -> AsyncIterator[None]:
+        """Wait for a turn to speak in a chat, and take it. Raises ChannelUnavailableError where that is far off."""
+        async with self._turn((org, channel.name, "post", chat_id), self._pace(channel, "posts")):
+            yield
+
+    @asynccontextmanager
+    async def edit(self, org: str, channel: Channel) -> AsyncIterator[None]:
+        """The same for changing a message: platforms count these a method, wherever the message is."""
+        async with self._turn((org, channel.name, "edit", ""), self._pace(channel, "edits")):
+            yield
+
+    def _pace(self, channel: Channel, of: str) -> Pace | None:
+        spec = self._platforms.get(channel.kind)
+        if spec is None:
+            return None
+        return spec.limits.posts if of == "posts" else spec.limits.edits
+
+    @asynccontextmanager
+    async def _turn(self, key: tuple[str, str, str, str], pace: Pace | None) -> AsyncIterator[None]:
+        lane = self._lane(key)
+        self._refuse_if_held(lane)
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await lane.turn.acquire()
+        except TimeoutError:
+            raise ChannelUnavailableError("others go first", retry_after=timedelta(seconds=1), limited=True) from None
+        try:
+            await self._wait(lane, pace)
+        finally:
+            lane.turn.release()  # a call that hangs holds up nobody else's
+        try:
+            yield
+        except ChannelUnavailableError as error:
+            if error.limited and error.retry_after is not None:
+                lane.held_until = max(lane.held_until, self.clock() + error.retry_after.total_seconds())
+            raise
+
+    async def _wait(self, lane: _Lane, pace: Pace | None) -> None:
+        """Wait until the lane is free, and pay for one call."""
+        self._refuse_if_held(lane)
+        every = pace.every.total_seconds() if pace is not None else 0.0
+        free_at = max(lane.held_until, lane.paid_until - every * (pace.burst - 1 if pace is not None else 0))
+        if free_at > self.clock():
+            await self.sleep(free_at - self.clock())
+            self._refuse_if_held(lane)  # somebody may have been told so meanwhile
+        lane.paid_until = max(lane.paid_until, self.clock()) + every
+
+    def _refuse_if_held(self, lane: _Lane) -> None:
+        wait = lane.held_until - self.clock()
+        if wait > PATIENCE:
+            raise ChannelUnavailableError(
+                "the platform asked us to wait", retry_after=timedelta(seconds=wait), limited=True
+            )
+
+    def _lane(self, key: tuple[str, str, str, str]) -> _Lane:
+        lane = self._lanes.get(key)
+        if lane is None:
+            if len(self._lanes) >= _MOST_LANES:
+                now = self.clock()
+                self._lanes = {of: each for of, each in self._lanes.items() if each.busy(now)}
+            lane = self._lanes[key] = _Lane()
+        return lane
