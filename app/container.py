@@ -68,6 +68,7 @@ from app.usecases.sessions.lineage import Lineage
 from app.usecases.upkeep.sweep import Sweep
 from app.usecases.upkeep.watch_heads import WatchHeads
 from app.usecases.upkeep.watch_pace import WatchPace
+from app.usecases.upkeep.watch_writes import WatchWrites
 from app.workers.channel_work import ChannelWork
 from app.workers.notifications import Notifications
 from app.workers.supervisor import Supervisor
@@ -92,6 +93,7 @@ _GROUPS_EVERY = timedelta(minutes=1)
 _GROUPS_AT_FIRST = 5.0
 _PACE_EVERY = timedelta(hours=6)
 _FORGET_EVERY = timedelta(minutes=10)
+_WRITES_EVERY = timedelta(seconds=3)
 _ORPHANS_EVERY = timedelta(seconds=30)
 
 
@@ -146,6 +148,7 @@ class Container:
         self.wait = Wait(store=store, waiters=self.waiters)
         self.sweep = Sweep(store=store, book=book, channels=self.channels)
         self.pace = WatchPace(store=store)
+        self.writes = WatchWrites(store=store)
         announce = Announce(channels=self.channels, ids=self.ids, later=self.supervisor.later)
         self.break_glass = BreakGlass(store=store, book=book, announce=announce)
         self.keys = Keys(store=store, seals=self.seals, clock=self.clock)
@@ -317,6 +320,7 @@ class Container:
         self.timers.every(_ACCOUNTS_EVERY, "accounts", self.confirm_accounts, jitter=30)
         self.timers.every(_GROUPS_EVERY, "groups", self.fetch_groups, jitter=5)
         self.timers.every(_PACE_EVERY, "pace", self._pace, jitter=60)
+        self.timers.every(_WRITES_EVERY, "writes", self.writes)
         self.timers.every(timedelta(seconds=5), "heads", self.heads.note)
         self.timers.every(_FORGET_EVERY, "forget", self.sweep.forget, jitter=60)
         self.timers.every(_ORPHANS_EVERY, "orphans", self._orphans, jitter=5)

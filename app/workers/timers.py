@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import structlog
 from apscheduler.schedulers.asyncio import AsyncIOScheduler  # pyright: ignore[reportMissingTypeStubs]
 
+from app.domain.errors import UnavailableError
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from datetime import timedelta
@@ -31,6 +33,8 @@ class Timers:
         async def guarded() -> None:
             try:
                 await tick()
+            except UnavailableError as error:  # an outage, not a defect
+                log.warning("tick.waits", tick=name, why=error.detail)
             except Exception:
                 log.exception("tick.failed", tick=name)
 

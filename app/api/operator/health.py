@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Response
@@ -24,7 +25,7 @@ def health_router(c: Services) -> APIRouter:
 
     @router.get("/readyz")
     async def readyz() -> Response:
-        """The process can do its work: the database answers, and it is not stopping."""
+        """The process can do its work: the database answers and takes writes, and it is not stopping."""
         if c.waiters.stopping:
             raise UnavailableError("stopping")
         await c.read.answers()
@@ -33,8 +34,11 @@ def health_router(c: Services) -> APIRouter:
     @router.get("/metrics")
     async def metrics() -> Response:
         """Prometheus' text format."""
-        rows = await c.read.outbox_by_status()
-        text = c.telemetry.render(waiting=len(c.waiters), outbox=rows)
+        rows = None
+        with suppress(UnavailableError):  # then the figures are needed most
+            rows = await c.read.outbox_by_status()
+        trouble = c.read.trouble
+        text = c.telemetry.render(waiting=len(c.waiters), outbox=rows, trouble=trouble.value if trouble else None)
         return Response(text, media_type="text/plain; version=0.0.4")
 
     return router
