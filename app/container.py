@@ -124,7 +124,7 @@ class Container:
         self.waiters = Waiters(most=settings.max_waiters)
         self.feed = Feed(store=self.store, most=settings.max_streams)
         self.supervisor = Supervisor()
-        self.timers = Timers()
+        self.timers = Timers(SystemClock())  # whatever clock we are given: the scheduler has the wall's
         self._built: dict[tuple[str, str], tuple[object, Channel]] = {}
         self._in_use = False  # whether the configuration in force has been taken into use to the end
         self._build_usecases()
