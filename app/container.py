@@ -73,6 +73,7 @@ from app.workers.channel_work import ChannelWork
 from app.workers.notifications import Notifications
 from app.workers.supervisor import Supervisor
 from app.workers.timers import Timers
+from assent.hooks.commands.spawn import Terms
 from assent.hooks.engine.observer import Observer
 from channels import registry
 
@@ -125,6 +126,11 @@ class Container:
         self.feed = Feed(store=self.store, most=settings.max_streams)
         self.supervisor = Supervisor()
         self.timers = Timers(SystemClock())  # whatever clock we are given: the scheduler has the wall's
+        self._terms = Terms(
+            at_once=asyncio.Semaphore(settings.hook_processes),
+            passes=frozenset(name.strip() for name in settings.hook_environment.split(",")),
+            user=settings.hook_user,
+        )
         self._built: dict[tuple[str, str], tuple[object, Channel]] = {}
         self._in_use = False  # whether the configuration in force has been taken into use to the end
         self._build_usecases()
@@ -186,6 +192,7 @@ class Container:
             keys=self.keys,
             pace=Pace(per_second=rate, burst=rate * 2),
             strangers=Pace(per_second=1, burst=20),
+            operations=token.get_secret_value() if (token := self.settings.operations_token) else None,
         )
         self.services = Services(
             access=access,
@@ -222,7 +229,8 @@ class Container:
 
     def _build_hooks(self, loaded: LoadedPolicy) -> HookRegistry:
         counters = CountCalls(self.store, loaded.policy.org)
-        return build_hooks(loaded, supplies=Supplies(counters=counters, is_read_only=read_only_of_the_call))
+        supplies = Supplies(counters=counters, is_read_only=read_only_of_the_call, terms=self._terms)
+        return build_hooks(loaded, supplies=supplies)
 
     async def __aenter__(self) -> Self:
         """Open the store, the channels and the loops; what waits is rows. Raises RestoredError, with nothing open."""

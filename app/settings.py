@@ -28,6 +28,10 @@ class Settings(BaseSettings):
     log_format: Annotated[str, Field(pattern="^(json|console)$")] = "console"
     max_pending_per_agent: Annotated[int, Field(ge=1)] = 1_000
     max_waiters: Annotated[int, Field(ge=1)] = 50_000
+    operations_token: SecretStr | None = Field(default=None, description="what /metrics and /openapi.json then ask for")
+    hook_processes: Annotated[int, Field(ge=1)] = 16
+    hook_environment: str = Field(default="", description="names, separated by commas, that command hooks see besides")
+    hook_user: str | None = Field(default=None, description="whom command hooks run as; the gateway must be root")
     max_connections: Annotated[int, Field(ge=16)] = 60_000
     trusted_proxies: str = Field(
         default="", description="addresses and networks, separated by commas, that say whom a call comes from"

@@ -122,6 +122,9 @@ LEDGER: dict[str, Promise] = {
     "S-57": _must("A configuration with any fault does not start, and all its faults are told at once."),
     "S-65": _must("Half-open clients starve nobody, and one that vanishes is no error."),
     "S-66": _must("One key takes its share of streams, waits and creations, and what shows figures can be closed."),
+    "S-77": _must(
+        "Command hooks of a gateway run so many at once, see only what is named, and get no descriptor of its."
+    ),
     "S-69": _must("Card, page, API, command line and the line that a phone shows warn of the same."),
     # Against faults.
     "F-01": _survives("Killed at any write of create, decide, claim or audit: what was acknowledged is there."),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import resource
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import structlog
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -81,7 +81,7 @@ class Connection(HttpToolsProtocol):
     @property
     def answering(self) -> bool:
         """Whether a call is being answered here."""
-        cycle: RequestResponseCycle | None = self.cycle
+        cycle = cast("RequestResponseCycle | None", self.cycle)  # none before the first call, whatever its type says
         return cycle is not None and not cycle.response_complete
 
 

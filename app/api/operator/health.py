@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 
 from app.api.wire.bodies import answer
 from app.domain.errors import UnavailableError
@@ -32,8 +32,9 @@ def health_router(c: Services) -> APIRouter:
         return answer({"status": "ready"})
 
     @router.get("/metrics")
-    async def metrics() -> Response:
+    async def metrics(request: Request) -> Response:
         """Prometheus' text format."""
+        c.access.to_operations(request)
         rows = None
         with suppress(UnavailableError):  # then the figures are needed most
             rows = await c.read.outbox_by_status()
