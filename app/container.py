@@ -71,10 +71,12 @@ from app.usecases.sessions.lineage import Lineage
 from app.usecases.upkeep.sweep import Sweep
 from app.usecases.upkeep.watch_heads import WatchHeads
 from app.usecases.upkeep.watch_pace import WatchPace
+from app.usecases.upkeep.watch_writes import WatchWrites
 from app.workers.channel_work import ChannelWork
 from app.workers.notifications import Notifications
 from app.workers.supervisor import Supervisor
 from app.workers.timers import Timers
+from assent.hooks.commands.spawn import Terms
 from assent.hooks.engine.observer import Observer
 from channels import registry
 
@@ -95,6 +97,7 @@ _GROUPS_EVERY = timedelta(minutes=1)
 _GROUPS_AT_FIRST = 5.0
 _PACE_EVERY = timedelta(hours=6)
 _FORGET_EVERY = timedelta(minutes=10)
+_WRITES_EVERY = timedelta(seconds=3)
 _ORPHANS_EVERY = timedelta(seconds=30)
 
 
@@ -125,7 +128,12 @@ class Container:
         self.waiters = Waiters(most=settings.max_waiters)
         self.feed = Feed(store=self.store, most=settings.max_streams)
         self.supervisor = Supervisor()
-        self.timers = Timers()
+        self.timers = Timers(SystemClock())  # whatever clock we are given: the scheduler has the wall's
+        self._terms = Terms(
+            at_once=asyncio.Semaphore(settings.hook_processes),
+            passes=frozenset(name.strip() for name in settings.hook_environment.split(",")),
+            user=settings.hook_user,
+        )
         self._built: dict[tuple[str, str], tuple[object, Channel]] = {}
         self._in_use = False  # whether the configuration in force has been taken into use to the end
         self._build_usecases()
@@ -149,6 +157,7 @@ class Container:
         self.wait = Wait(store=store, waiters=self.waiters)
         self.sweep = Sweep(store=store, book=book, channels=self.channels)
         self.pace = WatchPace(store=store)
+        self.writes = WatchWrites(store=store)
         announce = Announce(channels=self.channels, ids=self.ids, later=self.supervisor.later)
         self.break_glass = BreakGlass(store=store, book=book, announce=announce)
         self.keys = Keys(store=store, seals=self.seals, clock=self.clock)
@@ -193,6 +202,7 @@ class Container:
             keys=self.keys,
             pace=Pace(per_second=rate, burst=rate * 2),
             strangers=Pace(per_second=1, burst=20),
+            operations=token.get_secret_value() if (token := self.settings.operations_token) else None,
         )
         self.services = Services(
             access=access,
@@ -229,7 +239,8 @@ class Container:
 
     def _build_hooks(self, loaded: LoadedPolicy) -> HookRegistry:
         counters = CountCalls(self.store, loaded.policy.org)
-        return build_hooks(loaded, supplies=Supplies(counters=counters, is_read_only=read_only_of_the_call))
+        supplies = Supplies(counters=counters, is_read_only=read_only_of_the_call, terms=self._terms)
+        return build_hooks(loaded, supplies=supplies)
 
     async def __aenter__(self) -> Self:
         """Open the store, the channels and the loops; what waits is rows. Raises RestoredError, with nothing open."""
@@ -329,6 +340,7 @@ class Container:
         self.timers.every(_ACCOUNTS_EVERY, "accounts", self.confirm_accounts, jitter=30)
         self.timers.every(_GROUPS_EVERY, "groups", self.fetch_groups, jitter=5)
         self.timers.every(_PACE_EVERY, "pace", self._pace, jitter=60)
+        self.timers.every(_WRITES_EVERY, "writes", self.writes)
         self.timers.every(timedelta(seconds=5), "heads", self.heads.note)
         self.timers.every(_FORGET_EVERY, "forget", self.sweep.forget, jitter=60)
         self.timers.every(_ORPHANS_EVERY, "orphans", self._orphans, jitter=5)

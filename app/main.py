@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 from fastapi import FastAPI
+from starlette.responses import JSONResponse
 
 from app.api.agents import moments
 from app.api.agents.hooks import hooks_router
@@ -34,6 +35,8 @@ from app.api.wire.problems import install
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
+    from starlette.requests import Request
+    from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from app.container import Container
@@ -76,7 +79,7 @@ def create_app(container: Container) -> FastAPI:
         version="1",
         summary="A durable human-in-the-loop approval gateway for AI agents.",
         lifespan=lifespan,
-        redoc_url=None,
+        openapi_url=None,  # and so no pages of the framework, whose scripts would come from strangers
     )
     install(app)
     routers = (
@@ -99,6 +102,12 @@ def create_app(container: Container) -> FastAPI:
     # Not include_router: its lazy wrapper is walked on every call. Ours go first: routes are tried in their order.
     app.router.routes[:0] = [route for router in routers for route in router.routes]
     _describe_bodies(app)
+
+    async def describe(request: Request) -> Response:
+        container.services.access.to_operations(request)
+        return JSONResponse(app.openapi())
+
+    app.add_route("/openapi.json", describe, include_in_schema=False)
     app.add_middleware(_Measure, container=container)
     return app
 

@@ -17,6 +17,7 @@ from urllib.parse import unquote
 import structlog
 import uvicorn
 
+from app.api.intake.connections import ConnectionWatch, connections_allowed
 from app.clock import SystemClock
 from app.container import Container
 from app.domain.identity.seals import seal_ids
@@ -131,7 +132,9 @@ def run_server(settings: Settings, config: Path, environ: Mapping[str, str], *, 
             create_app(container),
             log_config=None,
             access_log=False,
-            proxy_headers=False,
+            http=ConnectionWatch(connections_allowed(settings.max_connections)).protocol(),
+            proxy_headers=bool(settings.trusted_proxies),
+            forwarded_allow_ips=settings.trusted_proxies,
             server_header=False,
             timeout_graceful_shutdown=10,
             timeout_keep_alive=75,

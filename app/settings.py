@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -27,6 +28,14 @@ class Settings(BaseSettings):
     log_format: Annotated[str, Field(pattern="^(json|console)$")] = "console"
     max_pending_per_agent: Annotated[int, Field(ge=1)] = 1_000
     max_waiters: Annotated[int, Field(ge=1)] = 50_000
+    operations_token: SecretStr | None = Field(default=None, description="what /metrics and /openapi.json then ask for")
+    hook_processes: Annotated[int, Field(ge=1)] = 16
+    hook_environment: str = Field(default="", description="names, separated by commas, that command hooks see besides")
+    hook_user: str | None = Field(default=None, description="whom command hooks run as; the gateway must be root")
+    max_connections: Annotated[int, Field(ge=16)] = 60_000
+    trusted_proxies: str = Field(
+        default="", description="addresses and networks, separated by commas, that say whom a call comes from"
+    )
     max_streams: Annotated[int, Field(ge=1)] = 500
     calls_per_second: Annotated[float, Field(gt=0)] = 500
     tick: timedelta = Field(default=timedelta(seconds=1), description="how often the clock is looked at")
@@ -48,6 +57,16 @@ class Settings(BaseSettings):
         except ValueError:
             # Not with its own words: of an unquoted password it would show a part.
             raise ValueError("cannot be read: write / @ : # ? in the password as %2F %40 %3A %23 %3F") from None
+        return value
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _known_networks(cls, value: str) -> str:
+        for part in filter(None, (each.strip() for each in value.split(","))):
+            try:
+                _ = ip_network(part)
+            except ValueError:
+                raise ValueError(f"{part!r} is no address and no network; whoever it names may say who calls") from None
         return value
 
     @field_validator("secret", mode="before")

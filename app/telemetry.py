@@ -147,6 +147,9 @@ class Telemetry:
         self._http_by: dict[tuple[str, int], Histogram] = {}
         self._events_by: dict[str, Counter] = {}
         self._waiting = Gauge("assent_waiting_calls", "Callers that are held now", registry=self.registry)
+        self._trouble = Gauge(
+            "assent_database_trouble", "1 while the database cannot be used, by why", ["why"], registry=self.registry
+        )
         self._outbox = Gauge("assent_outbox_rows", "Outbox rows by status", ["status"], registry=self.registry)
 
     def answered(self, route: str, status: int, seconds: float) -> None:
@@ -163,9 +166,13 @@ class Telemetry:
             child = self._events_by[kind] = self.events.labels(kind=kind)
         child.inc()
 
-    def render(self, *, waiting: int, outbox: Mapping[str, int]) -> bytes:
-        """Return the text that Prometheus scrapes."""
+    def render(self, *, waiting: int, outbox: Mapping[str, int] | None, trouble: str | None = None) -> bytes:
+        """Return the text that Prometheus scrapes. `outbox`: None where nobody knows."""
         self._waiting.set(waiting)
-        for status in ("queued", "done", "dead"):
-            self._outbox.labels(status=status).set(outbox.get(status, 0))
+        self._trouble.clear()
+        if trouble is not None:
+            self._trouble.labels(why=trouble).set(1)
+        self._outbox.clear()
+        for status in ("queued", "done", "dead") if outbox is not None else ():
+            self._outbox.labels(status=status).set((outbox or {}).get(status, 0))
         return generate_latest(self.registry)

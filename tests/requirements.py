@@ -133,9 +133,16 @@ LEDGER: dict[str, Promise] = {
     "S-54": _must("A person's name stands only on their own vote in time; all else is the system's, with its reason."),
     "S-55": _must("What the model is told of a refusal is final and unmistakable, and names no approver."),
     "S-57": _must("A configuration with any fault does not start, and all its faults are told at once."),
+    "S-65": _must("Half-open clients starve nobody, and one that vanishes is no error."),
+    "S-66": _must("One key takes its share of streams, waits and creations, and what shows figures can be closed."),
+    "S-73": _must("An executor's key runs the tools that it names, and settles only what it claimed itself."),
+    "S-77": _must(
+        "Command hooks of a gateway run so many at once, see only what is named, and get no descriptor of its."
+    ),
     "S-78": _must(
         "No client of a platform follows a redirect, and the long connection goes to the platform's hosts only."
     ),
+    "S-79": _must("Every amount counts, a payment has one currency, nobody who was only added has a veto or uses up more."),
     "S-69": _must("Card, page, API, command line and the line that a phone shows warn of the same."),
     # Against faults.
     "F-01": _survives("Killed at any write of create, decide, claim or audit: what was acknowledged is there."),
@@ -177,5 +184,12 @@ LEDGER: dict[str, Promise] = {
     ),
     "F-40": _survives(
         "Restored from a backup: noticed, declared, nothing of before it runs; secrets rotate without a refused card."
+    ),
+    "F-41": _survives(
+        "The database freezes, or its host vanishes: calls are answered, nothing is lost, it goes on by itself."
+    ),
+    "F-42": _survives("The wall clock steps, back or forward: what time brings goes on, and the step is logged."),
+    "F-44": _survives(
+        "Writes are impossible: not ready, refused within the bound and not once for each, and it heals by itself."
     ),
 }

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from app.domain.call.tool import Tool
     from app.domain.rules.policy import Policy
+    from assent.hooks.commands.spawn import Terms
     from assent.hooks.declared.declaration import Declaration
     from assent.hooks.ready.rate_limit import Counters
     from assent.hooks.ready.read_only import IsOn
@@ -54,6 +55,8 @@ class Supplies:
     """None: every process counts for itself."""
     is_read_only: IsOn | None = None
     """None: the switch is off, and stays so."""
+    terms: Terms | None = None
+    """On what terms commands run; None: on nobody's."""
 
 
 def build_hooks(loaded: OrgFile, *, supplies: Supplies) -> HookRegistry:
@@ -74,7 +77,7 @@ def build_hooks(loaded: OrgFile, *, supplies: Supplies) -> HookRegistry:
                 "writes": None if "writes" in declaration.options else writes,
             },
         }
-        add_declared(registry, declaration, supplies=given, hidden=hidden)
+        add_declared(registry, declaration, supplies=given, hidden=hidden, terms=supplies.terms)
     return registry
 
 
@@ -84,10 +87,11 @@ def add_declared(
     *,
     supplies: Mapping[str, Mapping[str, Any]],
     hidden: frozenset[str] = frozenset(),
+    terms: Terms | None = None,
 ) -> str:
     """Build one declared hook and register it; returns its id. What the file leaves out is the hook's own."""
     return registry.add(
-        build(declaration, supplies=supplies, hidden=hidden),
+        build(declaration, supplies=supplies, hidden=hidden, terms=terms),
         id=declaration.id,
         tools=declaration.tools or None,
         agents=declaration.agents or None,

@@ -5,16 +5,22 @@ Hints only; the rows are the truth.
 
 from __future__ import annotations
 
+import asyncio
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 import structlog
 
 from app.storage.engine.dialect import CHANNEL
+from app.storage.engine.line import bounds_of, cut
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+_QUIET_FOR = 5.0
+"""Seconds without a notification after which the connection is asked whether it still is one."""
+_ANSWERS_WITHIN = 5.0
 
 log = structlog.get_logger(__name__)
 
@@ -30,10 +36,20 @@ class Notifications:
 
     async def run(self) -> None:
         """Listen until cancelled or the connection breaks; the supervisor starts it again."""
-        connection = await psycopg.AsyncConnection.connect(self._url, autocommit=True, connect_timeout=5)
+        connection = await psycopg.AsyncConnection.connect(self._url, autocommit=True, **bounds_of(self._url))
         async with connection:
-            await connection.execute(f"LISTEN {CHANNEL}")
+            await self._listen(connection)
             log.info("notifications.connected")
             self._missed()
-            async for notification in connection.notifies():
-                self._heard([(org, request_id) for org, request_id in json.loads(notification.payload)])
+            while True:
+                async for notification in connection.notifies(timeout=_QUIET_FOR):
+                    self._heard([(org, request_id) for org, request_id in json.loads(notification.payload)])
+                await self._listen(connection)
+
+    async def _listen(self, connection: psycopg.AsyncConnection[Any]) -> None:
+        """Say so (again), within a bound: a server that is silent sends no error, and nothing ever ends by itself."""
+        bound = asyncio.get_running_loop().call_later(_ANSWERS_WITHIN, cut, connection)
+        try:
+            await connection.execute(f"LISTEN {CHANNEL}")
+        finally:
+            bound.cancel()

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from app.domain.errors import UnavailableError
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
 
@@ -52,6 +54,8 @@ class Supervisor:
         while True:
             try:
                 await loop()
+            except UnavailableError as error:  # an outage, not a defect: one line each time, without a traceback
+                log.warning("worker.waits", worker=name, why=error.detail)
             except Exception:
                 log.exception("worker.failed", worker=name)
             await asyncio.sleep(_PAUSE)

@@ -99,6 +99,7 @@ def requests_router(c: Services) -> APIRouter:  # noqa: C901 - a router is a lis
             runs=runs,
             seconds=seconds,
             since=None if since is None else int(since),
+            who=key.id,
         )
         return answer(await shown(found, key))
 

@@ -66,15 +66,15 @@ def trail_router(c: Services) -> APIRouter:
             raise InvalidError("Last-Event-ID is a number of the trail", path="header.last-event-id")
         after = number_of(request, "after", most=_LAST)
         start = int(last) if last else None if after is None else int(after)
-        if c.feed.full:
-            raise TooManyError("too many streams", retry_after=5)
+        if c.feed.crowded(key.id):
+            raise TooManyError("too many streams, of all or of this key", retry_after=5)
         return EventSourceResponse(_stream(c, request, key, start), ping=15)
 
     return router
 
 
 async def _stream(c: Services, request: Request, key: ApiKey, after: int | None) -> AsyncIterator[dict[str, str]]:
-    async for event in c.feed.follow(key.org, after=after):
+    async for event in c.feed.follow(key.org, after=after, who=key.id):
         if event.request_id is None:
             continue
         if key.scope in AGENTS and not await c.read.is_of_agent(key.org, event.request_id, str(key.agent)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import time
 from typing import TYPE_CHECKING
 
@@ -39,11 +40,20 @@ class Pace:
 class Access:
     """Authenticates every call of the API."""
 
-    def __init__(self, *, keys: Keys, pace: Pace, strangers: Pace) -> None:
-        """`strangers` paces failed attempts by address."""
+    def __init__(self, *, keys: Keys, pace: Pace, strangers: Pace, operations: str | None = None) -> None:
+        """`strangers` paces failed attempts by address; `operations` is what opens the figures, None: they are open."""
+        self._operations = operations
         self._keys = keys
         self._pace = pace
         self._strangers = strangers
+
+    def to_operations(self, request: Request) -> None:
+        """Let a call see the gateway's figures and its description. Raises UnauthenticatedError, TooManyError."""
+        scheme, _, text = request.headers.get("authorization", "").partition(" ")
+        given = text.strip() if scheme.lower() == "bearer" else ""
+        if self._operations and not hmac.compare_digest(given.encode(), self._operations.encode()):
+            self._strangers.take(request.client.host if request.client else "?")
+            raise UnauthenticatedError
 
     async def still_holds(self, request: Request) -> bool:
         """Say whether the key of a call that is still being answered works yet."""

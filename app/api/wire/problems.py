@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
 from app.domain import errors
@@ -59,6 +60,7 @@ def install(app: FastAPI) -> None:
     """Answer every error as a problem document."""
     app.add_exception_handler(AssentError, _known)
     app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(ClientDisconnect, _vanished)
     app.add_exception_handler(Exception, _unknown)
 
 
@@ -109,6 +111,12 @@ async def _http(request: Request, error: Exception) -> Response:
     headers = dict(error.headers or {})
     code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "http")
     return _render(error.status_code, code, str(error.detail), str(error.detail), request.url.path, {}, headers)
+
+
+async def _vanished(request: Request, error: Exception) -> Response:
+    """The caller hung up in the middle of its body: no error of ours, and nobody is left to answer."""
+    del request, error
+    return Response(status_code=400)
 
 
 async def _unknown(request: Request, error: Exception) -> Response:

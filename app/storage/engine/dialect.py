@@ -18,6 +18,9 @@ import psycopg.errors
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
+from app.storage.engine import line
+from app.storage.engine.trouble import trouble_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
@@ -32,6 +35,10 @@ CHANNEL = "assent"
 """The name under which PostgreSQL replicas tell each other what changed."""
 _CLOCK = "SELECT (extract(epoch from clock_timestamp()) * 1000000)::bigint"
 _TRANSACTION_TIMEOUT_SINCE = 170_000
+_LOCK_SECONDS = 4
+"""How long a statement waits for somebody else's lock."""
+_LITTLE_SECONDS = 0.5
+"""How long it does once others have waited in vain: a queue must not wait the whole time once for each in it."""
 _PAYLOAD_LIMIT = 7_900  # bytes; PostgreSQL refuses a NOTIFY payload of 8,000
 
 
@@ -68,7 +75,23 @@ class Dialect(Protocol):
     sa: SaDialect
 
     def connect(self) -> Any:
-        """Open a connection for one thread of the store."""
+        """Open a connection for one thread of the store, within a bound."""
+        ...
+
+    def prepare(self, connection: Any) -> None:
+        """Make an opened connection ready for the store."""
+        ...
+
+    def cut(self, connection: Any) -> None:
+        """End a connection from another thread, where that can be done: whoever waits on it gets an error."""
+        ...
+
+    def is_silent(self) -> bool:
+        """Whether the database says nothing at all, not even to somebody new."""
+        ...
+
+    def patience(self, connection: Any, *, little: bool) -> None:
+        """Say how long statements wait for others' locks: as ever, or only a moment, while it is in vain anyway."""
         ...
 
     def pipeline(self, connection: Any) -> AbstractContextManager[object]:
@@ -117,10 +140,24 @@ class Sqlite:
 
     def connect(self) -> sqlite3.Connection:
         """Open a connection for one thread of the store."""
-        connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False, timeout=10)
-        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=10000"):
+        return sqlite3.connect(self._path, isolation_level=None, check_same_thread=False, timeout=_LOCK_SECONDS)
+
+    def prepare(self, connection: sqlite3.Connection) -> None:
+        """Make an opened connection ready for the store."""
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
             connection.execute(f"PRAGMA {pragma}")
-        return connection
+
+    def cut(self, connection: sqlite3.Connection) -> None:
+        """Stop a statement that runs; what waits for the disk cannot be stopped."""
+        connection.interrupt()
+
+    def is_silent(self) -> bool:
+        """No: a file has nobody behind it who could be asked."""
+        return False
+
+    def patience(self, connection: sqlite3.Connection, *, little: bool) -> None:
+        """Say how long a statement waits for another process's lock on the file."""
+        connection.execute(f"PRAGMA busy_timeout={round(1_000 * (_LITTLE_SECONDS if little else _LOCK_SECONDS))}")
 
     def pipeline(self, connection: sqlite3.Connection) -> AbstractContextManager[object]:
         """Nothing: there is no way to wait for."""
@@ -171,19 +208,34 @@ class Postgres:
 
     def connect(self) -> psycopg.Connection[Any]:
         """Open a connection for one thread of the store."""
-        connection = psycopg.connect(self.url, autocommit=True, connect_timeout=5, prepare_threshold=3)
+        return psycopg.connect(self.url, autocommit=True, prepare_threshold=3, **line.bounds_of(self.url))
+
+    def prepare(self, connection: psycopg.Connection[Any]) -> None:
+        """Make an opened connection ready for the store."""
         # A replica that is stopped inside a transaction must not hold its locks: the server ends its session, and what
         # it still wants to write when it comes back is refused.
         for setting in (
             "idle_in_transaction_session_timeout = '5s'",
-            "lock_timeout = '4s'",
             "statement_timeout = '15s'",
         ):
             connection.execute(f"SET {setting}")
+        self.patience(connection, little=False)
         # The first of these is not kept inside a pipeline; this one always is, from PostgreSQL 17 on.
         if connection.info.server_version >= _TRANSACTION_TIMEOUT_SINCE:
             connection.execute("SET transaction_timeout = '8s'")
-        return connection
+
+    def cut(self, connection: psycopg.Connection[Any]) -> None:
+        """End the connection's socket under whoever waits on it."""
+        line.cut(connection)
+
+    def is_silent(self) -> bool:
+        """Whether the server says nothing to a new connection either. Blocks for as long as that may take."""
+        return line.is_silent(self.url)
+
+    def patience(self, connection: psycopg.Connection[Any], *, little: bool) -> None:
+        """Say how long a statement waits for a lock."""
+        spans = (f"{_LITTLE_SECONDS if little else _LOCK_SECONDS}s",)
+        connection.execute("SELECT set_config('lock_timeout', %s, false)", spans)
 
     def pipeline(self, connection: psycopg.Connection[Any]) -> AbstractContextManager[object]:
         """The protocol's pipeline mode: a round trip is paid only where a unit looks at a result."""
@@ -227,7 +279,9 @@ class Postgres:
                 | psycopg.errors.SerializationFailure()
             ):
                 return Failure.AGAIN
-            case psycopg.errors.LockNotAvailable() | psycopg.errors.QueryCanceled():
+            case psycopg.errors.QueryCanceled():
+                return Failure.FATAL
+            case _ if trouble_of(error) is not None:
                 return Failure.FATAL
             case (
                 psycopg.OperationalError()
@@ -241,7 +295,8 @@ class Postgres:
 
     def fate(self, ticket: str | None, witness: str | None) -> CommitFate:
         """Ask the server, on a new connection, whether a transaction committed (`pg_xact_status`, PostgreSQL 13)."""
-        with psycopg.connect(self.url, autocommit=True, connect_timeout=5) as connection:
+        opened = psycopg.connect(self.url, autocommit=True, **line.bounds_of(self.url))
+        with line.cut_after(opened, line.OPENS_WITHIN), opened as connection:
             row = connection.execute("SELECT pg_xact_status(%s::text::xid8)", (ticket,)).fetchone()
             status = row[0] if row else None
             if status == "committed" and witness is not None:

@@ -7,6 +7,9 @@ When something raises, the batch is rolled back and its units run one by one, ea
 bad unit never fails its neighbours. Units may therefore run more than once and must have no effect outside their
 transaction. A unit refuses by *returning* an error (its caller gets it raised): refusals are ordinary and cost no
 rollback.
+
+A database may go silent, and then the thread hangs. Whoever watches (`watch.py`) abandons the batch: its callers are
+answered at once, its connection is cut, and what of it has not been committed by then never will be.
 """
 
 from __future__ import annotations
@@ -21,8 +24,10 @@ import structlog
 
 from app.domain.errors import AssentError, UnavailableError
 from app.failpoints import failpoint
-from app.storage.engine.dialect import CommitFate, Failure
+from app.storage.engine.dialect import Failure
 from app.storage.engine.transaction import EVERY_ORG, Batch, LostGuardError, Tx
+from app.storage.engine.trouble import Trouble, said_of, trouble_of
+from app.storage.engine.unanswered import UNTOLD, explained, learn_fate
 
 if TYPE_CHECKING:
     import asyncio
@@ -42,6 +47,12 @@ A process that was frozen in between must not write when it thaws: its locks may
 decided at is long past. They decide anew.
 """
 
+_LONGEST_QUEUED = 5.0
+"""Seconds that a unit may have waited for its turn when something keeps the database from being used."""
+
+_IN_VAIN = 3
+"""Failures of one batch to get a lock, after which the rest of it does not try."""
+
 _TRIES = 5
 """How often a unit that lost a race decides anew before its caller is told to try later."""
 
@@ -58,6 +69,8 @@ class Job:
     future: asyncio.Future[Any]
     about: str = ""
     result: Any = None
+    since: float = 0.0
+    """When it was handed in, by its loop's clock, which is the monotonic one."""
 
 
 class Lane:
@@ -72,8 +85,9 @@ class Lane:
         write: bool,
         name: str,
         committed: Callable[[Batch], None],
+        longest: float = LONGEST + 2,
     ) -> None:
-        """Prepare; `start` begins.
+        """Prepare; `start` begins. A batch that takes `longest` seconds is given up by whoever watches.
 
         `committed` is called on the lane's thread after each commit that changed something.
         """
@@ -84,6 +98,16 @@ class Lane:
         self._committed = committed
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._connection: Any = None
+        self.longest = longest
+        self.turn = 0
+        """Counts batches begun and ended: odd while one runs."""
+        self.trouble: Trouble | None = None
+        """What keeps the database from being used; None once it has been seen to work again."""
+        self._little = False  # patience with locks
+        self._gate = threading.Lock()  # between this thread and whoever abandons its batch
+        self._current: Sequence[Job] = ()
+        self._abandoned = False
+        self._committing = False
         self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
 
     def start(self) -> None:
@@ -104,6 +128,35 @@ class Lane:
         """Queue a unit."""
         self._jobs.put(job)
 
+    def abandon(self, turn: int) -> None:
+        """Give up on the batch of this turn, if it still runs: answer its callers, and cut its connection.
+
+        Whoever may have been committed is told that nobody knows. Safe to call from any thread.
+        """
+        with self._gate:
+            if self.turn != turn or self._abandoned:
+                return
+            self._abandoned = True
+            jobs, committing, connection = self._current, self._committing, self._connection
+            if connection is not None:
+                self._dialect.cut(connection)  # behind the gate: nobody closes it meanwhile
+        log.error("store.silent", units=len(jobs), committing=committing)
+        refusal = UnavailableError(UNTOLD) if committing else UnavailableError(said_of(Trouble.SILENT), retry_after=2)
+        for job in jobs:
+            _refuse(job, refusal)
+
+    def refuse_waiting(self, trouble: Trouble) -> None:
+        """Answer those whose turn has not come: it will not come soon. Safe to call from any thread."""
+        for _ in range(self._jobs.qsize()):
+            try:
+                job = self._jobs.get_nowait()
+            except queue.Empty:
+                return
+            if job is None:
+                self._jobs.put(None)  # the lane is to stop; nothing is queued behind
+                return
+            _refuse(job, UnavailableError(said_of(trouble), retry_after=2))
+
     def _serve(self) -> None:
         stopping = False
         while not stopping:
@@ -116,27 +169,62 @@ class Lane:
                     stopping = True
                     break
                 jobs.append(job)
+            if self._little or self.trouble is not None:
+                jobs = _still_patient(jobs, self.trouble or Trouble.LOCKED)
             if jobs:
+                self._begin_turn(jobs)
                 self._serve_batch(jobs)
+                self._begin_turn(())
         self._disconnect()
+
+    def _begin_turn(self, jobs: Sequence[Job]) -> None:
+        with self._gate:
+            self.turn += 1
+            self._current, self._abandoned, self._committing = jobs, False, False
 
     def _serve_batch(self, jobs: Sequence[Job]) -> None:
         try:
             self._transact(jobs)
         except Exception as error:  # noqa: BLE001 - whatever one unit did, its neighbours must still be answered
-            if len(jobs) > 1 and not isinstance(error, UnavailableError):
-                for job in jobs:
-                    self._serve_alone(job)
-                return
-            for job in jobs:
-                self._serve_alone(job, failed_with=error)
-            return
-        _answer(jobs)
+            self._serve_each(jobs, error)
+        else:
+            _answer(jobs)
 
-    def _serve_alone(self, job: Job, *, failed_with: Exception | None = None) -> None:
-        """Run one unit in its own transaction, again while it loses races."""
+    def _serve_each(self, jobs: Sequence[Job], error: Exception) -> None:
+        """Find out whose fault it was, unless it was nobody's: then all are told the same."""
+        trouble = self._noted(error)
+        common = isinstance(error, UnavailableError) or (trouble is not None and trouble is not Trouble.LOCKED)
+        in_vain = int(trouble is Trouble.LOCKED)
+        for job in jobs:
+            if common or in_vain >= _IN_VAIN or len(jobs) == 1:
+                self._serve_alone(job, failed_with=error)
+            else:
+                in_vain += self._serve_alone(job) is Trouble.LOCKED
+
+    def _noted(self, error: Exception | None) -> Trouble | None:
+        trouble = trouble_of(error) if error is not None else None
+        if trouble is Trouble.LOCKED:  # a row or a table: that alone is no trouble of the whole database
+            self._be_patient(little=True)
+        elif trouble is not None:
+            self.trouble = trouble
+            self._disconnect()  # what has failed so is not asked again on the same connection
+        return trouble
+
+    def _be_patient(self, *, little: bool) -> None:
+        if little is not self._little and self._connection is not None:
+            try:
+                self._dialect.patience(self._connection, little=little)
+            except Exception:  # noqa: BLE001 - the next transaction will find out what is wrong with it
+                self._disconnect()
+                return
+            self._little = little
+
+    def _serve_alone(self, job: Job, *, failed_with: Exception | None = None) -> Trouble | None:
+        """Run one unit in its own transaction, again while it loses races; return what kept it from the database."""
         error = failed_with
         for attempt in range(_TRIES):
+            if self._abandoned:
+                return None  # its caller has been answered
             if error is not None:
                 if isinstance(error, UnavailableError) or self._hopeless(error):
                     break
@@ -147,8 +235,10 @@ class Lane:
                 error = raised
             else:
                 _answer([job])
-                return
-        _refuse(job, _explained(error))
+                return None
+        trouble = self._noted(error)
+        _refuse(job, explained(error))
+        return trouble
 
     def _hopeless(self, error: Exception) -> bool:
         return not isinstance(error, LostGuardError) and self._dialect.failure(error) is Failure.FATAL
@@ -170,14 +260,15 @@ class Lane:
             if batch.changed:
                 failpoint("commit.before")
             _refuse_if_frozen(began)
-            committing = self._write  # a read whose COMMIT was not answered is simply read again
+            committing = self._may_commit()
             connection.execute("COMMIT")
         except Exception as error:
             if self._dialect.failure(error) is Failure.LOST:
                 self._disconnect()
                 if not committing:
                     raise
-                self._learn_fate(ticket, _witness(batch), error)  # returns only if the transaction committed
+                # Returns only if the transaction committed. Once its callers have been answered, nobody asks any more.
+                learn_fate(self._dialect, ticket, batch, error, given_up=lambda: self._abandoned)
             else:
                 self._roll_back()
                 raise
@@ -185,6 +276,19 @@ class Lane:
             failpoint("commit.after")
         if self._write:
             self._committed(batch)
+            if self._little:
+                self._be_patient(little=False)
+
+    def _may_commit(self) -> bool:
+        """Pass the point of no return; say whether the answer to this COMMIT matters. Raises UnavailableError.
+
+        A read whose COMMIT was not answered is simply read again.
+        """
+        with self._gate:
+            if self._abandoned:
+                raise UnavailableError(said_of(Trouble.SILENT))
+            self._committing = self._write
+        return self._write
 
     def _run_units(self, connection: Any, jobs: Sequence[Job], batch: Batch) -> None:
         scope = self._lock_together(connection, jobs, batch)
@@ -211,34 +315,20 @@ class Lane:
         batch.locked, batch.locked_at = self._together.lock(tx, named)
         return EVERY_ORG
 
-    def _learn_fate(self, ticket: str | None, witness: str | None, error: Exception) -> None:
-        """Find out whether an unanswered COMMIT took place, instead of guessing or repeating it."""
-        for attempt in range(6):
-            try:
-                fate = self._dialect.fate(ticket, witness)
-            except Exception:  # noqa: BLE001 - the server may be restarting: ask again, then give up loudly
-                fate = CommitFate.UNKNOWN
-            match fate:
-                case CommitFate.COMMITTED:
-                    log.warning("commit.confirmed", transaction=ticket)
-                    return
-                case CommitFate.ABORTED:
-                    raise error
-                case CommitFate.UNKNOWN:
-                    time.sleep(0.1 * 2**attempt)
-        log.error("commit.unanswered", transaction=ticket)
-        raise UnavailableError(
-            "the database did not say whether it committed; read the state before you repeat the call"
-        )
-
     def _connected(self) -> Any:
         if self._connection is None:
             try:
                 self._connection = self._dialect.connect()
+                self._dialect.prepare(self._connection)
             except Exception as error:
                 # Said to the whole batch at once: trying again for each of its callers would keep them all waiting.
+                self._disconnect()
+                self.trouble = trouble_of(error) or Trouble.UNREACHABLE
                 log.error("store.unreachable", error=type(error).__name__)  # noqa: TRY400 - an outage, not a defect
-                raise UnavailableError("the database cannot be reached", retry_after=2) from error
+                raise UnavailableError(said_of(self.trouble), retry_after=2) from error
+            self._little = False
+            if self.trouble is Trouble.UNREACHABLE:
+                self.trouble = None
         return self._connection
 
     def _roll_back(self) -> None:
@@ -250,7 +340,8 @@ class Lane:
             self._disconnect()
 
     def _disconnect(self) -> None:
-        connection, self._connection = self._connection, None
+        with self._gate:
+            connection, self._connection = self._connection, None
         if connection is not None:
             try:
                 connection.close()
@@ -258,26 +349,17 @@ class Lane:
                 log.info("connection.dropped")
 
 
-def _witness(batch: Batch) -> str | None:
-    """Return the id of an event that this batch alone writes: if its row is there, the batch has committed."""
-    return next((pending.id for records in batch.records.values() for pending in records), None)
-
-
 def _refuse_if_frozen(began: float) -> None:
     if time.monotonic() - began > LONGEST:
         raise LostGuardError
 
 
-def _explained(error: Exception | None) -> Exception:
-    """Turn a database's error into ours; a mistake in a unit stays what it is."""
-    if error is None or isinstance(error, AssentError):
-        return error or UnavailableError()
-    if type(error).__module__.partition(".")[0] in {"sqlite3", "psycopg"}:
-        log.error("store.failed", error=type(error).__name__, detail=str(error).splitlines()[0] if str(error) else "")
-        return UnavailableError("the database cannot be used right now")
-    if isinstance(error, LostGuardError):
-        return UnavailableError("too many changes of the same request at once")
-    return error
+def _still_patient(jobs: Sequence[Job], trouble: Trouble) -> list[Job]:
+    """Answer those who have waited for too long already; return the others."""
+    waited_too_long = [job for job in jobs if job.loop.time() - job.since > _LONGEST_QUEUED]
+    for job in waited_too_long:
+        _refuse(job, UnavailableError(said_of(trouble), retry_after=2))
+    return [job for job in jobs if job not in waited_too_long]
 
 
 def _answer(jobs: Sequence[Job]) -> None:

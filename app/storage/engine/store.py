@@ -13,6 +13,8 @@ import structlog
 
 from app.domain.errors import AssentError, UnavailableError
 from app.storage.engine.lane import Job, Lane
+from app.storage.engine.trouble import Trouble, said_of
+from app.storage.engine.watch import Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,14 +31,18 @@ _MOST_WAITING = 20_000
 """Units that may wait for one lane: when the database hangs, callers are told so instead of being piled up."""
 
 
+_LONGEST_READ = 120.0
+"""Seconds that a long read may take: a whole trail is verified in one."""
+
+
 class Store:
     """Lanes for writing and reading, and those who want to know what a commit changed."""
 
     def __init__(self, dialect: Dialect, ids: IdFactory, *, together: Together) -> None:
         """Prepare the lanes; `start` opens them. `make_store` says what the units of a commit do together."""
 
-        def lane(name: str, *, write: bool = False) -> Lane:
-            return Lane(dialect, ids, together=together, write=write, name=name, committed=self._committed)
+        def lane(name: str, *, write: bool = False, **more: float) -> Lane:
+            return Lane(dialect, ids, together=together, write=write, name=name, committed=self._committed, **more)
 
         self.dialect = dialect
         self._listeners: list[Callable[[Batch], None]] = []
@@ -45,7 +51,9 @@ class Store:
         self._writer = lane("store-write", write=True)
         # One lane for the short reads of single requests, which then share a transaction, and one for everything long.
         self._reader = lane("store-read")
-        self._long_reader = lane("store-read-long")
+        self._long_reader = lane("store-read-long", longest=_LONGEST_READ)
+        self._lanes = (self._writer, self._reader, self._long_reader)
+        self._watch = Watch(dialect, self._lanes)
         self._open = False
 
     def on_commit(self, listener: Callable[[Batch], None]) -> None:
@@ -54,15 +62,31 @@ class Store:
 
     def start(self) -> None:
         """Start the lanes' threads."""
-        for lane in (self._writer, self._reader, self._long_reader):
+        for lane in self._lanes:
             lane.start()
+        self._watch.start()
         self._open = True
+
+    @property
+    def trouble(self) -> Trouble | None:
+        """What keeps the database from being used, as far as is known; None: nothing."""
+        return self._watch.trouble or self._writer.trouble or self._reader.trouble
+
+    def note(self, trouble: Trouble | None) -> None:
+        """Remember what kept somebody from writing to what matters, if anything is known of it."""
+        self._writer.trouble = trouble or self._writer.trouble
+
+    def heal(self) -> None:
+        """Forget what the trouble was: a write to all that matters has been seen to work."""
+        for lane in self._lanes:
+            lane.trouble = None
 
     async def stop(self) -> None:
         """Finish what is queued and close the connections."""
         self._open = False
-        for lane in (self._writer, self._reader, self._long_reader):
+        for lane in self._lanes:
             await asyncio.to_thread(lane.stop)
+        await asyncio.to_thread(self._watch.stop)  # last: a lane that hangs could not be stopped without it
 
     async def write(self, work: Callable[[Tx], T | AssentError], *, org: str, about: str = "") -> T:
         """Run a unit that may change something, in the scope of one org; return after its commit.
@@ -81,9 +105,11 @@ class Store:
             raise UnavailableError("the gateway is stopping")
         if lane.backlog > _MOST_WAITING:
             raise UnavailableError("too much waits for the database", retry_after=2)
+        if self._watch.trouble is not None:
+            raise UnavailableError(said_of(self._watch.trouble), retry_after=2)
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        lane.submit(Job(work, org, loop, future, about))
+        lane.submit(Job(work, org, loop, future, about, since=loop.time()))
         return await future
 
     def _committed(self, batch: Batch) -> None:

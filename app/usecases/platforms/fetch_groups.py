@@ -67,7 +67,8 @@ class FetchGroups:
                 people = await self._people(org, source.channel, accounts)
         except Exception as error:  # noqa: BLE001 - whatever went wrong, what was told before must grow old
             at, people = self._told.get((org, source), (None, _NOBODY))
-            stale = at is None or self._clock.now() - at > TRUSTED_FOR
+            # Nor is one from the future good enough: a clock that was set back must not stretch the trust.
+            stale = at is None or not timedelta(0) <= self._clock.now() - at <= TRUSTED_FOR
             why = str(error) or type(error).__name__
             log.warning("group.unresolved", group=source.source, why=why, nobody=stale)
             return _NOBODY if stale else people

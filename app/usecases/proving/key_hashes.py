@@ -65,4 +65,5 @@ def secret_of(key: ApiKey) -> str | None:
 
 def _text(key: ApiKey, secret: str) -> str:
     ends = to_us(key.expires_at) if key.expires_at else None
-    return json.dumps([key.id, key.org, key.scope.value, key.agent, key.person, ends, secret])
+    tools = [pattern.text for pattern in key.tools]
+    return json.dumps([key.id, key.org, key.scope.value, key.agent, key.person, tools, ends, secret])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from app.domain.errors import UnavailableError
 from app.domain.trail.audit import AuditEvent
 from app.storage.trail.audit_chain import get_head, list_events
+from app.usecases.reading.shares import Shares
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator
@@ -42,17 +43,16 @@ class Feed:
     def __init__(self, *, store: Store, most: int) -> None:
         """`most` listeners at once."""
         self._store = store
-        self._most = most
+        self._places = Shares(most)
         self._listeners: dict[str, set[_Listener]] = {}
         self._sent: dict[str, int] = {}
         self._touched: set[str] = set()
         self._wake = asyncio.Event()
         self._stopping = False
 
-    @property
-    def full(self) -> bool:
-        """Whether no more listeners are taken."""
-        return sum(map(len, self._listeners.values())) >= self._most
+    def crowded(self, who: str) -> bool:
+        """Whether no more listeners are taken, or none with this key, which has its share."""
+        return self._places.crowded(who, more=1)
 
     def touch(self, orgs: Iterable[str]) -> None:
         """Say that these orgs' trails have grown. Call it on the loop."""
@@ -84,8 +84,21 @@ class Feed:
                 except UnavailableError:
                     self._touched.add(org)  # the slow poll sets the wake again
 
-    async def follow(self, org: str, *, after: int | None) -> AsyncIterator[AuditEvent]:
-        """Yield the org's events behind `after` (None: from now on), for as long as the caller listens."""
+    async def follow(self, org: str, *, after: int | None, who: str = "") -> AsyncIterator[AuditEvent]:
+        """Yield the org's events behind `after` (None: from now on), for as long as the caller listens.
+
+        `who` is the key whose share of places this takes; beyond it nothing is told, and the caller comes back.
+        """
+        if self.crowded(who):
+            return
+        self._places.take(who)
+        try:
+            async for event in self._follow(org, after):
+                yield event
+        finally:
+            self._places.give(who)
+
+    async def _follow(self, org: str, after: int | None) -> AsyncIterator[AuditEvent]:
         listener = _Listener()
         head = await self._store.read(get_head, org=org)
         self._sent.setdefault(org, head[0])

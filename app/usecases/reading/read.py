@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
 
-from app.domain.errors import NotFoundError
+from app.domain.errors import NotFoundError, UnavailableError
 from app.domain.request.quorum import count
 from app.domain.trail.chain import first_fault
 from app.storage.cards.outbox import count_by_status
 from app.storage.engine.dialect import to_us
 from app.storage.engine.transaction import EVERY_ORG
+from app.storage.engine.trouble import Trouble, said_of
 from app.storage.requests.request_lists import END_OF_TIME, list_requests
 from app.storage.requests.requests import find_request
 from app.storage.trail.audit_chain import get_head, list_events, list_of_request
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     """Which tools an executor's key may run."""
 
 _PAGE = 2_000
+_ANSWERS_WITHIN = 3.0
+"""Seconds in which the database must answer for the gateway to be ready."""
 
 
 def place_of(request: ConfirmationRequest) -> tuple[int, str]:
@@ -129,8 +133,19 @@ class Read:
         return text
 
     async def answers(self) -> None:
-        """Make sure that the database answers. Raises UnavailableError."""
-        await self._store.read(lambda tx: tx.now(), org=EVERY_ORG)
+        """Make sure that the database answers and takes writes. Raises UnavailableError, within a few seconds."""
+        if (trouble := self._store.trouble) is not None:
+            raise UnavailableError(said_of(trouble), retry_after=2)
+        try:
+            async with asyncio.timeout(_ANSWERS_WITHIN):
+                await self._store.read(lambda tx: tx.now(), org=EVERY_ORG)
+        except TimeoutError:
+            raise UnavailableError(said_of(Trouble.SILENT), retry_after=2) from None
+
+    @property
+    def trouble(self) -> Trouble | None:
+        """What keeps the database from being used, as far as is known."""
+        return self._store.trouble
 
     async def outbox_by_status(self) -> dict[str, int]:
         """Return how many errands are queued, done and dead, over all orgs."""

@@ -14,6 +14,7 @@ from app.domain.errors import NotFoundError, UnavailableError
 from app.domain.request.request import State
 from app.storage.requests.request_lists import MOST_VERSIONS, list_versions
 from app.storage.requests.requests import find_request
+from app.usecases.reading.shares import Shares
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -27,36 +28,34 @@ class Waiters:
 
     def __init__(self, *, most: int) -> None:
         """`most`: beyond so many, a caller is answered at once with what is so now, and asks again."""
-        self._most = most
+        self._places = Shares(most)
         self._by_request: dict[tuple[str, str], set[asyncio.Future[None]]] = {}
         self._seen: dict[tuple[str, str], int] = {}
-        self._count = 0
         self._stopping = False
 
     def __len__(self) -> int:
         """Return how many wait."""
-        return self._count
+        return len(self._places)
 
-    @property
-    def full(self) -> bool:
-        """Whether more have registered than may be held: whoever just did is not held."""
-        return self._count > self._most
+    def crowded(self, who: str) -> bool:
+        """Whether more have registered than may be held, or more of this key than its share: it is not held."""
+        return self._places.crowded(who)
 
     @property
     def stopping(self) -> bool:
         """Whether the process is going away: callers are told to try again."""
         return self._stopping
 
-    def register(self, org: str, request_id: str) -> asyncio.Future[None]:
-        """Begin to wait; `forget` must follow."""
+    def register(self, org: str, request_id: str, who: str = "") -> asyncio.Future[None]:
+        """Begin to wait, with a key; `forget` must follow."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         if self._stopping:
             future.set_result(None)
         self._by_request.setdefault((org, request_id), set()).add(future)
-        self._count += 1
+        self._places.take(who)
         return future
 
-    def forget(self, org: str, request_id: str, future: asyncio.Future[None]) -> None:
+    def forget(self, org: str, request_id: str, future: asyncio.Future[None], who: str = "") -> None:
         """Stop waiting."""
         waiting = self._by_request.get((org, request_id))
         if waiting is not None:
@@ -64,7 +63,7 @@ class Waiters:
             if not waiting:
                 del self._by_request[org, request_id]
                 self._seen.pop((org, request_id), None)
-        self._count -= 1
+        self._places.give(who)
 
     def wake(self, changed: Iterable[tuple[str, str]]) -> None:
         """Let those who wait for these requests look at the row. Call it on the loop."""
@@ -104,16 +103,18 @@ class Wait:
         seconds: float,
         since: int | None,
         runs: Callable[[str], bool] | None = None,
+        who: str = "",
     ) -> ConfirmationRequest:
         """Return the request once it is settled (or its version is above `since`), or as it is when the time is up.
 
-        `agent` (None for people) must be the one that asked; with `runs`, it must be an executor's to run. Raises
-        NotFoundError; UnavailableError with Retry-After when the process stops meanwhile: never a denial.
+        `agent` (None for people) must be the one that asked; with `runs`, it must be an executor's to run. `who`
+        is the key whose share of places this takes. Raises NotFoundError;
+        UnavailableError with Retry-After when the process stops meanwhile: never a denial.
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
         while True:
-            future = self._waiters.register(org, request_id)
+            future = self._waiters.register(org, request_id, who)
             try:
                 request = await self._store.read(lambda tx: find_request(tx, request_id), org=org)
                 if request is None or (agent is not None and request.call.agent != agent):
@@ -121,7 +122,7 @@ class Wait:
                 if runs is not None and not (request.enforced and runs(request.call.tool)):
                     raise NotFoundError
                 left = until - loop.time()
-                if _answered(request, since) or left <= 0 or self._waiters.full:
+                if _answered(request, since) or left <= 0 or self._waiters.crowded(who):
                     return request
                 if self._waiters.stopping:
                     raise UnavailableError("the gateway is restarting; ask again", retry_after=1)
@@ -133,7 +134,7 @@ class Wait:
                 finally:
                     timer.cancel()
             finally:
-                self._waiters.forget(org, request_id, future)
+                self._waiters.forget(org, request_id, future, who)
 
     async def poll(self) -> int:
         """Look once for everyone: wake those whose request changed unheard. Return how many requests were looked at."""

@@ -136,7 +136,7 @@ class Lineage:
         if key in self._noted:
             return
         now = self._clock.now()
-        if len(self._noted) >= _MOST_KNOWN or now - self._noted_since > _NOTE_AGAIN_AFTER:
+        if len(self._noted) >= _MOST_KNOWN or abs(now - self._noted_since) > _NOTE_AGAIN_AFTER:
             self._noted.clear()
             self._noted_since = now
         self._noted.add(key)

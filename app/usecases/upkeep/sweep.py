@@ -106,7 +106,7 @@ class Sweep:
 
     def _list_due(self, tx: Tx) -> tuple[due.Due, due.Due, due.Due, due.Due, due.Due, due.Due]:
         now = tx.now()
-        self._awake = awake = self._awake or now
+        self._awake = awake = min(self._awake or now, now)  # a clock may be set back
         return (
             due.list_expiring(tx, now, _MOST),
             due.list_lapsing(tx, now, _MOST),

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-import secrets
 import signal
-import subprocess
 import threading
-from contextlib import ExitStack, asynccontextmanager
 from datetime import timedelta
 from itertools import count, takewhile
 from pathlib import Path
@@ -23,18 +20,17 @@ from app.domain.request.decision import Verdict
 from app.domain.request.quorum import Stage
 from app.domain.request.request import State
 from app.storage.engine.dialect import CommitFate
-from migrations import run
 from tests.domain.samples import FINANCE, a_call, a_request
 from tests.durability.fault_proxy import fault_proxy
 from tests.durability.gateway_process import scene, until
 from tests.durability.invariants import faults
+from tests.durability.own_server import own_server
 from tests.durability.replicas import replicas
-from tests.fixtures.databases import running_server
 from tests.requirements import requirement
 from tests.storage.rig import ORG, behind, look, opening
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import Awaitable, Callable
 
     from app.domain.request.request import ConfirmationRequest
     from app.storage.engine.transaction import Tx
@@ -407,53 +403,6 @@ async def test_an_argument_that_postgresql_has_no_letter_for_is_asked_about_like
 
 
 # --- restarts ---------------------------------------------------------------------------------------------------------
-
-
-class Server:
-    """A PostgreSQL of the test's own, to be stopped the hard way."""
-
-    def __init__(self, server: Any) -> None:
-        self._server = server
-
-    def pg_ctl(self, *arguments: str) -> None:
-        """Run pg_ctl as the server's own account."""
-        command = [str(self._server.bin_path / "pg_ctl"), "-D", str(self._server.pgdata), "-w", *arguments]
-        user = self._server.system_user
-        subprocess.run(
-            command, check=True, capture_output=True, timeout=30, **({"user": user} if user else {}), cwd="/"
-        )
-
-    def checkpoint(self) -> None:
-        """Bring all that is there to the disk: what a test then loses, it lost itself."""
-        with psycopg.connect(self._server.get_uri(), autocommit=True) as admin:
-            admin.execute("CHECKPOINT")
-
-    def stop_at_once(self) -> None:
-        self.pg_ctl("stop", "-m", "immediate")
-
-    def start(self) -> None:
-        socket_folder = self._server.get_postmaster_info().socket_dir
-        self.pg_ctl("-l", str(self._server.log), "-o", f'-h "" -k {socket_folder}', "start")
-
-
-@asynccontextmanager
-async def own_server() -> AsyncIterator[tuple[Server, str]]:
-    """Start a server that nobody shares, with everything on that keeps commits (fsync and full_page_writes)."""
-    with ExitStack() as stack:
-        server = await asyncio.to_thread(stack.enter_context, running_server(f"assent-pg-own-{secrets.token_hex(6)}"))
-        with psycopg.connect(server.get_uri(), autocommit=True) as admin:
-            # Nothing but a COMMIT brings the log to the disk, so that none lives on because its neighbour in time did.
-            for setting in ("wal_writer_delay = '10s'", "wal_writer_flush_after = '1GB'", "autovacuum = off"):
-                admin.execute(f"ALTER SYSTEM SET {setting}")
-            admin.execute("SELECT pg_reload_conf()")
-            admin.execute("CREATE ROLE owner LOGIN NOSUPERUSER")
-            admin.execute("CREATE DATABASE own OWNER owner")
-        url = server.get_uri().replace("postgres:", "owner:").replace("/postgres?", "/own?")
-        await asyncio.to_thread(run.upgrade, url)
-        try:
-            yield Server(server), url
-        finally:
-            await asyncio.to_thread(stack.close)
 
 
 def more_than(decided: dict[str, str]) -> Callable[[], bool]:

@@ -36,7 +36,7 @@ from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from assent.hooks.commands.answer import blocked, parse_answer
-from assent.hooks.commands.spawn import MOST_OUTPUT, Finished, TooMuchOutputError, environment, run
+from assent.hooks.commands.spawn import MOST_OUTPUT, Finished, Terms, TooMuchOutputError, environment, run
 from assent.hooks.contract.hook import Hook
 from assent.hooks.contract.moments import TOOL_MOMENTS, Moment
 from assent.hooks.engine.checks import HookFaultError
@@ -71,8 +71,9 @@ class CommandHook(Hook):
         description: str | None = None,
         hidden: Collection[str] = (),
         cwd: str | None = None,
+        terms: Terms | None = None,
     ) -> None:
-        """`hidden` are further names of the environment that the command must not see."""
+        """`hidden` are further names of the environment that the command must not see; `terms` bind it further."""
         words = (command,) if isinstance(command, str) else tuple(command)
         if not words or not words[0].strip():
             raise ValueError("the command is empty")
@@ -85,6 +86,7 @@ class CommandHook(Hook):
         self._argv = ("/bin/sh", "-c", command) if isinstance(command, str) else words
         self._hidden = frozenset(hidden)
         self._cwd = cwd
+        self._terms = terms
 
     async def execute(self, ctx: HookContext) -> HookResult | None:
         """Run the command once. Raises HookFaultError for every end that is no verdict."""
@@ -92,9 +94,12 @@ class CommandHook(Hook):
             stdin = event_text(ctx).encode()
         except (TypeError, ValueError, RecursionError) as error:
             raise HookFaultError(f"the event cannot be written as JSON: {error}") from None
-        env = environment(os.environ, without=self._hidden)
+        passes = self._terms.passes if self._terms else None
+        env = environment(os.environ, without=self._hidden, passes=passes)
         try:
-            finished = await run(self._argv, stdin=stdin, env=env, cwd=self._cwd)
+            finished = await run(self._argv, stdin=stdin, env=env, cwd=self._cwd, terms=self._terms)
+        except KeyError:
+            raise HookFaultError("the account that commands are to run as is not there") from None
         except TooMuchOutputError:
             raise HookFaultError(f"the command wrote more than {MOST_OUTPUT >> 20} MiB and was stopped") from None
         except OSError as error:

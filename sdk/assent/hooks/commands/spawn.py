@@ -24,6 +24,24 @@ _DYING = 1.0  # seconds in which a killed program is gone
 _OURS = ("ASSENT_",)
 _KEYS = frozenset({"E2B_API_KEY", "DAYTONA_API_KEY"})
 
+HARMLESS = frozenset(
+    {
+        "PATH",
+        "HOME",
+        "USER",
+        "LOGNAME",
+        "SHELL",
+        "LANG",
+        "LC_ALL",
+        "LC_CTYPE",
+        "TZ",
+        "TMPDIR",
+        "SSL_CERT_FILE",
+        "SSL_CERT_DIR",
+    }
+)
+"""What a program needs to find others, its files, its language and whom to trust: no secret is kept in these."""
+
 
 class TooMuchOutputError(Exception):
     """The program wrote more than `MOST_OUTPUT`; it was killed."""
@@ -38,25 +56,79 @@ class Finished:
     err: bytes
 
 
-def environment(environ: Mapping[str, str], *, without: Collection[str] = ()) -> dict[str, str]:
-    """Return what a program may see of our environment: neither our own settings and secrets nor `without`."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """On what terms programs are run for somebody who runs them for strangers, as a gateway does."""
+
+    at_once: asyncio.Semaphore
+    """So many run at once. Whoever waits for his turn spends his own time limit."""
+    passes: frozenset[str] = frozenset()
+    """Names of the environment that a program sees besides `HARMLESS`. All others it does not."""
+    user: str | None = None
+    """The account that programs run as, by `setpriv`; None: our own."""
+
+    def __post_init__(self) -> None:
+        """Refuse what could not be kept when it matters. Raises ValueError."""
+        import shutil
+
+        if self.user is not None and shutil.which("setpriv") is None:
+            raise ValueError("to run commands as another account, setpriv (util-linux) must be installed")
+
+    def command(self, argv: Sequence[str]) -> Sequence[str]:
+        """Return what is really run."""
+        if self.user is None:
+            return argv
+        return ("setpriv", f"--reuid={self.user}", "--init-groups", f"--regid={_group_of(self.user)}", "--", *argv)
+
+
+def _group_of(user: str) -> int:
+    import pwd
+
+    return pwd.getpwnam(user).pw_gid
+
+
+def environment(
+    environ: Mapping[str, str], *, without: Collection[str] = (), passes: Collection[str] | None = None
+) -> dict[str, str]:
+    """Return what a program may see of our environment: neither our own settings and secrets nor `without`.
+
+    With `passes`, only what is named there or is harmless.
+    """
     return {
         name: value
         for name, value in environ.items()
         if not name.upper().startswith(_OURS) and name not in _KEYS and name not in without
+        if passes is None or name in HARMLESS or name in passes
     }
 
 
-async def run(argv: Sequence[str], *, stdin: bytes, env: Mapping[str, str], cwd: str | None = None) -> Finished:
-    """Run a program with this on its standard input, which it need not read.
+async def run(
+    argv: Sequence[str], *, stdin: bytes, env: Mapping[str, str], cwd: str | None = None, terms: Terms | None = None
+) -> Finished:
+    """Run a program with this on its standard input, which it need not read; of our descriptors it gets no other.
 
     Raises OSError if it cannot be started and TooMuchOutputError. Cancelled, it kills the program's whole group.
     """
+    if terms is None:
+        return await _run(argv, stdin=stdin, env=env, cwd=cwd)
+    async with terms.at_once:
+        return await _run(terms.command(argv), stdin=stdin, env=env, cwd=cwd)
+
+
+async def _run(argv: Sequence[str], *, stdin: bytes, env: Mapping[str, str], cwd: str | None) -> Finished:
     loop = asyncio.get_running_loop()
     watch = _Watch(loop)
     pipe = asyncio.subprocess.PIPE
     start = loop.subprocess_exec(
-        lambda: watch, *argv, stdin=pipe, stdout=pipe, stderr=pipe, env=dict(env), cwd=cwd, start_new_session=True
+        lambda: watch,
+        *argv,
+        stdin=pipe,
+        stdout=pipe,
+        stderr=pipe,
+        env=dict(env),
+        cwd=cwd,
+        start_new_session=True,
+        close_fds=True,
     )
     # A task of its own, awaited below in any case: a start that is cut off half-way would leave the program running.
     starting = loop.create_task(start)

@@ -19,6 +19,7 @@ from assent.hooks.engine.function_hook import FunctionHook
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
+    from assent.hooks.commands.spawn import Terms
     from assent.hooks.declared.declaration import Declaration
 
 READY: Mapping[str, tuple[str, ...]] = {
@@ -87,11 +88,13 @@ def build(
     python: Callable[[str], object] = import_by_name,
     supplies: Mapping[str, Mapping[str, Any]] = NOTHING,
     hidden: Collection[str] = (),
+    terms: Terms | None = None,
 ) -> Hook:
     """Return the declared hook. Raises DeclarationError.
 
     `python` finds what a dotted name stands for. `supplies` has, by a ready hook's name, the constructor's arguments
-    that no file can give. `hidden` are names of the environment that commands must not see.
+    that no file can give. `hidden` are names of the environment that commands must not see, `terms` what binds them
+    where they run for strangers.
     """
     ways = [way for way in ("use", "python", "command") if getattr(declaration, way) is not None]
     if len(ways) != 1:
@@ -104,7 +107,7 @@ def build(
     if declaration.options:
         raise DeclarationError("options", "a command has no options", "write them into the command")
     try:
-        return CommandHook(declaration.on, declaration.command or "", name=declaration.id, hidden=hidden)
+        return CommandHook(declaration.on, declaration.command or "", name=declaration.id, hidden=hidden, terms=terms)
     except ValueError as error:
         raise DeclarationError("command", str(error)) from None
 

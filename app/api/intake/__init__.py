@@ -1,0 +1,1 @@
+"""Before anything is a call: connections, and heads that are half there."""

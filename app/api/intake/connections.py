@@ -1,0 +1,129 @@
+"""Connections: how many there may be, and how long one may take to say what it wants.
+
+Anybody can open a connection, and a process has only so many. So the head of a call has its time and its size, and
+where the last place is taken, those go that have been asking for nothing for longest: whoever says at once what he
+wants is never among them. Nothing here waits for anybody, and a call that is being answered is never cut.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+from typing import TYPE_CHECKING, Any, cast
+
+import structlog
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+if TYPE_CHECKING:
+    from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
+    from uvicorn.server import ServerState
+
+HEAD_SECONDS = 10.0
+"""How long the head of a call may take, from its first byte, or from the connection's beginning."""
+
+HEAD_BYTES = 64 * 1024
+"""How much of a head is taken in. A key, an idempotency key and a platform's signature have 2 KiB together."""
+
+_FOR_THE_REST = 128
+"""Files that a process needs besides its connections: the database, platforms, hooks, logs."""
+
+_LOOK_EVERY = 1.0
+_AT_ONCE = 32
+"""One part in so many is closed where there is no place: looking for the oldest must not cost more than answering."""
+
+log = structlog.get_logger(__name__)
+
+
+def connections_allowed(most: int) -> int:
+    """Let this process have as many files as the system allows it; return how many connections it may then hold."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = most + _FOR_THE_REST
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        return max(1, soft - _FOR_THE_REST)
+    return most
+
+
+class Connection(HttpToolsProtocol):
+    """uvicorn's, with a watch over its beginning."""
+
+    watch: ConnectionWatch
+    in_head = True
+    """Whether it is to say what it wants: from the first byte of a head to its last, and before the first head."""
+    head_bytes = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin; somebody else may have to go."""
+        super().connection_made(transport)
+        self.since = self.loop.time()
+        self.watch.admit(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came, within the bound for a head."""
+        if self.in_head:
+            self.head_bytes += len(data)
+            if self.head_bytes > HEAD_BYTES:
+                self.transport.close()
+                return
+        super().data_received(data)
+
+    def on_message_begin(self) -> None:
+        """Begin a head."""
+        super().on_message_begin()
+        self.in_head, self.head_bytes, self.since = True, 0, self.loop.time()
+
+    def on_headers_complete(self) -> None:
+        """End a head: from here on it is a call."""
+        self.in_head = False
+        super().on_headers_complete()
+
+    @property
+    def answering(self) -> bool:
+        """Whether a call is being answered here."""
+        cycle = cast("RequestResponseCycle | None", self.cycle)  # none before the first call, whatever its type says
+        return cycle is not None and not cycle.response_complete
+
+
+class ConnectionWatch:
+    """All connections of a server. What they are is made by uvicorn, of the class that `protocol` returns."""
+
+    def __init__(self, most: int) -> None:
+        """`most` at once."""
+        self._most = most
+        self._open: set[Any] = set()
+        self._looking: asyncio.TimerHandle | None = None
+
+    def protocol(self) -> type[Connection]:
+        """Return the class of this server's connections."""
+        return type("WatchedConnection", (Connection,), {"watch": self})
+
+    def admit(self, new: Connection) -> None:
+        """Give a new connection a place."""
+        state: ServerState = new.server_state
+        self._open = state.connections
+        if self._looking is None:
+            self._look_again()
+        if len(self._open) > self._most:
+            self._make_room(new)
+
+    def _make_room(self, new: Connection) -> None:
+        idle = [each for each in self._open if isinstance(each, Connection) and not each.answering and each is not new]
+        idle.sort(key=lambda each: (not each.in_head, each.since))
+        going = idle[: max(1, self._most // _AT_ONCE)] or [new]
+        for each in going:
+            each.transport.abort()
+        log.warning("connections.full", most=self._most, closed=len(going))
+
+    def _look_again(self) -> None:
+        self._looking = asyncio.get_running_loop().call_later(_LOOK_EVERY, self._look)
+
+    def _look(self) -> None:
+        """Close those whose head has not come in its time."""
+        self._looking = None
+        late = asyncio.get_running_loop().time() - HEAD_SECONDS
+        for each in list(self._open):
+            if isinstance(each, Connection) and each.in_head and each.since < late and not each.answering:
+                each.transport.abort()
+        if self._open:
+            self._look_again()

@@ -1,0 +1,71 @@
+"""A line to PostgreSQL that can go dead without a word: opened and asked within bounds, and cut from outside.
+
+A server that is frozen, or whose host has vanished, sends nothing any more: no error, no end. Whoever waits for it in
+libpq waits for ever, so somebody else must cut the line. `cut` ends a connection's socket, not the connection: the
+thread that waits on it wakes, and sees a connection that the server has closed.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+OPENS_WITHIN = 5
+"""Seconds in which a connection must be open."""
+
+ANSWERS_WITHIN = 2
+"""Seconds in which a server that lives answers somebody new. The smallest that libpq knows."""
+
+_KEPT_ALIVE = {
+    "connect_timeout": OPENS_WITHIN,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,  # milliseconds in which what was sent must have arrived
+}
+"""The kernel's own watch over a TCP connection: a host that has vanished is noticed within some ten seconds."""
+
+
+def bounds_of(url: str) -> dict[str, Any]:
+    """Return the bounds that this URL leaves to us; what it says itself holds."""
+    said = conninfo_to_dict(url)
+    return {name: bound for name, bound in _KEPT_ALIVE.items() if name not in said}
+
+
+def cut(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
+    """End a connection's socket under whoever waits on it. The connection must not be closed meanwhile."""
+    with suppress(psycopg.Error, OSError), socket.socket(fileno=os.dup(connection.fileno())) as line:
+        line.shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
+def cut_after(connection: psycopg.Connection[Any], seconds: float) -> Generator[None]:
+    """Bound what is asked inside: a connection that does not answer is cut, and raises OperationalError."""
+    timer = threading.Timer(seconds, cut, (connection,))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def is_silent(url: str) -> bool:
+    """Whether the server says nothing at all to somebody new, not even that it wants nobody."""
+    try:
+        bounds: dict[str, Any] = {**bounds_of(url), "connect_timeout": ANSWERS_WITHIN}
+        psycopg.connect(url, **bounds).close()
+    except psycopg.errors.ConnectionTimeout:
+        return True
+    except psycopg.Error:
+        return False
+    return False

@@ -1,0 +1,71 @@
+"""What keeps a whole database from being used, as one word: for the callers' answer, readiness and a gauge."""
+
+from __future__ import annotations
+
+import sqlite3
+from enum import Enum
+
+import psycopg
+
+
+class Trouble(Enum):
+    """Why nothing can be written, or nothing at all. It is not a unit's mistake, and running it again does not help."""
+
+    SILENT = "silent"  # frozen, or its host has vanished: no answer, and no error either
+    UNREACHABLE = "unreachable"
+    FULL = "full"
+    READ_ONLY = "read_only"
+    LOCKED = "locked"
+    SCHEMA = "schema"  # tables or columns are not there
+    FAILED = "failed"  # it has failed itself: an I/O error, a broken file
+
+
+_SAID = {
+    Trouble.SILENT: "the database does not answer",
+    Trouble.UNREACHABLE: "the database cannot be reached",
+    Trouble.FULL: "the database's disk is full",
+    Trouble.READ_ONLY: "the database takes no writes: it is read-only",
+    Trouble.LOCKED: "somebody else holds what this would write, and does not let go",
+    Trouble.SCHEMA: "the database lacks tables or columns",
+    Trouble.FAILED: "the database cannot be used right now",
+}
+
+_SQLSTATES = {
+    "53100": Trouble.FULL,
+    "25006": Trouble.READ_ONLY,
+    "55P03": Trouble.LOCKED,
+    "3F000": Trouble.SCHEMA,
+    "42P01": Trouble.SCHEMA,
+    "42703": Trouble.SCHEMA,
+    "42883": Trouble.SCHEMA,
+}
+_SQLSTATE_CLASSES = {"53": Trouble.FAILED, "58": Trouble.FAILED, "XX": Trouble.FAILED}
+
+_SQLITE = {
+    sqlite3.SQLITE_BUSY: Trouble.LOCKED,
+    sqlite3.SQLITE_LOCKED: Trouble.LOCKED,
+    sqlite3.SQLITE_FULL: Trouble.FULL,
+    sqlite3.SQLITE_READONLY: Trouble.READ_ONLY,
+    sqlite3.SQLITE_IOERR: Trouble.FAILED,
+    sqlite3.SQLITE_CANTOPEN: Trouble.FAILED,
+    sqlite3.SQLITE_CORRUPT: Trouble.FAILED,
+    sqlite3.SQLITE_NOTADB: Trouble.FAILED,
+}
+_NO_SUCH = ("no such table", "no such column", "has no column")
+
+
+def said_of(trouble: Trouble) -> str:
+    """Say it to a caller."""
+    return _SAID[trouble]
+
+
+def trouble_of(error: BaseException) -> Trouble | None:
+    """Return what a driver's error says of the whole database; None if it says nothing, or only of one unit."""
+    if isinstance(error, psycopg.Error):
+        state = error.sqlstate or ""
+        return _SQLSTATES.get(state) or _SQLSTATE_CLASSES.get(state[:2])
+    if isinstance(error, sqlite3.Error):
+        if str(error).startswith(_NO_SUCH):
+            return Trouble.SCHEMA
+        return _SQLITE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
+    return None

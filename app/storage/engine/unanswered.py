@@ -1,0 +1,68 @@
+"""What is said to callers when the database did not answer as it should: what is known, and no more than that."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import structlog
+
+from app.domain.errors import AssentError, UnavailableError
+from app.storage.engine.dialect import CommitFate
+from app.storage.engine.transaction import LostGuardError
+from app.storage.engine.trouble import Trouble, said_of, trouble_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from app.storage.engine.dialect import Dialect
+    from app.storage.engine.transaction import Batch
+
+UNTOLD = "the database did not say whether it committed; read the state before you repeat the call"
+
+_TRIES = 6
+
+log = structlog.get_logger(__name__)
+
+
+def learn_fate(
+    dialect: Dialect, ticket: str | None, batch: Batch, error: Exception, *, given_up: Callable[[], bool]
+) -> None:
+    """Find out whether an unanswered COMMIT took place, instead of guessing or repeating it; return if it did.
+
+    Raises `error` if it did not, UnavailableError if nobody can say, or if it is `given_up`.
+    """
+    for attempt in range(_TRIES):
+        if given_up():
+            break
+        try:
+            fate = dialect.fate(ticket, _witness(batch))
+        except Exception:  # noqa: BLE001 - the server may be restarting: ask again, then give up loudly
+            fate = CommitFate.UNKNOWN
+        match fate:
+            case CommitFate.COMMITTED:
+                log.warning("commit.confirmed", transaction=ticket)
+                return
+            case CommitFate.ABORTED:
+                raise error
+            case CommitFate.UNKNOWN:
+                time.sleep(0.1 * 2**attempt)
+    log.error("commit.unanswered", transaction=ticket)
+    raise UnavailableError(UNTOLD)
+
+
+def _witness(batch: Batch) -> str | None:
+    """Return the id of an event that this batch alone writes: if its row is there, the batch has committed."""
+    return next((pending.id for records in batch.records.values() for pending in records), None)
+
+
+def explained(error: Exception | None) -> Exception:
+    """Turn a database's error into ours; a mistake in a unit stays what it is."""
+    if error is None or isinstance(error, AssentError):
+        return error or UnavailableError()
+    if type(error).__module__.partition(".")[0] in {"sqlite3", "psycopg"}:
+        log.error("store.failed", error=type(error).__name__, detail=str(error).splitlines()[0] if str(error) else "")
+        return UnavailableError(said_of(trouble_of(error) or Trouble.FAILED), retry_after=2)
+    if isinstance(error, LostGuardError):
+        return UnavailableError("too many changes of the same request at once")
+    return error

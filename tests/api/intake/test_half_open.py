@@ -1,0 +1,174 @@
+"""Clients that begin and do not go on, against a real gateway with few places: they keep nobody out."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from app.api.intake.connections import HEAD_BYTES, HEAD_SECONDS
+from app.api.operator.callbacks import Arrivals, looks_signed
+from app.clock import SystemClock
+from app.domain.errors import TooSlowError
+from app.settings import Settings
+from tests.durability.gateway_process import scene, until
+from tests.durability.kills.test_crashes import ANN, live
+from tests.requirements import requirement
+from tests.storage.rig import look
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from tests.durability.gateway_process import Gateway
+
+PLACES = 400
+FORGED = "v0=" + "0" * 64
+
+
+class Stranger:
+    """A connection that somebody has opened."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self.writer = writer
+
+    def vanish(self) -> None:
+        """End it as a machine does that goes away."""
+        held: socket.socket = self.writer.get_extra_info("socket")
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.writer.transport.abort()
+
+    async def ended(self) -> bytes:
+        """Wait until the gateway ends it; return what it said before."""
+        said = b""
+        with suppress(ConnectionError):
+            while part := await self.reader.read(4096):
+                said += part
+        return said
+
+
+@asynccontextmanager
+async def strangers(gateway: Gateway, many: int, beginning: str) -> AsyncIterator[list[Stranger]]:
+    """Open connections that send a beginning, and nothing more."""
+    port = urlsplit(gateway.address).port
+    opened: list[Stranger] = []
+    try:
+        for _ in range(many):
+            stranger = Stranger(*await asyncio.open_connection("127.0.0.1", port))
+            opened.append(stranger)
+            stranger.writer.write(beginning.encode())
+        yield opened
+    finally:
+        for stranger in opened:
+            stranger.writer.transport.abort()
+
+
+def _half_a_click(*, signed: bool) -> str:
+    stamp = int(SystemClock().now().timestamp())
+    heads = f"x-slack-request-timestamp: {stamp}\r\nx-slack-signature: {FORGED}\r\n" if signed else ""
+    return f"POST /v1/channels/pay-slack/callback HTTP/1.1\r\nhost: x\r\n{heads}content-length: 100\r\n\r\n{{"
+
+
+@requirement("S-65")
+@pytest.mark.process
+@pytest.mark.timeout(180)
+async def test_whoever_does_not_go_on_keeps_nobody_out(sqlite_url: str, tmp_path: Path) -> None:
+    async with scene(sqlite_url, tmp_path, "slack") as made:
+        made.environ["ASSENT_MAX_CONNECTIONS"] = str(PLACES)
+        async with made.gateway() as gateway:
+            async with strangers(gateway, PLACES + 50, "GET /v1/requests HTTP/1.1\r\nhost: ") as half_heads:
+                await _half_heads_make_room(gateway, half_heads)
+                await _half_bodies_keep_no_click_out(gateway, made.slack, sqlite_url)
+                # Its time was up, or its place was needed.
+                assert await asyncio.wait_for(half_heads[-1].ended(), 3 * HEAD_SECONDS) == b""
+            await _who_vanishes_is_no_error(gateway)
+
+
+async def _half_heads_make_room(gateway: Gateway, half_heads: list[Stranger]) -> None:
+    for n in range(3):
+        assert (await gateway.ask("wire", session=f"s-{n}"))["state"] == "pending"
+    await asyncio.wait_for(half_heads[0].ended(), 30)
+
+
+async def _half_bodies_keep_no_click_out(gateway: Gateway, slack: Any, url: str) -> None:
+    request = await gateway.ask("pay")
+    await until("the card is out", lambda: live(slack))
+    plain, forged = _half_a_click(signed=False), _half_a_click(signed=True)
+    async with strangers(gateway, 70, plain), strangers(gateway, 300, forged):
+        pressed = await slack.click(ANN, slack.room.id, str(live(slack)[0]["ts"]), "assent_approve")
+        assert (pressed.status, pressed.trouble) == (200, "")
+        approved = "SELECT count(*) FROM audit_events WHERE kind = 'request.approved'"
+        await until("it is approved", lambda: look(url, approved) == [(1,)])
+        assert (await gateway.read(request))["state"] == "approved"
+
+
+async def _who_vanishes_is_no_error(gateway: Gateway) -> None:
+    written = gateway.log.stat().st_size
+    async with strangers(gateway, 100, _half_a_click(signed=True)) as vanishing:
+        assert (await gateway.call("payer", "GET", "/readyz")).status_code == 200
+        for stranger in vanishing:
+            stranger.vanish()
+    async with strangers(gateway, 1, "GET / HTTP/1.1\r\nx: " + "y" * (3 * HEAD_BYTES)) as [endless]:
+        assert await asyncio.wait_for(endless.ended(), 30) == b""
+    assert (await gateway.call("payer", "GET", "/readyz")).status_code == 200
+    assert "Traceback" not in gateway.log.read_text()
+    assert gateway.log.stat().st_size - written < 20_000
+
+
+@requirement("S-65")
+async def test_the_place_of_a_body_that_dawdles_goes_to_one_that_comes() -> None:
+    arrivals, began, over = Arrivals(3), asyncio.Semaphore(0), asyncio.Event()
+
+    async def dawdle(source: str) -> str:
+        try:
+            async with arrivals.place(source):
+                began.release()
+                await over.wait()
+        except TooSlowError:
+            return "sent away"
+        return "served"
+
+    held = [asyncio.ensure_future(dawdle(source)) for source in ("few", "many", "many")]
+    for _ in held:
+        await began.acquire()
+    async with arrivals.place("new"):
+        pass
+    assert await held[1] == "sent away"  # the oldest, of the address that has most
+    over.set()
+    assert [await each for each in held] == ["served", "sent away", "served"]
+    async with arrivals.place("few"), arrivals.place("few"), arrivals.place("few"):
+        pass  # every place was given back
+
+
+@requirement("S-65")
+def test_a_head_looks_signed_only_if_it_is_well_formed_and_fresh() -> None:
+    now = SystemClock().now()
+    fresh, old = f"{int(now.timestamp())}", f"{int(now.timestamp()) - 3600}"
+    genuine = [("x-slack-request-timestamp", fresh), ("x-slack-signature", FORGED)]
+    assert looks_signed(genuine, now=now)
+    assert looks_signed([("x-lark-request-timestamp", fresh), ("x-lark-signature", "a" * 64)], now=now)
+    for wrong in (
+        [],
+        genuine[:1],
+        genuine[1:],
+        [*genuine, genuine[0]],
+        [("x-slack-request-timestamp", old), genuine[1]],
+        [("x-slack-request-timestamp", "٣" * 10), genuine[1]],
+        [genuine[0], ("x-slack-signature", "v0=" + "0" * 63)],
+        [genuine[0], ("x-slack-signature", "v0=" + "0" * 65)],
+    ):
+        assert not looks_signed(wrong, now=now), wrong
+
+
+@requirement("S-65")
+@pytest.mark.parametrize("value", ["*", "proxy.example", "10.0.0.0/33", "10.0.0.1, *"])
+def test_only_addresses_and_networks_may_say_who_calls(value: str) -> None:
+    with pytest.raises(ValueError, match="is no address and no network"):
+        Settings(secret="s" * 40, trusted_proxies=value)  # type: ignore[arg-type]
+    assert Settings(secret="s" * 40, trusted_proxies="10.0.0.0/8, ::1").trusted_proxies  # type: ignore[arg-type]
