@@ -50,6 +50,7 @@ _DEVICE = re.compile(
     r"|mapper/.+|loop\d+(?:p\d+)?|r?disk\d+(?:s\d+)*|disk/.+|nbd\d+|sr\d+|st\d+|nst\d+|zd\d+|drbd\d+|bcache\d+|rbd\d+|block/.+"
     r"|mtd\w*|mem|kmem|port|nvram|pmem\d+|ada\d+\w*|da\d+\w*|[vx]?d[a-z]|cciss/.+|fd0|mapper|efi\w*|zvol/.+)"
 )
+_LONGEST_NAME = 255  # characters: a longer pattern is of no file, and takes quadratic time to read
 _EVERYTHING = re.compile(r"(?:\.?[*?]+|\*\.\*|\.?\[!?\^?[^\]]*\][*?]*|\.\?\?\*|\{\})")
 _USERS_HOME = re.compile(r"/(?:home|Users|var/home|export/home)/[^/]+|/root")
 _HOOKS = re.compile(r"(?:.*/)?\.git(?:/hooks(?:/.*)?)?|(?:.*/)?\.husky(?:/.*)?")
@@ -105,6 +106,8 @@ def protected(path: str, *, globbed: bool = False) -> bool:
     inside = swept(path)
     if inside is not None:
         return inside not in {"/tmp", "/var/tmp"} and protected(inside)  # noqa: S108  # emptying them is their use
+    if globbed and max(map(len, path.split("/"))) > _LONGEST_NAME:
+        return True
     return globbed and any(fnmatch.fnmatchcase(name, path) for name in PROTECTED)
 
 

@@ -80,6 +80,7 @@ class Dispatcher:
             self._walker.read(text, scope)
             self._walker.read_uncalled(scope)
         except StopReading as limit:
+            self._reading.stopped = True
             self._reading.doubt(str(limit))
         except RecursionError:
             self._reading.doubt("it is nested too deeply")
