@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from assent.client.messages import FINAL
+from assent.guards.heavy import is_heavy
 from assent.guards.paths.arguments import TooDeepError, mentions_of
 from assent.guards.paths.forms import UNKNOWN, forms_of, joined, word_forms
 from assent.guards.paths.globs import Telling, meetings, plain_glob
 from assent.guards.paths.lists import LISTERS, WHOLE_TREES
 from assent.guards.paths.match import is_whole, lists_of
-from assent.guards.heavy import is_heavy
 from assent.guards.paths.patches import patched_files
 from assent.hooks.contract.hook import GUARD, PreToolUseHook
 from assent.hooks.contract.tool_names import canonical_name

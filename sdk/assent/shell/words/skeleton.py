@@ -94,7 +94,9 @@ class _Builder:
             self._step()
         for mark, _, _, _ in self.awaited:
             self.marks[mark] = RawRedirect(operator="<<", document=HereDocument(text="", quoted=True))
-        return Skeleton(text="".join(self.out), marks=tuple(self.marks), unfinished=self.lexer.unfinished, tokens=self.tokens)
+        return Skeleton(
+            text="".join(self.out), marks=tuple(self.marks), unfinished=self.lexer.unfinished, tokens=self.tokens
+        )
 
     def _step(self) -> None:
         text, at = self.text, self.at
