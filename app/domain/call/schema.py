@@ -115,13 +115,14 @@ def _validator(schema: str) -> _Validator:
     """
     from referencing import Registry
 
-    return cast("_Validator", _bounded_class()(cast("dict[str, Any]", json.loads(schema)), registry=Registry()))
+    nothing = cast("object", Registry())  # pyright: ignore[reportUnknownArgumentType]
+    return cast("_Validator", _bounded_class()(cast("dict[str, Any]", json.loads(schema)), registry=nothing))
 
 
 @functools.cache
 def _bounded_class() -> Callable[..., object]:
     from jsonschema import Draft202012Validator
-    from jsonschema.validators import extend
+    from jsonschema.validators import extend  # pyright: ignore[reportUnknownVariableType]
 
     ours = {
         "pattern": _pattern,
@@ -131,7 +132,7 @@ def _bounded_class() -> Callable[..., object]:
     }
     keywords = {**cast("dict[str, Keyword]", Draft202012Validator.VALIDATORS), **ours}
     counted = {name: _counted(name, keyword) for name, keyword in keywords.items()}
-    return cast("Callable[..., object]", extend(Draft202012Validator, counted))  # pyright: ignore[reportUnknownMemberType]
+    return cast("Callable[..., object]", extend(Draft202012Validator, counted))
 
 
 def _counted(name: str, keyword: Keyword) -> Keyword:

@@ -22,7 +22,7 @@ UNKNOWN = "\0"
 """Stands for what is not known in a word of a shell command."""
 
 _HOME = ("home", "~")
-_VARIABLE = re.compile(r"\$\{(\w+)(?::?[-=][^}]*)?\}|\$env:(\w+)|\$\{env:(\w+)\}|\$(\w+)|%(\w+)%")
+_VARIABLE = re.compile(r"\$\{(\w+)(?::?[-=][^}]{0,256})?\}|\$env:(\w+)|\$\{env:(\w+)\}|\$(\w+)|%(\w+)%")
 _DRIVE = re.compile(r"^/?[a-z]:(?=/|$)")
 _DEVICE = re.compile(r"^//[?.]/(?:unc/)?")
 _URL = re.compile(r"^[a-z][a-z0-9+.-]+://", re.IGNORECASE)

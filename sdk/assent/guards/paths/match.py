@@ -152,7 +152,7 @@ def lists_of(protect: tuple[str, ...] = (), allow: tuple[str, ...] = ()) -> List
 
 
 def cut_name(name: str) -> str:
-    """Return a component with what is too much for any file's name taken out of its middle: what is kept stays small."""
+    """Return a component with what is too much for any file's name taken out of its middle."""
     half = _LONGEST_NAME // 2
     return name if len(name) <= _LONGEST_NAME else name[:half] + name[-half:]
 

@@ -9,7 +9,7 @@ from assent.hooks.engine.bounded import in_lane
 
 R = TypeVar("R")
 
-LARGE = 65_536
+LARGE = 32_768
 """Characters; what is no text counts as 16 of them. Below that, a thread costs more than the work."""
 _EACH = 16
 

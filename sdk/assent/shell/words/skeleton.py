@@ -64,7 +64,7 @@ class Skeleton:
 def skeleton_of(text: str, *, most: int) -> Skeleton:
     """Return the skeleton. Linear in the text's length.
 
-    Raises StopReading when there are more than `most` words and operators, too many `(` are open, or a pipe is too long.
+    Raises StopReading for more than `most` words and operators, too many open `(`, or too long a pipe.
     """
     return _Builder(text, most).build()
 
