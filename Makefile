@@ -94,8 +94,8 @@ kill: $(INSTALLED)  ## kill -9 the executor, the gateway and the ledger between 
 	@$(BIN)/pytest $(LONG) -s tests/durability/kills/test_executor_kills.py
 
 .PHONY: fuzz
-fuzz: $(INSTALLED)  ## throw generated requests at the API, from its own OpenAPI
-	@$(BIN)/pytest $(LONG) tests/api
+fuzz: $(INSTALLED)  ## throw generated requests at the API, and search for texts that take a reader of them too long
+	@$(BIN)/pytest $(LONG) tests/api tests/readers
 
 .PHONY: claude
 claude: $(INSTALLED) $(CLAUDE)  ## the hook with the real Claude Code, offline against a scripted model

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.responses import JSONResponse
 
 from app.domain.errors import BadJsonError, InvalidError, TooLargeError, TooSlowError
-from app.domain.text.canonical import parse_json
+from app.domain.text.canonical import MAX_VALUES, parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,6 +21,9 @@ MOST_BYTES = 256 * 1024
 
 MOST_BYTES_OF_A_MOMENT = 4 * 1024 * 1024
 """The largest body with a tool's result or a model request in it."""
+
+MOST_VALUES_OF_A_MOMENT = 50_000
+"""Values in such a body: a table of 5,000 rows."""
 
 MOST_SECONDS = 10.0
 """How long a body may take to arrive: slow senders must not hold connections."""
@@ -55,7 +58,8 @@ async def _received(request: Request, most: int) -> bytes:
 
 async def read_model(request: Request, model: type[M], *, most: int = MOST_BYTES) -> M:
     """Parse the body into `model`. Raises BadJsonError or InvalidError with the path of the fault."""
-    value = parse_json(await read_body(request, most=most))
+    values = MOST_VALUES_OF_A_MOMENT if most > MOST_BYTES else MAX_VALUES
+    value = parse_json(await read_body(request, most=most), max_values=values)
     if not isinstance(value, dict):
         raise BadJsonError("the body must be a JSON object", path="")
     try:

@@ -6,18 +6,17 @@ Fields are named by dotted paths (``payee.name``); a path goes through every ele
 
 from __future__ import annotations
 
-import functools
-import json
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, cast
 
+from app.domain.call.schema import first_error
 from app.domain.errors import BadArgumentsError
-from app.domain.text.canonical import check_value, path_text
+from app.domain.text.canonical import MAX_VALUES, check_value, path_text
 from app.domain.text.paths import DECIMAL, money_text, text_of, values_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from jsonschema.exceptions import ValidationError
 
@@ -108,41 +107,16 @@ def check_arguments(tool: Tool, arguments: object) -> dict[str, JsonValue]:
     """
     if not isinstance(arguments, dict):
         raise BadArgumentsError("the arguments are not an object", path="")
-    whole = cast("dict[str, JsonValue]", check_value(cast("object", arguments)))
+    whole = cast("dict[str, JsonValue]", check_value(cast("object", arguments), max_values=MAX_VALUES))
     if tool.schema is not None:
         whole = cast("dict[str, JsonValue]", _filled(whole, tool.schema))
-        error = _first_error(_validator(json.dumps(tool.schema, sort_keys=True)), whole)
+        error = first_error(tool.schema, whole)
         if error is not None:
             raise _refusal(error)
     for dotted in tool.money:
         for path, value in values_at(whole, dotted):
             _refuse_inexact(path, value)
     return whole
-
-
-def schema_fault(schema: Mapping[str, JsonValue]) -> str | None:
-    """Say what is wrong with a schema itself, or None. References must point into the schema: nothing is fetched."""
-    from jsonschema import Draft202012Validator
-
-    error = _first_error(_validator(json.dumps(Draft202012Validator.META_SCHEMA)), schema)
-    if error is not None:
-        where = path_text(*error.absolute_path)
-        return f"{where or 'the schema'} is not JSON Schema (`{error.validator}`)"
-    pending: list[JsonValue] = [cast("dict[str, JsonValue]", schema)]
-    while pending:
-        part = pending.pop()
-        if isinstance(part, dict):
-            outward = next((key for key, value in part.items() if _points_outside(key, value)), None)
-            if outward is not None:
-                return f'`{outward}` may only point into the schema itself ("#/…")'
-            pending.extend(part.values())
-        elif isinstance(part, list):
-            pending.extend(part)
-    return None
-
-
-def _points_outside(key: str, value: JsonValue) -> bool:
-    return key in {"$ref", "$dynamicRef"} and isinstance(value, str) and not value.startswith("#")
 
 
 def _within(path: str, outer: str) -> bool:
@@ -181,30 +155,6 @@ def _filled(value: JsonValue, schema: JsonValue | Mapping[str, JsonValue]) -> Js
         elif isinstance(rule, dict) and "default" in rule:
             filled[name] = rule["default"]
     return filled
-
-
-class _Validator(Protocol):
-    """What we use of the library's validator, whose own types are partly unknown."""
-
-    def iter_errors(self, instance: object) -> Iterator[ValidationError]: ...
-
-
-@functools.lru_cache(maxsize=256)
-def _validator(schema: str) -> _Validator:
-    """Compile a schema, once; a registry of our own keeps foreign references from being fetched.
-
-    The library is loaded when the first schema needs it: a gateway without schemas starts without it.
-    """
-    from jsonschema import Draft202012Validator
-    from referencing import Registry
-
-    return cast("_Validator", Draft202012Validator(cast("dict[str, Any]", json.loads(schema)), registry=Registry()))
-
-
-def _first_error(validator: _Validator, value: object) -> ValidationError | None:
-    """Return the error nearest to the top, the first of them by path."""
-    errors = validator.iter_errors(value)
-    return min(errors, key=lambda error: (len(error.absolute_path), str(list(error.absolute_path))), default=None)
 
 
 def _refusal(error: ValidationError) -> BadArgumentsError:

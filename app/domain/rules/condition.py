@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 import cel
 
 from app.domain.money.exact_money import AMOUNT, amount
+from app.domain.rules.condition_work import MOST, Body, Size, body_of, foreign_pattern, size_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -75,7 +76,7 @@ class ConditionFailedError(Exception):
 class Scope:
     """What the conditions can see of one call; each thing is made and converted when the first condition names it."""
 
-    __slots__ = ("_context", "_given", "_later", "_values", "told")
+    __slots__ = ("_context", "_given", "_later", "_size", "_units", "_values", "told")
 
     def __init__(self, values: Mapping[str, object], later: Mapping[str, Callable[[], object]] | None = None) -> None:
         """Take the value of every variable, or what makes it."""
@@ -83,6 +84,8 @@ class Scope:
         self._later = later or {}
         self._context = cel.Context()
         self._given: frozenset[str] = frozenset()
+        self._size: Size | None = None
+        self._units = MOST
         self.told: dict[tuple[tuple[str, ...], tuple[str, ...]], tuple[tuple[str, str], ...]] = {}
         """What was told already of the values that conditions named, by their `reads` and `sees`."""
 
@@ -91,6 +94,13 @@ class Scope:
         if name not in self._values and name in self._later:
             self._values[name] = self._later[name]()
         return self._values.get(name)
+
+    def spend(self, body: Body) -> None:
+        """Count what evaluating takes. Raises ConditionFailedError before it is too much for one call."""
+        self._size = self._size or size_of(self._values.get("args"))
+        self._units -= body.units(self._size)
+        if self._units < 0:
+            raise ConditionFailedError("the call's lists are too long for it to be evaluated")
 
     def showing(self, names: frozenset[str]) -> cel.Context:
         """Return the context with these names in it. Raises what the binding raises for values it cannot take."""
@@ -116,10 +126,13 @@ class Condition:
     reads: tuple[str, ...]
     sees: tuple[str, ...] = ()
     needs: frozenset[str] = frozenset()  # the variables, and `amount`
+    body: Body = field(default=Body(0, 0, ()), repr=False, compare=False)
     _program: cel.Program = field(repr=False, compare=False)
 
     def holds(self, scope: Scope) -> bool:
         """Say whether it is true of the call. Raises ConditionFailedError if that cannot be said."""
+        if self.body.macros:
+            scope.spend(self.body)
         try:
             answer: object = self._program.execute(scope.showing(self.needs))
         except ArithmeticError as error:
@@ -150,6 +163,8 @@ def compile_condition(source: str) -> Condition:
     bound = set(_BOUND.findall(plain))
     if clash := sorted(bound & set(VARIABLES)):
         raise BadConditionError(f'"{clash[0]}" is given a second meaning here', "choose another name for the element")
+    if foreign_pattern(plain):
+        raise BadConditionError("the pattern of `matches` is no text of this file", 'write args.a.matches("^[a-z]+$")')
     _refuse_unknown("variable", variables - bound, VARIABLES)
     _refuse_unknown("function", {name for name in functions if _WORD.fullmatch(name)}, sorted(FUNCTIONS))
     if _WHOLE_TOOL.search(plain):
@@ -161,6 +176,7 @@ def compile_condition(source: str) -> Condition:
         source=source,
         reads=_paths(_ARGS, source),
         sees=(*others, *(f"tool.{fact}" for fact in facts)),
+        body=body_of(plain),
         needs=frozenset({*(variables & set(VARIABLES)), *(functions & {AMOUNT})}),
         _program=program,
     )

@@ -28,14 +28,19 @@ JsonValue: TypeAlias = "str | int | float | bool | list[JsonValue] | dict[str, J
 """A value that JSON can say."""
 
 MAX_DEPTH = 64
+MAX_VALUES = 10_000
+"""Values in one body: each of them is read, checked, digested and shown, 10 µs in all. The size alone bounds nothing:
+256 KB have room for 130,000."""
 MAX_INT = 2**53 - 1
 _INTEGRAL_NOTATION = 1e21  # from here on the canonical form of a float has an exponent, so that it stays a float
 _LONGEST_INT = 17  # characters of -(2**53 - 1); longer ones are not even converted, which would take quadratic time
 _KEY_IN_FAULT = 64
+_QUOTE = ord('"')
 
 _plain = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False).encode
 
 _BRACKETS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)
+_OPENINGS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[,\[{]', re.DOTALL)
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 _Path: TypeAlias = "tuple[_Path, str | int] | None"  # a linked list from the leaf up: free until there is a fault
@@ -48,7 +53,7 @@ class _Refused:
     why: str
 
 
-def parse_json(raw: bytes, *, max_depth: int = MAX_DEPTH) -> JsonValue:
+def parse_json(raw: bytes, *, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALUES) -> JsonValue:
     """Turn the bytes of a body into a value. Raises BadJsonError with the `path` of the fault ("" is the whole)."""
     if raw.startswith(b"\xef\xbb\xbf"):
         raise _fault("starts with a byte order mark", None)
@@ -57,6 +62,7 @@ def parse_json(raw: bytes, *, max_depth: int = MAX_DEPTH) -> JsonValue:
     except UnicodeDecodeError as error:
         raise _fault(f"not UTF-8 at byte {error.start}", None) from None
     _refuse_depth(raw, max_depth)
+    _refuse_many(raw, max_values)
     try:
         value: object = json.loads(
             text,
@@ -70,9 +76,10 @@ def parse_json(raw: bytes, *, max_depth: int = MAX_DEPTH) -> JsonValue:
     return check_value(value, max_depth=max_depth)
 
 
-def check_value(value: object, *, max_depth: int = MAX_DEPTH) -> JsonValue:
+def check_value(value: object, *, max_depth: int = MAX_DEPTH, max_values: int | None = None) -> JsonValue:
     """Return `value` itself if it is JSON under the same rules as `parse_json`. Raises BadJsonError with the path."""
     pending: list[tuple[object, _Path, int]] = [(value, None, 0)]
+    seen = 0
     while pending:
         part, path, depth = pending.pop()
         if isinstance(part, dict):
@@ -86,6 +93,9 @@ def check_value(value: object, *, max_depth: int = MAX_DEPTH) -> JsonValue:
             if why is not None:
                 raise _fault(why, path)
             continue
+        seen += len(cast("list[object]", part))
+        if max_values is not None and seen > max_values:
+            raise _fault(f"more than {max_values} values", None)
         if depth >= max_depth:
             raise _fault(f"nested deeper than {max_depth}", path)
     return cast("JsonValue", value)  # every part of it was looked at
@@ -166,6 +176,17 @@ def _refuse_depth(raw: bytes, max_depth: int) -> None:
                 raise _fault(f"nested deeper than {max_depth}", None)
         elif first in b"]}":
             depth -= 1
+
+
+def _refuse_many(raw: bytes, max_values: int) -> None:
+    """Count what begins a value, outside of strings, before any of them is made."""
+    if raw.count(b",") + raw.count(b"[") + raw.count(b"{") <= max_values:
+        return
+    values = 0
+    for token in _OPENINGS.finditer(raw):
+        values += raw[token.start()] != _QUOTE
+        if values > max_values:
+            raise _fault(f"more than {max_values} values", None)
 
 
 def _object_of(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -11,6 +11,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from app.domain.text.visible import escaped, hides
@@ -50,6 +51,10 @@ class Look(StrEnum):
     DISGUISED = "disguised"  # a capital I for an l, a 0 for an O
 
 
+_MOST_FOUND = 50
+"""Words of one text that are told: where so many are foreign, one more is no news, and nobody reads on."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """One word that may be taken for another; `shown` has its foreign characters by number, so that it cannot be."""
@@ -80,12 +85,13 @@ def skeleton(text: str) -> str:
 
 
 def _foreign(text: str) -> Iterator[Finding]:
-    words = _WORD.findall(text)
+    words = list(dict.fromkeys(_WORD.findall(text)))
     # A language of its own is no disguise: where one word has letters that no Latin letter looks like, all may stand.
     honest = {_script(char) for word in words for char in word if char.isalpha() and char not in _LATIN_TWINS}
+    left = _MOST_FOUND
     for word in words:
         look = _look(word, honest)
-        if look is not None:
+        if look is not None and (left := left - 1) >= 0:
             yield Finding(look=look, shown="".join(c if c.isascii() else escaped(c) for c in word))
     if hides(text):
         yield Finding(look=Look.UNSEEN, shown="")
@@ -111,11 +117,12 @@ def _look(word: str, honest: set[str]) -> Look | None:
     return None
 
 
+@lru_cache(maxsize=4096)
 def _script(char: str) -> str:
     """Return the first word of a letter's name, which is that of its script."""
     return unicodedata.name(char, "?").partition(" ")[0]
 
 
 def _turns(text: str) -> bool:
-    directions = {unicodedata.bidirectional(char) for char in text}
+    directions = {unicodedata.bidirectional(char) for char in set(text)}
     return bool(directions & {"R", "AL"}) and bool(directions & {"L", "EN", "AN"})

@@ -83,7 +83,8 @@ def _thinned(text: str) -> str:
 
 def hides(text: str) -> bool:
     """Say whether `text` has characters that cannot be seen, or that turn or blot their neighbours. Blanks are none."""
-    return any(len(_show(char)) > len(char) and char not in _OTHER_SPACES and char not in "\n\t\\" for char in text)
+    letters = set(text)
+    return any(len(_show(char)) > len(char) and char not in _OTHER_SPACES and char not in "\n\t\\" for char in letters)
 
 
 def visible_value(value: JsonValue) -> str:

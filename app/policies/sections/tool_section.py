@@ -6,7 +6,8 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from app.domain.call.tool import Tool, schema_fault, title_fields
+from app.domain.call.schema import schema_fault
+from app.domain.call.tool import Tool, title_fields
 from app.domain.text.language import Language
 from app.policies.marks.entries import read_entry, section
 from app.policies.marks.faults import near

@@ -6,11 +6,12 @@ run. Whoever wants people to be asked (a hook, the catalogue, the caller) can on
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from app.domain.call.tool_call import ToolCall
-from app.domain.errors import InvalidError
+from app.domain.errors import BadArgumentsError, InvalidError
 from app.domain.money.payment import payments_of
 from app.domain.people.people import email_key
 from app.domain.rules.policy import Ask, Deny, Policy, Ruling
@@ -22,6 +23,7 @@ from assent.hooks.contract.moments import Moment
 from assent.hooks.engine.observer import Deed
 from assent.hooks.engine.outcome import Decision, Outcome
 from assent.hooks.engine.subject import same
+from assent.hooks.ready.off_loop import off_loop
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
     from app.usecases.hooks.run_hooks import Ran, RunHooks
     from assent.hooks.contract.verdicts import Routing
 
+MOST_SECONDS = 5.0
+"""For checking the arguments of one call, the wait for other large ones before it included."""
 CALLER = "caller"
 REQUIRES_CONFIRMATION = "requires-confirmation"
 CONFIRM_ALL_TOOLS = "confirm-all-tools"
@@ -104,7 +108,7 @@ class JudgeCall:
         run = _run(submission)
         known = known or await self._hooks.look_up(run)
         tools = tools_of(known.loaded.policy, submission.tool)
-        submitted = _call(submission, checked(tools, submission.arguments))
+        submitted = _call(submission, await self._checked(tools, submission.arguments))
         ran = await self._hooks.run(
             run,
             known,
@@ -115,6 +119,15 @@ class JudgeCall:
             claim=submission.claim or "",
         )
         return _Judging(submission, submitted, known, tools, ran).judge(self._clock.now())
+
+    async def _checked(self, tools: tuple[Tool, ...], arguments: object) -> dict[str, JsonValue]:
+        """Check the arguments, large ones off the loop. What took its time is refused, for nobody has checked it."""
+        try:
+            async with asyncio.timeout(MOST_SECONDS):
+                return await off_loop(lambda given: checked(tools, given), arguments)
+        except TimeoutError:
+            why = f"they could not be checked within {MOST_SECONDS:g} seconds"
+            raise BadArgumentsError(f"the arguments: {why}", path="", why=why) from None
 
 
 class _Judging:

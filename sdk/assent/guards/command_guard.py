@@ -19,8 +19,10 @@ from assent.guards.commands.git import on_git_hooks
 from assent.guards.commands.permissions import on_permissions
 from assent.guards.commands.places import PROTECTED, normal, of_the_system, place
 from assent.guards.commands.remote import on_backdoors, on_fetched_files, on_remote_code
+from assent.guards.heavy import is_heavy
 from assent.hooks.contract.hook import GUARD, PreToolUseHook
 from assent.hooks.contract.verdicts import ask, deny
+from assent.hooks.engine.bounded import in_lane
 from assent.shell.reading.grammar import load_parser
 from assent.shell.reading.reader import read_script
 
@@ -69,6 +71,9 @@ class CommandGuard(PreToolUseHook):
 
     async def execute(self, ctx: HookContext) -> HookResult | None:
         """Judge the call's command. None: no objection."""
+        return await in_lane(self._judge, ctx) if is_heavy(ctx) else self._judge(ctx)
+
+    def _judge(self, ctx: HookContext) -> HookResult | None:
         texts = command_texts(ctx.args)
         if texts is None:
             return ask(f"the shell call has no command that can be read ({EXPECTED})")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from assent.client.messages import FINAL
+from assent.guards.heavy import is_heavy
 from assent.guards.paths.arguments import TooDeepError, mentions_of
 from assent.guards.paths.forms import UNKNOWN, forms_of, joined, word_forms
 from assent.guards.paths.globs import Telling, meetings, plain_glob
@@ -20,6 +21,7 @@ from assent.guards.paths.patches import patched_files
 from assent.hooks.contract.hook import GUARD, PreToolUseHook
 from assent.hooks.contract.tool_names import canonical_name
 from assent.hooks.contract.verdicts import ask, deny
+from assent.hooks.engine.bounded import in_lane
 from assent.shell.reading.grammar import load_parser
 
 if TYPE_CHECKING:
@@ -74,6 +76,9 @@ class PathGuard(PreToolUseHook):
 
     async def execute(self, ctx: HookContext) -> HookResult | None:
         """Judge every path that the call mentions; the first that is protected denies it."""
+        return await in_lane(self._judge, ctx) if is_heavy(ctx) else self._judge(ctx)
+
+    def _judge(self, ctx: HookContext) -> HookResult | None:
         try:
             mentions = mentions_of(canonical_name(ctx.tool_name), ctx.args)
         except TooDeepError as fault:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.call.tool import Tool, check_arguments, schema_fault, title_for
+from app.domain.call.schema import schema_fault
+from app.domain.call.tool import Tool, check_arguments, title_for
 from app.domain.errors import BadArgumentsError, BadJsonError
 from app.domain.text.paths import money_text
 from tests.requirements import requirement

@@ -50,6 +50,8 @@ _DEVICE = re.compile(
     r"|mapper/.+|loop\d+(?:p\d+)?|r?disk\d+(?:s\d+)*|disk/.+|nbd\d+|sr\d+|st\d+|nst\d+|zd\d+|drbd\d+|bcache\d+|rbd\d+|block/.+"
     r"|mtd\w*|mem|kmem|port|nvram|pmem\d+|ada\d+\w*|da\d+\w*|[vx]?d[a-z]|cciss/.+|fd0|mapper|efi\w*|zvol/.+)"
 )
+_LONGEST_PATH = 4096  # characters: no system takes a longer one, so nobody means it
+_LONGEST_NAME = 255  # characters: a longer pattern is of no file, and takes quadratic time to read
 _EVERYTHING = re.compile(r"(?:\.?[*?]+|\*\.\*|\.?\[!?\^?[^\]]*\][*?]*|\.\?\?\*|\{\})")
 _USERS_HOME = re.compile(r"/(?:home|Users|var/home|export/home)/[^/]+|/root")
 _HOOKS = re.compile(r"(?:.*/)?\.git(?:/hooks(?:/.*)?)?|(?:.*/)?\.husky(?:/.*)?")
@@ -100,11 +102,17 @@ def swept(path: str) -> str | None:
 
 def protected(path: str, *, globbed: bool = False) -> bool:
     """Whether the path is a root, a home, the current tree or above, a system directory, or all that is in one."""
-    if path in PROTECTED or path == "." or set(path.split("/")) == {".."}:
+    if len(path) > _LONGEST_PATH:
         return True
     inside = swept(path)
-    if inside is not None:
-        return inside not in {"/tmp", "/var/tmp"} and protected(inside)  # noqa: S108  # emptying them is their use
+    while inside is not None:  # `dir/*/*/*`
+        if inside in {"/tmp", "/var/tmp"}:  # noqa: S108  # emptying them is their use
+            return False
+        path, globbed, inside = inside, False, swept(inside)
+    if path in PROTECTED or path == "." or set(path.split("/")) == {".."}:
+        return True
+    if globbed and max(map(len, path.split("/"))) > _LONGEST_NAME:
+        return True
     return globbed and any(fnmatch.fnmatchcase(name, path) for name in PROTECTED)
 
 
@@ -146,4 +154,4 @@ def named(path: str) -> str:
         return "a home directory"
     if whole.startswith("."):
         return "the current tree" if whole == "." else "a tree above the current one"
-    return f"the system directory {whole}"
+    return f"the system directory {whole[:60]}"

@@ -31,7 +31,11 @@ DEEPEST = 12
 _ENDINGS = ("path", "paths", "file", "files", "filename", "filenames", "directory", "folder", "uri", "dir", "url")
 _FINDERS = re.compile(r"glob|find|file_?search|search_?files", re.IGNORECASE)
 _PATCHERS = re.compile(r"patch|diff", re.IGNORECASE)
-_LONGEST_JSON = 1_000_000
+_LONGEST_JSON = 262_144
+_MOST_NAMES = 2_000
+"""Files that one call names, each line and each piece between `,` and `;` of an argument counted: 60 µs each."""
+_LONGEST_KEY = 64  # characters of an argument's name by which it is known, from its end
+_BETWEEN_NAMES = "\n\r,;"
 
 
 class Role(Enum):
@@ -47,7 +51,7 @@ class Role(Enum):
 
 
 class TooDeepError(ValueError):
-    """The arguments are nested deeper than anybody reads."""
+    """The arguments are nested deeper, or name more files, than anybody reads."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -69,7 +73,11 @@ def mentions_of(tool: str, args: Mapping[str, Any]) -> Mentions:
     if tool == "exec":
         reader.found.commands += command_texts(args) or []
         reader.found.environment |= surroundings(args)
-    return reader.found
+    found = reader.found
+    names = sum(1 + sum(map(text.count, _BETWEEN_NAMES)) for text in (*found.paths, *found.globs))
+    if names * max(1, len(found.globs) and len(found.paths)) > _MOST_NAMES:
+        raise TooDeepError(f"the arguments name more than {_MOST_NAMES} files")
+    return found
 
 
 class _Reader:
@@ -81,7 +89,7 @@ class _Reader:
 
     def read_mapping(self, values: Mapping[Any, Any], depth: int, *, within_paths: bool) -> None:
         for key, value in values.items():
-            name = plain_key(str(key))
+            name = plain_key(str(key)[-_LONGEST_KEY:])
             if within_paths:  # `files: {".env": "…"}`, `path: {value: "…"}`
                 self.found.paths.append(str(key))
                 role = Role.PATH if name in {"value", "name", "text"} else self._role(name)

@@ -22,7 +22,7 @@ UNKNOWN = "\0"
 """Stands for what is not known in a word of a shell command."""
 
 _HOME = ("home", "~")
-_VARIABLE = re.compile(r"\$\{(\w+)(?::?[-=][^}]*)?\}|\$env:(\w+)|\$\{env:(\w+)\}|\$(\w+)|%(\w+)%")
+_VARIABLE = re.compile(r"\$\{(\w+)(?::?[-=][^}]{0,256})?\}|\$env:(\w+)|\$\{env:(\w+)\}|\$(\w+)|%(\w+)%")
 _DRIVE = re.compile(r"^/?[a-z]:(?=/|$)")
 _DEVICE = re.compile(r"^//[?.]/(?:unc/)?")
 _URL = re.compile(r"^[a-z][a-z0-9+.-]+://", re.IGNORECASE)
@@ -31,6 +31,7 @@ _ODD = re.compile(r"[^A-Za-z0-9_./~ \\+=-]|^\s|\s$")
 _TRANSLATED = re.compile(r"[^\x00-\x7f]|[\\$%]")
 _LINE_SUFFIX = re.compile(r"(?:[#?].*|(?::\d[\d:,-]*)+)$", re.DOTALL)
 _LONGEST = 16_384  # longer than any system takes
+_LONGEST_KEPT = 4096  # characters of a folder that is worth remembering
 _MOST_READINGS = 200
 
 
@@ -111,6 +112,10 @@ def _base(cwd: str) -> tuple[bool, tuple[str, ...]]:
     return rooted, forms[0].components
 
 
+def _based(cwd: str) -> tuple[bool, tuple[str, ...]]:
+    return _base(cwd) if len(cwd) <= _LONGEST_KEPT else _base.__wrapped__(cwd)
+
+
 def _split(text: str) -> tuple[bool, tuple[str, ...]]:
     """Cut into raw components; a home stands as the components of `_HOME`."""
     plain = _folded(text).replace("\\", "/")
@@ -139,7 +144,7 @@ def _climb(rooted: bool, parts: tuple[str, ...], cwd: str) -> tuple[Form, ...]: 
     """Take out `.` and `..`, starting from `cwd` where the path is relative."""
     kept: list[str] = []
     if not rooted and cwd:
-        rooted, base = _base(cwd)
+        rooted, base = _based(cwd)
         kept = list(base)
     settled = bool(kept) and rooted
     for part in parts:
@@ -173,7 +178,7 @@ def _through_doors(kept: list[str], cwd: str) -> tuple[bool, list[str]]:
         case ["wsl$" | "wsl.localhost", _]:
             return True, []
         case ["proc", _, "cwd"] | ["proc", _, "task", _, "cwd"]:
-            rooted, base = _base(cwd)
+            rooted, base = _based(cwd)
             return rooted, list(base)
         case ["private", "etc" | "var" | "tmp" as inner]:
             return True, [inner]

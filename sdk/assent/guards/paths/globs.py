@@ -7,7 +7,7 @@ far as the word *tells*: letters of it must pin down a component that the patter
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from fnmatch import translate
 from functools import lru_cache
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from assent.guards.paths.forms import UNKNOWN, Form
 from assent.guards.paths.lists import GENERIC
-from assent.guards.paths.match import DEEP, Wild
+from assent.guards.paths.match import DEEP, Wild, cut_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +29,8 @@ _ANY_OF_A_KIND = re.compile(r"\*+\.\w+")
 """`*.json` tells nothing of a file's name."""
 _MOST_SPLITS = 3
 _LONGEST = 64  # components
+LONGEST_NAME = 255
+"""Characters of one component with wildcards: no file's name is longer, and reading a glob takes quadratic time."""
 
 
 class Telling(IntEnum):
@@ -57,6 +59,10 @@ def plain_glob(text: str) -> str:
 
 def meetings(form: Form, lists: Lists) -> Iterator[Meeting]:
     """Yield the protected patterns that the word may match and tells something of."""
+    if any(len(name) > LONGEST_NAME and is_wild(name) for name in form.components):
+        yield Meeting(lists.protected.patterns[0], 0, Telling.HINT, form)  # nobody writes it to be understood
+        return
+    form = replace(form, components=tuple(map(cut_name, form.components)))
     told = dict.fromkeys(pattern for name in dict.fromkeys(form.components) for pattern in _told(name, lists))
     if not told:
         return
@@ -190,6 +196,8 @@ def _weigh_wild(name: str, part: Wild) -> Telling:
 
 def is_wild(name: str) -> bool:
     """Say whether a component of a word stands for more than itself."""
+    if len(name) > LONGEST_NAME:
+        return any(char in name for char in "*?[\0")
     return _WILD.search(name) is not None
 
 

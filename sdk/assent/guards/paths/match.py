@@ -19,6 +19,7 @@ DEEP = "**"
 _WILD = re.compile(r"[*?\[]")
 _ENDING = re.compile(r"\*(\.\w+)")
 _COPY = re.compile(r"(?:~|-|\.(?:bak|backup|old|orig|save|saved|swp|swo|rpmsave|rpmnew|dpkg-\w+|copy|\d+))+$")
+_LONGEST_NAME = 255  # characters: no system opens a file by a longer one
 _CHOSEN = "protected by this guard's settings"
 
 
@@ -89,7 +90,7 @@ class Index:
 
     def matches(self, form: Form) -> Iterator[tuple[Pattern, int]]:
         """Yield each pattern that the path matches to its end, and the component at which it begins to."""
-        names = form.components
+        names = tuple(map(cut_name, form.components))
         if not names:
             return
         if form.rooted:
@@ -148,6 +149,12 @@ def lists_of(protect: tuple[str, ...] = (), allow: tuple[str, ...] = ()) -> List
         [*(_pattern(text, _CHOSEN, chosen=True) for text in protect), *protected],
         [*(_pattern(text, "", chosen=True) for text in allow), *exceptions],
     )
+
+
+def cut_name(name: str) -> str:
+    """Return a component with what is too much for any file's name taken out of its middle."""
+    half = _LONGEST_NAME // 2
+    return name if len(name) <= _LONGEST_NAME else name[:half] + name[-half:]
 
 
 def reaches(parts: Sequence[Part], names: Sequence[str], at: int) -> bool:

@@ -12,6 +12,7 @@ import threading
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator
@@ -92,6 +93,19 @@ async def in_thread(function: Callable[..., R], *args: Any) -> R:
     # A daemon: a function that hangs must not keep the process from ending.
     threading.Thread(target=run, name="assent-hook", daemon=True).start()
     return await answer
+
+
+_lanes: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
+
+
+async def in_lane(function: Callable[..., R], *args: Any) -> R:
+    """Run a heavy function on a thread, one at a time for each loop: ten of them cost no more memory than one.
+
+    Whoever waits for the lane does so within the time limit of its hook.
+    """
+    loop = asyncio.get_running_loop()
+    async with _lanes.setdefault(loop, asyncio.Lock()):
+        return await in_thread(function, *args)
 
 
 def _hand_over(loop: asyncio.AbstractEventLoop, tell: Callable[..., None], setter: Any, value: Any) -> None:

@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
-from assent.hooks.engine.bounded import in_thread
+from assent.hooks.engine.bounded import in_lane
 
 R = TypeVar("R")
 
-LARGE = 65_536
+LARGE = 32_768
 """Characters; what is no text counts as 16 of them. Below that, a thread costs more than the work."""
 _EACH = 16
 
 
 async def off_loop(work: Callable[[Any], R], value: Any) -> R:
-    """Return `work(value)`, which runs on a thread if the value is large. Raises what it raises."""
-    return await in_thread(work, value) if is_large(value) else work(value)
+    """Return `work(value)`, which runs in the lane of the heavy ones if the value is large. Raises what it raises."""
+    return await in_lane(work, value) if is_large(value) else work(value)
 
 
-def is_large(value: Any) -> bool:
+def is_large(value: Any, large: int = LARGE) -> bool:
     """Say whether a value, with all that is in it, is large; what comes beyond that is not looked at."""
-    room, waiting = LARGE, [value]
+    room, waiting = large, [value]
     while waiting:
         each: Any = waiting.pop()
         match each:

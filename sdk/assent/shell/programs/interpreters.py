@@ -16,11 +16,14 @@ from assent.shell.words.strings import ansi_c
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MOST_CODE = 131_072
+MOST_CODE = 65_536
+_LONGEST_LINE = 4096
+"""Characters: some patterns look through the rest of a line from each place of it. With both bounds 1 s at worst."""
+_LONG_BLANKS = re.compile(r"\s{40,}")
 
 _LITERAL = (
     r"""(?:[rbuf]{0,2}(?:'''(?P<{0}a>.{MOST}?)'''|\"\"\"(?P<{0}b>.{MOST}?)\"\"\"|"""
-    r"""'(?P<{0}c>(?:[^'\\\n]|\\.)*)'|"(?P<{0}d>(?:[^"\\\n]|\\.)*)"|`(?P<{0}e>[^`]*)`))"""
+    r"""'(?P<{0}c>(?:[^'\\\n]|\\.)*)'|"(?P<{0}d>(?:[^"\\\n]|\\.)*)"|`(?P<{0}e>[^`]{0,2000})`))"""
 )
 
 
@@ -67,7 +70,7 @@ _EVALUATES = re.compile(
     r"|instance_eval|vm\.runIn\w+|importlib\.util|marshal\.loads"
 )
 _DECODES = re.compile(
-    r"b(?:16|32|64|85)decode|a85decode|decode(?:_base)?64|decodebytes|unpack1?\s*\(?\s*['\"]m|fromhex|rot13|zlib\.decompress|atob\s*\(|marshal\.loads|base64_decode|Buffer\.from\([^)]*['\"](?:base64|hex)"
+    r"b(?:16|32|64|85)decode|a85decode|decode(?:_base)?64|decodebytes|unpack1?\s*\(?\s*['\"]m|fromhex|rot13|zlib\.decompress|atob\s*\(|marshal\.loads|base64_decode|Buffer\.from\([^)]{0,2000}['\"](?:base64|hex)"
 )
 _SOCKETS = re.compile(
     r"socket\.socket|socket\.create_connection|IO::Socket|use Socket|TCPSocket|fsockopen"
@@ -111,8 +114,14 @@ class Act:
     """A command whose output it runs or is driven by."""
 
 
+def is_too_long(code: str) -> bool:
+    """Say whether the code is longer, or has longer lines, than is read."""
+    return len(code) > MOST_CODE or max(map(len, code.split("\n"))) > _LONGEST_LINE
+
+
 def acts_of(code: str, language: str) -> list[Act]:
     """Return what the code does as far as it is seen. Parts that cannot be known hold the unknown mark."""
+    code = _LONG_BLANKS.sub(lambda run: "\n" if "\n" in run[0] else " ", code)
     code = _HOME.sub(lambda found: f"'{HOME}{found['rest'] or ''}'", code)
     code = _HERE.sub(f"'{HERE}'", code)
     code = _plainer(code)
@@ -123,8 +132,8 @@ def _plainer(code: str) -> str:
     """Put in what is known without running it: joined texts, paths below the home, names that stand for one text."""
     code = _TEMPORARY.sub("'/tmp/tmp.0'", code)
     code = _JOINED_TEXTS.sub("", code)
-    while (shorter := _BELOW_HOME.sub(r"'\1/\2'", code)) != code:
-        code = shorter
+    for _ in range(_MOST_NAMES):
+        code = _BELOW_HOME.sub(r"'\1/\2'", code)
     named = {found["name"]: found["text"] for found in itertools.islice(_NAMED_TEXTS.finditer(code), _MOST_NAMES)}
     if not named:
         return code
@@ -182,13 +191,13 @@ def _piped(code: str, language: str) -> Iterator[Act]:
 
 def _imported(code: str) -> Iterator[re.Pattern[str]]:
     """Yield what finds calls of the names that the code imports from `subprocess` and `os`."""
-    for found in _IMPORTS.finditer(code):
+    for found in itertools.islice(_IMPORTS.finditer(code), _MOST_NAMES):
         if module := found["module"]:
             yield re.compile(
                 rf"(?<![.\w]){module}\.(?:system|run|call|check_call|check_output|Popen|popen|spawn|exec\w*)\s*\(\s*(?=[\[('\"])"
             )
             continue
-        for part in found["names"].split(","):
+        for part in found["names"].split(",")[:_MOST_NAMES]:
             name = part.split()[-1:]
             if name and name[0].isidentifier():
                 yield re.compile(rf"(?<![.\w]){name[0]}\s*\(\s*(?=[\[('\"])")

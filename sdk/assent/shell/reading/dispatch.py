@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from assent.shell.programs.finding import listed_by
-from assent.shell.programs.interpreters import MOST_CODE, acts_of
+from assent.shell.programs.interpreters import acts_of, is_too_long
 from assent.shell.programs.outputs import output_of
 from assent.shell.programs.programs import code_of, language_of
 from assent.shell.programs.wrappers import CONTAINERS, READ_SETTINGS, peel, texts_inside
@@ -80,6 +80,7 @@ class Dispatcher:
             self._walker.read(text, scope)
             self._walker.read_uncalled(scope)
         except StopReading as limit:
+            self._reading.stopped = True
             self._reading.doubt(str(limit))
         except RecursionError:
             self._reading.doubt("it is nested too deeply")
@@ -236,7 +237,8 @@ class Dispatcher:
         if language_of(command.program) == "shell":
             arguments = code.arguments if code.text else (command.argv[0], *code.arguments)
             return [*made, *self.nested(text, inner, scope, arguments)]
-        if len(text) > MOST_CODE:
+        self._reading.spend(4 * len(text))
+        if is_too_long(text):
             self._reading.doubt(f"the code for {command.program} is too long")
             return made
         for act in acts_of(text, language_of(command.program)):

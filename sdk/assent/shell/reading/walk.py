@@ -28,9 +28,12 @@ Definition: TypeAlias = "tuple[Node, tuple[Raw, ...]]"
 DEEPEST = 24
 """Texts within texts, and functions within functions."""
 _DEEPEST_NODE = 120
-_MOST_COMMANDS = 5000
-_MOST_STEPS = 40_000
-_MOST_CHARACTERS = 8_000_000
+_MOST_COMMANDS = 2500
+_MOST_STEPS = 10_000
+_MOST_WORDS = 12_000
+"""Words and operators that are read, in all texts within texts together, and as many words of commands. A word costs
+20 to 60 µs with the guards that judge it, `$(a)` and `a;` most of all: 0.5 s and 20 MB at worst (`tests/readers`)."""
+_MOST_CHARACTERS = 1_000_000
 _MOST_STAGES = 40
 _MOST_ROUNDS = 40
 _SEQUENCES = frozenset({"program", "do_group", "list", "negated_command", "else_clause", "case_item", "ERROR"})
@@ -42,9 +45,17 @@ class Reading:
 
     deadline: float
     """In seconds of `time.thread_time`."""
+    share: int = 1
+    """Which part of the limits it has: one of so many."""
+    stopped: bool = False
+    """Whether it ended at a limit."""
     steps: int = 0
     size: int = 0
     """Characters of all words and values so far."""
+    words: int = 0
+    """Words and operators of the texts that were read so far."""
+    emitted: int = 0
+    """Words of the commands so far."""
     commands: list[Command] = field(default_factory=list[Command])
     unread: list[str] = field(default_factory=list[str])
     defines: list[str] = field(default_factory=list[str])
@@ -59,6 +70,9 @@ class Reading:
             raise StopReading(f"it has more than {_MOST_COMMANDS} commands")
         if time.thread_time() > self.deadline:
             raise StopReading("it is too involved to be read in time")
+        self.emitted += len(command.argv) + len(command.redirects)
+        if self.emitted > _MOST_WORDS // self.share:
+            raise StopReading(f"its commands have more than {_MOST_WORDS} words")
         self.spend(sum(len(word.text) for word in command.argv))
         self.commands.append(command)
         return command
@@ -69,10 +83,14 @@ class Reading:
         if self.size > _MOST_CHARACTERS:
             raise StopReading("its words become too long")
 
+    def room(self) -> int:
+        """Return how many words and operators may still be read."""
+        return _MOST_WORDS // self.share - self.words
+
     def step(self) -> None:
         """Count one node. Raises StopReading when it is one too many: functions may call one another 2ⁿ times."""
         self.steps += 1
-        if self.steps > _MOST_STEPS or (self.steps % 64 == 0 and time.thread_time() > self.deadline):
+        if self.steps > _MOST_STEPS // self.share or (self.steps % 64 == 0 and time.thread_time() > self.deadline):
             raise StopReading("it is too involved to be read in time")
 
     def doubt(self, reason: str) -> None:
@@ -97,7 +115,9 @@ class Walker:
         if scope.depth > DEEPEST:
             self._reading.doubt("it is nested too deeply")
             return []
-        skeleton = skeleton_of(text)
+        self._reading.spend(len(text) if scope.depth else 0)  # a text within a text is read once more
+        skeleton = skeleton_of(text, most=self._reading.room())
+        self._reading.words += skeleton.tokens
         root = parse(skeleton.text)
         if skeleton.unfinished:
             self._reading.doubt("a quote or a substitution is not closed")

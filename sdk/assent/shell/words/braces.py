@@ -11,6 +11,7 @@ Marked: TypeAlias = tuple[str, str]
 """A text and, for each character, where it comes from (`assent.shell.words.words`)."""
 
 _MOST = 128
+_LONGEST = 8192  # characters of a word: each of its expansions is walked through once more
 _LITERAL = "u"
 
 
@@ -22,6 +23,8 @@ def expand_braces(marked: Marked) -> list[Marked]:
         if len(done) + len(waiting) > _MOST:
             raise StopReading("a brace expansion makes too many words")
         text, marks = waiting.pop()
+        if "{" in text and len(text) > _LONGEST and _LITERAL in marks:
+            raise StopReading("a word with braces is too long")
         found = _group(text, marks) if "{" in text else None
         if found is None:
             done.append((text, marks))
@@ -33,33 +36,30 @@ def expand_braces(marked: Marked) -> list[Marked]:
 
 
 def _group(text: str, marks: str) -> tuple[int, int, list[Marked]] | None:
-    start = -1
-    while (start := text.find("{", start + 1)) >= 0:
-        if marks[start] == _LITERAL and (found := _parts(text, marks, start)):
-            return start, found[0], found[1]
-    return None
-
-
-def _parts(text: str, marks: str, start: int) -> tuple[int, list[Marked]] | None:
-    depth, cuts = 0, [start]
-    for at in range(start + 1, len(text)):
-        char = text[at] if marks[at] == _LITERAL else ""
+    """Return the first group that makes words: where it begins and ends, and its parts. One walk, however they nest."""
+    first: tuple[int, int, list[Marked]] | None = None
+    open_groups: list[list[int]] = []  # of each, where it begins and its commas
+    for at, char in enumerate(text):
+        if char not in "{}," or marks[at] != _LITERAL:
+            continue
         if char == "{":
-            depth += 1
-        elif char == "}" and depth:
-            depth -= 1
-        elif char == "}":
-            cuts.append(at)
-            break
-        elif char == "," and depth == 0:
-            cuts.append(at)
-    else:
-        return None
-    end = cuts[-1] + 1
+            open_groups.append([at])
+        elif char == "," and open_groups:
+            open_groups[-1].append(at)
+        elif char == "}" and open_groups:
+            cuts = [*open_groups.pop(), at]
+            inside = first is not None and cuts[0] > first[0]
+            if not inside and (parts := _parts(text, marks, cuts)):
+                first = cuts[0], at + 1, parts
+    return first
+
+
+def _parts(text: str, marks: str, cuts: list[int]) -> list[Marked]:
+    if len(cuts) > _MOST:
+        raise StopReading("a brace expansion makes too many words")
     if len(cuts) > 2:
-        return end, [(text[a + 1 : b], marks[a + 1 : b]) for a, b in itertools.pairwise(cuts)]
-    steps = _sequence(text[start + 1 : end - 1])
-    return (end, [(step, _LITERAL * len(step)) for step in steps]) if steps else None
+        return [(text[a + 1 : b], marks[a + 1 : b]) for a, b in itertools.pairwise(cuts)]
+    return [(step, _LITERAL * len(step)) for step in _sequence(text[cuts[0] + 1 : cuts[1]])]
 
 
 def _sequence(inner: str) -> list[str]:
@@ -74,5 +74,5 @@ def _sequence(inner: str) -> list[str]:
     if len(first) == len(last) == 1:
         low, high = ord(first), ord(last)
         step = 1 if high >= low else -1
-        return [chr(number) for number in range(low, high + step, step)]
+        return [chr(number) for number in range(low, high + step, step)[: _MOST + 1]]
     return []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from assent.shell.words.scope import StopReading
+
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _ARRAY = re.compile(r"[A-Za-z_]\w*\+?=\Z")
 _WORD_CHARS = re.compile(r"[\w./:=,@%+^~*?!#\[\]{}-]+")
@@ -11,6 +13,8 @@ _CASE_WORD = re.compile(r"(?:case|esac)\b")
 _DELIMITER = re.compile(r"<<(-?)[ \t]*")
 _DELIMITER_END = frozenset(" \t\n;|&()<>")
 _WORD_END = frozenset(" \t\r\n;|&()<>")
+_MOST_IN_VAIN = 200_000
+"""Characters that are walked through behind `((` without finding its end, by all of them together."""
 _OPERATOR_BEFORE_WORD = frozenset(" \t\n;|&(")
 
 
@@ -20,6 +24,7 @@ class Lexer:
     def __init__(self, text: str) -> None:
         self.text = text
         self.unfinished = False
+        self._in_vain = 0
         self._known_ends: dict[int, int] = {}
         """Ends of expansions, so that nested ones are walked once: without it `$((` could be tried 2ⁿ times."""
 
@@ -93,13 +98,18 @@ class Lexer:
 
     def arithmetic_end(self, at: int) -> int | None:
         """Return the index behind the `))` that closes an arithmetic expression, or None when it is none."""
-        depth = 0
+        depth, start = 0, at
         while at < len(self.text):
             char = self.text[at]
             if char == ")" and depth == 0:
-                return at + 2 if self.text.startswith("))", at) else None
+                if self.text.startswith("))", at):
+                    return at + 2
+                break
             depth += (char == "(") - (char == ")")
             at = self.piece_end(at) if char in "'\"$`\\" else at + 1
+        self._in_vain += at - start
+        if self._in_vain > _MOST_IN_VAIN:
+            raise StopReading("it has too many `((` that are no arithmetic")
         return None
 
     def substitution_end(self, at: int) -> int:

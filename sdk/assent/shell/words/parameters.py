@@ -108,6 +108,8 @@ def _operate(text: str, operator: str, rest: str, nested: Callable[[str], str]) 
 
 
 def _trimmed(text: str, operator: str, pattern: str) -> str:
+    if len(pattern) > _LONGEST:
+        return UNKNOWN
     matches = re.compile(fnmatch.translate(pattern)).match
     if operator[0] == "#":
         cuts = range(len(text) + 1) if operator == "#" else range(len(text), -1, -1)

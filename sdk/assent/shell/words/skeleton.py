@@ -15,6 +15,8 @@ from assent.shell.words.scope import StopReading
 MARK = re.compile(r"\x02(\d+)\x02")
 
 _DEEPEST = 100
+_MOST_STAGES = 64
+"""Of one pipe: the grammar's parser, which nothing can stop, took 2.7 GB for 14,000 of them."""
 _PLAIN = re.compile(r"[\w./:@,%+-]+")
 _OF_THE_GRAMMAR = frozenset(
     {"export", "declare", "typeset", "local", "readonly", "unset", "unsetenv", "[", "coproc", "let"}
@@ -55,15 +57,23 @@ class Skeleton:
     marks: tuple[str | RawRedirect, ...]
     unfinished: bool
     """Whether a quote or substitution is not closed."""
+    tokens: int
+    """How many words and operators it has."""
 
 
-def skeleton_of(text: str) -> Skeleton:
-    """Return the skeleton. Linear in the text's length. Raises StopReading when too many `(` are open."""
-    return _Builder(text).build()
+def skeleton_of(text: str, *, most: int) -> Skeleton:
+    """Return the skeleton. Linear in the text's length.
+
+    Raises StopReading for more than `most` words and operators, too many open `(`, or too long a pipe.
+    """
+    return _Builder(text, most).build()
 
 
 class _Builder:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, most: int) -> None:
+        self.most = most
+        self.tokens = 0
+        self.stages = 0
         # `f(){cmd` is two tokens for some shells and one word for the grammar.
         self.text = _GROUP_BEHIND_FUNCTION.sub("(){ ", text)
         self.lexer = Lexer(self.text)
@@ -84,7 +94,9 @@ class _Builder:
             self._step()
         for mark, _, _, _ in self.awaited:
             self.marks[mark] = RawRedirect(operator="<<", document=HereDocument(text="", quoted=True))
-        return Skeleton(text="".join(self.out), marks=tuple(self.marks), unfinished=self.lexer.unfinished)
+        return Skeleton(
+            text="".join(self.out), marks=tuple(self.marks), unfinished=self.lexer.unfinished, tokens=self.tokens
+        )
 
     def _step(self) -> None:
         text, at = self.text, self.at
@@ -92,7 +104,11 @@ class _Builder:
         if char in " \t\r" or text.startswith("\\\n", at):
             self.at += 1 if char != "\\" else 2
             self.out.append(" ")
-        elif char == "\n":
+            return
+        self.tokens += 1
+        if self.tokens > self.most:
+            raise StopReading("it has more words than are read")
+        if char == "\n":
             self._line_break()
         elif char == "#":
             self._comment_or_word()
@@ -138,6 +154,9 @@ class _Builder:
         self.at, self.starts, self.loop, self.closed = end, False, False, False
 
     def _operator(self, operator: str) -> None:
+        self.stages = self.stages + 1 if operator in {"|", "|&"} else 0 if operator != "(" else self.stages
+        if self.stages > _MOST_STAGES:
+            raise StopReading(f"a pipe has more than {_MOST_STAGES} stages")
         self.depth += (operator == "(") - (operator == ")")
         if self.depth > _DEEPEST:
             raise StopReading("it is nested too deeply")

@@ -23,6 +23,7 @@ QUOTED, LITERAL, SPLIT = "q", "u", "s"
 """Where a character comes from: quotes; the text itself; an expansion that is split into words."""
 
 _PLAIN = re.compile(r"[\w./:=,@%+-]+")
+_MOST_PARTS = 4000  # variables in one word, 15 µs each
 _DEFAULT_SEPARATORS = " \t\n"
 _ESCAPED_IN_QUOTES = frozenset('$`"\\')
 
@@ -136,6 +137,8 @@ class WordReader:
     def _parameter(self, inner: str) -> str:
         expanded = expand_parameter(inner, self.scope, self._nested_word)
         self.names.append(expanded.name)
+        if len(self.names) > _MOST_PARTS:
+            raise StopReading("a word is put together from too many variables")
         self.sources.extend(expanded.sources)
         return expanded.text
 

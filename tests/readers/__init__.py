@@ -1,0 +1,1 @@
+"""What agents send, against everything that reads it: how much one call may cost."""
