@@ -7,10 +7,10 @@ The outside world is refused by pytest-socket (see `addopts` in pyproject.toml):
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sys
-from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, cast
 
@@ -21,13 +21,12 @@ from blockbuster import BlockBuster
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytest_plugins = ("tests.fixtures.databases", "tests.fixtures.gateway", "tests.fixtures.platforms")
+_FIXTURES = ("databases", "gateway", "made_once", "platforms")
 
 _FOREIGN_PREFIXES = ("ASSENT_", "FEISHU_", "LARK_", "SLACK_")
 _FOREIGN_SUFFIXES = ("_PROXY",)
 _MEMORY = "/dev/shm"
 _ROOM = 2**30  # bytes; a container may have a few MiB of it
-_LARGE_FILE = 20_000  # characters
 _STARTS = ("os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system", "subprocess.Popen")
 
 
@@ -48,6 +47,22 @@ def pytest_configure(config: pytest.Config) -> None:
     hypothesis.settings.load_profile(config.getoption("--hypothesis-profile") or "assent")
     if _has_memory():  # a commit waits for the disk there, and a test makes many
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", _MEMORY)
+    if _runs_tests(config):
+        # The many thousand objects of a collection all live to the end: looking whether they do is in vain.
+        gc.set_threshold(50_000, 20, 20)
+        for name in _FIXTURES:
+            config.pluginmanager.import_plugin(f"tests.fixtures.{name}")
+
+
+def pytest_collection_finish() -> None:
+    """Take all that is there before the first test out of the collector's sight: it stays to the end."""
+    gc.collect()
+    gc.freeze()
+
+
+def _runs_tests(config: pytest.Config) -> bool:
+    """Whether tests run in this process; with `-n` they run in others, and this one need not import what is tested."""
+    return not config.getoption("numprocesses", None) or hasattr(config, "workerinput")
 
 
 def _has_memory() -> bool:
@@ -100,21 +115,6 @@ def clean_environment() -> Iterator[None]:
         for name in list(os.environ):
             if name.upper().startswith(_FOREIGN_PREFIXES) or name.upper().endswith(_FOREIGN_SUFFIXES):
                 patch.delenv(name)
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def yaml_is_composed_once() -> Iterator[None]:
-    """Keep what a text of YAML was composed to: that is most of a gateway's start, and a few files start nearly all.
-
-    The nodes depend on nothing but the text, and nobody changes them. What is refused is not kept, nor what is large.
-    """
-    from app.policies.marks import yaml_marks
-
-    compose = yaml_marks._compose  # pyright: ignore[reportPrivateUsage]
-    kept = lru_cache(maxsize=256)(compose)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(yaml_marks, "_compose", lambda text: kept(text) if len(text) < _LARGE_FILE else compose(text))
         yield
 
 
