@@ -11,21 +11,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from app.domain.call.near_key import near_key
 from app.domain.call.tool import title_for
-from app.domain.call.tool_call import binding_digest
+from app.domain.call.tool_call import binding_digest, near_key
 from app.domain.lifecycle.lifecycle import opened, permitted
 from app.domain.request.quorum import reachable
 from app.domain.request.request import ConfirmationRequest
 from app.domain.request.timetable import timetable
-from app.domain.rules.cautions_raise import raised
-from app.domain.rules.policy import Allow, Ask, Deny
+from app.domain.rules.policy import Allow, Ask, Deny, raised, why
 from app.domain.rules.rule import Asking
 from app.domain.text.visible import visible
 from app.domain.trail.audit import Kind, Record
 from app.usecases.asking.cool_down import denied_before
 from app.usecases.asking.hold_cards import held, hold_cards
-from app.usecases.judging.call_records import notes_of, ruled, why
+from app.usecases.judging.call_records import notes_of, ruled
 from app.usecases.judging.judge_call import NOTHING_SAID, Said
 from app.usecases.payments.weigh import spend, weigh
 from app.usecases.permits.permit_before import permitted_before

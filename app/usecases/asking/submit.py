@@ -15,7 +15,7 @@ from app.domain.errors import ConflictError, IdempotencyMismatchError, NotFoundE
 from app.domain.lifecycle.execution import lapse
 from app.domain.lifecycle.lifecycle import DeadlinePassed, advance
 from app.domain.request.request import API, State
-from app.domain.rules.policy import Allow, Ask, Deny
+from app.domain.rules.policy import Allow, Ask, Deny, why
 from app.domain.trail.audit import Kind, Record
 from app.storage.requests.edited_requests import find_edited
 from app.storage.requests.request_lists import count_pending
@@ -23,7 +23,7 @@ from app.storage.requests.requests import find_attached, find_request, lock_requ
 from app.storage.requests.seen_before import find_key, remember_key
 from app.usecases.asking.opening import Answered, Asked, Opening
 from app.usecases.executing.opened_with import opened_with, opener_key
-from app.usecases.judging.call_records import facts_of, notes_of, ruled, why
+from app.usecases.judging.call_records import facts_of, notes_of, ruled
 from app.usecases.pauses.pauses import PAUSED, told
 from app.usecases.pauses.stop_paused import call_refused
 from app.usecases.payments.near_copies import near_copies

@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from app.domain.call.tool import as_one, checked
 from app.domain.errors import AssentError
 from app.domain.request.quorum import met, stages_at
-from app.domain.rules.policy import Allow, Ask, Deny
+from app.domain.rules.policy import Allow, Ask, Deny, rulings_of, tools_of
 from app.domain.rules.strictest import strictest
 from app.usecases.permits.permit_before import still_permits
-from app.usecases.tools.tool_names import as_one, checked, rulings_of, tools_of
 from app.usecases.voters.electorate import voters_of
 from app.usecases.voters.wider import are_wider
 

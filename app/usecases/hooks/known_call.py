@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from app.domain.call.switch import READ_ONLY
+from app.domain.call.tool import as_one
 from app.domain.errors import AssentError, UnavailableError
+from app.domain.rules.policy import tools_of
 from app.storage.sessions.switches import list_switches
 from app.usecases.pauses.pauses import first_binding, pauses_of
 from app.usecases.pauses.switch import as_guard_sees
 from app.usecases.sessions.lineage import Descent, above_now
-from app.usecases.tools.tool_names import as_one, tools_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

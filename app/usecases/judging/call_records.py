@@ -12,7 +12,7 @@ from app.usecases.hooks.hook_records import noted
 from assent.hooks.contract.moments import Moment
 
 if TYPE_CHECKING:
-    from app.domain.rules.policy import Ask, Ruling
+    from app.domain.rules.policy import Ruling
     from app.usecases.judging.judge_call import Judged
 
 
@@ -59,10 +59,3 @@ def notes_of(judged: Judged) -> list[Record]:
         scrub=judged.scrub,
         call_digest=call_digest(call),
     )
-
-
-def why(ruling: Ask) -> str:
-    """Say in a sentence which rule asks, and the values that tripped it."""
-    tripped = [f"{name} = {value}" for step in ruling.trace if step.matched for name, value in step.values]
-    told = f"{ruling.reason} ({', '.join(tripped)})" if tripped else ruling.reason
-    return told.replace("\0", "\\u{0}")  # PostgreSQL's texts have no NUL

@@ -9,15 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from app.domain.call.tool import as_one, checked
 from app.domain.call.tool_call import ToolCall
 from app.domain.errors import InvalidError
 from app.domain.money.payment import payments_of
 from app.domain.people.people import email_key
-from app.domain.rules.policy import Ask, Deny, Policy, Ruling
+from app.domain.rules.policy import Ask, Deny, Policy, Ruling, rulings_of, tools_of
 from app.domain.rules.strictest import Wish, at_least_ask, strictest
 from app.usecases.hooks.hook_records import plain_text, scrub_of
 from app.usecases.hooks.known_call import AgentRun
-from app.usecases.tools.tool_names import as_one, checked, rulings_of, tools_of
 from assent.hooks.contract.moments import Moment
 from assent.hooks.engine.observer import Deed
 from assent.hooks.engine.outcome import Decision, Outcome

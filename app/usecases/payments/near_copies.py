@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.domain.call.near_key import near_key
+from app.domain.call.tool_call import near_key
 from app.domain.card.card_for import instant_text
 from app.domain.request.caution import Caution, CautionKind
 from app.domain.request.redact import scrubbed_for

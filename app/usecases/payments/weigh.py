@@ -1,6 +1,6 @@
 """Weigh a call against what was spent and denied before, in the transaction that opens it, and count what it spends.
 
-What speaks against taking it as one of many is returned, the weightiest first; `cautions_raise` says what follows.
+What speaks against taking it as one of many is returned, the weightiest first; `raised` (`policy.py`) says what follows.
 Payments of an org are weighed one after the other, on all replicas: of two calls that would each be the last to fit
 into a budget, one finds the other counted.
 """

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from app.domain.call.tool import as_one
 from app.domain.call.tool_call import call_digest
 from app.domain.errors import UnknownToolError
 from app.domain.people.assurance import Assurance
 from app.domain.people.people import email_key
 from app.domain.request.quorum import reachable
 from app.domain.rules.permits import GlassScope, Permit, PermitKind, StandingScope, permit_digest
-from app.domain.rules.policy import Ask, Deny
+from app.domain.rules.policy import Ask, Deny, tools_of
 from app.domain.trail.audit import Kind, Record
 from app.storage.permits.permits import list_active, lock_permit, save_permit, spent_under
-from app.usecases.tools.tool_names import as_one, tools_of
 from app.usecases.voters.electorate import voters_for
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from app.domain.call.tool import as_one
 from app.domain.card.permit_sentence import permit_sentence
 from app.domain.errors import (
     AssentError,
@@ -23,13 +24,12 @@ from app.domain.people.assurance import Assurance
 from app.domain.people.people import Amount
 from app.domain.request.request import Status
 from app.domain.rules.permits import Permit, PermitKind, PermitStatus, StandingScope, kept, permit_digest, same_paths
-from app.domain.rules.policy import Ask
+from app.domain.rules.policy import Ask, rulings_of, tools_of
 from app.domain.text.language import Language
 from app.domain.trail.audit import Kind, Record
 from app.storage.permits.permits import insert_permit, list_permits, lock_permit, save_permit, spent_under
 from app.storage.requests.requests import find_request
 from app.usecases.permits.permit_before import is_intact, may_make, may_make_together, scope_of
-from app.usecases.tools.tool_names import as_one, rulings_of, tools_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
