@@ -18,8 +18,7 @@ from app.usecases.cards.controls import form_for
 from app.usecases.clicks.pressed import Received, refusal
 from app.usecases.clicks.recognise import Recognised, person_of_account, recognise
 from app.usecases.deciding.consult import UNENTITLED, Wish, consult, may_begin
-from app.usecases.writing.carry_out import carry_out
-from app.usecases.writing.plan_cards import plan_people
+from app.usecases.writing.carry_out import carry_out, plan_people
 
 if TYPE_CHECKING:
     from app.domain.identity.seals import SealedClick, Seals

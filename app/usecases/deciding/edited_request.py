@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from app.domain.call.tool import title_for
-from app.domain.call.tool_call import binding_digest, near_key
+from app.domain.call.tool_call import binding_digest
 from app.domain.card.editing import changed_names, only_lowered
 from app.domain.money.payment import bound_facts
 from app.domain.request.caution import CautionKind
@@ -81,7 +81,7 @@ def as_edited(
         only_lowered=lowered,
         payments=judged.payments,
         cautions=(*cautions, *_kept(request, cautions)),
-        near_key=near_key(call, judged.tool, judged.payments),
+        near_key=judged.near_key,
     )
     hidden = sorted(after.sensitive)
     facts: dict[str, object] = {

@@ -18,9 +18,8 @@ from app.domain.lifecycle.lifecycle import Refusal
 from app.domain.request.redact import scrubbed_for
 from app.domain.request.request import State
 from app.domain.rules.policy import tools_of
-from app.storage.requests.edited_requests import find_edited
 from app.storage.requests.request_lists import find_call, find_call_by_digest
-from app.storage.requests.requests import lock_request
+from app.storage.requests.requests import find_edited, lock_request
 from app.usecases.executing.opened_with import opened_with
 from app.usecases.writing.carry_out import carry_out
 from assent.hooks.contract.tool_names import canonical_name

@@ -24,6 +24,7 @@ from app.usecases.sessions.lineage import Descent, above_now
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from app.domain.call.submission import Submission
     from app.domain.call.tool import Tool
     from app.domain.request.request import ConfirmationRequest
     from app.policies.file.policy_book import PolicyBook
@@ -199,6 +200,21 @@ class KnownOnRow:
     def tool(self) -> Tool:
         """Return what the file says of the tool under all of its names. Raises UnknownToolError."""
         return as_one(tools_of(self.loaded.policy, self._call.tool))
+
+
+def run_of(submission: Submission) -> AgentRun:
+    """Return whose moment a submitted call is."""
+    return AgentRun(
+        org=submission.org,
+        agent=submission.agent,
+        session=submission.session,
+        parent_session=submission.parent_session,
+        parent_agent=submission.parent_agent,
+        sub_agent=submission.sub_agent,
+        user=submission.requester,
+        cwd=submission.cwd,
+        metadata=submission.metadata,
+    )
 
 
 def _descent(run: AgentRun) -> Descent:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import structlog
 
 from app.domain.call.tool import as_one
-from app.domain.call.tool_call import call_digest
 from app.domain.errors import UnknownToolError
 from app.domain.people.assurance import Assurance
 from app.domain.people.people import email_key
@@ -274,6 +273,6 @@ def _facts(judged: Judged, permit: Permit) -> dict[str, object]:
         "session": call.session,
         "call_id": call.call_id,
         "requester": call.requester,
-        "call_digest": call_digest(call),
+        "call_digest": judged.call_digest,
         "policy_version": judged.policy.version,
     }
