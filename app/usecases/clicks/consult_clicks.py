@@ -76,7 +76,7 @@ class ConsultByClick:
             return Received(outcome=wish)
         if seen_before(tx, channel.name, click.event_key):
             sentence = say(channel.language, "click.done_before")
-            return Received(outcome=ClickOutcome(result=ClickResult.ALREADY, sentence=sentence, card=pressed.now()))
+            return Received(outcome=ClickOutcome(result=ClickResult.ALREADY, sentence=sentence, card=pressed.now))
         if action is Action.MORE:
             return Received(outcome=_more(tx, known))
         consulted = consult(tx, request, known.now, policy, wish, by=known.person, evidence=known.evidence)
@@ -139,4 +139,4 @@ def _answer(known: Recognised, wish: Wish, consulted: Consulted) -> ClickOutcome
         return refusal(channel, *_NOT_DONE.get(why, ("not_eligible", ClickResult.REFUSED)))
     person = visible(name_of(known.pressed.policy, wish.whom)) if wish.whom else ""
     sentence = say(channel.language, f"click.{VERB_OF[wish.action].done}", person=person)
-    return ClickOutcome(result=ClickResult.RECORDED, sentence=sentence, card=after.now())
+    return ClickOutcome(result=ClickResult.RECORDED, sentence=sentence, card=after.now)
