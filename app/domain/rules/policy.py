@@ -93,12 +93,14 @@ class Policy:
     """Who may vote on calls that are alike: found once, and forgotten with this version of the file."""
     _rules_of: dict[str, tuple[Rule, ...]] = field(init=False, repr=False, compare=False)
     _names_of: dict[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
+    _whole: dict[str, Tool] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Sort the rules by tool, so that judging a call looks only at the rules that name its tool."""
         names = {*self.tools, *(p.text for rule in self.rules for p in rule.tools if not p.is_glob)}
         object.__setattr__(self, "_rules_of", {name: self._naming(name) for name in names})
         object.__setattr__(self, "_names_of", {name: self._also_called(name) for name in names})
+        object.__setattr__(self, "_whole", {name: as_one(tools_of(self, name)) for name in self.tools})
 
     def rules_for(self, tool: str) -> tuple[Rule, ...]:
         """Return the rules that name this tool, in the file's order."""
@@ -136,6 +138,14 @@ class Policy:
             hint = f"; near it: {', '.join(near)}" if near else ""
             raise UnknownToolError(f"the configuration does not know this tool{hint}", path="tool", near=near)
         return Tool(name=name)
+
+    def whole_tool(self, name: str) -> Tool:
+        """Return what the file says of a tool under all of its names; of an unknown one, its bare name.
+
+        Raises UnknownToolError where the file refuses unknown tools.
+        """
+        known = self._whole.get(name)
+        return as_one(tools_of(self, name)) if known is None else known
 
     def _naming(self, tool: str) -> tuple[Rule, ...]:
         return tuple(rule for rule in self.rules if rule.names(tool))
@@ -297,7 +307,8 @@ def raised(ruling: Ruling, cautions: Sequence[Caution], policy: Policy) -> Rulin
 
 
 def _peopled(asking: Asking) -> Asking:
-    return replace(asking, stages=stages_at(asking.stages, asking.assurance))
+    stages = stages_at(asking.stages, asking.assurance)
+    return asking if stages == asking.stages else replace(asking, stages=stages)
 
 
 def tools_of(policy: Policy, tool: str) -> tuple[Tool, ...]:
@@ -312,7 +323,7 @@ def tools_of(policy: Policy, tool: str) -> tuple[Tool, ...]:
 def sensitive_of(policy: Policy, tool: str) -> tuple[str, ...]:
     """Return the sensitive paths of a tool under all of its names; none of an unknown tool."""
     try:
-        return as_one(tools_of(policy, tool)).sensitive if tool else ()
+        return policy.whole_tool(tool).sensitive if tool else ()
     except UnknownToolError:
         return ()
 

@@ -16,7 +16,7 @@ from app.domain.call.tool_call import binding_digest
 from app.domain.lifecycle.lifecycle import opened, permitted
 from app.domain.request.quorum import reachable
 from app.domain.request.request import ConfirmationRequest
-from app.domain.request.timetable import timetable
+from app.domain.request.timetable import EPOCH
 from app.domain.rules.policy import Allow, Ask, Deny, raised, why
 from app.domain.rules.rule import Asking
 from app.domain.text.visible import visible
@@ -201,7 +201,7 @@ class Opening:
             predecessor_id=judged.predecessor_id,
             risk=asking.risk,
             fallback=asking.fallback,
-            timers=timetable(now, asking.timeout, remind=asking.remind, escalate=asking.escalate),
+            timers=tuple(replace(timer, at=timer.at + (now - EPOCH)) for timer in asking.timers),
             assurance=asking.assurance,
             payments=judged.payments,
             near_key=judged.near_key,

@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from app.domain.call.switch import READ_ONLY
-from app.domain.call.tool import as_one
 from app.domain.errors import AssentError, UnavailableError
-from app.domain.rules.policy import tools_of
 from app.storage.sessions.switches import list_switches
 from app.usecases.pauses.pauses import first_binding, pauses_of
 from app.usecases.pauses.switch import as_guard_sees
@@ -199,7 +197,7 @@ class KnownOnRow:
 
     def tool(self) -> Tool:
         """Return what the file says of the tool under all of its names. Raises UnknownToolError."""
-        return as_one(tools_of(self.loaded.policy, self._call.tool))
+        return self.loaded.policy.whole_tool(self._call.tool)
 
 
 def run_of(submission: Submission) -> AgentRun:

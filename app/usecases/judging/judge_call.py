@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from app.domain.call.tool import as_one, checked
+from app.domain.call.tool import checked
 from app.domain.call.tool_call import ToolCall, call_digest, near_key
 from app.domain.errors import InvalidError
 from app.domain.money.payment import payments_of
@@ -159,7 +159,7 @@ class _Judging:
         self._outcome = ran.outcome
         self._policy = known.loaded.policy
         self._tools = tools
-        self._tool = as_one(tools)
+        self._tool = self._policy.whole_tool(submission.tool)
 
     def _scrub(self, text: str) -> str:
         """Take the sensitive arguments of the call out of a text, as sent and as rewritten."""

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from app.domain.call.tool import as_one
 from app.domain.errors import UnknownToolError
 from app.domain.people.assurance import Assurance
 from app.domain.people.people import email_key
 from app.domain.request.quorum import reachable
 from app.domain.rules.permits import GlassScope, Permit, PermitKind, StandingScope, permit_digest
-from app.domain.rules.policy import Ask, Deny, tools_of
+from app.domain.rules.policy import Ask, Deny
 from app.domain.trail.audit import Kind, Record
 from app.storage.permits.permits import list_active, lock_permit, save_permit, spent_under
 from app.usecases.voters.electorate import voters_for
@@ -237,7 +236,7 @@ def _within_terms(permit: Permit, scope: StandingScope, ruling: Ask, policy: Pol
     if terms is None or ruling.asking.assurance >= Assurance.L3:
         return False
     try:
-        tool = as_one(tools_of(policy, scope.tool))
+        tool = policy.whole_tool(scope.tool)
     except UnknownToolError:
         return False
     if tool.irreversible or scope.until != permit.expires_at:

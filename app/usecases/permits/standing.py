@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from app.domain.call.tool import as_one
 from app.domain.card.permit_sentence import permit_sentence
 from app.domain.errors import (
     AssentError,
@@ -24,7 +23,7 @@ from app.domain.people.assurance import Assurance
 from app.domain.people.people import Amount
 from app.domain.request.request import Status
 from app.domain.rules.permits import Permit, PermitKind, PermitStatus, StandingScope, kept, permit_digest, same_paths
-from app.domain.rules.policy import Ask, rulings_of, tools_of
+from app.domain.rules.policy import Ask, rulings_of
 from app.domain.text.language import Language
 from app.domain.trail.audit import Kind, Record
 from app.storage.permits.permits import insert_permit, list_permits, lock_permit, save_permit, spent_under
@@ -208,7 +207,7 @@ def _base(tx: Tx, request_id: str, policy: Policy, now: datetime) -> _Ground | A
     if request.status is not Status.APPROVED or request.allowed_by is not None:
         return ConflictError("a standing approval is made on a request that people approved, and this is none")
     try:
-        tool = as_one(tools_of(policy, request.call.tool))
+        tool = policy.whole_tool(request.call.tool)
     except UnknownToolError as error:
         return error
     if tool.irreversible or tool.requires_confirmation:
