@@ -177,9 +177,24 @@ class ClickResult(StrEnum):
     RETRY = "retry"  # nothing was recorded; pressing again in a moment is right
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shown:
+    """A card that is composed when it is asked for: the answer to most buttons shows none."""
+
+    def __get__(self, outcome: ClickOutcome | None, _: type[ClickOutcome] | None = None) -> Card | None:
+        known: Card | Callable[[], Card] | None = None if outcome is None else vars(outcome)["_card"]
+        if callable(known):
+            known = vars(outcome)["_card"] = known()
+        return known
+
+    def __set__(self, outcome: ClickOutcome, card: Card | Callable[[], Card] | None) -> None:
+        vars(outcome)["_card"] = card
+
+
+@dataclass(frozen=True, kw_only=True)
 class ClickOutcome:
     """The answer to a click: one sentence for the person who clicked, and the card as it is now, where there is one.
+
+    `card` may be given as what composes it: that is then done for a channel that shows it, and for no other.
 
     `link`, with which the sentence then ends, is a one-time address for that person alone: it goes where nobody else
     reads, and into no log.
@@ -187,7 +202,7 @@ class ClickOutcome:
 
     result: ClickResult
     sentence: str = field(repr=False)
-    card: Card | None = None
+    card: _Shown = _Shown()
     link: str = field(default="", repr=False)
 
 

@@ -99,10 +99,10 @@ class DryRun:
         )
 
     def _by_rules(self, policy: Policy, call: Call, outcome: Outcome) -> dict[str, Any]:
+        from app.domain.call.tool import as_one, checked
         from app.domain.call.tool_call import ToolCall
-        from app.domain.rules.policy import Allow, Ask
+        from app.domain.rules.policy import Allow, Ask, rulings_of, tools_of
         from app.domain.rules.strictest import Wish, at_least_ask, strictest
-        from app.usecases.tools.tool_names import as_one, checked, rulings_of, tools_of
 
         try:
             tools = tools_of(policy, call.tool)

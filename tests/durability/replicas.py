@@ -17,9 +17,8 @@ from app.hooks.org_hooks import Supplies, build_hooks
 from app.policies.file.policy_book import PolicyBook
 from app.ports import Account, AccountStatus, Click, MessageRef
 from app.storage.cards.accounts import put_account
-from app.storage.cards.deliveries import list_deliveries, mark_live
+from app.storage.cards.deliveries import list_deliveries, mark_live, place_of
 from app.storage.requests.requests import find_request
-from app.usecases.cards.compose import place_of
 from app.usecases.clicks.receive import Receive
 from app.usecases.deciding.cancel import Cancel
 from app.usecases.deciding.decide_api import DecideByApi

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from app.domain.call.near_key import near_key
+from app.domain.call.tool_call import near_key
 from app.domain.call.tool import Tool, check_arguments, title_for
 from app.domain.call.tool_call import ToolCall
 from app.domain.errors import AssentError

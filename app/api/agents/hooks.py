@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any
 from fastapi import APIRouter, Request, Response
 
 from app.api.agents import moments
-from app.api.agents.submitted import submitted
 from app.api.wire import schemas
-from app.api.wire.bodies import MOST_BYTES, MOST_BYTES_OF_A_MOMENT, answer, read_model
+from app.api.wire.bodies import MOST_BYTES, MOST_BYTES_OF_A_MOMENT, PlainRoute, answer, read_model
 from app.api.wire.operations import takes
-from app.api.wire.plain_route import PlainRoute
-from app.api.wire.verdicts import answer_call, caller_of, evaluation_key_of, refuse_evaluation, view_bag
+from app.api.wire.verdicts import answer_call, caller_of, evaluation_key_of, refuse_evaluation, submitted, view_bag
 from app.domain.errors import NotFoundError
 from app.domain.identity.api_key import AGENTS, ApiKey
 from app.domain.request.request import ExecutionStatus

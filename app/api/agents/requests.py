@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Request, Response
 
-from app.api.agents.submitted import submitted
 from app.api.wire import schemas
-from app.api.wire.bodies import answer, read_model
+from app.api.wire.bodies import PlainRoute, answer, read_model
 from app.api.wire.operations import asks, takes
-from app.api.wire.plain_route import PlainRoute
 from app.api.wire.queries import ListQuery, cursor_behind, number_of, parameter
-from app.api.wire.verdicts import access_to, answer_call, caller_of, view_all, view_shown
+from app.api.wire.verdicts import access_to, answer_call, caller_of, submitted, view_all, view_shown
 from app.domain.errors import InvalidError
 from app.domain.identity.api_key import AGENTS, ApiKey, Scope
 from app.domain.request.decision import Verdict

@@ -8,9 +8,8 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.api.approver.standing_approvals import ConfirmBody, view_people
-from app.api.wire.bodies import answer, read_model
+from app.api.wire.bodies import PlainRoute, answer, read_model
 from app.api.wire.operations import asks, takes
-from app.api.wire.plain_route import PlainRoute
 from app.api.wire.schemas import Id, NothingBody
 from app.domain.identity.api_key import Scope
 from app.usecases.permits.break_glass import Emergency

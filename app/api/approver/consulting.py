@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.api.wire.bodies import answer, read_model
+from app.api.wire.bodies import PlainRoute, answer, read_model
 from app.api.wire.operations import takes
-from app.api.wire.plain_route import PlainRoute
 from app.api.wire.schemas import Email, NothingBody, RequestView
 from app.api.wire.verdicts import access_to, view_shown
 from app.domain.card.form import MOST

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.api.wire.bodies import answer, read_model
+from app.api.wire.bodies import PlainRoute, answer, read_model
 from app.api.wire.operations import asks, takes
-from app.api.wire.plain_route import PlainRoute
 from app.api.wire.schemas import PROBLEMS, Email, Totp
 from app.domain.identity.api_key import Scope
 

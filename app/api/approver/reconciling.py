@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 from fastapi import APIRouter, Request, Response
 
 from app.api.wire import schemas
-from app.api.wire.bodies import answer, read_model
+from app.api.wire.bodies import PlainRoute, answer, read_model
 from app.api.wire.operations import takes
-from app.api.wire.plain_route import PlainRoute
 from app.api.wire.verdicts import access_to, caller_of, view_shown
 from app.domain.identity.api_key import AGENTS, Scope
 from app.domain.request.request import ExecutionStatus

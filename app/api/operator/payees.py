@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 from fastapi import APIRouter, Request, Response
 
 from app.api.wire import schemas
-from app.api.wire.bodies import answer, read_model
+from app.api.wire.bodies import PlainRoute, answer, read_model
 from app.api.wire.operations import asks, takes
-from app.api.wire.plain_route import PlainRoute
 from app.domain.errors import InvalidError
 from app.domain.identity.api_key import Scope
 

@@ -10,9 +10,8 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.api.wire import schemas
-from app.api.wire.bodies import answer, read_model
+from app.api.wire.bodies import PlainRoute, answer, read_model
 from app.api.wire.operations import asks, takes
-from app.api.wire.plain_route import PlainRoute
 from app.domain.call.name_pattern import NamePattern
 from app.domain.errors import AssentError, InvalidError
 from app.domain.identity.api_key import Scope

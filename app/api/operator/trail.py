@@ -9,9 +9,8 @@ from fastapi import APIRouter, Request, Response
 from sse_starlette.sse import EventSourceResponse
 
 from app.api.wire import schemas
-from app.api.wire.bodies import answer
+from app.api.wire.bodies import PlainRoute, answer
 from app.api.wire.event_view import view_event
-from app.api.wire.plain_route import PlainRoute
 from app.api.wire.queries import number_of, parameter
 from app.domain.errors import InvalidError, TooManyError
 from app.domain.identity.api_key import AGENTS, READERS, Scope

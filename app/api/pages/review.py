@@ -13,9 +13,8 @@ from fastapi import APIRouter, Request, Response
 
 from app.api.pages.review_page import closed_page, review_page, sign_in_page
 from app.api.wire import schemas
-from app.api.wire.bodies import answer, read_body, read_model
+from app.api.wire.bodies import PlainRoute, answer, read_body, read_model
 from app.api.wire.operations import takes
-from app.api.wire.plain_route import PlainRoute
 from app.domain.errors import AssentError, ForbiddenError, NotFoundError, UnauthenticatedError, UnavailableError
 from app.domain.identity.api_key import Scope
 from app.domain.identity.review_link import SESSION_FOR

@@ -15,12 +15,11 @@ from app.domain.text.language import Language
 from app.domain.text.masking import mask, masked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from app.domain.request.caution import Caution
     from app.domain.request.request import ConfirmationRequest
     from app.domain.text.canonical import JsonValue
-    from app.usecases.reading.warned import Warned
 
 
 class PaymentView(TypedDict):
@@ -47,11 +46,6 @@ class WarningView(TypedDict):
     field: str | None
     text: str
     values: dict[str, str]
-
-
-def view_warnings(warned: Iterable[Warned]) -> list[WarningView]:
-    """Show the warnings of a request."""
-    return [{"kind": each.kind, "field": each.path, "text": each.text, "values": dict(each.values)} for each in warned]
 
 
 class PaymentMembers(TypedDict):

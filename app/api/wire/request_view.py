@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic takes `typing`'s only from Python 3.12 on
 
-from app.api.wire.payment_members import CautionView, PaymentView, WarningView, payment_members, view_warnings
+from app.api.wire.payment_members import CautionView, PaymentMembers, PaymentView, WarningView, payment_members
 from app.domain.card.card_for import masked, message_for_model
 from app.domain.card.editing import changed_names
 
@@ -165,11 +165,15 @@ class RequestView(TypedDict):
 
 
 def view_request(
-    request: ConfirmationRequest, tally: Tally, warned: Iterable[Warned] = (), *, whole: bool
+    request: ConfirmationRequest, tally: Tally | None, warned: Iterable[Warned] = (), *, whole: bool
 ) -> RequestView:
-    """Show a request. `whole`: with its sensitive arguments, for the agent that sent them and nobody else."""
+    """Show a request. `whole`: with its sensitive arguments, for the agent that sent them and nobody else.
+
+    `tally` is None where nobody has voted.
+    """
     call = request.call
-    paid = payment_members(request, whole=whole)
+    pays = request.payments or request.cautions
+    paid: PaymentMembers = payment_members(request, whole=whole) if pays else {"payments": [], "cautions": []}
 
     def shown(arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
         return dict(arguments) if whole else masked(arguments, request.sensitive)
@@ -209,7 +213,9 @@ def view_request(
         "assurance": request.assurance.value,
         "payments": paid["payments"],
         "cautions": paid["cautions"],
-        "warnings": view_warnings(warned),
+        "warnings": [
+            {"kind": each.kind, "field": each.path, "text": each.text, "values": dict(each.values)} for each in warned
+        ],
         "enforced": request.enforced,
         "allowed_by": request.allowed_by,
         "extensions": request.extensions,
@@ -221,7 +227,7 @@ def view_request(
     }
 
 
-def _view_stages(request: ConfirmationRequest, tally: Tally) -> list[StageView]:
+def _view_stages(request: ConfirmationRequest, tally: Tally | None) -> list[StageView]:
     return [
         {
             "of": list(stage.of),
@@ -235,7 +241,7 @@ def _view_stages(request: ConfirmationRequest, tally: Tally) -> list[StageView]:
             "open_to": list(stage.open_to),
             "added_by": stage.added_by,
         }
-        for stage, have in zip(request.stages, tally.have, strict=True)
+        for stage, have in zip(request.stages, tally.have if tally else (0,) * len(request.stages), strict=True)
     ]
 
 

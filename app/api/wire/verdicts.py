@@ -1,4 +1,7 @@
-"""The answer to a tool call as the wire shows it: what was decided, by whom, and what the hooks give along."""
+"""A tool call as it comes in through any of the agent's doors, and its answer as the wire shows it.
+
+The answer says what was decided, by whom, and what the hooks give along.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from app.api.wire.bodies import answer
 from app.api.wire.request_view import view_request
-from app.domain.errors import WrongScopeError
+from app.domain.call.submission import Submission
+from app.domain.errors import InvalidError, WrongScopeError
 from app.domain.identity.api_key import AGENTS, Scope
 from app.usecases.asking.submit import Answered
 from app.usecases.executing.claim import Caller
@@ -20,11 +24,36 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from app.api.wire.request_view import RequestView
+    from app.api.wire.schemas import CallBody
     from app.api.wire.services import Services
     from app.domain.identity.api_key import ApiKey
+    from app.domain.request.quorum import Tally
     from app.domain.request.request import ConfirmationRequest
-    from app.usecases.asking.submit import Submission
     from app.usecases.judging.judge_call import Said
+
+
+def submitted(key: ApiKey, body: CallBody, request: Request) -> Submission:
+    """Return the call: what is said of it is the body's, whose it is the key's. Raises WrongScopeError, InvalidError.
+
+    The body's members are the submission's by name; `tests/sdk/client/test_wire_call.py` holds both to it.
+    """
+    refuse_evaluation(key, wanted=body.evaluation)
+    return Submission(
+        org=key.org,
+        agent=str(key.agent),
+        owner=key.person,
+        idempotency_key=_idempotency_key_of(request),
+        evaluation_key=evaluation_key_of(key),
+        **vars(body),
+    )
+
+
+def _idempotency_key_of(request: Request) -> str | None:
+    """Return the caller's name for this very submission. Raises InvalidError."""
+    key = request.headers.get("idempotency-key")
+    if key is not None and not (1 <= len(key) <= 200 and key.isprintable()):
+        raise InvalidError("an Idempotency-Key has 1 to 200 printable characters", path="header.idempotency-key")
+    return key
 
 
 async def answer_call(c: Services, key: ApiKey, submission: Submission) -> Response:
@@ -53,11 +82,14 @@ async def view_all(c: Services, key: ApiKey, requests: Sequence[ConfirmationRequ
     """Show several. Warnings are for people who look: an agent reads nothing of the registers in them."""
     whole = key.scope in AGENTS
     if whole or key.scope is Scope.EXECUTOR:
-        return [view_request(each, c.read.tally(each), whole=whole) for each in requests]
+        return [view_request(each, _tally(c, each), whole=whole) for each in requests]
     warned = await c.read.warned(key.org, requests)
-    return [
-        view_request(each, c.read.tally(each), told, whole=whole) for each, told in zip(requests, warned, strict=True)
-    ]
+    return [view_request(each, _tally(c, each), told, whole=whole) for each, told in zip(requests, warned, strict=True)]
+
+
+def _tally(c: Services, request: ConfirmationRequest) -> Tally | None:
+    """Count a request's votes; None where there are none, and nobody has to be looked up for it."""
+    return c.read.tally(request) if request.decisions else None
 
 
 def caller_of(key: ApiKey) -> Caller:

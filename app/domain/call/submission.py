@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submission:
-    """A call as the agent reports it. `org`, `agent` and `owner` come from its key, never from the body.
+    """A call as the agent reports it. `org`, `agent` and `owner` (as e-mails are compared) come from its key alone.
 
     `evaluation` may be True only for a key of that scope: the caller has looked. `can_route`: the agent's runtime can
     run a call in the sandbox that a hook sends it to.

@@ -7,16 +7,18 @@ Fields are named by dotted paths (``payee.name``); a path goes through every ele
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections import ChainMap
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
 from app.domain.call.schema import first_error
 from app.domain.errors import BadArgumentsError
+from app.domain.money.payment import payments_of, plain
 from app.domain.text.canonical import MAX_VALUES, check_value, path_text
 from app.domain.text.paths import DECIMAL, money_text, text_of, values_at
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from jsonschema.exceptions import ValidationError
 
@@ -91,8 +93,6 @@ def title_for(tool: Tool, arguments: Mapping[str, JsonValue], language: str | No
 
 def _in_units(fields: PaymentFields, arguments: Mapping[str, JsonValue]) -> list[JsonValue]:
     """Return amounts of cents in units of their currency: nobody reads 500001 as ¥5,000.01."""
-    from app.domain.money.payment import payments_of, plain  # it reads paths with what stands here
-
     try:
         return [plain(payment.amount) for payment in payments_of(fields, arguments)]
     except BadArgumentsError:
@@ -116,6 +116,46 @@ def check_arguments(tool: Tool, arguments: object) -> dict[str, JsonValue]:
     for dotted in tool.money:
         for path, value in values_at(whole, dotted):
             _refuse_inexact(path, value)
+    return whole
+
+
+def as_one(tools: Iterable[Tool]) -> Tool:
+    """Return one tool of which everything holds that is said of any of `tools`; its name and schema are the first's."""
+    first, *others = tools
+    if not others:
+        return first
+    every = (first, *others)
+    writes = [tool.writes for tool in every if tool.writes is not None]
+    return replace(
+        first,
+        title=next((tool.title for tool in every if tool.title is not None), None),
+        pin=_all_of(tool.pin for tool in every),
+        sensitive=_all_of(tool.sensitive for tool in every),
+        money=_all_of(tool.money for tool in every),
+        payee=_all_of(tool.payee for tool in every),
+        titles=next((tool.titles for tool in every if tool.title is not None), first.titles),
+        labels=dict(ChainMap(*(dict(tool.labels) for tool in every))),
+        writes=any(writes) if writes else None,
+        requires_confirmation=any(tool.requires_confirmation for tool in every),
+        payment=next((tool.payment for tool in every if tool.payment is not None), None),
+        irreversible=any(tool.irreversible for tool in every),
+        enforced=any(tool.enforced for tool in every),
+        result=() if any(not tool.result for tool in every) else _all_of(tool.result for tool in every),
+    )
+
+
+def checked(tools: Iterable[Tool], arguments: object) -> dict[str, JsonValue]:
+    """Return the arguments with the defaults of every schema, their payments readable.
+
+    Raises BadJsonError, BadArgumentsError as one does.
+    """
+    first, *others = tools
+    whole = check_arguments(first, arguments)
+    for tool in others:
+        whole = check_arguments(tool, whole)
+    for tool in (first, *others):
+        if tool.payment is not None:
+            payments_of(tool.payment, whole)
     return whole
 
 
@@ -175,3 +215,7 @@ def _refusal(error: ValidationError) -> BadArgumentsError:
         case _:
             why = f"does not satisfy `{error.validator}: {text_of(cast('JsonValue', wanted))[:_LONGEST_RULE]}`"
     return BadArgumentsError(f"{where}: {why}" if where else f"the arguments: {why}", path=where, why=why)
+
+
+def _all_of(lists: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(path for paths in lists for path in paths))

@@ -1,8 +1,9 @@
-"""What an agent is about to do, and the two digests that name it.
+"""What an agent is about to do, and the digests that name it.
 
 `call_digest` names the call alone and serves only to recognise that it was asked before. `binding_digest` names what is
 approved: the call together with the request that asks for it, its policy and its deadline. Only the second can release
-an execution. Both are SHA-256 over RFC 8785 canonical JSON.
+an execution. `near_key` names what must be seen of a call: a copy in other words of what people denied is known by it.
+All are SHA-256 over RFC 8785 canonical JSON.
 """
 
 from __future__ import annotations
@@ -12,17 +13,20 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from app.domain.money.payment import bound_facts
+from app.domain.money.payment import bound_facts, payee_key, plain
 from app.domain.text.canonical import digest
+from app.domain.text.paths import values_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
+    from app.domain.call.tool import Tool
     from app.domain.money.payment import Payment
     from app.domain.text.canonical import JsonValue
 
 SCHEMA = "assent.call.v1"
+_NEAR_SCHEMA = "assent.near.v1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,3 +103,28 @@ def attach_key(call: ToolCall, of_digest: str) -> str | None:
 def _named(parts: tuple[str, ...], of_digest: str) -> str:
     named = "".join(f"{len(part)}:{part}" for part in parts) + of_digest
     return hashlib.sha256(named.encode()).hexdigest()
+
+
+def near_key(call: ToolCall, tool: Tool, payments: Sequence[Payment]) -> str | None:
+    """Name what must be seen of a call, whichever agent makes it; None where the file pins nothing of the tool.
+
+    Other words are also another spelling: of payments the amounts and names count as they are compared everywhere
+    (`payment.py`), not as they are written, and the order of a batch does not count.
+    """
+    if not tool.pin:
+        return None
+    paid = tool.payment.paths if tool.payment is not None and payments else ()
+    shown: list[JsonValue] = [
+        [path, [value for _, value in values_at(call.arguments, path)]] for path in sorted(tool.pin) if path not in paid
+    ]
+    told: list[JsonValue] = [*sorted(_told(payment, tool) for payment in payments)]
+    return digest({"schema": _NEAR_SCHEMA, "org": call.org, "tool": call.tool, "shown": shown, "payments": told})
+
+
+def _told(payment: Payment, tool: Tool) -> str:
+    """Return what must be seen of one payment, as it is compared."""
+    fields = tool.payment
+    account = payment.account_key if fields is not None and fields.account in tool.pin else ""
+    reference = payment.reference if fields is not None and fields.reference in tool.pin else None
+    seen: list[JsonValue] = [payment.payee_key, plain(payment.amount), payment.currency, account]
+    return digest([*seen, None if reference is None else payee_key(reference)])

@@ -305,7 +305,7 @@ _EMAILS = re.compile(r"[^\s,]+@[^\s,]+(?:, [^\s,]+@[^\s,]+)*")
 
 def message_for_model(request: ConfirmationRequest) -> str:
     """Say to the model, shortly and finally, how its call stands, and what people changed of it. Names no approver."""
-    changes = changes_for_model(request)
+    changes = changes_for_model(request) if request.proposed is not None else ""
     told = _CHANGED[request.state].replace("{changes}", changes) if changes and request.state in _CHANGED else ""
     return _standing_for_model(request) + told
 

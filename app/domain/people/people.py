@@ -84,15 +84,16 @@ class Directory:
     people: Mapping[str, Person] = field(default_factory=dict[str, Person])
     groups: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
     sources: Mapping[str, GroupSource] = field(default_factory=dict[str, GroupSource])
-    _limited: tuple[Person, ...] = field(init=False, repr=False, compare=False)
+    limited: tuple[Person, ...] = field(init=False, repr=False, compare=False)
+    """Those with limits: where there are none, nobody asks what a call would spend."""
 
     def __post_init__(self) -> None:
         """Find those with limits once: few have any, and every call asks."""
-        object.__setattr__(self, "_limited", tuple(who for who in self.people.values() if who.limits is not None))
+        object.__setattr__(self, "limited", tuple(who for who in self.people.values() if who.limits is not None))
 
     def over_limit(self, amount: Amount | None) -> frozenset[str]:
         """Return the people who may not approve as much, by e-mail."""
-        return frozenset(who.email for who in self._limited if not who.may_approve(amount))
+        return frozenset(who.email for who in self.limited if not who.may_approve(amount))
 
     def staffed(self, rosters: Mapping[GroupSource, frozenset[str]]) -> Directory:
         """Return the directory with the platforms' groups as they were last told; one that was not told is empty."""

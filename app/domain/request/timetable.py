@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from datetime import datetime
 
 REMINDERS = (0.5, 0.9)
 """When people are reminded, as fractions of their time, unless the file says otherwise."""
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+"""When a timetable begins that is worked out before anybody asks."""
 
 
 class Act(StrEnum):

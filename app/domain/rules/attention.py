@@ -7,7 +7,7 @@ that nobody decides expires as every other does. What a rule calls a high risk i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, time, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -40,6 +40,12 @@ class Attention:
     cool_down: timedelta = timedelta(minutes=10)  # how long a denied call is not asked about again
     remember_denials: timedelta = timedelta(hours=24)  # how long cards of near copies say that it was denied
     group: timedelta | None = None  # like requests that come within this time share a card
+    holds_cards: bool = field(init=False, repr=False, compare=False)  # whether any first card may ever wait
+
+    def __post_init__(self) -> None:
+        """Say once what every request would ask: most files hold nothing back."""
+        held = self.cards_per_hour is not None or bool(self.digest) or self.quiet is not None
+        object.__setattr__(self, "holds_cards", held)
 
 
 class Held(StrEnum):

@@ -3,6 +3,10 @@
 Rules are read top to bottom and the first that matches answers; the default answers what no rule names. Doubt never
 allows: a condition that cannot be evaluated asks people, and where there is nobody to ask the answer is no. Nothing
 that an agent says of itself (that its call is safe, read-only, approved) is looked at.
+
+No runtime's name for a tool leads around what is written: a shell is `exec` to the file whatever the runtime calls it
+(`bash`, `Bash`, `run_shell_command`). A call is judged under its own name, and under the tool's canonical name as
+well; the stricter of both wins.
 """
 
 from __future__ import annotations
@@ -11,25 +15,28 @@ import difflib
 from dataclasses import dataclass, field, replace
 from datetime import UTC
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple, assert_never
+from typing import TYPE_CHECKING, assert_never
 
-from app.domain.call.tool import Tool
+from app.domain.call.tool import Tool, as_one
 from app.domain.errors import UnknownToolError
 from app.domain.people.people import Directory
+from app.domain.request.quorum import stages_at
 from app.domain.rules.attention import Attention
 from app.domain.rules.condition import ConditionFailedError
 from app.domain.rules.condition_scope import look, values_seen
 from app.domain.rules.rule import Then
+from app.domain.rules.ruling import Allow, Ask, Deny, Ruling, TraceStep
 from app.domain.rules.spending import PaymentTerms
 from app.domain.rules.tiers import tier_for
 from app.domain.text.language import Language
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime, tzinfo
 
     from app.domain.call.tool_call import ToolCall
     from app.domain.people.working_time import WorkingTime
+    from app.domain.request.caution import Caution
     from app.domain.request.quorum import Electorate
     from app.domain.rules.condition import Scope
     from app.domain.rules.permits import GlassTerms
@@ -78,21 +85,45 @@ class Policy:
     attention: Attention = field(default_factory=Attention)
     payments: PaymentTerms = field(default_factory=PaymentTerms)
     break_glass: GlassTerms | None = None
+    aliases: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What runtimes call a tool (lower case, `_` for `-`), and its canonical name, which stands for itself."""
     electorates: dict[object, Electorate] = field(
         init=False, repr=False, compare=False, default_factory=dict[object, "Electorate"]
     )
     """Who may vote on calls that are alike: found once, and forgotten with this version of the file."""
     _rules_of: dict[str, tuple[Rule, ...]] = field(init=False, repr=False, compare=False)
+    _names_of: dict[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
+    _whole: dict[str, Tool] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Sort the rules by tool, so that judging a call looks only at the rules that name its tool."""
         names = {*self.tools, *(p.text for rule in self.rules for p in rule.tools if not p.is_glob)}
         object.__setattr__(self, "_rules_of", {name: self._naming(name) for name in names})
+        object.__setattr__(self, "_names_of", {name: self._also_called(name) for name in names})
+        object.__setattr__(self, "_whole", {name: as_one(tools_of(self, name)) for name in self.tools})
 
     def rules_for(self, tool: str) -> tuple[Rule, ...]:
         """Return the rules that name this tool, in the file's order."""
         known = self._rules_of.get(tool)
         return self._naming(tool) if known is None else known
+
+    def names_of(self, tool: str) -> tuple[str, ...]:
+        """Return the names under which a call of `tool` is judged, its own first.
+
+        A name that the file does not write at all stands for every name of the same tool that it writes.
+        """
+        known = self._names_of.get(tool)
+        if known is not None:
+            return known
+        canonical = self._canonical(tool)
+        alike = sorted(name for name in self._names_of if canonical and self._canonical(name) == canonical)
+        return tuple(dict.fromkeys((*self._also_called(tool), *alike)))
+
+    def _canonical(self, tool: str) -> str | None:
+        return self.aliases.get(tool.casefold().replace("-", "_"))
+
+    def _also_called(self, tool: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((tool, self._canonical(tool) or tool)))
 
     def get_tool(self, name: str) -> Tool:
         """Return what the file says of a tool; of an unknown one, its bare name.
@@ -108,58 +139,16 @@ class Policy:
             raise UnknownToolError(f"the configuration does not know this tool{hint}", path="tool", near=near)
         return Tool(name=name)
 
+    def whole_tool(self, name: str) -> Tool:
+        """Return what the file says of a tool under all of its names; of an unknown one, its bare name.
+
+        Raises UnknownToolError where the file refuses unknown tools.
+        """
+        known = self._whole.get(name)
+        return as_one(tools_of(self, name)) if known is None else known
+
     def _naming(self, tool: str) -> tuple[Rule, ...]:
         return tuple(rule for rule in self.rules if rule.names(tool))
-
-
-class TraceStep(NamedTuple):
-    """What became of one rule. `values` is what its condition named, with sensitive arguments hidden.
-
-    A tuple, because a call may be held against hundreds of rules and each leaves one of these.
-    """
-
-    rule_id: str
-    matched: bool
-    why: str
-    values: tuple[tuple[str, str], ...] = ()
-    tier: int | None = None  # which tier of the rule answered, from 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Answer:
-    rule_id: str
-    reason: str  # one sentence
-    policy_version: str
-    trace: tuple[TraceStep, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Allow(_Answer):
-    """The call may go ahead. `record` is False where the file wants no trail of such calls.
-
-    `otherwise` is whom to ask where something still speaks against it (a budget that is used up, a payee who was never
-    paid); None: nobody, and then the answer is no.
-    """
-
-    record: bool
-    otherwise: Asking | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deny(_Answer):
-    """The call may not go ahead."""
-
-    record: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ask(_Answer):
-    """People decide."""
-
-    asking: Asking
-
-
-Ruling = Allow | Deny | Ask
 
 
 def judge(policy: Policy, call: ToolCall, *, now: datetime, explaining: bool = False) -> Ruling:
@@ -293,3 +282,70 @@ def ask_or_deny(
 
 def _deny(policy: Policy, rule_id: str, reason: str, trace: tuple[TraceStep, ...], *, record: bool = True) -> Deny:
     return Deny(rule_id=rule_id, reason=reason, policy_version=policy.version, trace=trace, record=record)
+
+
+def raised(ruling: Ruling, cautions: Sequence[Caution], policy: Policy) -> Ruling:
+    """Return the ruling with what the cautions add: an allow asks, an ask takes one level of assurance more.
+
+    People are also as many as the level takes. Whom an allowed call would ask is said by its rule's next tier, or by
+    the file's `ask`; where nobody is, the answer is no.
+    """
+    match ruling:
+        case Deny():
+            return ruling
+        case Allow() if not cautions:
+            return ruling
+        case Allow():
+            reason = f"{ruling.reason.removesuffix('.')}; but people are asked, because of the warnings."
+            asked = ask_or_deny(policy, ruling.rule_id, reason, ruling.otherwise, ruling.trace)
+            return replace(asked, asking=_peopled(asked.asking)) if isinstance(asked, Ask) else asked
+        case Ask():
+            asking = ruling.asking
+            if any(caution.kind in policy.payments.step_up for caution in cautions):
+                asking = replace(asking, assurance=asking.assurance.raised)
+            return replace(ruling, asking=_peopled(asking))
+
+
+def _peopled(asking: Asking) -> Asking:
+    stages = stages_at(asking.stages, asking.assurance)
+    return asking if stages == asking.stages else replace(asking, stages=stages)
+
+
+def tools_of(policy: Policy, tool: str) -> tuple[Tool, ...]:
+    """Return what the file says of a tool under each of its names; of an unknown one, its bare name.
+
+    Raises UnknownToolError where the file refuses unknown tools.
+    """
+    own, *others = policy.names_of(tool)
+    return policy.get_tool(own), *(policy.tools[name] for name in others if name in policy.tools)
+
+
+def sensitive_of(policy: Policy, tool: str) -> tuple[str, ...]:
+    """Return the sensitive paths of a tool under all of its names; none of an unknown tool."""
+    try:
+        return policy.whole_tool(tool).sensitive if tool else ()
+    except UnknownToolError:
+        return ()
+
+
+def rulings_of(policy: Policy, call: ToolCall, *, now: datetime) -> list[tuple[str, Ruling]]:
+    """Judge a call for its agent under each name of the tool; the first ruling is that of its own name.
+
+    Under another name only a rule counts that is written about that name and not about the call's own: the rules that
+    name both, and the default, have answered in the place where they stand.
+    """
+    found = [(call.tool, judge(policy, call, now=now))]
+    others = policy.names_of(call.tool)[1:]
+    own = {rule.id for rule in policy.rules_for(call.tool)} if others else set[str]()
+    for name in others:
+        ruling = judge(policy, replace(call, tool=name), now=now)
+        if ruling.rule_id not in {*own, DEFAULT_RULE, UNKNOWN_TOOL_RULE}:
+            found.append((name, ruling))
+    return found
+
+
+def why(ruling: Ask) -> str:
+    """Say in a sentence which rule asks, and the values that tripped it."""
+    tripped = [f"{name} = {value}" for step in ruling.trace if step.matched for name, value in step.values]
+    told = f"{ruling.reason} ({', '.join(tripped)})" if tripped else ruling.reason
+    return told.replace("\0", "\\u{0}")  # PostgreSQL's texts have no NUL

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from app.domain.people.assurance import Assurance
 from app.domain.request.request import Risk
-from app.domain.request.timetable import REMINDERS
+from app.domain.request.timetable import EPOCH, REMINDERS, timetable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from app.domain.call.name_pattern import NamePattern
     from app.domain.request.quorum import Stage
-    from app.domain.request.timetable import Rung
+    from app.domain.request.timetable import Rung, Timer
     from app.domain.rules.condition import Condition
     from app.domain.rules.permits import StandingTerms
 
@@ -45,6 +45,13 @@ class Asking:
     risk: Risk = Risk.NORMAL
     assurance: Assurance = Assurance.L1
     standing: StandingTerms | None = None  # what a standing approval may allow at most; None: there is none
+    timers: tuple[Timer, ...] = field(init=False, repr=False, compare=False)
+    """What is to happen while a request waits that begins at `EPOCH`: worked out once, for all that begin later."""
+
+    def __post_init__(self) -> None:
+        """Work the timetable out."""
+        timers = timetable(EPOCH, self.timeout, remind=self.remind, escalate=self.escalate)
+        object.__setattr__(self, "timers", timers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,6 +35,7 @@ from app.policies.sections.hook_section import ground_for, read_hooks
 from app.policies.sections.payments_section import read_payments
 from app.policies.sections.people_section import read_directory
 from app.policies.sections.tool_section import read_tools
+from assent.hooks.contract.tool_names import ALIASES, CANONICAL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -52,6 +53,7 @@ FILE_NAME = "assent.yaml"
 LARGEST = 1_000_000  # bytes of one file
 VERSION_LENGTH = 12
 
+_ALIASES = {**ALIASES, **{name: name for name in CANONICAL}}
 _HEAD = ("org", "language", "default", "unknown_tools", "timezone", "url")
 _SECTIONS = ("people", "groups", "channels", "tools", "rules", "payments", "break_glass", "agents", "hooks")
 _KEYS = (*_HEAD, "calendar", "attention", "ask", *_SECTIONS)
@@ -163,6 +165,7 @@ def _load(
         url=head.url,
         payments=payments,
         break_glass=glass,
+        aliases=_ALIASES,
     )
     return LoadedPolicy(
         policy=policy, channel_settings=settings, text=text, hooks=(*hooks, *agent_hooks), agents=agents

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import and_, bindparam, func, insert, or_, select, update
 
+from app.domain.identity.seals import Place
 from app.domain.request.request import Audience, DeliveryStatus
 from app.ports import MessageRef
 from app.storage.engine.dialect import from_us, to_us
@@ -15,6 +16,8 @@ from app.storage.tables.tables import deliveries
 
 if TYPE_CHECKING:
     from datetime import datetime
+
+    from app.domain.request.request import ConfirmationRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +51,21 @@ _AS_PLANNED = and_(
     deliveries.c.revision == bindparam("of_revision"),
     func.coalesce(deliveries.c.carrier_id, deliveries.c.id) == bindparam("of_place"),
 )
+
+
+def place_of(request: ConfirmationRequest, delivery: Delivery) -> Place:
+    """Return what the buttons of this delivery are bound to."""
+    return Place(
+        org=request.call.org,
+        request_id=request.id,
+        digest=request.digest,
+        revision=delivery.revision,
+        channel=delivery.channel,
+        # A person's own: the platform names its chat only once the card is there, and the seal is older than that.
+        chat_id=delivery.person or delivery.chat_id,
+    )
+
+
 _INSERT = Statement(insert(deliveries))
 _GET = Statement(
     select(deliveries).where(deliveries.c.org == bindparam("for_org"), deliveries.c.id == bindparam("delivery_id"))

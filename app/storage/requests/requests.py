@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import bindparam, exists, func, insert, literal, or_, select, update
 
+from app.domain.call.tool_call import call_digest
 from app.storage.engine.dialect import from_us
 from app.storage.engine.transaction import Row, Statement, Tx
 from app.storage.requests.decisions import drop_decision
@@ -18,12 +19,12 @@ from app.storage.tables.request_columns import REQUEST
 from app.storage.tables.tables import audit_events, decisions, executions, grants, requests
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
     from datetime import datetime
 
     from sqlalchemy import BindParameter, Subquery
 
-    from app.domain.request.request import ConfirmationRequest
+    from app.domain.request.request import ConfirmationRequest, State
 
 _HELD = AGGREGATE.add_columns(
     # Read behind the lock, in the same statement: a claim needs no further one to know that no switch is on.
@@ -58,6 +59,18 @@ _ATTACHED = Statement(
     select(requests.c.id).where(
         requests.c.org == bindparam("for_org"), requests.c.attach_key == bindparam("attach_key")
     )
+)
+_MOST_ALIKE = 20
+_EDITED = Statement(
+    select(requests.c.id, requests.c.state)
+    .where(
+        requests.c.org == bindparam("for_org"),
+        requests.c.agent == bindparam("of_agent"),
+        requests.c.session == bindparam("of_session"),
+        requests.c.edited_by.is_not(None),
+    )
+    .order_by(requests.c.created_at.desc(), requests.c.id.desc())
+    .limit(_MOST_ALIKE)
 )
 _INSERT = Statement(insert(requests))
 _OPEN = Statement(
@@ -219,3 +232,17 @@ def count_pending(tx: Tx, agent: str) -> int:
 def hold_pending(tx: Tx, agent: str, *, most: int) -> None:
     """Let this unit's commit stand only if, when it is its turn, no more than `most` of an agent's requests wait."""
     tx.hold(_PENDING_HOLDS, for_org=tx.org, agent=agent, enough=most + 1, most=most)
+
+
+def find_edited(tx: Tx, agent: str, session: str, of_digest: str, *, states: Collection[State]) -> str | None:
+    """Return the id of a session's newest request in one of `states` that was changed to the call of this digest.
+
+    Its own digest still names what the agent asked.
+    """
+    for row in tx.all(_EDITED, for_org=tx.org, of_agent=agent, of_session=session):
+        if row["state"] not in {state.value for state in states}:
+            continue
+        request = find_request(tx, row["id"])
+        if request is not None and call_digest(request.call) == of_digest:
+            return request.id
+    return None

@@ -1,9 +1,9 @@
 """What follows from a ruling, in the transaction that decides it: an answer at once, or a request with its cards.
 
-First the call is weighed (`weigh.py`): what was spent, to whom, and what people denied before can make the answer
-stricter, never laxer. Then a permission that two people gave beforehand may stand for asking them again. What is left
-opens a request; where nobody has to be asked but only an executor may run the tool, the request is approved as it
-opens, for an executor runs nothing without a grant.
+First the call is weighed: what was spent, to whom (`weigh.py`), and what people denied before (`denied_before.py`)
+can make the answer stricter, never laxer. Then a permission that two people gave beforehand may stand for asking them
+again. What is left opens a request; where nobody has to be asked but only an executor may run the tool, the request is
+approved as it opens, for an executor runs nothing without a grant.
 """
 
 from __future__ import annotations
@@ -11,21 +11,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from app.domain.call.near_key import near_key
 from app.domain.call.tool import title_for
 from app.domain.call.tool_call import binding_digest
 from app.domain.lifecycle.lifecycle import opened, permitted
 from app.domain.request.quorum import reachable
 from app.domain.request.request import ConfirmationRequest
-from app.domain.request.timetable import timetable
-from app.domain.rules.cautions_raise import raised
-from app.domain.rules.policy import Allow, Ask, Deny
+from app.domain.request.timetable import EPOCH
+from app.domain.rules.policy import Allow, Ask, Deny, raised, why
 from app.domain.rules.rule import Asking
 from app.domain.text.visible import visible
 from app.domain.trail.audit import Kind, Record
-from app.usecases.asking.cool_down import denied_before
 from app.usecases.asking.hold_cards import held, hold_cards
-from app.usecases.judging.call_records import notes_of, ruled, why
+from app.usecases.judging.call_records import ruled
+from app.usecases.judging.denied_before import denied_before, near_copies
 from app.usecases.judging.judge_call import NOTHING_SAID, Said
 from app.usecases.payments.weigh import spend, weigh
 from app.usecases.permits.permit_before import permitted_before
@@ -76,12 +74,15 @@ class Opening:
 
     def settle(self, ruling: Ask | Allow, targets: Mapping[str, str]) -> Answered | Asked:
         """Weigh the call and write what follows. `targets` maps each channel that may be asked to its cards' chat."""
-        cautions = weigh(self._tx, self._judged, now=self._now)
-        match raised(ruling, cautions, self._judged.policy):
+        tx, judged, now = self._tx, self._judged, self._now
+        cautions = near_copies(tx, judged, now=now)
+        if judged.payments:
+            cautions += weigh(tx, judged, now=now)
+        match raised(ruling, cautions, judged.policy):
             case Deny() as refused:
-                return self._turn_away(refused, ruled(self._judged, refused, allowed=False))
+                return self._turn_away(refused, ruled(judged, refused, allowed=False))
             case Allow() as allowed:
-                record = ruled(self._judged, allowed, allowed=True)
+                record = ruled(judged, allowed, allowed=True)
                 return self._allow(allowed, by=f"rule:{allowed.rule_id}", record=record)
             case Ask() as asked:
                 return self._ask(asked, cautions, targets)
@@ -91,7 +92,8 @@ class Opening:
         denied = denied_before(tx, judged, ruling, of_digest=self._of_digest)
         if denied is not None:
             return self._turn_away(*denied)
-        permit = permitted_before(tx, judged, ruling, cautions, now=self._now)
+        beforehand = ruling.asking.standing is not None or judged.policy.break_glass is not None
+        permit = permitted_before(tx, judged, ruling, cautions, now=self._now) if beforehand else None
         if permit is not None:
             allowed = Allow(
                 rule_id=ruling.rule_id,
@@ -116,16 +118,16 @@ class Opening:
             return self._turn_away(nobody, ruled(judged, nobody, allowed=False))
         request = replace(self._build(ruling.asking, ruling.rule_id, why(ruling)), cautions=tuple(cautions))
         _begin(tx, request, judged, targets)
-        spend(tx, judged, request_id=request.id)
+        self._spend(request.id)
         return Asked(request=request, attached=False)
 
     def _allow(self, ruling: Allow, *, by: str, record: Record, standing_id: str | None = None) -> Answered | Asked:
         """Let a call pass: at once, or, where only an executor may run it, as a request that is approved already."""
         tx, judged = self._tx, self._judged
         if not judged.tool.enforced:
-            for each in (record, *notes_of(judged)):
+            for each in (record, *judged.notes):
                 tx.append(each)
-            spend(tx, judged, request_id=None, standing_id=standing_id)
+            self._spend(None, standing_id)
             return Answered(allowed=True, rule_id=ruling.rule_id, reason=ruling.reason)
         request = replace(self._build(self._of_nobody(ruling), ruling.rule_id, ruling.reason), allowed_by=by)
         return self._approve(request, {}, record, standing_id)
@@ -143,11 +145,15 @@ class Opening:
     ) -> Asked:
         tx, judged = self._tx, self._judged
         open_request(tx, opened(request, sub_agent=judged.sub_agent), targets=targets)
-        for each in (record, *notes_of(judged)):
+        for each in (record, *judged.notes):
             tx.append(each, request_id=request.id)
-        spend(tx, judged, request_id=request.id, standing_id=standing_id)
+        self._spend(request.id, standing_id)
         after = carry_out(tx, request, permitted(request, reason=request.why, now=self._now))
         return Asked(request=after, attached=False)
+
+    def _spend(self, request_id: str | None, standing_id: str | None = None) -> None:
+        if self._judged.payments:
+            spend(self._tx, self._judged, request_id=request_id, standing_id=standing_id)
 
     def _of_nobody(self, ruling: Allow) -> Asking:
         """Return how a request is opened about which nobody is asked: its times are those of the rule."""
@@ -156,7 +162,7 @@ class Opening:
 
     def _turn_away(self, refusal: Deny, record: Record) -> Answered:
         """Refuse a call without asking anybody, and say so in the trail."""
-        for each in (record, *notes_of(self._judged)):
+        for each in (record, *self._judged.notes):
             self._tx.append(each)
         return Answered(allowed=False, rule_id=refusal.rule_id, reason=refusal.reason)
 
@@ -195,23 +201,24 @@ class Opening:
             predecessor_id=judged.predecessor_id,
             risk=asking.risk,
             fallback=asking.fallback,
-            timers=timetable(now, asking.timeout, remind=asking.remind, escalate=asking.escalate),
+            timers=tuple(replace(timer, at=timer.at + (now - EPOCH)) for timer in asking.timers),
             assurance=asking.assurance,
             payments=judged.payments,
-            near_key=near_key(call, tool, judged.payments),
+            near_key=judged.near_key,
             enforced=tool.enforced,
         )
 
 
 def _begin(tx: Tx, request: ConfirmationRequest, judged: Judged, targets: Mapping[str, str]) -> None:
     """Write a request, with its cards: they go out at once, or when people are to be asked about such a call."""
-    posting = hold_cards(tx, request, judged.policy)
-    open_request(tx, opened(request, sub_agent=judged.sub_agent), targets=targets, due_at=posting.at)
-    if posting.held is not None:
+    posting = hold_cards(tx, request, judged.policy) if judged.policy.attention.holds_cards else None
+    due_at = posting.at if posting else request.created_at
+    open_request(tx, opened(request, sub_agent=judged.sub_agent), targets=targets, due_at=due_at)
+    if posting is not None and posting.held is not None:
         tx.append(held(posting, request), request_id=request.id)
     if judged.predecessor_id is not None and judged.asked_again_by is not None:
         facts = {"successor": request.id, "code": request.code}
         again = Record(kind=Kind.REOPENED, actor=judged.asked_again_by, facts=facts)
         tx.append(again, request_id=judged.predecessor_id)
-    for note in notes_of(judged):
+    for note in judged.notes:
         tx.append(note, request_id=request.id)

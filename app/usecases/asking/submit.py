@@ -15,17 +15,16 @@ from app.domain.errors import ConflictError, IdempotencyMismatchError, NotFoundE
 from app.domain.lifecycle.execution import lapse
 from app.domain.lifecycle.lifecycle import DeadlinePassed, advance
 from app.domain.request.request import API, State
-from app.domain.rules.policy import Allow, Ask, Deny
+from app.domain.rules.policy import Allow, Ask, Deny, why
 from app.domain.trail.audit import Kind, Record
-from app.storage.requests.edited_requests import find_edited
-from app.storage.requests.requests import find_attached, find_request, lock_request
+from app.storage.requests.requests import find_attached, find_edited, find_request, lock_request
 from app.storage.requests.seen_before import find_key, remember_key
 from app.usecases.asking.opening import Answered, Asked, Opening
 from app.usecases.executing.opened_with import opened_with, opener_key
-from app.usecases.judging.call_records import facts_of, notes_of, ruled, why
+from app.usecases.judging.call_records import facts_of, ruled
+from app.usecases.judging.denied_before import near_copies
 from app.usecases.pauses.pauses import PAUSED, told
 from app.usecases.pauses.stop_paused import call_refused
-from app.usecases.payments.near_copies import near_copies
 from app.usecases.permits.permit_before import glass_channels
 from app.usecases.writing.carry_out import carry_out
 
@@ -100,7 +99,7 @@ class Submit:
             hook=hook,
             fault=judged.fault,
         )
-        notes = notes_of(judged)
+        notes = judged.notes
         if not ruling.record and key is None and not notes:
             return answered
 
@@ -127,7 +126,7 @@ class Submit:
         record = Record(kind=Kind.EVALUATION_BYPASSED, actor=f"agent:{judged.call.agent}", facts=facts)
 
         def unit(tx: Tx) -> None:
-            for each in (record, *notes_of(judged)):
+            for each in (record, *judged.notes):
                 tx.append(each)
 
         await self._store.write(unit, org=judged.call.org)
@@ -139,9 +138,10 @@ class Submit:
         """Weigh a call against what was spent and denied before, and open what follows from it: all in one unit."""
         call = judged.call
         asking = ruling.asking if isinstance(ruling, Ask) else ruling.otherwise
-        channels = (*(asking.channels if asking else ()), *glass_channels(judged.policy))
+        loudly = glass_channels(judged.policy) if judged.policy.break_glass else ()
+        channels = (*(asking.channels if asking else ()), *loudly)
         targets = {name: self._channels.get(call.org, name).chat_id for name in channels if name != API}
-        of_digest = call_digest(call)
+        of_digest = judged.call_digest
         of_submitted = _named(
             of_digest if call is judged.submitted else call_digest(judged.submitted), judged.sub_agent
         )
@@ -149,7 +149,7 @@ class Submit:
         place = self._quota.place(call.agent)
 
         def come_back(tx: Tx) -> Asked | AssentError | None:
-            standing = _standing(tx, call, of_submitted, attached_by, key)
+            standing = _standing(tx, judged, of_submitted, attached_by, key)
             if judged.sub_agent is None or isinstance(ruling, Allow):
                 return standing
             return _with_its_people(standing, ruling)
@@ -225,13 +225,13 @@ def _unroutable(answered: Answered, provider: str) -> Answered:
 
 
 def _standing(
-    tx: Tx, call: ToolCall, of_digest: str, attached_by: str | None, key: str | None
+    tx: Tx, judged: Judged, of_submitted: str, attached_by: str | None, key: str | None
 ) -> Asked | AssentError | None:
     """Find the request on which this call already stands."""
-    by_key = _by_key(tx, call, of_digest, key)
+    by_key = _by_key(tx, judged.call, of_submitted, key)
     if by_key is not None:
         return by_key
-    standing_id = (find_attached(tx, attached_by) or _changed_to(tx, call)) if attached_by else None
+    standing_id = (find_attached(tx, attached_by) or _changed_to(tx, judged)) if attached_by else None
     locked = lock_request(tx, standing_id) if standing_id else None
     if locked is None:
         return None
@@ -244,11 +244,12 @@ def _standing(
     return Asked(request=request, attached=True)
 
 
-def _changed_to(tx: Tx, call: ToolCall) -> str | None:
+def _changed_to(tx: Tx, judged: Judged) -> str | None:
     """Find the request that people changed to this very call: the agent makes it as it was told to."""
+    call = judged.call
     if call.session is None:
         return None
-    return find_edited(tx, call.agent, call.session, call_digest(call), states={State.PENDING, State.APPROVED})
+    return find_edited(tx, call.agent, call.session, judged.call_digest, states={State.PENDING, State.APPROVED})
 
 
 def _by_key(tx: Tx, call: ToolCall, of_digest: str, key: str | None) -> Asked | AssentError | None:

@@ -10,13 +10,13 @@ from app.domain.card.card import units
 from app.domain.card.card_for import card_for, instant_text
 from app.domain.card.own_approval import approval_told
 from app.domain.card.shown_call import Terms
-from app.domain.identity.seals import Place
 from app.domain.request.action import Action
 from app.domain.request.quorum import count
 from app.domain.request.request import Audience
 from app.domain.rules.name_of import name_of
 from app.domain.text.visible import visible
 from app.domain.words.say import say
+from app.storage.cards.deliveries import place_of
 from app.usecases.cards.controls import controls_for
 from app.usecases.cards.outcome_facts import outcome_facts
 from app.usecases.cards.secret_texts import without_secrets
@@ -35,19 +35,6 @@ if TYPE_CHECKING:
     from app.storage.cards.deliveries import Delivery
 
 _LONGEST_REASON = 200
-
-
-def place_of(request: ConfirmationRequest, delivery: Delivery) -> Place:
-    """Return what the buttons of this delivery are bound to."""
-    return Place(
-        org=request.call.org,
-        request_id=request.id,
-        digest=request.digest,
-        revision=delivery.revision,
-        channel=delivery.channel,
-        # A person's own: the platform names its chat only once the card is there, and the seal is older than that.
-        chat_id=delivery.person or delivery.chat_id,
-    )
 
 
 def compose(

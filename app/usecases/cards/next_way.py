@@ -20,8 +20,7 @@ from app.domain.trail.audit import Kind, Record
 from app.storage.cards.deliveries import list_deliveries
 from app.storage.cards.undelivered import list_causes
 from app.usecases.cards.notices import outstanding
-from app.usecases.writing.carry_out import carry_out
-from app.usecases.writing.plan_cards import plan_channels, plan_people
+from app.usecases.writing.carry_out import carry_out, plan_channels, plan_people
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

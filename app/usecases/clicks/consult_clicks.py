@@ -19,8 +19,7 @@ from app.usecases.cards.controls import form_for
 from app.usecases.clicks.pressed import Received, refusal
 from app.usecases.clicks.recognise import Recognised, person_of_account, recognise
 from app.usecases.deciding.consult import UNENTITLED, PeopleNow, consult
-from app.usecases.writing.carry_out import carry_out
-from app.usecases.writing.plan_cards import plan_people
+from app.usecases.writing.carry_out import carry_out, plan_people
 
 if TYPE_CHECKING:
     from app.domain.identity.seals import SealedClick, Seals
@@ -79,7 +78,7 @@ class ConsultByClick:
             return Received(outcome=wish)
         if seen_before(tx, channel.name, click.event_key):
             sentence = say(channel.language, "click.done_before")
-            return Received(outcome=ClickOutcome(result=ClickResult.ALREADY, sentence=sentence, card=pressed.now()))
+            return Received(outcome=ClickOutcome(result=ClickResult.ALREADY, sentence=sentence, card=pressed.now))
         if action is Action.MORE:
             return Received(outcome=_more(tx, known))
         consulted = consult(tx, request, known.now, policy, wish, by=known.person, evidence=known.evidence)
@@ -142,4 +141,4 @@ def _answer(known: Recognised, wish: Wish, consulted: Consulted) -> ClickOutcome
         return refusal(channel, *_NOT_DONE.get(why, ("not_eligible", ClickResult.REFUSED)))
     person = visible(name_of(known.pressed.policy, wish.whom)) if wish.whom else ""
     sentence = say(channel.language, f"click.{VERB_OF[wish.action].done}", person=person)
-    return ClickOutcome(result=ClickResult.RECORDED, sentence=sentence, card=after.now())
+    return ClickOutcome(result=ClickResult.RECORDED, sentence=sentence, card=after.now)

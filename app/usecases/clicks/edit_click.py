@@ -139,7 +139,7 @@ def _made(known: Recognised, made: EditMade) -> Received:
         index = min(decided.tally.stage, len(made.request.stages) - 1)
         need, have = made.request.stages[index].need, decided.tally.have[index]
         sentence = say(known.pressed.channel.language, "click.edited_counted", have=have, need=need)
-        return Received(outcome=ClickOutcome(result=ClickResult.RECORDED, sentence=sentence, card=after.now()))
+        return Received(outcome=ClickOutcome(result=ClickResult.RECORDED, sentence=sentence, card=after.now))
     keys = {
         Refusal.BARRED: "edited_other",
         Refusal.TOO_SOON: "edited_read_first",
@@ -150,7 +150,7 @@ def _made(known: Recognised, made: EditMade) -> Received:
 
 def _said(known: Recognised, key: str, made: EditMade) -> ClickOutcome:
     sentence = say(known.pressed.channel.language, f"click.{key}")
-    return ClickOutcome(result=ClickResult.RECORDED, sentence=sentence, card=known.pressed.showing(made.request).now())
+    return ClickOutcome(result=ClickResult.RECORDED, sentence=sentence, card=known.pressed.showing(made.request).now)
 
 
 def _refused(known: Recognised, refused: EditRefused) -> Received:

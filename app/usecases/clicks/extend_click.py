@@ -65,4 +65,4 @@ def _answer(after: PressedCard, step: Step) -> ClickOutcome:
 def _extended(after: PressedCard, result: ClickResult) -> ClickOutcome:
     until = instant_text(after.request.expires_at, after.policy.zone)
     sentence = say(after.channel.language, "click.extended", until=until)
-    return ClickOutcome(result=result, sentence=sentence, card=after.now())
+    return ClickOutcome(result=result, sentence=sentence, card=after.now)

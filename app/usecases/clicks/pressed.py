@@ -82,11 +82,11 @@ class PressedCard:
             self.request, self.channel.language, lambda email: name_of(self.policy, email), self.policy.zone
         )
         sentence = say(self.channel.language, "click.settled", outcome=outcome)
-        return ClickOutcome(result=ClickResult.ALREADY, sentence=sentence, card=self.now())
+        return ClickOutcome(result=ClickResult.ALREADY, sentence=sentence, card=self.now)
 
     def asking(self, form: Form) -> Received:
         """Ask the person to fill a form in before anything is done."""
-        return Received(outcome=ClickOutcome(result=ClickResult.RETRY, sentence=form.title, card=self.now()), form=form)
+        return Received(outcome=ClickOutcome(result=ClickResult.RETRY, sentence=form.title, card=self.now), form=form)
 
     def answer(self, decided: Decided) -> ClickOutcome:
         """Say to the clicker what became of their verdict."""
@@ -111,7 +111,7 @@ class PressedCard:
         counted = {Verdict.DENY: "denial_counted", Verdict.APPROVE: "counted", None: "withdrawn"}[decided.verdict]
         key = {Status.APPROVED: "approved", Status.DENIED: "denied"}.get(self.request.status, counted)
         sentence = say(self.channel.language, f"click.{key}", **values)
-        return ClickOutcome(result=ClickResult.RECORDED, sentence=sentence, card=self.now())
+        return ClickOutcome(result=ClickResult.RECORDED, sentence=sentence, card=self.now)
 
 
 def refusal(channel: Channel, key: str, result: ClickResult, **values: object) -> ClickOutcome:

@@ -15,9 +15,8 @@ from app.domain.identity.seals import BadTokenError
 from app.domain.request.decision import Evidence
 from app.ports import AccountStatus, ClickOutcome, ClickResult
 from app.storage.cards.accounts import list_by_account
-from app.storage.cards.deliveries import find_by_handle
-from app.storage.requests.requests import lock_request
-from app.usecases.cards.compose import place_of
+from app.storage.cards.deliveries import find_by_handle, place_of
+from app.storage.requests.requests import lock_to_claim
 from app.usecases.cards.message import items_of
 from app.usecases.clicks.pressed import PressedCard, refusal
 from app.usecases.pauses.stop_paused import pause_shown
@@ -72,19 +71,19 @@ def recognise(
     """Lock the request of a click and say who pressed; or what they are told, where that cannot be said."""
     evidence = _evidence(channel, click)
     delivery = find_by_handle(tx, sealed.handle)
-    locked = lock_request(tx, delivery.request_id) if delivery else None
-    if delivery is None or locked is None:
+    held = lock_to_claim(tx, delivery.request_id) if delivery else None
+    if delivery is None or held is None:
         why = "unsealed" if delivery is not None and delivery.request_id in tx.refused else "stale"
         tx.append(refused_click(evidence, why=why, person=None))
         return refusal(channel, why, ClickResult.REFUSED)
-    request, now = locked
+    request, now = held.request, held.now
     pressed = PressedCard(
         request=request,
         delivery=delivery,
         channel=channel,
         policy=policy,
         seals=seals,
-        pause=pause_shown(tx, request),
+        pause=pause_shown(tx, request) if held.any_switch else None,
     )
     try:
         _check_place(pressed, click, sealed)

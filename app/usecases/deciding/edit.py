@@ -23,7 +23,7 @@ from app.domain.text.canonical import canonical
 from app.usecases.deciding.decide import decide
 from app.usecases.deciding.edited_request import as_edited
 from app.usecases.judging.asked_before import asked_again, sub_agent_of
-from app.usecases.judging.call_records import notes_of
+from app.usecases.judging.denied_before import near_copies
 from app.usecases.payments.weigh import spend_instead, weigh
 from app.usecases.voters.electorate import acts_for, voters_of
 from app.usecases.writing.carry_out import carry_out
@@ -120,7 +120,7 @@ class Edit:
             record = refused_click(edition.evidence, why="edit_refused", person=edition.by)
             facts = {**record.facts, "reason": why, "rule": judged.ruling.rule_id}
             tx.append(replace(record, facts=facts), request_id=request.id)
-            for note in notes_of(judged):
+            for note in judged.notes:
                 tx.append(note, request_id=request.id)
 
         await self._store.write(unit, org=request.call.org)
@@ -148,7 +148,7 @@ class Edit:
             return approve_as_it_is(tx, request, now, policy, edition)
         if request.edited_by != edition.by and builds_on(request, judged.call.arguments):
             return EditRefused(request=request, refusal=Refusal.UNSUITABLE, builds_on=request.edited_by)
-        cautions = weigh(tx, judged, now=now, instead_of=request.id)
+        cautions = (*near_copies(tx, judged, now=now), *weigh(tx, judged, now=now, instead_of=request.id))
         now = max(now, tx.now())  # weighing may have waited for others, and the deadline for nobody
         edited = as_edited(
             request, judged, by=edition.by, seals=self._seals, now=now, reason=edition.reason, cautions=cautions
@@ -169,7 +169,7 @@ class Edit:
                 tx.append(refused_click(evidence, why=str(step.refusal), person=edition.by), request_id=request.id)
             return EditRefused(request=after, refusal=step.refusal)
         spend_instead(tx, judged, request_id=request.id)
-        for note in notes_of(judged):
+        for note in judged.notes:
             tx.append(note, request_id=request.id)
         return _with_own_vote(tx, after, now, policy, edition)
 

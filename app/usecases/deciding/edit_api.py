@@ -29,6 +29,7 @@ from app.storage.requests.sealing import why_missing
 from app.usecases.deciding.decide import Decided, raise_refusal
 from app.usecases.deciding.edit import ATTEMPTS, Edition, EditMade, EditRefused, approve_as_it_is, may_edit
 from app.usecases.deciding.edited_request import as_edited
+from app.usecases.judging.denied_before import near_copies
 from app.usecases.payments.weigh import weigh
 from app.usecases.proving.proof import NOTHING_GIVEN, worth_of
 
@@ -145,7 +146,8 @@ class EditByApi:
         self, tx: Tx, request: ConfirmationRequest, now: datetime, wanted: JudgedEdition
     ) -> ConfirmationRequest:
         """Return the request after the change, but with the code that was shown: what an approval would be about."""
-        cautions = weigh(tx, wanted.judged, now=now, instead_of=request.id)
+        judged = wanted.judged
+        cautions = (*near_copies(tx, judged, now=now), *weigh(tx, judged, now=now, instead_of=request.id))
         by = wanted.edition.by
         after = as_edited(request, wanted.judged, by=by, seals=self._seals, now=now, cautions=cautions).request
         return replace(after, code=request.code, decisions=())

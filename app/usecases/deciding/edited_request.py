@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from app.domain.call.near_key import near_key
 from app.domain.call.tool import title_for
 from app.domain.call.tool_call import binding_digest
 from app.domain.card.editing import changed_names, only_lowered
@@ -13,12 +12,10 @@ from app.domain.money.payment import bound_facts
 from app.domain.request.caution import CautionKind
 from app.domain.request.quorum import stages_at
 from app.domain.request.timetable import timetable
-from app.domain.rules.cautions_raise import raised
-from app.domain.rules.policy import Ask
+from app.domain.rules.policy import Ask, raised, why
 from app.domain.text.canonical import canonical
 from app.domain.text.masking import masked
 from app.domain.text.visible import visible
-from app.usecases.judging.call_records import why
 from app.usecases.voters.wider import are_wider
 
 if TYPE_CHECKING:
@@ -84,7 +81,7 @@ def as_edited(
         only_lowered=lowered,
         payments=judged.payments,
         cautions=(*cautions, *_kept(request, cautions)),
-        near_key=near_key(call, judged.tool, judged.payments),
+        near_key=judged.near_key,
     )
     hidden = sorted(after.sensitive)
     facts: dict[str, object] = {

@@ -127,8 +127,8 @@ class Claim:
         runs), NotApprovedError, AlreadyClaimedError, GrantLapsedError, DigestMismatchError, ReadOnlyError, PausedError,
         UnavailableError.
         """
-        registry = self._hooks.current(caller.org)[1]
-        if has_own_guards(registry):
+        loaded, registry = self._hooks.current(caller.org)
+        if loaded.hooks and has_own_guards(registry):
             await self._ask_own_guards(caller, request_id)
 
         def unit(tx: Tx) -> Claimed | AssentError:
@@ -144,7 +144,7 @@ class Claim:
                 known = KnownOnRow(tx, self._hooks, locked.request)
             except AssentError as unknown:
                 return unknown
-            if known.registry is not registry and has_own_guards(known.registry):
+            if known.registry is not registry and known.loaded.hooks and has_own_guards(known.registry):
                 return UnavailableError("the hooks of this org have changed just now: claim it again", retry_after=1)
             return _taken_back(tx, known, locked) or self._hand_out(tx, caller, known, locked, claim_id)
 
@@ -165,7 +165,8 @@ class Claim:
 
     def _stopped(self, tx: Tx, caller: Caller, known: KnownOnRow, locked: Held) -> AssentError | None:
         """Say why nothing is handed out right now, though the approval stands: read-only mode, or a pause."""
-        if not may_hold_back(known.registry, any_switch=locked.any_switch):
+        # Where the file declares no hook, there is but the built-in guard, which asks a switch.
+        if not locked.any_switch and not (known.loaded.hooks and may_hold_back(known.registry)):
             return None
         found = known.find()
         if isinstance(found, AssentError):
@@ -220,7 +221,8 @@ def _gone(tx: Tx, known: KnownOnRow, request: ConfirmationRequest, now: datetime
         return (why, frozenset[str]()) if why is not None else None
     voters = voters_of(request, known.loaded.policy, now=now, without=without_account(tx, request))
     if met(request.stages, request.decisions, voters, request.assurance):
-        why = why_not_approved(known, request, now=now)
+        is_same = known.loaded.policy.version == request.policy_version
+        why = None if is_same else why_not_approved(known, request, now=now)
         return (f"the approval no longer stands: {why}", frozenset[str]()) if why is not None else None
     approved = {decision.person for decision in request.decisions if decision.verdict is Verdict.APPROVE}
     lost = frozenset(approved - counted(worth_enough(request.decisions, request.assurance), voters))

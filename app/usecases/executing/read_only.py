@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 
-def may_hold_back(registry: HookRegistry, *, any_switch: bool) -> bool:
-    """Say whether a guard within the unit could deny anything: one whose switch the file has turned on, or any."""
-    return any_switch or any(_answers_at_once(entry) and not _asks_the_switch(entry) for entry in registry.list())
+def may_hold_back(registry: HookRegistry) -> bool:
+    """Say whether a guard within the unit could deny anything while no switch is on: the file has turned it on."""
+    return any(_answers_at_once(entry) and not _asks_the_switch(entry) for entry in registry.list())
 
 
 def has_own_guards(registry: HookRegistry) -> bool:

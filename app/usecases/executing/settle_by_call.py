@@ -10,17 +10,17 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from app.domain.call.tool import checked
 from app.domain.call.tool_call import ToolCall, call_digest
 from app.domain.errors import AssentError
 from app.domain.lifecycle.execution import report
 from app.domain.lifecycle.lifecycle import Refusal
 from app.domain.request.redact import scrubbed_for
 from app.domain.request.request import State
-from app.storage.requests.edited_requests import find_edited
+from app.domain.rules.policy import tools_of
 from app.storage.requests.request_lists import find_call, find_call_by_digest
-from app.storage.requests.requests import lock_request
+from app.storage.requests.requests import find_edited, lock_request
 from app.usecases.executing.opened_with import opened_with
-from app.usecases.tools.tool_names import checked, tools_of
 from app.usecases.writing.carry_out import carry_out
 from assent.hooks.contract.tool_names import canonical_name
 

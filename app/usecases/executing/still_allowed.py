@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from app.domain.call.tool import checked
 from app.domain.errors import AssentError
 from app.domain.request.quorum import met, stages_at
-from app.domain.rules.policy import Allow, Ask, Deny
+from app.domain.rules.policy import Allow, Ask, Deny, rulings_of, tools_of
 from app.domain.rules.strictest import strictest
 from app.usecases.permits.permit_before import still_permits
-from app.usecases.tools.tool_names import as_one, checked, rulings_of, tools_of
 from app.usecases.voters.electorate import voters_of
 from app.usecases.voters.wider import are_wider
 
@@ -46,13 +46,13 @@ def why_not_allowed(tx: Tx, known: KnownOnRow, request: ConfirmationRequest, *, 
 
 
 def why_not_approved(known: KnownOnRow, request: ConfirmationRequest, *, now: datetime) -> str | None:
-    """Return, in a sentence, why today's rules do not approve what people approved; None: they do, or are the same.
+    """Return, in a sentence, why today's rules do not approve what people approved; None: they do.
+
+    Only where the file has changed since is there something to ask.
 
     The rules look at the call as of when it was asked: that it is night by now changes nothing.
     """
     policy = known.loaded.policy
-    if policy.version == request.policy_version:
-        return None
     found = _ruling_today(known, request, now=request.created_at)
     if isinstance(found, str):
         return found
@@ -83,7 +83,7 @@ def _ruling_today(known: KnownOnRow, request: ConfirmationRequest, *, now: datet
     own, *found = [
         (name, ruling) for name in agents for _, ruling in rulings_of(loaded.policy, replace(call, agent=name), now=now)
     ]
-    wished = as_one(tools).requires_confirmation or any(
+    wished = loaded.policy.whole_tool(call.tool).requires_confirmation or any(
         settings.confirm_all_tools for name in agents if (settings := loaded.agents.get(name)) is not None
     )
     return strictest(own[1], found), wished

@@ -18,11 +18,11 @@ from app.storage.sessions.switches import list_switches
 from app.usecases.pauses.pauses import first_binding, pauses_of
 from app.usecases.pauses.switch import as_guard_sees
 from app.usecases.sessions.lineage import Descent, above_now
-from app.usecases.tools.tool_names import as_one, tools_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from app.domain.call.submission import Submission
     from app.domain.call.tool import Tool
     from app.domain.request.request import ConfirmationRequest
     from app.policies.file.policy_book import PolicyBook
@@ -197,7 +197,22 @@ class KnownOnRow:
 
     def tool(self) -> Tool:
         """Return what the file says of the tool under all of its names. Raises UnknownToolError."""
-        return as_one(tools_of(self.loaded.policy, self._call.tool))
+        return self.loaded.policy.whole_tool(self._call.tool)
+
+
+def run_of(submission: Submission) -> AgentRun:
+    """Return whose moment a submitted call is."""
+    return AgentRun(
+        org=submission.org,
+        agent=submission.agent,
+        session=submission.session,
+        parent_session=submission.parent_session,
+        parent_agent=submission.parent_agent,
+        sub_agent=submission.sub_agent,
+        user=submission.requester,
+        cwd=submission.cwd,
+        metadata=submission.metadata,
+    )
 
 
 def _descent(run: AgentRun) -> Descent:

@@ -10,11 +10,11 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from app.domain.rules.policy import sensitive_of
 from app.hooks.org_hooks import READ_ONLY
 from app.usecases.hooks.hook_records import noted, scrub_of, stopped
 from app.usecases.hooks.known_call import JUDGED
 from app.usecases.hooks.turn_bag import as_fault, bounded, without_own
-from app.usecases.tools.tool_names import sensitive_of
 from assent.hooks.contract.context import HookContext
 from assent.hooks.contract.moments import TOOL_MOMENTS, Moment
 from assent.hooks.contract.tool_names import canonical_name

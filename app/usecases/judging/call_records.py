@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.domain.call.tool_call import call_digest
 from app.domain.text.canonical import canonical
 from app.domain.text.masking import masked
 from app.domain.trail.audit import Kind, Record
-from app.usecases.hooks.hook_records import noted
-from assent.hooks.contract.moments import Moment
 
 if TYPE_CHECKING:
-    from app.domain.rules.policy import Ask, Ruling
+    from app.domain.rules.policy import Ruling
     from app.usecases.judging.judge_call import Judged
 
 
@@ -33,7 +30,7 @@ def facts_of(judged: Judged, ruling: Ruling) -> dict[str, object]:
         "session": call.session,
         "call_id": call.call_id,
         "requester": call.requester,
-        "call_digest": call_digest(call),
+        "call_digest": judged.call_digest,
         "rule": ruling.rule_id if judged.hook is None else None,
         "reason": ruling.reason,
         "policy_version": ruling.policy_version,
@@ -43,26 +40,3 @@ def facts_of(judged: Judged, ruling: Ruling) -> dict[str, object]:
     if judged.hook is not None:
         facts |= {"hook": judged.hook, "fault": judged.fault}
     return facts
-
-
-def notes_of(judged: Judged) -> list[Record]:
-    """Tell what the hooks noted besides judging."""
-    call, outcome = judged.call, judged.outcome
-    if not outcome.side_effects and not outcome.rewritten and outcome.route is None:
-        return []
-    return noted(
-        call.agent,
-        call.session,
-        Moment.PRE_TOOL_USE,
-        outcome,
-        tool=call.tool,
-        scrub=judged.scrub,
-        call_digest=call_digest(call),
-    )
-
-
-def why(ruling: Ask) -> str:
-    """Say in a sentence which rule asks, and the values that tripped it."""
-    tripped = [f"{name} = {value}" for step in ruling.trace if step.matched for name, value in step.values]
-    told = f"{ruling.reason} ({', '.join(tripped)})" if tripped else ruling.reason
-    return told.replace("\0", "\\u{0}")  # PostgreSQL's texts have no NUL

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from app.domain.call.tool import Tool, check_arguments
 from app.domain.errors import InvalidError
 from app.domain.money.payment import payments_of
-from app.domain.rules.cautions_raise import raised
-from app.domain.rules.policy import Allow, Ask, Deny, Ruling, TraceStep, judge
+from app.domain.rules.policy import Allow, Ask, Deny, Ruling, TraceStep, judge, raised
 from app.domain.rules.rule import Then
 from app.domain.rules.strictest import Wish, at_least_ask
 from app.usecases.judging.judge_call import CONFIRM_ALL_TOOLS, REQUIRES_CONFIRMATION

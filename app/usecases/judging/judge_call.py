@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from app.domain.call.tool_call import ToolCall
+from app.domain.call.tool import checked
+from app.domain.call.tool_call import ToolCall, call_digest, near_key
 from app.domain.errors import BadArgumentsError, InvalidError
 from app.domain.money.payment import payments_of
 from app.domain.people.people import email_key
-from app.domain.rules.policy import Ask, Deny, Policy, Ruling
+from app.domain.rules.policy import Ask, Deny, Policy, Ruling, rulings_of, tools_of
 from app.domain.rules.strictest import Wish, at_least_ask, strictest
-from app.usecases.hooks.hook_records import plain_text, scrub_of
-from app.usecases.hooks.known_call import AgentRun
-from app.usecases.tools.tool_names import as_one, checked, rulings_of, tools_of
+from app.usecases.hooks.hook_records import noted, plain_text, scrub_of
+from app.usecases.hooks.known_call import run_of
+from app.usecases.hooks.run_hooks import Ran
 from assent.hooks.contract.moments import Moment
 from assent.hooks.engine.observer import Deed
 from assent.hooks.engine.outcome import Decision, Outcome
@@ -33,10 +35,11 @@ if TYPE_CHECKING:
     from app.domain.call.tool import Tool
     from app.domain.money.payment import Payment
     from app.domain.text.canonical import JsonValue
+    from app.domain.trail.audit import Record
     from app.ports import Clock
     from app.usecases.hooks.hook_records import Scrub
     from app.usecases.hooks.known_call import KnownCall
-    from app.usecases.hooks.run_hooks import Ran, RunHooks
+    from app.usecases.hooks.run_hooks import RunHooks
     from assent.hooks.contract.verdicts import Routing
 
 MOST_SECONDS = 5.0
@@ -63,7 +66,7 @@ class Said:
 NOTHING_SAID = Said()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # without slots: what is asked of it several times is found once, and kept
 class Judged:
     """One call, judged. `submitted` is the call before hooks rewrote it; `hook` is set when a hook denied it.
 
@@ -87,6 +90,27 @@ class Judged:
     """The expired request that is asked again with this call, by `asked_again_by`."""
     asked_again_by: str | None = None
 
+    @cached_property
+    def call_digest(self) -> str:
+        """The name of the call as it would run."""
+        return call_digest(self.call)
+
+    @cached_property
+    def near_key(self) -> str | None:
+        """The name of what must be seen of the call; None where the file pins nothing of its tool."""
+        return near_key(self.call, self.tool, self.payments)
+
+    @cached_property
+    def notes(self) -> tuple[Record, ...]:
+        """What the trail is told of what the hooks noted besides judging."""
+        call, outcome = self.call, self.outcome
+        if not outcome.side_effects and not outcome.rewritten and outcome.route is None:
+            return ()
+        moment, digest = Moment.PRE_TOOL_USE, self.call_digest
+        return tuple(
+            noted(call.agent, call.session, moment, outcome, tool=call.tool, scrub=self.scrub, call_digest=digest)
+        )
+
 
 class JudgeCall:
     """The use case."""
@@ -98,19 +122,25 @@ class JudgeCall:
 
     async def look_up(self, submission: Submission) -> KnownCall:
         """Return what is known of a call before anything judges it. Raises InvalidError, UnavailableError."""
-        return await self._hooks.look_up(_run(submission))
+        return await self._hooks.look_up(run_of(submission))
 
     async def __call__(self, submission: Submission, known: KnownCall | None = None) -> Judged:
         """Judge a call. It changes nothing but what hooks count. `known`: it was looked up already.
 
         Raises UnknownToolError, BadArgumentsError, InvalidError, UnavailableError: the tool must not run.
         """
-        run = _run(submission)
-        known = known or await self._hooks.look_up(run)
+        known = known or await self.look_up(submission)
         tools = tools_of(known.loaded.policy, submission.tool)
         submitted = _call(submission, await self._checked(tools, submission.arguments))
-        ran = await self._hooks.run(
-            run,
+        if known.loaded.hooks or known.switches or submission.metadata:
+            ran = await self._run_hooks(submission, known, submitted)
+        else:  # the file declares no hook, and the built-in guard has nothing to say while no switch is on
+            ran = Ran(outcome=Outcome(args=submitted.arguments), metadata={}, tags={})
+        return _Judging(submission, submitted, known, tools, ran).judge(self._clock.now())
+
+    async def _run_hooks(self, submission: Submission, known: KnownCall, submitted: ToolCall) -> Ran:
+        return await self._hooks.run(
+            run_of(submission),
             known,
             Moment.PRE_TOOL_USE,
             called_as=submission.tool,
@@ -118,7 +148,6 @@ class JudgeCall:
             call_id=submission.call_id or "",
             claim=submission.claim or "",
         )
-        return _Judging(submission, submitted, known, tools, ran).judge(self._clock.now())
 
     async def _checked(self, tools: tuple[Tool, ...], arguments: object) -> dict[str, JsonValue]:
         """Check the arguments, large ones off the loop. What took its time is refused, for nobody has checked it."""
@@ -143,8 +172,11 @@ class _Judging:
         self._outcome = ran.outcome
         self._policy = known.loaded.policy
         self._tools = tools
-        self._tool = as_one(tools)
-        self._scrub = scrub_of((submitted.arguments, ran.outcome.args), self._tool.sensitive)
+        self._tool = self._policy.whole_tool(submission.tool)
+
+    def _scrub(self, text: str) -> str:
+        """Take the sensitive arguments of the call out of a text, as sent and as rewritten."""
+        return scrub_of((self._submitted.arguments, self._outcome.args), self._tool.sensitive)(text)
 
     def judge(self, now: datetime) -> Judged:
         outcome = self._outcome
@@ -251,20 +283,6 @@ class _Judging:
         )
 
 
-def _run(submission: Submission) -> AgentRun:
-    return AgentRun(
-        org=submission.org,
-        agent=submission.agent,
-        session=submission.session,
-        parent_session=submission.parent_session,
-        parent_agent=submission.parent_agent,
-        sub_agent=submission.sub_agent,
-        user=submission.requester,
-        cwd=submission.cwd,
-        metadata=submission.metadata,
-    )
-
-
 def _call(submission: Submission, arguments: dict[str, JsonValue]) -> ToolCall:
     return ToolCall(
         org=submission.org,
@@ -274,7 +292,7 @@ def _call(submission: Submission, arguments: dict[str, JsonValue]) -> ToolCall:
         tool=submission.tool,
         arguments=arguments,
         requester=email_key(submission.requester) if submission.requester else None,
-        owner=email_key(submission.owner) if submission.owner else None,
+        owner=submission.owner,
         claim=submission.claim,
     )
 

@@ -1,6 +1,6 @@
-"""Weigh a call against what was spent and denied before, in the transaction that opens it, and count what it spends.
+"""Weigh the payments of a call against what was spent before, in the unit that opens it, and count what it spends.
 
-What speaks against taking it as one of many is returned, the weightiest first; `cautions_raise` says what follows.
+What speaks against taking it as one of many is returned, the weightiest first; `raised` says what follows.
 Payments of an org are weighed one after the other, on all replicas: of two calls that would each be the last to fit
 into a budget, one finds the other counted.
 """
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from app.domain.request.caution import Caution, CautionKind
 from app.storage.payments.spends import drop_spends, insert_spends, lock_spending, units_of
-from app.usecases.payments.near_copies import near_copies
 from app.usecases.payments.weigh_budgets import over_budgets
 from app.usecases.payments.weigh_payees import account_tail, duplicates, strangers
 
@@ -39,9 +38,8 @@ def weigh(tx: Tx, judged: Judged, *, now: datetime, instead_of: str | None = Non
 
     From here to the commit nobody else weighs payments of this org: what is found is still true when it is counted.
     """
-    near = near_copies(tx, judged, now=now)
     if not judged.payments:
-        return near
+        return ()
     now = max(now, lock_spending(tx))
     hours = judged.policy.hours
     found = [
@@ -51,8 +49,7 @@ def weigh(tx: Tx, judged: Judged, *, now: datetime, instead_of: str | None = Non
     ]
     if hours is not None and not hours.is_working(now):
         found.append(Caution(kind=CautionKind.OFF_HOURS))
-    spent = (each for kind in ORDER for each in _at_most(each for each in found if each.kind is kind))
-    return (*near, *spent)
+    return tuple(each for kind in ORDER for each in _at_most(each for each in found if each.kind is kind))
 
 
 def spend(tx: Tx, judged: Judged, *, request_id: str | None, standing_id: str | None = None) -> None:

@@ -13,7 +13,6 @@ from app.domain.rules.policy import Allow
 from app.domain.rules.spending import Budget, Per
 from app.storage.payments.spends import amount_of, list_spent
 from app.usecases.payments.weigh_payees import payee_told
-from app.usecases.tools.tool_names import names_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -61,7 +60,7 @@ def over_budgets(tx: Tx, judged: Judged, *, now: datetime, instead_of: str) -> I
 
 def _is_about(budget: Budget, judged: Judged, tool: str) -> bool:
     """Say whether a budget counts the payments of a tool, under any of its names."""
-    names = names_of(judged.policy, tool)
+    names = judged.policy.names_of(tool)
     return not budget.tools or any(pattern.matches(name) for pattern in budget.tools for name in names)
 
 

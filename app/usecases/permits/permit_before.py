@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from app.domain.call.tool_call import call_digest
 from app.domain.errors import UnknownToolError
 from app.domain.people.assurance import Assurance
 from app.domain.people.people import email_key
@@ -22,7 +21,6 @@ from app.domain.rules.permits import GlassScope, Permit, PermitKind, StandingSco
 from app.domain.rules.policy import Ask, Deny
 from app.domain.trail.audit import Kind, Record
 from app.storage.permits.permits import list_active, lock_permit, save_permit, spent_under
-from app.usecases.tools.tool_names import as_one, tools_of
 from app.usecases.voters.electorate import voters_for
 
 if TYPE_CHECKING:
@@ -238,7 +236,7 @@ def _within_terms(permit: Permit, scope: StandingScope, ruling: Ask, policy: Pol
     if terms is None or ruling.asking.assurance >= Assurance.L3:
         return False
     try:
-        tool = as_one(tools_of(policy, scope.tool))
+        tool = policy.whole_tool(scope.tool)
     except UnknownToolError:
         return False
     if tool.irreversible or scope.until != permit.expires_at:
@@ -274,6 +272,6 @@ def _facts(judged: Judged, permit: Permit) -> dict[str, object]:
         "session": call.session,
         "call_id": call.call_id,
         "requester": call.requester,
-        "call_digest": call_digest(call),
+        "call_digest": judged.call_digest,
         "policy_version": judged.policy.version,
     }

@@ -23,13 +23,12 @@ from app.domain.people.assurance import Assurance
 from app.domain.people.people import Amount
 from app.domain.request.request import Status
 from app.domain.rules.permits import Permit, PermitKind, PermitStatus, StandingScope, kept, permit_digest, same_paths
-from app.domain.rules.policy import Ask
+from app.domain.rules.policy import Ask, rulings_of
 from app.domain.text.language import Language
 from app.domain.trail.audit import Kind, Record
 from app.storage.permits.permits import insert_permit, list_permits, lock_permit, save_permit, spent_under
 from app.storage.requests.requests import find_request
 from app.usecases.permits.permit_before import is_intact, may_make, may_make_together, scope_of
-from app.usecases.tools.tool_names import as_one, rulings_of, tools_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -208,7 +207,7 @@ def _base(tx: Tx, request_id: str, policy: Policy, now: datetime) -> _Ground | A
     if request.status is not Status.APPROVED or request.allowed_by is not None:
         return ConflictError("a standing approval is made on a request that people approved, and this is none")
     try:
-        tool = as_one(tools_of(policy, request.call.tool))
+        tool = policy.whole_tool(request.call.tool)
     except UnknownToolError as error:
         return error
     if tool.irreversible or tool.requires_confirmation:

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from app.domain.people.assurance import Assurance
 from app.domain.request.caution import RAISING, Caution, CautionKind
 from app.domain.request.quorum import Stage, stages_at
-from app.domain.rules.cautions_raise import raised
-from app.domain.rules.policy import Allow, Ask, Deny, Policy
+from app.domain.rules.policy import Allow, Ask, Deny, Policy, raised
 from app.domain.rules.rule import Asking, Then
 from app.domain.rules.spending import PaymentTerms
 

@@ -9,8 +9,8 @@ import pytest
 from starlette.requests import Request
 
 from app.api.agents.moments import PreToolUse
-from app.api.agents.submitted import submitted
 from app.api.wire import schemas
+from app.api.wire.verdicts import submitted
 from app.domain.call.submission import Submission
 from app.domain.identity.api_key import ApiKey, Scope
 from assent import ToolCall

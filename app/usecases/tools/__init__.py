@@ -1,1 +1,0 @@
-"""One tool under all its names."""
