@@ -5,9 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from app.domain.call.tool_call import near_key
 from app.domain.call.tool import Tool, check_arguments, title_for
-from app.domain.call.tool_call import ToolCall
+from app.domain.call.tool_call import ToolCall, near_key
 from app.domain.errors import AssentError
 from app.domain.request.redact import scrubbed
 from app.domain.rules.condition import ConditionFailedError, compile_condition, scope_of
