@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from assent.shell.programs.finding import listed_by
@@ -13,6 +13,7 @@ from assent.shell.programs.interpreters import acts_of, is_too_long
 from assent.shell.programs.outputs import output_of
 from assent.shell.programs.programs import code_of, language_of
 from assent.shell.programs.wrappers import CONTAINERS, READ_SETTINGS, peel, texts_inside
+from assent.shell.reading.follower import Input
 from assent.shell.reading.running import BUILTINS
 from assent.shell.reading.walk import DEEPEST, Walker, bind
 from assent.shell.words.lexing import Lexer
@@ -23,21 +24,14 @@ from assent.shell.words.words import WordReader
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from assent.shell.reading.walk import Definition, Raw, Reading
+    from assent.shell.reading.follower import Definition, Raw
+    from assent.shell.reading.walk import Reading
     from assent.shell.words.skeleton import RawRedirect
 
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)(\[[^\]]*\])?(\+?)=")
 _ANY_INPUT = frozenset({"sudo", "su", "doas", "ssh", "runuser", "at", "batch", "unshare", "nsenter", "chroot"})
 """Without a command they run a shell that reads standard input."""
 _MOST_CHOICES = 64
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Input:
-    """What a command reads on standard input."""
-
-    feeders: tuple[Command, ...] = ()
-    fed_text: str | None = None
 
 
 class Dispatcher:

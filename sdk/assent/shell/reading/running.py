@@ -17,10 +17,10 @@ from assent.shell.words.scope import HOME, UNKNOWN, Scope, Value, text_of, word_
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from assent.shell.reading.dispatch import Dispatcher
+    from assent.shell.reading.follower import Follower
     from assent.shell.words.script import Command, Word
 
-    Builtin: TypeAlias = Callable[[Dispatcher, Command, Scope], list[Command]]
+    Builtin: TypeAlias = Callable[[Follower, Command, Scope], list[Command]]
 
 _XARGS_VALUES = listed(
     "-n -P -L -d -E -s -a -I -J -R --max-args --max-procs --max-lines --delimiter --arg-file --max-chars"
@@ -29,7 +29,7 @@ _XARGS_FILE = frozenset({"-a", "--arg-file"})
 _PARALLEL_VALUES = listed("-j -P --jobs -a --arg-file -S --sshlogin --colsep -d --delimiter -n -N -I")
 
 
-def _change_directory(run: Dispatcher, command: Command, scope: Scope) -> list[Command]:
+def _change_directory(run: Follower, command: Command, scope: Scope) -> list[Command]:
     """`cd`, `pushd`: later relative paths start there."""
     operands = [word for word in command.argv[1:] if not re.fullmatch(r"-[LPe@]+|--", word.text)]
     target = text_of(operands[0]) if operands else HOME
@@ -37,13 +37,13 @@ def _change_directory(run: Dispatcher, command: Command, scope: Scope) -> list[C
     return [run.emit(command)]
 
 
-def _leave_directory(run: Dispatcher, command: Command, scope: Scope) -> list[Command]:
+def _leave_directory(run: Follower, command: Command, scope: Scope) -> list[Command]:
     """`popd`: back to what is not followed."""
     scope.cwd = UNKNOWN
     return [run.emit(command)]
 
 
-def _declare(run: Dispatcher, command: Command, scope: Scope) -> list[Command]:
+def _declare(run: Follower, command: Command, scope: Scope) -> list[Command]:
     """`export`, `declare`, `local`, …: assignments."""
     for word in command.argv[1:]:
         name, equals, value = text_of(word).partition("=")
@@ -54,7 +54,7 @@ def _declare(run: Dispatcher, command: Command, scope: Scope) -> list[Command]:
     return [run.emit(command)]
 
 
-def _forget(run: Dispatcher, command: Command, scope: Scope) -> list[Command]:
+def _forget(run: Follower, command: Command, scope: Scope) -> list[Command]:
     """`unset`: the variable is empty from now on."""
     for word in command.argv[1:]:
         scope.variables[word.text] = Value(texts=("",))
@@ -62,7 +62,7 @@ def _forget(run: Dispatcher, command: Command, scope: Scope) -> list[Command]:
     return [run.emit(command)]
 
 
-def _set_positional(run: Dispatcher, command: Command, scope: Scope) -> list[Command]:
+def _set_positional(run: Follower, command: Command, scope: Scope) -> list[Command]:
     """`set -- a b`: the positional parameters."""
     texts = [word.text for word in command.argv]
     if "--" in texts:
@@ -70,7 +70,7 @@ def _set_positional(run: Dispatcher, command: Command, scope: Scope) -> list[Com
     return [run.emit(command)]
 
 
-def _take_input(run: Dispatcher, command: Command, scope: Scope) -> list[Command]:
+def _take_input(run: Follower, command: Command, scope: Scope) -> list[Command]:
     """`read`, `mapfile`: variables from standard input."""
     names = [word.text for word in command.argv[1:] if word.known and re.fullmatch(r"[A-Za-z_]\w*", word.text)]
     texts = (command.fed_text or "").split(maxsplit=max(len(names) - 1, 0)) if command.fed_text is not None else None
@@ -83,14 +83,14 @@ def _take_input(run: Dispatcher, command: Command, scope: Scope) -> list[Command
     return [run.emit(command)]
 
 
-def _evaluate(run: Dispatcher, command: Command, scope: Scope) -> list[Command]:
+def _evaluate(run: Follower, command: Command, scope: Scope) -> list[Command]:
     """`eval`: its words are shell text in the same shell."""
     made = [run.emit(command)]
     text = text_of(joined(command.argv[1:]))
     return [*made, *run.here(text, command, scope)]
 
 
-def _read_text_argument(run: Dispatcher, command: Command, scope: Scope) -> list[Command]:
+def _read_text_argument(run: Follower, command: Command, scope: Scope) -> list[Command]:
     """`trap TEXT SIGNAL`."""
     texts = [word for word in command.argv[1:] if word.text not in {"-", "--"}]
     made = [run.emit(command)]
@@ -99,7 +99,7 @@ def _read_text_argument(run: Dispatcher, command: Command, scope: Scope) -> list
     return [*made, *run.here(text_of(texts[0]), command, scope.copy())]
 
 
-def _alias(run: Dispatcher, command: Command, scope: Scope) -> list[Command]:
+def _alias(run: Follower, command: Command, scope: Scope) -> list[Command]:
     """`alias name=TEXT`."""
     made = [run.emit(command)]
     for word in command.argv[1:]:
@@ -109,7 +109,7 @@ def _alias(run: Dispatcher, command: Command, scope: Scope) -> list[Command]:
     return made
 
 
-def _source(run: Dispatcher, command: Command, scope: Scope) -> list[Command]:
+def _source(run: Follower, command: Command, scope: Scope) -> list[Command]:
     """`source FILE`, `. FILE`: read only when the file is standard input and that is known."""
     made = [run.emit(command)]
     file = command.argv[1] if len(command.argv) > 1 else None
@@ -119,7 +119,7 @@ def _source(run: Dispatcher, command: Command, scope: Scope) -> list[Command]:
     return made
 
 
-def _find(run: Dispatcher, command: Command, scope: Scope) -> list[Command]:
+def _find(run: Follower, command: Command, scope: Scope) -> list[Command]:
     """`find … -exec COMMAND`: the command, once for each place where it looks."""
     made = [run.emit(command)]
     found = read_find(command.argv)
@@ -130,7 +130,7 @@ def _find(run: Dispatcher, command: Command, scope: Scope) -> list[Command]:
     return made
 
 
-def _xargs(run: Dispatcher, command: Command, scope: Scope) -> list[Command]:
+def _xargs(run: Follower, command: Command, scope: Scope) -> list[Command]:
     """`xargs COMMAND`: the command with what it is fed, as far as that is known."""
     argv, at, mark = command.argv, 1, ""
     while at < len(argv) and argv[at].text.startswith("-") and len(argv[at].text) > 1:
@@ -155,7 +155,7 @@ def _xargs(run: Dispatcher, command: Command, scope: Scope) -> list[Command]:
     return made
 
 
-def _parallel(run: Dispatcher, command: Command, scope: Scope) -> list[Command]:
+def _parallel(run: Follower, command: Command, scope: Scope) -> list[Command]:
     """`parallel COMMAND ::: a b`: as `xargs -I{}`, with its words read as shell text."""
     at = 1
     while at < len(command.argv) and command.argv[at].text.startswith("-"):
@@ -174,7 +174,7 @@ def _parallel(run: Dispatcher, command: Command, scope: Scope) -> list[Command]:
     return made
 
 
-def _later(run: Dispatcher, command: Command, scope: Scope) -> list[Command]:
+def _later(run: Follower, command: Command, scope: Scope) -> list[Command]:
     """`at`, `batch`: run what they are fed."""
     made = [run.emit(command)]
     if command.feeders or command.fed_text is not None:
@@ -183,7 +183,7 @@ def _later(run: Dispatcher, command: Command, scope: Scope) -> list[Command]:
     return made
 
 
-def _print_into(run: Dispatcher, command: Command, scope: Scope) -> list[Command]:
+def _print_into(run: Follower, command: Command, scope: Scope) -> list[Command]:
     """`printf -v NAME`: an assignment."""
     words = command.argv
     if len(words) > 3 and words[1].text == "-v":

@@ -5,25 +5,22 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from assent.shell.programs.outputs import output_of
+from assent.shell.reading.follower import Definition
 from assent.shell.reading.grammar import parse
 from assent.shell.words.scope import STAR, UNKNOWN, StopReading, Value, text_of
 from assent.shell.words.script import Command, Script
-from assent.shell.words.skeleton import MARK, RawRedirect, skeleton_of
+from assent.shell.words.skeleton import MARK, skeleton_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tree_sitter import Node
 
-    from assent.shell.reading.dispatch import Dispatcher
+    from assent.shell.reading.follower import Follower, Raw
     from assent.shell.words.scope import Scope
-
-Raw: TypeAlias = str | RawRedirect
-Definition: TypeAlias = "tuple[Node, tuple[Raw, ...]]"
-"""A function's body, and what stands behind its marks."""
 
 DEEPEST = 24
 """Texts within texts, and functions within functions."""
@@ -106,7 +103,7 @@ class Reading:
 class Walker:
     """Walks texts and hands single commands to the dispatcher."""
 
-    def __init__(self, reading: Reading, dispatcher: Dispatcher) -> None:
+    def __init__(self, reading: Reading, dispatcher: Follower) -> None:
         self._reading = reading
         self._dispatcher = dispatcher
 
@@ -166,7 +163,7 @@ def bind(scope: Scope, zeroth: str, arguments: Sequence[str]) -> None:
 class _Text:
     """One parsed text: its nodes and the words behind their marks."""
 
-    def __init__(self, reading: Reading, dispatcher: Dispatcher, marks: tuple[Raw, ...]) -> None:
+    def __init__(self, reading: Reading, dispatcher: Follower, marks: tuple[Raw, ...]) -> None:
         self._reading = reading
         self._dispatcher = dispatcher
         self._marks = marks
