@@ -28,6 +28,8 @@ _SECRET = re.compile(
 _TUNNELS = listed(
     "ngrok cloudflared localtunnel lt bore frpc chisel pagekite telebit tunnelto localhost.run inlets zrok pinggy expose"
 )
+_DEVELOPED = re.compile(r"(?:^|[:/])(?:80|443|[3489](?!306)\d{3})/?$")
+"""A port at which pages are developed, and none of a shell's, a screen's or a database's."""
 _TUNNEL_WORDS = listed("http tcp tls tunnel local client start share funnel --url --port -p access quick-tunnel")
 _FROM_ADDRESS = re.compile(
     r"(?:https?|git\+\w+|ssh|git)://.+|git\+.+|github:.+|gist:.+|(?:[\w-]+\.)+[a-z]{2,}/\S+@\S+|(?:[\w-]+\.)+[a-z]{2,}/\S+/\S+"
@@ -73,9 +75,9 @@ def on_reaching(command: Command) -> Iterator[Finding]:
     served = list(_served(command))
     if any(_is_secret(word, command) for word in served):
         yield blocked(f"{program} serves a folder with keys or logins to others")
-    if program in {"ssh", "autossh"} and any(re.match(r"-[A-Za-z0-9]*R|(?:-o)?RemoteForward", text) for text in texts):
+    if program in {"ssh", "autossh"} and _lets_in(texts):
         yield blocked(f"{program} -R lets others in through a tunnel")
-    elif program in _TUNNELS and _TUNNEL_WORDS & set(texts):
+    elif program in _TUNNELS and _TUNNEL_WORDS & set(texts) and not any(map(_DEVELOPED.search, texts)):
         yield blocked(f"{program} lets others in through a tunnel")
     elif program == "tailscale" and "funnel" in texts:
         yield blocked("tailscale funnel lets others in through a tunnel")
@@ -95,6 +97,14 @@ def on_reaching(command: Command) -> Iterator[Finding]:
         text == "--from" and _FROM_ADDRESS.fullmatch(after) for text, after in itertools.pairwise(texts)
     ) and program in {"uvx", "uv"}:
         yield blocked(f"{program} runs code from an address")
+
+
+def _lets_in(texts: list[str]) -> bool:
+    """Whether a tunnel leads to more than the page that is being developed here: to a shell, a database, anywhere."""
+    for text, following in zip(texts, [*texts[1:], ""], strict=True):
+        if found := re.fullmatch(r"-[A-Za-z0-9]*R(.*)|(?:-o)?RemoteForward[= ](.+)", text):
+            return not _DEVELOPED.search(found[1] or found[2] or following)
+    return False
 
 
 def _served(command: Command) -> Iterator[Word]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from assent.guards.commands.findings import blocked, doubtful, operands, shown
+from assent.guards.commands.findings import blocked, operands, shown
 from assent.guards.commands.places import of_the_system, place, protected, system_file
 from assent.shell.lists import listed
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from assent.shell.words.script import Command
 
 _STRONG = listed(
-    "sudo wheel root admin adm docker lxd lxc libvirt disk shadow kvm staff sudoers podman incus-admin systemd-journal "
+    "sudo wheel root admin adm lxd lxc libvirt disk shadow kvm staff sudoers podman incus-admin systemd-journal "
     "google-sudoers administrators Administrators"
 )
 """Groups whose members may do what root may."""
@@ -32,9 +32,7 @@ _CONTAINERS = listed("docker podman nerdctl docker-compose podman-compose")
 _STARTS = frozenset({"run", "create", "exec", "up"})
 _WIDE = re.compile(
     r"--privileged(?:=true)?|--(?:pid|userns|uts|cgroupns|ipc)=host|--cap-add=(?:ALL|SYS_ADMIN|SYS_PTRACE|SYS_MODULE|SYS_RAWIO"
-    r"|DAC_READ_SEARCH|CAP_\w+)|--device=/dev/(?:sd|nvme|vd|xvd|mem|kmem|disk|dm-)\S*|--security-opt=(?:seccomp|apparmor)[=:]unconfined"
-    r"|(?:-v|--volume)?=?(?:/var)?/run/(?:docker|containerd/containerd|podman/podman|crio/crio)\.sock(?::\S*)?"
-    r"|.*source=(?:/var)?/run/docker\.sock.*",
+    r"|DAC_READ_SEARCH|CAP_\w+)|--device=/dev/(?:sd|nvme|vd|xvd|mem|kmem|disk|dm-)\S*|--security-opt=(?:seccomp|apparmor)[=:]unconfined",
     re.IGNORECASE,
 )
 _WIDE_VALUES = listed("--pid --userns --uts --cgroupns --ipc --cap-add --device --security-opt")
@@ -114,11 +112,10 @@ def _access_list(command: Command, texts: list[str]) -> Iterator[Finding]:
 
 def _container(command: Command, texts: list[str]) -> Iterator[Finding]:
     joined = [
-        f"{text}={following}" if text in {*_WIDE_VALUES, "-v", "--volume"} else text
+        f"{text}={following}" if text in _WIDE_VALUES else text
         for text, following in zip(texts, [*texts[1:], ""], strict=True)
     ]
     for text in joined:
         if _WIDE.fullmatch(text):
-            said = f"{command.program} starts a container with rights of its host ({text[:60]})"
-            yield doubtful(said) if "docker.sock" in text else blocked(said)
+            yield blocked(f"{command.program} starts a container with rights of its host ({text[:60]})")
             return
