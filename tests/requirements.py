@@ -144,15 +144,11 @@ LEDGER: dict[str, Promise] = {
     ),
     "S-79": _must("Every amount counts, a payment has one currency, and nobody who was only added has a veto."),
     "S-61": _must("No call costs more than 100 ms of the loop, 64 MiB and 1 s; what would is asked about or denied."),
-    "S-62": _must(
-        "Patterns, unique items, conditions take linear time, or are refused; a judgement has a deadline."
-    ),
+    "S-62": _must("Patterns, unique items and conditions take linear time or are refused; a judgement has a deadline."),
     "S-68": _must("What an agent says of itself is shown as its words on every surface, and never as a fact."),
     "S-69": _must("Card, page, API, command line and the line that a phone shows warn of the same."),
     "S-70": _must("The guards hold 95 % of hostile commands in their scope and stop 2 % of harmless ones at most."),
-    "S-71": _must(
-        "Where everything is allowed and no hooks are named the ready guards stand; off is written."
-    ),
+    "S-71": _must("Where all is allowed and no hook is named, the ready guards stand; switching them off is written."),
     # Against faults.
     "F-01": _survives("Killed at any write of create, decide, claim or audit: what was acknowledged is there."),
     "F-02": _survives("Killed between commit and card: exactly one live card afterwards."),

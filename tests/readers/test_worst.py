@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -139,6 +140,7 @@ def test_a_pattern_that_backtracks_for_ever_elsewhere_is_matched_at_once() -> No
 def test_a_pattern_without_a_linear_form_is_refused_at_load(pattern: str) -> None:
     with pytest.raises(BadPatternError):
         pattern_of(pattern)
+    schema: dict[str, Any]
     for schema in ({"pattern": pattern}, {"properties": {"a": {"patternProperties": {pattern: True}}}}):
         assert "the pattern" in str(schema_fault(schema))
 
@@ -178,10 +180,10 @@ def test_items_are_unique_as_the_standard_has_it(items: list[object], *, unique:
 
 @requirement("S-62")
 def test_a_schema_that_multiplies_is_stopped_by_its_count() -> None:
-    tree = {
+    tree: dict[str, Any] = {
         "anyOf": [{"items": {"$ref": "#/$defs/t"}, "minItems": 99}, {"items": {"$ref": "#/$defs/t"}, "maxItems": 9}]
     }
-    value: object = 1
+    value: Any = 1
     for _ in range(40):
         value = [value]
     with pytest.raises(BadArgumentsError, match="take too long to check"):

@@ -119,7 +119,7 @@ class RequestView(TypedDict):
     agent: str
     session: str | None
     call_id: str | None
-    requester: str | None
+    requester: Annotated[str | None, Field(description="on whose behalf, as the agent says: nobody has verified it")]
     tool: str
     title: str
     arguments: dict[str, Any]

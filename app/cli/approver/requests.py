@@ -239,7 +239,7 @@ def _count_warnings(request: Shown) -> str:
 
 def lines_of(request: Shown) -> list[str]:
     """Say what a person needs, top down: the sentence, the arguments, who asks, why, how far, how long, the code."""
-    by = f", for {clean(request['requester'])}" if request["requester"] else ""
+    by = f"; it says: for {clean(request['requester'])} (not verified)" if request["requester"] else ""
     said = [
         *(("WARNING", told) for told in warned(request)),
         *(("pays", told) for told in _paid(request)),

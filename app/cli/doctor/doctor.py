@@ -18,8 +18,10 @@ from app.cli.doctor.records import look_at_database, look_at_records
 from app.clock import SystemClock
 from app.domain.errors import UnavailableError
 from app.domain.identity.seals import seal_ids
+from app.domain.rules.rule import Then
 from app.identifiers import RandomIds
 from app.policies.file.policy_book import PolicyBook, config_check
+from app.policies.sections.hook_section import GUARDS
 from app.ports import AccountStatus, ChannelRefusedError, ChannelUnavailableError, Finding, Severity
 from app.settings import Settings
 from app.storage.engine.database_fault import database_fault
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from app.policies.file.policy_file import LoadedPolicy
     from app.ports import Channel
     from app.storage.engine.store import Store
 
@@ -108,6 +111,7 @@ async def _inside(config: Path, environ: Mapping[str, str]) -> list[Finding]:
     """Look at what the file asks for and what the rows say, org by org."""
     book = PolicyBook(config, environ=environ, channel_types=registry.platforms())
     found = [finding for org in book.orgs() for finding in look_at_file(book.current(org).policy)]
+    found += [finding for org in book.orgs() for finding in _guards(book.current(org))]
     settings = Settings()  # pyright: ignore[reportCallIssue] - it loaded above
     if await asyncio.to_thread(find_present, settings.database_url) is None:
         return found
@@ -123,6 +127,18 @@ async def _inside(config: Path, environ: Mapping[str, str]) -> list[Finding]:
     finally:
         await store.stop()
     return found
+
+
+def _guards(loaded: LoadedPolicy) -> list[Finding]:
+    """Where everything is allowed, say what stands between an agent and the machine."""
+    policy = loaded.policy
+    if policy.default is not Then.ALLOW:
+        return []
+    standing = [each.use for each in loaded.hooks if each.use in GUARDS]
+    if standing:
+        return [Finding(severity=Severity.OK, what=f"{policy.org}: guards: {', '.join(map(str, standing))}")]
+    what = f"{policy.org}: what no rule matches is allowed, and no guard reads commands and paths"
+    return [Finding(severity=Severity.WARNING, what=what, mend="guards: on")]
 
 
 async def _pace(store: Store, org: str) -> list[Finding]:

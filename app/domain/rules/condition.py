@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 import cel
 
 from app.domain.money.exact_money import AMOUNT, amount
-from app.domain.rules.condition_work import MOST, Body, Size, body_of, foreign_pattern, size_of
+from app.domain.text.condition_work import MOST, Body, Size, body_of, foreign_pattern, size_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -31,7 +31,7 @@ from app.policies.sections.agent_section import agent_names, read_agents
 from app.policies.sections.attention_section import read_attention, refuse_unreadable
 from app.policies.sections.calendar_section import read_calendar, read_zone
 from app.policies.sections.channel_section import read_channels, refuse_secrets_elsewhere
-from app.policies.sections.hook_section import ground_for, read_hooks
+from app.policies.sections.hook_section import ground_for, guards_beside, is_guarded, read_hooks
 from app.policies.sections.payments_section import read_payments
 from app.policies.sections.people_section import read_directory
 from app.policies.sections.tool_section import read_tools
@@ -54,7 +54,7 @@ LARGEST = 1_000_000  # bytes of one file
 VERSION_LENGTH = 12
 
 _ALIASES = {**ALIASES, **{name: name for name in CANONICAL}}
-_HEAD = ("org", "language", "default", "unknown_tools", "timezone", "url")
+_HEAD = ("org", "language", "default", "unknown_tools", "guards", "timezone", "url")
 _SECTIONS = ("people", "groups", "channels", "tools", "rules", "payments", "break_glass", "agents", "hooks")
 _KEYS = (*_HEAD, "calendar", "attention", "ask", *_SECTIONS)
 
@@ -145,6 +145,8 @@ def _load(
     ground = ground_for(around.tools, around.unknown_tools, agent_names(marked))
     hooks = read_hooks(marked, ground)
     agents, agent_hooks = read_agents(marked, ground)
+    guarded = head is not None and is_guarded(head, declared=bool(hooks or agent_hooks))
+    standing = guards_beside((*hooks, *agent_hooks)) if guarded else ()
     version = _version(marked)
     if head is None:
         return None
@@ -168,7 +170,7 @@ def _load(
         aliases=_ALIASES,
     )
     return LoadedPolicy(
-        policy=policy, channel_settings=settings, text=text, hooks=(*hooks, *agent_hooks), agents=agents
+        policy=policy, channel_settings=settings, text=text, hooks=(*standing, *hooks, *agent_hooks), agents=agents
     )
 
 

@@ -349,5 +349,6 @@ class HeadEntry(_Entry):
     language: Literal["en", "zh"] = "en"
     default: Answer
     unknown_tools: Literal["rules", "deny", "refuse"] = "rules"
+    guards: Literal["on", "off"] | None = None
     timezone: str | None = Field(default=None, min_length=1, max_length=64)
     url: Url | None = None

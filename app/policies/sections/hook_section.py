@@ -25,7 +25,11 @@ if TYPE_CHECKING:
     from app.domain.call.tool import Tool
     from app.domain.text.canonical import JsonValue
     from app.policies.marks.yaml_marks import MarkedYaml, Path
+    from app.policies.models.file_models import HeadEntry
 
+GUARDS = ("command-guard", "path-guard")
+"""The ready guards that stand where nothing else would."""
+_BUILT_IN = "built in"
 _WAYS = ("use", "python", "command")
 _OUR_IDS = frozenset({"read-only"})  # the guard that the run-time switch moves
 _STAND_INS = {"rate-limit": {"counters": object()}}  # at work, the gateway's own stand here
@@ -46,6 +50,23 @@ class HookGround:
 def ground_for(tools: Mapping[str, Tool], unknown_tools: UnknownTools, agents: Iterable[str]) -> HookGround:
     """Prepare the check of a file's hooks."""
     return HookGround(tools=tools, unknown_tools=unknown_tools, agents=tuple(agents), trial=HookRegistry())
+
+
+def is_guarded(head: HeadEntry, *, declared: bool) -> bool:
+    """Say whether the ready guards stand although the file does not name them.
+
+    They do where everything is allowed and the file declares no hook, and wherever it says `guards: on`.
+    """
+    if head.guards is None:
+        return head.default == "allow" and not declared
+    return head.guards == "on"
+
+
+def guards_beside(declared: Iterable[Declaration]) -> tuple[Declaration, ...]:
+    """Return the ready guards that the file does not declare for everybody itself."""
+    named = {each.use for each in declared if not each.agents and not each.tools}
+    missing = (name for name in GUARDS if name not in named)
+    return tuple(Declaration(on=Moment.PRE_TOOL_USE, use=name, id=name, origin=_BUILT_IN) for name in missing)
 
 
 def read_hooks(marked: MarkedYaml, ground: HookGround) -> tuple[Declaration, ...]:

@@ -18,7 +18,9 @@ from assent.guards.commands.findings import blocked, doubtful, shown
 from assent.guards.commands.git import on_git_hooks
 from assent.guards.commands.permissions import on_permissions
 from assent.guards.commands.places import PROTECTED, normal, of_the_system, place
+from assent.guards.commands.reaching import on_approving, on_reaching
 from assent.guards.commands.remote import on_backdoors, on_fetched_files, on_remote_code
+from assent.guards.commands.rights import on_rights
 from assent.guards.heavy import is_heavy
 from assent.hooks.contract.hook import GUARD, PreToolUseHook
 from assent.hooks.contract.verdicts import ask, deny
@@ -45,6 +47,9 @@ _RULES = (
     on_git_hooks,
     on_remote_code,
     on_backdoors,
+    on_rights,
+    on_reaching,
+    on_approving,
 )
 
 

@@ -332,7 +332,7 @@ async def test_the_page_tells_who_asked_who_decides_who_said_what_and_the_trail(
     await gateway.decide(request, who="bob@acme.example")
     text = "\n".join(ReadPage(await visitor.visit(request)).texts)
     for said in (
-        "Dave <dave@acme.example>, through agent shop",
+        "agent shop; it says: for Dave <dave@acme.example> (not verified)",
         "finance\n1 of 2 approvals",
         "Bob approved · on api",
         f"assent requests approve {request['id']}",

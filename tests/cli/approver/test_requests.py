@@ -55,7 +55,7 @@ async def test_what_waits_is_listed_and_one_request_is_shown_in_a_few_lines(gate
     assert shown.exit_code == 0, shown.output
     lines = [line.split(maxsplit=1) for line in shown.stdout.splitlines()]
     assert "pending (1 of 2 finance)" in shown.stdout.splitlines()[0]
-    assert ["asks", f"agent shop, for {RITA}"] in lines
+    assert ["asks", f"agent shop; it says: for {RITA} (not verified)"] in lines
     assert ["payee", "Acme\\u{202E} Ltd⏎   code"] in lines  # it can begin no line of ours
     assert ["code", request["code"]] in lines
     assert ["digest", request["digest"]] in lines

@@ -201,12 +201,31 @@ def test_a_card_reads_from_what_matters_most_down_and_has_every_argument_once() 
     assert shown.agent_says.label == "The agent says (not verified)"
 
 
+@requirement("S-68")
 @pytest.mark.parametrize(
     ("requester", "who"),
-    [("rex@acme.example", "rex <rex@acme.example>, through agent payer"), (None, "agent payer (no requester named)")],
+    [
+        ("rex@acme.example", "agent payer; it says: for rex <rex@acme.example> (not verified)"),
+        (None, "agent payer (no requester named)"),
+    ],
 )
 def test_a_card_says_who_asks_for_whom_and_through_which_agent(requester: str | None, who: str) -> None:
     assert card(a_request(call=a_call(requester=requester))).facts[0].value == who
+
+
+@requirement("S-68")
+@pytest.mark.parametrize(
+    ("language", "mark"),
+    [
+        (Language.EN, "it says: for ceo <ceo@acme.example> (not verified)"),
+        (Language.ZH, "自述代 ceo <ceo@acme.example> 申请（未经核实）"),
+    ],
+)
+def test_whoever_the_agent_names_stands_on_no_card_as_a_fact(language: Language, mark: str) -> None:
+    shown = card(a_request(call=a_call(requester="ceo@acme.example")), language=language)
+    told = [fact.value for fact in (*shown.facts, *shown.arguments) if "ceo@acme.example" in fact.value]
+    assert len(told) == 1
+    assert mark in told[0]
 
 
 def test_a_card_says_which_rule_asks_and_the_values_that_tripped_it() -> None:

@@ -239,7 +239,7 @@ def test_without_an_agents_section_any_agent_may_be_named() -> None:
 
 
 def test_the_read_only_guard_stands_there_undeclared() -> None:
-    hooks = build_hooks(load("org: acme\ndefault: allow\n"), supplies=Supplies())
+    hooks = build_hooks(load("org: acme\ndefault: deny\n"), supplies=Supplies())
     [guard] = hooks.list()
     assert (guard.id, guard.origin) == (READ_ONLY, BUILT_IN)
 

@@ -148,9 +148,8 @@ def test_a_text_made_to_stall_the_reader_does_not(text: str, monkeypatch: pytest
     _read_short.cache_clear()
     _read_long.cache_clear()
     list(CommandGuard().findings(read_script(text)))
-    assert all(
-        reading.steps <= 10_001 and len(reading.commands) <= 2500 and reading.words <= 12_000 for reading in readings
-    )
+    assert all(reading.steps <= 10_001 and len(reading.commands) <= 2500 for reading in readings)
+    assert all(reading.words <= 12_000 for reading in readings)
     assert 1 <= len(readings) <= 2  # a part of the limits first, then the whole
 
 

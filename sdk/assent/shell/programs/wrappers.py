@@ -13,7 +13,7 @@ from assent.shell.words.scope import text_of, word_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from assent.shell.words.script import Command, Word
+    from assent.shell.words.script import Word
 
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
@@ -70,6 +70,8 @@ _CONTAINER_RUN = (
     "--dns --gpus --ulimit --tmpfs --security-opt --shm-size --log-driver --pid --ipc --userns -a --attach --link "
     "--expose --volumes-from --health-cmd --pull --runtime --cidfile"
 )
+
+_KUBECTL = "-n --namespace -c --container --context --kubeconfig --image -l --selector -o --output --timeout"
 
 WRAPPERS: Mapping[str, Wrapper] = {
     **dict.fromkeys(_PLAIN, Wrapper()),
@@ -134,18 +136,56 @@ WRAPPERS: Mapping[str, Wrapper] = {
     "podman": _wrapper(_CONTAINER_RUN, 1, subcommands="exec run"),
     "nerdctl": _wrapper(_CONTAINER_RUN, 1, subcommands="exec run"),
     "docker-compose": _wrapper(_CONTAINER_RUN, 1, subcommands="exec run"),
-    "kubectl": _wrapper(separator=True, subcommands="exec run debug"),
+    **dict.fromkeys(("kubectl", "oc", "k3s", "microk8s"), _wrapper(_KUBECTL, 1, subcommands="exec run debug rsh")),
+    **dict.fromkeys(("lxc", "incus"), _wrapper("--env --cwd --user --group --mode", 1, subcommands="exec")),
+    "lxc-attach": _wrapper("-n --name -u --uid -g --gid -v --set-var"),
+    "crictl": _wrapper("--timeout", 1, subcommands="exec"),
+    "ctr": _wrapper("--exec-id --cwd -n", 1, subcommands="exec"),
+    "machinectl": _wrapper("-E --setenv --uid", 1, subcommands="shell"),
+    "multipass": _wrapper("-d", 1, subcommands="exec"),
+    "limactl": _wrapper("--workdir", 1, subcommands="shell"),
+    "toolbox": _wrapper("-c --container", subcommands="run"),
+    "distrobox": _wrapper("-n --name", subcommands="enter"),
+    "flatpak-spawn": _wrapper("--env --directory"),
+    "adb": _wrapper("-s -H -P", subcommands="shell exec-out"),
+    "wsl": _wrapper("-d -u --cd"),
+    "heroku": _wrapper("-a --app -s", subcommands="run"),
+    "sshpass": _wrapper("-p -f -d -P"),
+    "autossh": _wrapper("-M -b -c -D -E -e -F -I -i -J -L -l -m -O -o -p -Q -R -S -W -w -B", 1),
+    "mosh": _wrapper("-p --port --ssh", 1),
+    "pdsh": _wrapper("-w -g -l -t -u -f -x"),
+    "dsh": _wrapper("-m -g -r"),
+    "pssh": _wrapper("-H -h -l -p -t -i -o"),
+    "entr": _wrapper(),
+    "watchexec": _wrapper("-w -e -f -i -s --watch --exts --filter --ignore --signal"),
+    "nodemon": _wrapper("-w -e --watch --ext --ignore", texts="-x --exec"),
+    "capsh": _wrapper("--user --gid --uid", 99, texts="-c"),
+    "pm2": _wrapper("--name -n -i", subcommands="start"),
+    "foreman": _wrapper("-e -f", subcommands="run"),
+    "aws-vault": _wrapper("-d --duration", 1, subcommands="exec"),
+    "op": _wrapper(separator=True, subcommands="run"),
+    "doppler": _wrapper("-p -c", subcommands="run", texts="--command"),
+    "expect_unbuffered": _wrapper(),
+    "dumb-init": _wrapper(),
+    "tini": _wrapper("-p"),
+    "bwrap": _wrapper("--bind --ro-bind --dev --proc --tmpfs --chdir --setenv --uid --gid --dev-bind --symlink"),
+    "nsjail": _wrapper(separator=True),
+    "hyperfine": _wrapper("-w -r -m -M --warmup --runs"),
     "ssh": _wrapper("-b -c -D -E -e -F -I -i -J -L -l -m -O -o -p -Q -R -S -W -w -B", 1),
     "tmux": _wrapper("-s -n -c -t -L -S -f -x -y -e -F", subcommands="new-session new new-window neww split-window"),
     "screen": _wrapper("-S -t -c -h -L -p -T -s"),
 }
 
-CONTAINERS = frozenset({"docker", "podman", "nerdctl", "docker-compose", "kubectl"})
+CONTAINERS = listed("docker podman nerdctl docker-compose kubectl oc")
 """Their own words matter beside the inner command: what they mount, which rights they give."""
 READ_SETTINGS = frozenset({"dotenv", "ssh", "sops", "op", "uv"})
 """They read files of their own before they run the inner command."""
-JOINED = frozenset({"watch", "ssh", "tmux", "parallel"})
+JOINED = listed("watch ssh tmux parallel sshpass-ssh autossh adb pdsh dsh pssh hyperfine pm2 heroku")
 """They join their words with blanks and give them to a shell."""
+
+
+_SEPARATED = frozenset({"kubectl", "oc", "k3s", "microk8s", "lxc", "incus"})
+"""What stands behind their `--` is the command, wherever it stands."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +205,9 @@ def peel(program: str, argv: Sequence[Word]) -> Peeled | None:
     start = 1
     if wrapper.subcommands and (start := _behind_subcommand(argv, wrapper)) == 0:
         return None
+    marks = [at for at, word in enumerate(argv) if word.text == "--"]
+    if marks and program in _SEPARATED:
+        return Peeled(argv=tuple(argv[marks[0] + 1 :]))
     if wrapper.separator:
         marks = [at for at, word in enumerate(argv) if word.text == "--"]
         return Peeled(argv=tuple(argv[marks[0] + 1 :])) if marks else None
@@ -260,23 +303,3 @@ def _split(word: Word) -> list[Word]:
         return [word_of(part) for part in shlex.split(text_of(word))]
     except ValueError:
         return [word]
-
-
-_INSIDE = re.compile(
-    r"--checkpoint-action=exec=(?P<tar>.+)|--to-command=(?P<to>.+)|--use-compress-program=(?P<by>.+)"
-    r"|(?:-o)?ProxyCommand[= ](?P<proxy>.+)|alias\.[^=]+=!(?P<alias>.+)"
-    r"|core\.(?:pager|sshCommand|fsmonitor)=(?P<git>.+)",
-    re.DOTALL,
-)
-_IN_EDITORS = re.compile(r"\+?:?!(.+)", re.DOTALL)
-_EDITORS = frozenset({"vim", "vi", "nvim", "ex", "view", "ed", "less"})
-_WITH_TEXTS = listed("tar bsdtar gtar ssh scp sftp rsync git vim vi nvim ex view emacs ed less")
-
-
-def texts_inside(command: Command) -> list[str]:
-    """Return the shell texts inside a program's options: `tar --checkpoint-action=exec=…`, `git -c alias.x=!…`."""
-    if command.program not in _WITH_TEXTS:
-        return []
-    shape = _IN_EDITORS if command.program in _EDITORS else _INSIDE
-    found = [shape.fullmatch(text_of(word)) for word in command.argv[1:]]
-    return [text for match in found if match for text in match.groups() if text]

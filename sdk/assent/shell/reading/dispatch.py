@@ -9,10 +9,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from assent.shell.programs.finding import listed_by
+from assent.shell.programs.inside import texts_inside
 from assent.shell.programs.interpreters import acts_of, is_too_long
 from assent.shell.programs.outputs import output_of
 from assent.shell.programs.programs import code_of, language_of
-from assent.shell.programs.wrappers import CONTAINERS, READ_SETTINGS, peel, texts_inside
+from assent.shell.programs.wrappers import CONTAINERS, READ_SETTINGS, peel
 from assent.shell.reading.follower import Input
 from assent.shell.reading.running import BUILTINS
 from assent.shell.reading.walk import DEEPEST, Walker, bind
@@ -207,7 +208,10 @@ class Dispatcher:
 
     def _inside(self, command: Command, scope: Scope) -> list[Command]:
         inner = replace(command, wrappers=(*command.wrappers, command.program))
-        return [made for text in texts_inside(command) for made in self.nested(text, inner, scope)]
+        doubts = len(self._reading.unread)
+        made = [each for text in texts_inside(command, self.written) for each in self.nested(text, inner, scope)]
+        del self._reading.unread[doubts:]  # what is no shell text after all is no fault
+        return made
 
     def nested(self, text: str, command: Command, scope: Scope, arguments: Sequence[Word] = ()) -> list[Command]:
         """Read text that the command gives to a new shell."""
@@ -221,7 +225,7 @@ class Dispatcher:
         return self._walker.read(text, inner)
 
     def _interpreter(self, command: Command, scope: Scope) -> list[Command]:
-        made = [self.emit(command)]
+        made = [self.emit(command), *self._inside(command, scope)]
         code = code_of(command)
         if code is None or (text := self._code_text(command)) is None:
             return made

@@ -1,0 +1,207 @@
+"""Rules on what reaches beyond the machine: folders served, tunnels, code from an address, acts in a person's name."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import TYPE_CHECKING
+
+from assent.guards.commands.findings import blocked, doubtful, operands, shown
+from assent.guards.commands.places import place, protected
+from assent.shell.lists import listed
+from assent.shell.programs.programs import code_of, language_of
+from assent.shell.words.scope import word_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from assent.guards.commands.findings import Finding
+    from assent.shell.words.script import Command, Word
+
+_SERVERS = listed(
+    "http-server serve live-server darkhttpd thttpd webfsd mini_httpd miniserve caddy httpd simple-http-server sfz ran"
+)
+_FOLDER_OPTIONS = listed("-d --directory -t -h --root --dir -D --docroot --base-path --bind-root")
+_SECRET = re.compile(
+    r"(?:^|/)\.(?:ssh|aws|gnupg|kube|docker|config|azure|netrc|password-store|git)(?:/|$)|^/(?:etc|root|var|home|proc)?/?$"
+)
+_TUNNELS = listed(
+    "ngrok cloudflared localtunnel lt bore frpc chisel pagekite telebit tunnelto localhost.run inlets zrok pinggy expose"
+)
+_DEVELOPED = re.compile(r"(?:^|[:/])(?:80|443|[3489](?!306)\d{3})/?$")
+"""A port at which pages are developed, and none of a shell's, a screen's or a database's."""
+_TUNNEL_WORDS = listed("http tcp tls tunnel local client start share funnel --url --port -p access quick-tunnel")
+_FROM_ADDRESS = re.compile(
+    r"(?:https?|git\+\w+|ssh|git)://.+|git\+.+|github:.+|gist:.+|(?:[\w-]+\.)+[a-z]{2,}/\S+@\S+|(?:[\w-]+\.)+[a-z]{2,}/\S+/\S+"
+)
+_RUNNERS = {
+    "go": "run",
+    "npx": "",
+    "bunx": "",
+    "uvx": "",
+    "pipx": "run",
+    "nix": "run",
+    "deno": "run",
+    "dlx": "",
+    "dart": "run",
+}
+_CHATS = re.compile(
+    r"https?://(?:[\w.-]+\.)?(?:slack\.com/api|open\.feishu\.cn/open-apis|open\.larksuite\.com/open-apis|graph\.microsoft\.com"
+    r"|discord(?:app)?\.com/api|api\.telegram\.org|oapi\.dingtalk\.com|qyapi\.weixin\.qq\.com)"
+)
+_USER_TOKEN = re.compile(
+    r"\b(?:xoxp-|xoxe\.xoxp-|xoxc-|xoxd-|u-[A-Za-z0-9]{8,}|eyJ)|SLACK_USER|USER_(?:ACCESS_)?TOKEN", re.IGNORECASE
+)
+_DECIDING = re.compile(
+    r"/(?:approval/v4/(?:tasks|instances)/(?:approve|reject|specify|transfer)|approvals?/[^/\s]+/(?:approve|decide)|approve\b|decisions?\b|votes?\b)"
+)
+_ASSENT = re.compile(r"(?:^|/|@)assent(?:$|/|@|-)")
+_ASSENT_ACTS = {
+    "requests": listed("approve deny withdraw hand-over add answer extend reopen lift review ask remind reconcile"),
+    "keys": listed("create revoke"),
+    "factors": frozenset({"enrol", "enroll", "invite", "redeem", "add", "confirm", "reset", "remove", "create"}),
+    "standing": listed("create confirm propose revoke approve"),
+    "break-glass": listed("open confirm start begin ask close review"),
+    "payees": listed("add confirm approve verify trust remove"),
+    "read-only": listed("off"),
+    "pause": listed("end lift off"),
+    "outbox": listed("retry drop"),
+}
+
+
+def on_reaching(command: Command) -> Iterator[Finding]:
+    """Folders with keys served to others, tunnels, and code that comes from an address and is run at once."""
+    program, texts = command.program, [word.text for word in command.argv[1:]]
+    served = list(_served(command))
+    if any(_is_secret(word, command) for word in served):
+        yield blocked(f"{program} serves a folder with keys or logins to others")
+    if program in {"ssh", "autossh"} and _lets_in(texts):
+        yield blocked(f"{program} -R lets others in through a tunnel")
+    elif program in _TUNNELS and _TUNNEL_WORDS & set(texts) and not any(map(_DEVELOPED.search, texts)):
+        yield blocked(f"{program} lets others in through a tunnel")
+    elif program == "tailscale" and "funnel" in texts:
+        yield blocked("tailscale funnel lets others in through a tunnel")
+    if (
+        command.wrappers[-1:]
+        and command.wrappers[-1] in _RUNNERS
+        and _FROM_ADDRESS.fullmatch(command.argv[0].text if command.argv else "")
+    ):
+        yield blocked(f"{command.wrappers[-1]} runs code from {shown(command.argv[0])}")
+    if (behind := _RUNNERS.get(program)) is not None:
+        words = [text for text in texts if not text.startswith("-")]
+        ran = words[1:2] if behind and words[:1] == [behind] else words[:1] if not behind else []
+        local = ran and ran[0].startswith((".", "/"))
+        if ran and not local and _FROM_ADDRESS.fullmatch(ran[0]):
+            yield blocked(f"{program} runs code from {ran[0][:60]}")
+    if any(
+        text == "--from" and _FROM_ADDRESS.fullmatch(after) for text, after in itertools.pairwise(texts)
+    ) and program in {"uvx", "uv"}:
+        yield blocked(f"{program} runs code from an address")
+
+
+def _lets_in(texts: list[str]) -> bool:
+    """Whether a tunnel leads to more than the page that is being developed here: to a shell, a database, anywhere."""
+    for text, following in zip(texts, [*texts[1:], ""], strict=True):
+        if found := re.fullmatch(r"-[A-Za-z0-9]*R(.*)|(?:-o)?RemoteForward[= ](.+)", text):
+            return not _DEVELOPED.search(found[1] or found[2] or following)
+    return False
+
+
+def _served(command: Command) -> Iterator[Word]:
+    program, argv = command.program, command.argv
+    code = code_of(command) if language_of(program) else None
+    module = code.module if code else ""
+    if module not in {"http.server", "SimpleHTTPServer", "pyftpdlib", "twisted"} and not (
+        program in _SERVERS
+        or (program == "php" and "-S" in {word.text for word in argv})
+        or (program == "git" and "daemon" in {word.text for word in argv})
+        or (program == "npx" and any(word.text in _SERVERS for word in argv[1:3]))
+        or (program == "ruby" and any("httpd" in word.text for word in argv))
+        or (program == "rclone" and "serve" in {word.text for word in argv})
+    ):
+        return
+    named = False
+    for word, following in zip(argv[1:], (*argv[2:], None), strict=False):
+        name, equals, value = word.text.partition("=")
+        if name in _FOLDER_OPTIONS and (following or equals):
+            named = True
+            yield word_of(value) if equals else following or word
+    yield from (word for word in operands(command) if "/" in word.text or word.tilde or word.text.startswith("."))
+    if not named and command.cwd is not None:
+        yield word_of(".")
+
+
+def _is_secret(word: Word, command: Command) -> bool:
+    path = place(word, command.cwd)
+    if path in {".", "./"} and command.cwd is None:
+        return False
+    return bool(_SECRET.search(path)) or path == "~" or (path.startswith("/") and protected(path))
+
+
+def on_approving(command: Command) -> Iterator[Finding]:
+    """Deciding, or speaking, in the name of a person: whatever the keys, it never counts as that person's own act."""
+    program, texts = command.program, [word.text for word in command.argv[1:]]
+    words = [text for text in texts if not text.startswith("-")]
+    said = f"{program} {' '.join(words[:3])}"[:80]
+    if command.argv and _ASSENT.search(command.argv[0].text) and _assent(words):
+        yield blocked(f"{said} decides in the name of a person: agents ask, people answer")
+    elif program in {"lark-cli", "feishu-cli", "lark", "slack", "dws", "wecom-cli"}:
+        user = any(text in {"--as=user", "--user"} for text in texts) or ("--as" in texts and "user" in texts)
+        if (
+            user
+            or {"approve", "reject", "transfer", "decide"} & set(words)
+            or any(_USER_TOKEN.search(text) for text in texts)
+        ):
+            yield blocked(f"{said} acts in the name of a person")
+    elif _forge_approval(program, words, texts):
+        yield blocked(f"{said} approves in the name of a person")
+    elif program in {"curl", "wget", "http", "https", "xh", "curlie", "httpie"} or (
+        program in {"gh", "glab"} and words[:1] == ["api"]
+    ):
+        yield from _over_http(command, texts)
+    elif language_of(program) and any(re.search(r"\bxox(?:p|c|d|e\.xoxp)-", text) for text in texts):
+        yield blocked(f"{program} acts in a chat in the name of a person")
+    elif "-m" in texts and "assent" in words[:1] and _assent(words[1:]):
+        yield blocked(f"{said} decides in the name of a person: agents ask, people answer")
+
+
+def _assent(words: list[str]) -> bool:
+    return any(
+        word in _ASSENT_ACTS and set(words[at + 1 : at + 3]) & _ASSENT_ACTS[word] for at, word in enumerate(words[:3])
+    )
+
+
+def _forge_approval(program: str, words: list[str], texts: list[str]) -> bool:
+    match program:
+        case "gh":
+            return (words[:2] == ["pr", "review"] and bool({"--approve", "-a"} & set(texts))) or (
+                words[:2] == ["pr", "merge"] and "--admin" in texts
+            )
+        case "glab":
+            return words[:2] in (["mr", "approve"], ["mr", "revoke"])
+        case "tea" | "gitea" | "forgejo":
+            return "approve" in words[:3]
+        case "az":
+            return "set-vote" in words and any(text in {"approve", "approve-with-suggestions"} for text in texts)
+        case "aws":
+            return any(text in {"put-approval-result", "update-pull-request-approval-state"} for text in texts)
+        case "gcloud":
+            return "approve" in words and bool({"deploy", "access-approval", "builds"} & set(words))
+        case "gerrit" | "bb" | "bitbucket":
+            return "approve" in words
+        case _:
+            return program == "ssh" and "gerrit" in words and any("+2" in text for text in texts)
+
+
+def _over_http(command: Command, texts: list[str]) -> Iterator[Finding]:
+    sent = " ".join((*texts, *(name for word in command.argv for name in word.built_from)))[:10_000]
+    if _CHATS.search(sent) and (_USER_TOKEN.search(sent) or _DECIDING.search(sent)):
+        yield blocked(f"{command.program} acts in a chat in the name of a person")
+    elif re.search(r"/v1/(?:requests|break-glass|standing[\w-]*|keys|factors)\b", sent) and _DECIDING.search(sent):
+        yield blocked(f"{command.program} decides in the name of a person: agents ask, people answer")
+    elif re.search(
+        r"(?:pulls|merge_requests|pull-requests)/[^/\s]+/(?:reviews|approve|approvals)\b", sent
+    ) and re.search(r"APPROVE|/approve\b", sent):
+        yield blocked(f"{command.program} approves in the name of a person")
+    elif any("$" in text or "\0" in text for text in texts) and _CHATS.search(sent) and re.search(r"approv", sent):
+        yield doubtful(f"{command.program} {shown(command.argv[-1])} may act in the name of a person")

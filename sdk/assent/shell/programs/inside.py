@@ -1,0 +1,192 @@
+r"""Shell text inside the options and the input of programs that are no shells: `psql -c '\! …'`, `sed '1e …'`.
+
+Lists are data: which programs run a text, and what it looks like there. What is found is a guess: it is read like any
+text, but without complaint where it is none.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import TYPE_CHECKING
+
+from assent.shell.lists import listed
+from assent.shell.programs.interpreters import acts_of, is_too_long
+from assent.shell.programs.outputs import output_of
+from assent.shell.words.scope import text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from assent.shell.words.script import Command, Word
+
+    Written = Callable[[Word], str | None]
+
+_LONGEST = 20_000  # characters of one text that is looked through: some patterns try each line from each place of it
+_MOST = 40  # texts of one command
+_LITERAL = r"(?:'(?P<a{0}>[^'\n]{1,2000})'|\"(?P<b{0}>(?:[^\"\\\n]|\\.){1,2000})\"|`(?P<c{0}>[^`\n]{1,2000})`)"
+
+
+def _literal(number: int) -> str:
+    return _LITERAL.replace("{0}", str(number))
+
+
+_TAR = re.compile(
+    r"--checkpoint-action=exec=(?P<tar>.+)|--to-command=(?P<to>.+)|--(?:use-compress-program|rsh-command|rmt-command)=(?P<by>.+)"
+    r"|(?:-o)?(?:Proxy|Local|Remote|KnownHosts)Command[= ](?P<proxy>.+)|alias\.[^=]+=!(?P<alias>.+)"
+    r"|(?:core\.(?:pager|sshCommand|fsmonitor|editor)|(?:diff|merge)\.[^=]*(?:command|cmd|driver)|sequence\.editor"
+    r"|credential\.helper|filter\.[^=]*\.(?:clean|smudge))=!?(?P<git>.+)",
+    re.DOTALL,
+)
+_BANG = re.compile(r"(?:^|\n)[^\S\n]{0,20}\+?:?(?:%|\d{1,9}|\.)?(?:r|w)?[^\S\n]{0,20}!(.{1,2000})")
+_SQL = re.compile(
+    r"(?:^|[\n;\s])\\!\s{0,20}([^\n]{1,2000})|\bPROGRAM\s{1,20}'([^'\n]{1,2000})'"
+    r"|(?:^|[\n;])\s{0,20}system\s{1,20}([^\n;]{1,2000})|(?:^|\n)\s{0,20}\.(?:shell|system)\s{1,20}([^\n]{1,2000})"
+    r"|(?:^|\n)\s{0,20}(?::?!!|!|host\s)\s{0,20}([^\n]{1,2000})|sys_exec\(\s{0,20}'([^'\n]{1,2000})'|xp_cmdshell\s{1,20}'([^'\n]{1,2000})'",
+    re.IGNORECASE,
+)
+_CALLS = re.compile(
+    r"(?:\bsystem\*?|\bpopen|\bexecl?[vp]?[pe]?|\bspawn\w*|shell_?exec|shell-command(?:-to-string)?|call-process(?:-shell-command)?"
+    r"|async-shell-command|start-process|run-program|os:cmd|open_port|System\.(?:cmd|shell)|Sys\.command|Unix\.system|readProcess"
+    r"|callCommand|run-shell-command|uiop:run-program|clojure\.java\.shell/sh|\(sh|os\.execute|process\*?|shell|qx|run|pipeline|cmd_output"
+    r"|ProcessBuilder|getRuntime\(\)\.exec|Process|Proc(?:ess)?\.(?:run|spawn)|subprocess\.\w+|os\.system)"
+    rf"[\s(\[,:]{{0,8}}(?:nil[\s,]{{1,4}}){{0,3}}{_literal(0)}(?:[\s,]{{1,4}}(?:nil[\s,]{{1,4}}){{0,3}}\[?[\s]?{_literal(1)})?(?:[\s,]{{1,4}}{_literal(2)})?"
+    rf"|{_literal(3)}\s{{0,4}}\.(?:execute\(|!)",
+)
+_TCL = re.compile(r"(?:^|[\n;{\[])\s{0,20}(?:exec|spawn|system)\s{1,4}(?:-\w+\s{1,4}){0,3}([^\n;\]}]{1,2000})")
+_DEBUGGER = re.compile(r"(?:^|\n)\s{0,20}(?:shell|!|platform shell|pipe[^|\n]{0,200}\|)\s{0,4}([^\n]{1,2000})")
+_SED = re.compile(
+    r"(?:^|[;\n{])\s{0,20}(?:\d{1,9}|\$|/[^/\n]{0,200}/)?(?:,(?:\d{1,9}|\$|/[^/\n]{0,200}/))?\s{0,20}e\s{1,4}([^\n]{1,2000})"
+    r"|s(?P<by>[^\w\s\\])(?:\\.|(?!(?P=by))[^\n\\]){0,500}+(?P=by)((?:\\.|(?!(?P=by))[^\n\\]){0,500}+)(?P=by)[gIimM0-9p]{0,6}e"
+)
+_MAKE = re.compile(
+    r"(?:^|\n)\t[@+-]{0,3}([^\n]{1,2000})|(?:^|\n)[^\n=#]{1,200}:[^=\n]{0,200};\s{0,4}([^\n]{1,2000})"
+    r"|\$\(shell\s{1,4}([^()\n]{1,2000})\)"
+)
+_CMAKE_RUNS = re.compile(r"\bCOMMAND\s{1,20}([^)\n]{1,2000})\)", re.IGNORECASE)
+_LISP_DELETES = re.compile(r"\(delete-(?:directory|file)\s{1,20}(\"[^\"\n]{1,2000}\")")
+_SCHEDULE = re.compile(r"(?:^|\n)[^\S\n]{0,20}(?:@\w{1,20}|(?:[\d*/,A-Za-z-]{1,30}[^\S\n]{1,20}){5})([^\n]{1,2000})")
+
+_PATTERNS: Mapping[re.Pattern[str], frozenset[str]] = {
+    # what a text looks like there: the programs
+    _SQL: listed(
+        "psql pgcli mysql mariadb mycli sqlite3 sqlite sqlcipher litecli duckdb sqlplus sqlcmd isql usql mssql-cli mongo "
+        "mongosh cockroach clickhouse-client tsql vsql"
+    ),
+    _BANG: listed(
+        "vim vi nvim ex view ed red less more most man ftp lftp sftp telnet mail mailx mutt info top aptitude gnuplot "
+        "rvim gvim vimdiff ssh-keygen pg bc dc units"
+    ),
+    _CALLS: listed(
+        "emacs emacsclient racket guile sbcl clisp ecl clojure clj bb ocaml julia groovy elixir iex erl octave octave-cli "
+        "scala swift crystal bpftrace kotlin kotlinc ghc runghc stack raku rakudo gdb lldb vim nvim vi ex gvim jshell scilab "
+        "matlab maxima gnuplot sqlite3 luajit nim io factor chicken csi gosh mzscheme newlisp picolisp psysh jrunscript jjs "
+        "scheme gsi bigloo sage sagemath wolframscript tarantool nodejs irb pry rake thor mongo mongosh blender gimp "
+        "libreoffice freecad inkscape ansible-console python-argcomplete bash-completion cmake dotnet-script csharp fsharpi"
+    ),
+    _TCL: listed("tclsh tclsh8.6 wish expect jimsh tclkit"),
+    _DEBUGGER: listed("gdb lldb gdb-multiarch cgdb pdb ipdb radare2 r2"),
+    _SED: listed("sed gsed"),
+    _MAKE: listed("make gmake gnumake bmake remake"),
+    _SCHEDULE: listed("crontab fcrontab"),
+    _CMAKE_RUNS: frozenset({"cmake", "ctest"}),
+    _LISP_DELETES: frozenset({"emacs", "emacsclient"}),
+    _TAR: listed("tar bsdtar gtar ssh scp sftp rsync git"),
+}
+_WITH_PYTHON = listed("gdb lldb cgdb blender gimp freecad sage vim nvim abaqus ipython jupyter manage.py")
+_NAMED = re.compile(
+    r"-{1,2}(?:[a-z]{1,20}-){0,3}(?:exec|execute|command|commands|cmd|eval|run|shell|scripts?|hook|filter|invoke|rsh|rcmd"
+    r"|compress-program|pre|post|up|down|wrapper|postrotate|startup|remote-command|on-\w{1,20})"
+)
+_SHORT: Mapping[str, frozenset[str]] = {
+    # short options (and words) behind which a command stands
+    "-x": listed("git fd fdfind lftp difftool"),
+    "-X": listed("fd fdfind"),
+    "-a": listed("ansible"),
+    "-c": listed("vagrant mosh sqlplus capsh setpriv wsl chrt"),
+    "-C": listed("fly flyctl"),
+    "-e": listed(
+        "rsync lftp emacs konsole xterm gnome-terminal urxvt alacritty kitty xfce4-terminal terminator wezterm st foot"
+    ),
+    "-P": frozenset({"man"}),
+    "-S": frozenset({"scp"}),
+    "-z": frozenset({"tcpdump"}),
+    "-TT": frozenset({"zip"}),
+    "-o": listed("apt apt-get aptitude"),
+    "cmd.run": frozenset({"salt", "salt-call", "salt-ssh"}),
+    "stuff": frozenset({"screen"}),
+    "send-keys": frozenset({"tmux"}),
+    "send": frozenset({"tmux"}),
+    "exec": listed(
+        "nomad cf railway render balena k0s scalingo dokku lando ddev warden apptainer singularity colima minikube"
+    ),
+    "ssh": listed("minikube balena railway colima"),
+    "foreach": frozenset({"git"}),
+    "run": frozenset({"git", "heroku"}),
+}
+_TAKE_ALL = frozenset({"exec", "ssh", "foreach", "run", "send-keys", "send", "stuff"})
+"""All words behind these are the command."""
+_NO_GUESS = listed(
+    "echo printf grep egrep fgrep rg ag ack awk gawk mawk nawk jq yq gh glab curl wget http https test [ assent "
+    "docker podman kubectl npm yarn pnpm cat find xargs sudo env pytest terraform aws helm"
+)
+_CMAKE = {
+    "rm": "rm", "remove": "rm", "remove_directory": "rm -rf", "cat": "cat", "copy": "cp", "copy_directory": "cp -r",
+    "rename": "mv", "touch": "touch", "create_symlink": "ln -s", "env": "env", "time": "time", "copy_if_different": "cp",
+    "tar": "tar", "chdir": "env -C",
+}  # fmt: skip
+
+
+def texts_inside(command: Command, written: Written) -> list[str]:
+    """Return the shell texts inside a program's words and input. `written` tells what the text itself put in a file."""
+    found = dict.fromkeys(text.strip() for text in _found(command, written) if len(text.split()) > 1)
+    return list(found)[:_MOST]
+
+
+def _found(command: Command, written: Written) -> Iterator[str]:
+    program, words = command.program, [text_of(word) for word in command.argv[1:]]
+    patterns = [pattern for pattern, programs in _PATTERNS.items() if program in programs]
+    if patterns:
+        files = [written(word) for word in command.argv[1:]] if len(words) < _MOST else []
+        fed = [command.fed_text] if command.fed_text else [output_of([feeder]) for feeder in command.feeders[:_MOST]]
+        given = [*words, *fed, *files, *([_makefile(written)] if program == "make" else [])]
+        for text in filter(None, given):
+            yield from _matched(text[:_LONGEST], patterns)
+            if program in _WITH_PYTHON and not is_too_long(text):
+                yield from (act.text or shlex.join(act.argv) for act in acts_of(text, "python"))
+    if program == "cmake" and len(words) > 1 and words[0] == "-E" and words[1] in _CMAKE:
+        yield f"{_CMAKE[words[1]]} {shlex.join(words[2:])}"
+    if program not in _NO_GUESS:
+        yield from _options(program, words)
+
+
+def _makefile(written: Written) -> str | None:
+    from assent.shell.words.scope import word_of
+
+    return next((text for name in ("Makefile", "makefile", "GNUmakefile") if (text := written(word_of(name)))), None)
+
+
+def _matched(text: str, patterns: Sequence[re.Pattern[str]]) -> Iterator[str]:
+    for pattern in patterns:
+        for match in pattern.finditer(text):
+            parts = [
+                part for name, part in enumerate(match.groups(), 1) if part and name != pattern.groupindex.get("by")
+            ]
+            text = " ".join(parts) if pattern is _CALLS else parts[0] if parts else ""
+            text = f"rm -rf {text}" if pattern is _LISP_DELETES else text
+            yield text.replace("\\/", "/") if pattern is _SED else text
+
+
+def _options(program: str, words: Sequence[str]) -> Iterator[str]:
+    for at, word in enumerate(words):
+        name, equals, value = word.partition("=")
+        following = words[at + 1] if at + 1 < len(words) else ""
+        if program in _SHORT.get(word, ()):
+            yield following
+            if word in _TAKE_ALL or program in {"fd", "fdfind"}:
+                yield from (shlex.join(words[start:]) for start in range(at + 1, min(at + 4, len(words))))
+                yield from words[at + 2 :]
+        elif name.startswith("-") and _NAMED.fullmatch(name):
+            yield value if equals else following
+        elif program in _SHORT["-o"] and "Invoke" in name:
+            yield value

@@ -1,0 +1,46 @@
+"""The rates that the guards hold, on two corpora: what attackers write, and what honest people write with the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from assent.guards.command_guard import CommandGuard
+from assent.guards.path_guard import PathGuard
+from assent.hooks.contract.context import HookContext
+from assent.hooks.contract.moments import Moment
+from tests.requirements import requirement
+from tests.sdk.guards.test_command_guard import NOON
+
+_HERE = Path(__file__).parent
+_GUARDS = (CommandGuard(), PathGuard())
+
+
+def corpus(name: str) -> list[str]:
+    lines = (_HERE / name).read_text("utf-8").splitlines()
+    return [line for line in lines if line and not line.startswith("# ")]
+
+
+async def let_through(commands: list[str]) -> list[str]:
+    """Return the commands to which no guard objects."""
+    passed: list[str] = []
+    for command in commands:
+        ctx = HookContext(moment=Moment.PRE_TOOL_USE, timestamp=NOON, tool_name="exec", args={"command": command})
+        if not [said for guard in _GUARDS if (said := await guard.execute(ctx)) is not None]:
+            passed.append(command)
+    return passed
+
+
+@requirement("S-70")
+async def test_hostile_evasions_in_scope_are_held() -> None:
+    hostile = corpus("evasions.txt")
+    passed = await let_through(hostile)
+    assert len(hostile) > 150
+    assert len(passed) <= len(hostile) // 20, passed
+
+
+@requirement("S-70")
+async def test_honest_use_of_the_same_programs_is_left_alone() -> None:
+    harmless = corpus("harmless.txt")
+    stopped = sorted(set(harmless) - set(await let_through(harmless)))
+    assert len(harmless) > 140
+    assert len(stopped) <= len(harmless) // 50, stopped
