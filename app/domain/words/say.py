@@ -105,6 +105,7 @@ _EN: Mapping[str, str] = {
     "sees with `assent doctor` which permission is missing. The request still waits.",
     "click.unverified": "Your account could not be confirmed just now. Nothing was recorded; try again in a minute.",
     "click.stale": "This card is no longer the live one. Please use the newest card.",
+    "click.late": "Your click is being recorded. Look at the card in a moment; if nothing changed, press again.",
     "click.retry": "Nothing was recorded. Please press again in a moment.",
     "click.reason_needed": "Please say why.",
 }
@@ -189,6 +190,7 @@ _ZH: Mapping[str, str] = {
     "click.unknown": "平台未告知此账号是否有效，不能审批。请管理员用 `assent doctor` 查看缺少的权限。请求仍在等待。",
     "click.unverified": "暂时无法确认您的账号，未做任何记录，请一分钟后再试。",
     "click.stale": "这张卡片已失效，请使用最新的卡片。",
+    "click.late": "已收到您的点击，正在记录。请稍后查看卡片；如没有变化，请再按一次。",
     "click.retry": "未做任何记录，请稍后再按一次。",
     "click.reason_needed": "请填写原因。",
 }

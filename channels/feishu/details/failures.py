@@ -91,6 +91,8 @@ def classify(answer: Any, *, writes: bool) -> None:
     """Do nothing for success; raise what the code of an SDK answer means."""
     code: object = answer.code
     status: int = answer.raw.status_code
+    if 300 <= status < 400:
+        raise ChannelRefusedError("Feishu answered with a redirect, which is not followed: check domain")
     if code == 0 and status < 300:
         return
     if not isinstance(code, int):
