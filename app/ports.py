@@ -136,9 +136,10 @@ class Challenge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ignored:
-    """A genuine call that asks nothing of us; answered with an empty 200."""
+    """A genuine call that asks nothing of us; answered with an empty 200, unless the platform wants to hear more."""
 
     why: str
+    answer: HttpAnswer = field(default_factory=HttpAnswer)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

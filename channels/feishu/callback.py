@@ -45,6 +45,8 @@ _TIMESTAMP, _NONCE, _SIGNATURE = "x-lark-request-timestamp", "x-lark-request-non
 _TEN_DIGITS = re.compile(r"[0-9]{10}", re.ASCII)
 _EVENT_TYPE = re.compile(r"[0-9A-Za-z_.]{1,80}", re.ASCII)
 _BLOCK = 16
+_NOT_OURS = "此按钮不归 Assent 处理。 This button is not one of Assent's."
+"""The platform wants JSON in every case; without it people see an error, also for a button that is somebody else's."""
 _MAX_CHALLENGE = 1000
 
 Json = dict[str, object]
@@ -97,12 +99,14 @@ def parse_event(payload: Mapping[str, object], *, audience: Audience) -> Click |
         _compare(header.get("tenant_key"), audience.tenant_key, "the event is another tenant's")
     event_type = _text(header, "event_type")
     if event_type != CARD_ACTION:
-        return Ignored(why=f"event {event_type}" if _EVENT_TYPE.fullmatch(event_type) else "event of an odd type")
+        why = f"event {event_type}" if _EVENT_TYPE.fullmatch(event_type) else "event of an odd type"
+        return Ignored(why=why, answer=HttpAnswer(body={}))
     event = _object(payload, "event")
     operator, action, context = _object(event, "operator"), _object(event, "action"), _object(event, "context")
     token = _token(action)
     if token is None:
-        return Ignored(why="a control that is not ours")
+        toast = {"type": "info", "content": _NOT_OURS}
+        return Ignored(why="a control that is not ours", answer=HttpAnswer(body={"toast": toast}))
     fields = _fields(action)
     return Click(
         token=token,

@@ -26,7 +26,7 @@ from channels.feishu.details.notice import render_link, render_notice, without_l
 from channels.feishu.details.people import WITHHELD
 from channels.feishu.examine import examine_app
 from channels.feishu.listener import Listener
-from channels.feishu.settings import LIMITS, is_loopback
+from channels.feishu.settings import LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -227,7 +227,7 @@ class ListeningFeishuChannel(FeishuChannel):
             name=self._name,
             client=self._client,
             audience=self._audience,
-            encrypted_only=not is_loopback(self._settings.domain),
+            domain=self._settings.domain,
             jitter=self._jitter,
         )
         await listener.run(receive)

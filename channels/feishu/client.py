@@ -17,6 +17,7 @@ What the SDK does, and what is done about it here (all measured on 1.7.5):
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import os
 import sys
@@ -24,6 +25,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from app.ports import ChannelUnavailableError
@@ -334,6 +336,7 @@ def _import_sdk(settings: FeishuSettings, call_seconds: float) -> Sdk:
     from lark_oapi.ws.pb import pbbp2_pb2
 
     lark: Any = lark_oapi
+    _follow_no_redirect(transport)
     if first and threading.current_thread() is not threading.main_thread():
         # The import made an event loop for the SDK's own long-connection client, which is not used here.
         lark.ws.client.loop.close()
@@ -362,6 +365,17 @@ def _seconds(config: object, name: str) -> float:
     told = cast("dict[str, object]", config).get(name) if isinstance(config, dict) else None
     fits = isinstance(told, (int, float)) and not isinstance(told, bool) and 1 <= told <= _LONGEST_SPAN
     return float(told) if isinstance(told, (int, float)) and fits else _USUAL_SPAN
+
+
+def _follow_no_redirect(transport: Any) -> None:
+    """Let the SDK follow no redirect: of all its calls, one carries the app's secret, and every other one a token.
+
+    It calls `requests.request` and has no setting for that; its own module gets a `requests` that follows none.
+    """
+    http = transport.requests
+    if not isinstance(http, SimpleNamespace):
+        request = functools.partial(http.request, allow_redirects=False)
+        transport.requests = SimpleNamespace(request=request, exceptions=http.exceptions)
 
 
 def _keep_loopback_off_proxies() -> None:

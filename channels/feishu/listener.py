@@ -30,7 +30,7 @@ from websockets.exceptions import WebSocketException
 
 from app.ports import CallbackRejectedError, ChannelRefusedError, ChannelUnavailableError
 from channels.feishu.callback import MAX_BYTES, parse_event, parse_json
-from channels.feishu.settings import is_loopback
+from channels.feishu.settings import is_loopback, is_own_connection
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -84,15 +84,15 @@ class Listener:
         name: str,
         client: FeishuClient,
         audience: Audience,
-        encrypted_only: bool,
+        domain: str,
         jitter: Callable[[], float],
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        """Prepare. `encrypted_only` refuses an unencrypted address; `jitter` yields 0 to 1; `sleep` takes seconds."""
+        """Prepare. `domain` is where the API is; `jitter` yields 0 to 1; `sleep` takes seconds."""
         self._name = name
         self._client = client
         self._audience = audience
-        self._encrypted_only = encrypted_only
+        self._domain = domain
         self._jitter = jitter
         self._sleep = sleep
 
@@ -131,10 +131,10 @@ class Listener:
         receive: Callable[[Inbound], Awaitable[HttpAnswer]],
     ) -> None:
         """Hold one connection until it closes."""
-        if self._encrypted_only and urlsplit(endpoint.url).scheme != "wss":
-            raise ChannelRefusedError("the long connection's address is not encrypted")
+        if not is_own_connection(endpoint.url, domain=self._domain):
+            raise ChannelRefusedError("the long connection's address is not the platform's, or not encrypted")
         service = int((parse_qs(urlsplit(endpoint.url).query).get("service_id") or ["0"])[0])
-        opening = connect(
+        opening = _Connect(
             endpoint.url,
             open_timeout=OPEN_SECONDS,
             close_timeout=1,
@@ -150,6 +150,14 @@ class Listener:
                 pings = group.create_task(session.ping(endpoint.ping_seconds))
                 await session.read(group)
                 pings.cancel()
+
+
+class _Connect(connect):
+    """Opens a connection where it was asked for, and nowhere else: the address holds a ticket."""
+
+    def process_redirect(self, exc: Exception) -> Exception | str:
+        """Follow no redirect."""
+        return exc
 
 
 class _Session:

@@ -32,6 +32,26 @@ def is_loopback(url: str) -> bool:
     return (urlsplit(url).hostname or "") in _LOOPBACK
 
 
+_FAMILIES = ("feishu.cn", "larksuite.com")
+"""The platform's own names: its API and its long connections are beside one another below them."""
+
+
+def is_own_connection(url: str, *, domain: str) -> bool:
+    """Say whether the address of a long connection is one of the platform's, and encrypted.
+
+    Of a domain that is not the platform's own, it is that host or one below it. A simulator on this machine may send us
+    anywhere on it.
+    """
+    there = urlsplit(url)
+    host, own = there.hostname or "", urlsplit(domain).hostname or ""
+    if "@" in there.netloc or not host:
+        return False
+    if is_loopback(domain):
+        return is_loopback(url)
+    family = next((each for each in _FAMILIES if own == each or own.endswith(f".{each}")), own)
+    return there.scheme == "wss" and (host == family or host.endswith(f".{family}"))
+
+
 class FeishuSettings(BaseModel):
     """One app of one tenant, posting to one chat.
 

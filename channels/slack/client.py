@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, NoReturn, Protocol, cast
 import structlog
 
 from app.ports import ChannelRefusedError, ChannelUnavailableError, EditClosedError
+from channels.slack.settings import is_own_socket
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -72,6 +73,9 @@ class Socket(Protocol):
     """The SDK's Socket Mode client, as far as it is used here."""
 
     wss_uri: str | None
+    proxy: str | None
+    issue_new_wss_url: Callable[[], Awaitable[str]]
+    aiohttp_client_session: aiohttp.ClientSession
     message_listeners: list[Callable[[object, dict[str, object], str | None], Awaitable[None]]]
     message_processor: asyncio.Future[None]
     current_session_monitor: asyncio.Future[None] | None
@@ -160,13 +164,21 @@ class SlackClient:
             why = f"response_url: Slack answered with status {status}"
             raise ChannelUnavailableError(why) if status >= _HTTP_BROKEN else ChannelRefusedError(why)
 
-    def socket(self, app_token: str) -> Socket:
-        """Return a Socket Mode client that is not connected yet, on this client's API address."""
+    async def socket(self, app_token: str) -> Socket:
+        """Return a Socket Mode client that is not connected yet, on this client's API address.
+
+        It follows no redirect, and every address that it asks for by itself is checked like the first one.
+        """
         from slack_sdk.socket_mode.aiohttp import SocketModeClient
 
-        client = SocketModeClient(app_token=app_token, web_client=self._connection(), logger=_quiet_log())
+        client = cast(
+            "Socket", SocketModeClient(app_token=app_token, web_client=self._connection(), logger=_quiet_log())
+        )
         client.proxy = None
-        return cast("Socket", client)
+        client.issue_new_wss_url = lambda: self.open_socket_address(app_token)
+        await client.aiohttp_client_session.close()
+        client.aiohttp_client_session = _session()
+        return client
 
     async def close_socket(self, socket: Socket) -> None:
         """Close a Socket Mode client and wait for its tasks to end."""
@@ -184,6 +196,9 @@ class SlackClient:
         if not isinstance(url, str) or not url.startswith(("wss://", "ws://")):
             why = "apps.connections.open: Slack's answer names no address"
             raise ChannelUnavailableError(why)
+        if not is_own_socket(url, api_url=self._settings.api_url):
+            why = "apps.connections.open: the address is not one of Slack's hosts, or not encrypted"
+            raise ChannelRefusedError(why)
         return url
 
     async def close(self) -> None:
@@ -195,13 +210,8 @@ class SlackClient:
 
     def _http(self) -> aiohttp.ClientSession:
         """One session for all calls: the SDK would open one a call, and leaves its total time-out to the session."""
-        import aiohttp
-
         if self._session is None or self._session.closed:
-            trace = aiohttp.TraceConfig()
-            trace.on_request_redirect.append(_refuse_redirect)
-            limits = aiohttp.ClientTimeout(total=self._timeout)
-            self._session = aiohttp.ClientSession(timeout=limits, trace_configs=[trace])
+            self._session = _session(self._timeout)
         return self._session
 
     def _connection(self) -> AsyncWebClient:
@@ -218,6 +228,16 @@ class SlackClient:
             )
             self._web.proxy = None  # the constructor's proxy=None would still read the environment
         return self._web
+
+
+def _session(timeout: float | None = None) -> aiohttp.ClientSession:
+    """Open a session that follows no redirect; `timeout` bounds a whole call, in seconds."""
+    import aiohttp
+
+    trace = aiohttp.TraceConfig()
+    trace.on_request_redirect.append(_refuse_redirect)
+    limits = aiohttp.ClientTimeout(total=timeout)
+    return aiohttp.ClientSession(timeout=limits, trace_configs=[trace])
 
 
 class _RedirectRefusedError(Exception):

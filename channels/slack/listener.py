@@ -82,7 +82,7 @@ class SocketListener:
     async def _connection(self) -> None:
         """Hold one SDK client until it stays down for two watches in a row."""
         address = await self._client.open_socket_address(self._app_token)
-        socket = self._client.socket(self._app_token)
+        socket = await self._client.socket(self._app_token)
 
         async def on_frame(_: object, frame: dict[str, object], raw: str | None) -> None:
             envelope = frame.get("envelope_id")

@@ -25,6 +25,20 @@ _SHORTEST_SECRET: Final = 16
 _HOOKS: Final = "hooks.slack.com"
 
 
+def is_own_socket(url: str, *, api_url: str) -> bool:
+    """Say whether an address of Socket Mode is on the API's own host or below it, and encrypted.
+
+    A stand-in on this machine may send us anywhere on it.
+    """
+    there, api = urlsplit(url), urlsplit(api_url)
+    host, own = there.hostname or "", api.hostname or ""
+    if "@" in there.netloc or not host:
+        return False
+    if own in _LOOPBACK:
+        return host in _LOOPBACK
+    return there.scheme == "wss" and (host == own or host.endswith(f".{own}"))
+
+
 class SlackSettings(BaseModel):
     """One Slack app in one workspace, posting to one channel. Raises pydantic's ValidationError on any fault."""
 

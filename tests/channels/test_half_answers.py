@@ -247,3 +247,12 @@ async def test_one_clear_mark_closes_an_account_whatever_else_is_missing() -> No
             account = await stage.channel.look_up(email=stage.alice.email, account_id="")
             assert account is not None
             assert account.status is AccountStatus.DEACTIVATED
+
+
+@requirement("F-46")
+@pytest.mark.parametrize("code", [1, 1000040343])
+async def test_a_busy_long_connection_is_asked_for_again_soon_and_not_as_after_a_refusal(code: int) -> None:
+    async with feishu_stage() as stage:
+        stage.simulator.app.tampers["endpoint"] = lambda answer: {"code": code, "msg": "system busy"}
+        with pytest.raises(ChannelUnavailableError):
+            await stage.channel._client.find_endpoint()

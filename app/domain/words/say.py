@@ -106,6 +106,7 @@ _EN: Mapping[str, str] = {
     "click.unverified": "Your account could not be confirmed just now. Nothing was recorded; try again in a minute.",
     "click.stale": "This card is no longer the live one. Please use the newest card.",
     "click.unsealed": "What is stored of this request is not what was asked: nothing is done. Tell your operator.",
+    "click.late": "Your click is being recorded. Look at the card in a moment; if nothing changed, press again.",
     "click.retry": "Nothing was recorded. Please press again in a moment.",
     "click.reason_needed": "Please say why.",
 }
@@ -191,6 +192,7 @@ _ZH: Mapping[str, str] = {
     "click.unverified": "暂时无法确认您的账号，未做任何记录，请一分钟后再试。",
     "click.stale": "这张卡片已失效，请使用最新的卡片。",
     "click.unsealed": "这条请求的存储记录与提交时不符，已拒绝处理，请告知管理员。",
+    "click.late": "已收到您的点击，正在记录。请稍后查看卡片；如没有变化，请再按一次。",
     "click.retry": "未做任何记录，请稍后再按一次。",
     "click.reason_needed": "请填写原因。",
 }

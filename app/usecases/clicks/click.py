@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, assert_never
 
 import structlog
@@ -28,6 +29,11 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
+ANSWER_SECONDS = 2.4
+"""When a platform has its answer at the latest. After three seconds it shows people an error, whatever happens then."""
+
+_LEAST_SECONDS = 0.2
+
 
 class AnswerClick:
     """The use case."""
@@ -36,43 +42,83 @@ class AnswerClick:
         """`later` runs what must not delay the answer: what is told privately after it."""
         self._receive = receive
         self._later = later
+        self.answer_within = ANSWER_SECONDS
 
-    async def __call__(self, org: str, channel: Channel, inbound: Inbound) -> HttpAnswer:
-        """Return what the platform is told. Never raises for what a person did."""
+    async def __call__(self, org: str, channel: Channel, inbound: Inbound, *, spent: float = 0.0) -> HttpAnswer:
+        """Return what the platform is told, in time. Never raises for what a person did.
+
+        `spent`: seconds that reading the call took. What is not recorded by then (the database hangs) goes on behind
+        the answer, which says so; what came of it is told privately, where the platform has a way to.
+        """
         match inbound:
             case Challenge():
                 return inbound.answer
             case Ignored():
                 log.info("callback.ignored", channel=channel.name, why=inbound.why)
-                return HttpAnswer()
+                return inbound.answer
             case Click():
-                return await self._click(org, channel, inbound)
+                return await self._in_time(org, channel, inbound, max(_LEAST_SECONDS, self.answer_within - spent))
             case _:
                 assert_never(inbound)
 
-    async def _click(self, org: str, channel: Channel, click: Click) -> HttpAnswer:
+    async def _in_time(self, org: str, channel: Channel, click: Click, seconds: float) -> HttpAnswer:
+        """Answer within so many seconds; the click itself is never cut off."""
+        outcome: asyncio.Future[ClickOutcome | None] = asyncio.get_running_loop().create_future()
+        self._later(_into(outcome, self._click(org, channel, click)))
+        try:
+            async with asyncio.timeout(seconds):
+                told = await asyncio.shield(outcome)
+        except TimeoutError:
+            log.warning("click.late", channel=channel.name)
+            self._later(_tell_late(channel, click, outcome))
+            return channel.answer(click, _say(channel, "click.late"))
+        if told is None:
+            return HttpAnswer()
+        self._later(_tell(channel, click, told))
+        return channel.answer(click, told)
+
+    async def _click(self, org: str, channel: Channel, click: Click) -> ClickOutcome | None:
+        """Carry a click out and return what is said of it; None: a form is open now, which says everything."""
         failpoint("click.received")
         try:
             received = await self._receive(org, channel, click)
         except UnavailableError as error:
             log.error("click.unrecorded", channel=channel.name, why=error.detail)  # noqa: TRY400 - an outage, not a defect
-            return self._answer(channel, click, _try_again(channel))
+            return _say(channel, "click.retry")
         failpoint("click.recorded")
         outcome = received.outcome
         log.info("click.answered", channel=channel.name, result=outcome.result.value)
-        if received.form is not None:
-            try:
-                # The one call that is made before the answer: the right to open a form dies after three seconds.
-                await channel.open_form(click, received.form)
-            except (ChannelUnavailableError, ChannelRefusedError) as error:
-                log.warning("form.unopened", channel=channel.name, why=error.why)
-                return self._answer(channel, click, _try_again(channel))
-            return HttpAnswer()
-        return self._answer(channel, click, outcome)
+        if received.form is None:
+            return outcome
+        try:
+            # The one call that is made before the answer: the right to open a form dies after three seconds.
+            await channel.open_form(click, received.form)
+        except (ChannelUnavailableError, ChannelRefusedError) as error:
+            log.warning("form.unopened", channel=channel.name, why=error.why)
+            return _say(channel, "click.retry")
+        return None
 
-    def _answer(self, channel: Channel, click: Click, outcome: ClickOutcome) -> HttpAnswer:
-        self._later(_tell(channel, click, outcome))
-        return channel.answer(click, outcome)
+
+async def _into(
+    outcome: asyncio.Future[ClickOutcome | None], work: Coroutine[object, object, ClickOutcome | None]
+) -> None:
+    """Let whoever waits for it have what comes of a click, also when that is an error."""
+    try:
+        told = await work
+    except BaseException as error:
+        if not outcome.done():
+            outcome.set_exception(error if isinstance(error, Exception) else UnavailableError("the gateway stops"))
+        if not isinstance(error, Exception):
+            raise
+    else:
+        if not outcome.done():
+            outcome.set_result(told)
+
+
+async def _tell_late(channel: Channel, click: Click, outcome: asyncio.Future[ClickOutcome | None]) -> None:
+    told = await outcome
+    if told is not None:
+        await _tell(channel, click, told)
 
 
 async def _tell(channel: Channel, click: Click, outcome: ClickOutcome) -> None:
@@ -82,5 +128,6 @@ async def _tell(channel: Channel, click: Click, outcome: ClickOutcome) -> None:
         log.info("outcome.untold", channel=channel.name, why=error.why)
 
 
-def _try_again(channel: Channel) -> ClickOutcome:
-    return ClickOutcome(result=ClickResult.RETRY, sentence=say(channel.language, "click.retry"))
+def _say(channel: Channel, key: str) -> ClickOutcome:
+    """Say that nothing is recorded, or not yet: a person looks again, or presses again."""
+    return ClickOutcome(result=ClickResult.RETRY, sentence=say(channel.language, key))

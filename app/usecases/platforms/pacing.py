@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from app.ports import ChannelUnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 
     from app.ports import Channel
     from app.spec import Pace, Spec
@@ -62,13 +62,13 @@ class Pacing:
         self._lanes: dict[tuple[str, str, str, str], _Lane] = {}
 
     @asynccontextmanager
-    async def post(self, org: str, channel: Channel, chat_id: str) -> AsyncIterator[None]:
+    async def post(self, org: str, channel: Channel, chat_id: str) -> AsyncGenerator[None]:
         """Wait for a turn to speak in a chat, and take it. Raises ChannelUnavailableError where that is far off."""
         async with self._turn((org, channel.name, "post", chat_id), self._pace(channel, "posts")):
             yield
 
     @asynccontextmanager
-    async def edit(self, org: str, channel: Channel) -> AsyncIterator[None]:
+    async def edit(self, org: str, channel: Channel) -> AsyncGenerator[None]:
         """The same for changing a message: platforms count these a method, wherever the message is."""
         async with self._turn((org, channel.name, "edit", ""), self._pace(channel, "edits")):
             yield
@@ -80,7 +80,7 @@ class Pacing:
         return spec.limits.posts if of == "posts" else spec.limits.edits
 
     @asynccontextmanager
-    async def _turn(self, key: tuple[str, str, str, str], pace: Pace | None) -> AsyncIterator[None]:
+    async def _turn(self, key: tuple[str, str, str, str], pace: Pace | None) -> AsyncGenerator[None]:
         lane = self._lane(key)
         self._refuse_if_held(lane)
         try:

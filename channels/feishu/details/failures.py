@@ -19,6 +19,7 @@ _RATE_LIMITS = frozenset({99991400, 230020, 11232, 11233, 11247})
 _EDIT_CLOSED = frozenset({230011, 230110, 230031})
 _BAD_CREDENTIALS = frozenset({10003, 10012, 10013, 10014, 10015, 99991543})
 UNKNOWN_PERSON = frozenset({41012, 99992351})
+_TEMPORARY = frozenset({1, 1000040343})  # the long connection's "system busy" and "internal error": its SDK tries again
 _BEING_SENT = 230049
 _CARD_FAULT = 230099
 _SCOPE_MISSING = 99991672
@@ -91,6 +92,8 @@ def classify(answer: Any, *, writes: bool) -> None:
     """Do nothing for success; raise what the code of an SDK answer means."""
     code: object = answer.code
     status: int = answer.raw.status_code
+    if 300 <= status < 400:
+        raise ChannelRefusedError("Feishu answered with a redirect, which is not followed: check domain")
     if code == 0 and status < 300:
         return
     if not isinstance(code, int):
@@ -102,6 +105,8 @@ def classify(answer: Any, *, writes: bool) -> None:
         raise ChannelUnavailableError(why, retry_after=_LOCK_WAIT, ambiguous=True)
     if code == _CARD_FAULT and _LOCKED.search(answer.msg or ""):
         raise ChannelUnavailableError(f"{why} (somebody's click is in flight)", retry_after=_LOCK_WAIT)
+    if code in _TEMPORARY:
+        raise ChannelUnavailableError(why, ambiguous=writes)
     if code in DEAD_TOKEN:
         raise ChannelUnavailableError(f"{why}, with a token just fetched", retry_after=timedelta(seconds=30))
     if status >= 500:

@@ -62,7 +62,7 @@ async def _pages(client: FeishuClient, ask: Callable[[Sdk, Any, str], Any]) -> l
         answer = await client.call(lambda sdk, option, page=page: ask(sdk, option, page))
         listed: Any = answer.data
         members = _members(listed) if listed is not None else None
-        if members is None:
+        if listed is None or members is None:
             raise ChannelUnavailableError("Feishu's answer holds no list")
         found += [_id_of(member) for member in members]
         more, token = listed.has_more, listed.page_token

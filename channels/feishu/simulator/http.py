@@ -42,6 +42,7 @@ class Fault(StrEnum):
     REFUSED = "refused"  # 230002: the bot is not in the chat
     BUSY = "busy"  # 230049: this uuid is being sent
     LOCKED = "locked"  # 230099/11310: card action is lock
+    REDIRECT = "redirect"  # 307 to /elsewhere of this server, which records what it is sent
     GARBAGE = "garbage"  # 200 with JSON that is no answer
 
 
@@ -183,6 +184,7 @@ class SimulatorApp:
                 "is_in_chat",
                 lambda m, _, __: platform.is_in_chat(m[1]),
             ),
+            *((verb, re.compile("/elsewhere"), "elsewhere", lambda _, __, ___: Json()) for verb in ("GET", "POST")),
             ("POST", re.compile("/callback/ws/endpoint"), "endpoint", lambda _, __, body: self._endpoint(body)),
         ]
 
@@ -229,6 +231,9 @@ class SimulatorApp:
         html = (502, b"<html><body>502 Bad Gateway</body></html>", {"content-type": "text/html"})
         if fault is Fault.SERVER_ERROR:
             return html
+        if fault is Fault.REDIRECT:
+            body = json.dumps({"code": 0, "msg": "moved"}).encode()
+            return 307, body, {"content-type": "application/json", "location": f"{self.base_url}/elsewhere"}
         if fault is Fault.GARBAGE:
             return 200, b'{"unexpected": true}', {"content-type": "application/json"}
         if fault is Fault.TOKEN_REVOKED:
@@ -248,7 +253,8 @@ class SimulatorApp:
         if fault is Fault.SERVER_ERROR_AFTER:
             return html
         # The token endpoint answers flat, everything else under `data`.
-        content: Json = {"code": 0, "msg": "ok"} | (fields if operation == "token" else {"data": fields})
+        answered: Json = fields if operation == "token" else {"data": fields}
+        content: Json = {"code": 0, "msg": "ok", **answered}
         content = self.tampers.get(operation, lambda whole: whole)(content)
         return (
             200,

@@ -68,6 +68,8 @@ class Front:
                     await self._api(scope, method, _arguments(headers, query, body), headers, send)
                 case ["actions", *_]:
                     await self._reply(path, body, send)
+                case ["moved"]:
+                    await _respond(send, 302, "", {"location": f"{self.public_url}/elsewhere"})
                 case ["elsewhere"]:
                     self.world.calls.append(_log("elsewhere", {}, headers))
                     await _respond(send, 200, {"ok": True})

@@ -85,7 +85,12 @@ async def test_credentials_that_are_refused_are_one_line_and_a_long_pause(stage:
     channel = stage.channel
     wrong = FeishuClient(channel._settings.model_copy(update={"app_secret": SecretStr("w" * 32)}))
     listener = Listener(
-        name="pay", client=wrong, audience=channel._audience, encrypted_only=False, jitter=lambda: 1.0, sleep=pause
+        name="pay",
+        client=wrong,
+        audience=channel._audience,
+        domain=stage.settings.domain,
+        jitter=lambda: 1.0,
+        sleep=pause,
     )
     with capture_logs() as told:
         async with asyncio.TaskGroup() as tasks:
@@ -249,7 +254,7 @@ async def test_an_address_without_encryption_is_not_opened_on_the_real_platform(
         name="pay",
         client=stage.channel._client,
         audience=stage.channel._audience,
-        encrypted_only=True,
+        domain="https://open.feishu.cn",
         jitter=lambda: 0.0,
     )
     task = asyncio.create_task(listener.run(Gateway(stage).receive))
@@ -266,7 +271,7 @@ async def test_the_wait_grows_with_every_failure_up_to_what_the_platform_asks(st
             name="pay",
             client=stage.channel._client,
             audience=stage.channel._audience,
-            encrypted_only=False,
+            domain="http://127.0.0.1",
             jitter=lambda: jitter,
         )
         return listener._pause(failures, 120.0)
