@@ -47,11 +47,12 @@ def callbacks_router(c: Services) -> APIRouter:
         org, channel = c.channels.by_name(name)
         headers = tuple((key.decode("latin-1").lower(), value.decode("latin-1")) for key, value in request.headers.raw)
         source = request.client.host if request.client else "?"
-        lane = likely if looks_signed(headers, now=c.clock.now()) else strangers
+        now = c.clock.now()
+        lane = likely if looks_signed(headers, now=now) else strangers
         async with lane.place(source):  # strangers can send bodies here: only so many are kept at a time
             call = InboundCall(headers=headers, body=await read_body(request, seconds=_BODY_SECONDS))
         try:
-            inbound = channel.read(call, now=c.clock.now())
+            inbound = channel.read(call, now=now)
         except CallbackRejectedError as error:
             c.telemetry.callbacks_rejected.labels(channel=name).inc()
             log.warning("callback.rejected", channel=name, why=error.why)
