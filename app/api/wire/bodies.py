@@ -6,6 +6,8 @@ Routes that read their bodies so leave FastAPI nothing to solve, validate or ser
 from __future__ import annotations
 
 import asyncio
+import re
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fastapi.routing import APIRoute
@@ -16,7 +18,8 @@ from app.domain.errors import BadJsonError, InvalidError, TooLargeError, TooSlow
 from app.domain.text.canonical import MAX_VALUES, parse_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
+    from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping
+    from datetime import datetime
 
     from starlette.requests import Request
     from starlette.responses import Response
@@ -32,6 +35,15 @@ MOST_VALUES_OF_A_MOMENT = 50_000
 
 MOST_SECONDS = 10.0
 """How long a body may take to arrive: slow senders must not hold connections."""
+
+_MOST_STRANGERS = 64
+_MOST_LIKELY = 256
+"""Bodies that are being read at once before anything proves that a platform sent them: by whether their heads look as
+if one had. A head costs an attacker nothing, so where a lane is full, room is made: see `Arrivals`."""
+_FRESH_SECONDS = 300
+
+_STAMP = re.compile(r"[0-9]{10}", re.ASCII)
+_SIGNATURE = re.compile(r"(?:v[0-9]=)?[0-9a-f]{64}", re.ASCII)
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -94,3 +106,72 @@ async def read_model(request: Request, model: type[M], *, most: int = MOST_BYTES
 def answer(body: Mapping[str, object], status: int = 200) -> JSONResponse:
     """Render an answer."""
     return JSONResponse(body, status_code=status)
+
+
+def looks_signed(headers: Iterable[tuple[str, str]], *, now: datetime) -> bool:
+    """Whether a head has a well-formed signature and a fresh time: what every platform's has. It proves nothing."""
+    stamps = [value for name, value in headers if name.endswith("-request-timestamp")]
+    signatures = [value for name, value in headers if name.endswith("-signature")]
+    if len(stamps) != 1 or len(signatures) != 1 or not _STAMP.fullmatch(stamps[0]):
+        return False
+    return abs(now.timestamp() - int(stamps[0])) <= _FRESH_SECONDS and bool(_SIGNATURE.fullmatch(signatures[0]))
+
+
+class Arrivals:
+    """Bodies that are arriving, at most so many. Whoever comes then takes the place of one that dawdles.
+
+    A platform's body comes with its head, and is there at once. So the oldest goes, of the address that has most of
+    them: a thousand that never end keep out nobody whose body comes.
+    """
+
+    def __init__(self, most: int) -> None:
+        """Take the bound."""
+        self._most = most
+        self._count = 0
+        self._by_source: dict[str, dict[asyncio.Timeout, None]] = {}
+
+    @asynccontextmanager
+    async def place(self, source: str) -> AsyncGenerator[None]:
+        """Hold a place. Raises TooSlowError when somebody else was given it."""
+        if self._count >= self._most:
+            self._make_room()
+        limit = asyncio.timeout(None)
+        self._by_source.setdefault(source, {})[limit] = None
+        self._count += 1
+        try:
+            async with limit:
+                yield
+        except TimeoutError:
+            raise TooSlowError from None
+        finally:
+            self._leave(source, limit)
+
+    def _make_room(self) -> None:
+        source, arriving = max(self._by_source.items(), key=lambda each: len(each[1]))
+        oldest = next(iter(arriving))
+        oldest.reschedule(asyncio.get_running_loop().time())
+        self._leave(source, oldest)
+
+    def _leave(self, source: str, limit: asyncio.Timeout) -> None:
+        arriving = self._by_source.get(source, {})
+        if limit in arriving:
+            del arriving[limit]
+            self._count -= 1
+        if not arriving:
+            self._by_source.pop(source, None)
+
+
+class Unproven:
+    """Bodies of calls that nothing proves yet: whose heads look signed have a lane of their own."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._strangers, self._likely = Arrivals(_MOST_STRANGERS), Arrivals(_MOST_LIKELY)
+
+    async def read(
+        self, request: Request, headers: Iterable[tuple[str, str]], *, now: datetime, seconds: float
+    ) -> bytes:
+        """Return the raw body; only so many are kept at a time. Raises what `read_body` does."""
+        lane = self._likely if looks_signed(headers, now=now) else self._strangers
+        async with lane.place(request.client.host if request.client else "?"):
+            return await read_body(request, seconds=seconds)

@@ -174,7 +174,9 @@ class Lane:
             if jobs:
                 self._begin_turn(jobs)
                 self._serve_batch(jobs)
-                self._begin_turn(())
+                with self._gate:
+                    self.turn += 1
+                    self._current = ()
         self._disconnect()
 
     def _begin_turn(self, jobs: Sequence[Job]) -> None:

@@ -26,7 +26,7 @@ _SAID = {
     Trouble.FULL: "the database's disk is full",
     Trouble.READ_ONLY: "the database takes no writes: it is read-only",
     Trouble.LOCKED: "somebody else holds what this would write, and does not let go",
-    Trouble.SCHEMA: "the database lacks tables or columns",
+    Trouble.SCHEMA: "the database is not as this gateway needs it",
     Trouble.FAILED: "the database cannot be used right now",
 }
 

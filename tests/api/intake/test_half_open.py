@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from app.api.intake.connections import HEAD_BYTES, HEAD_SECONDS
-from app.api.operator.callbacks import Arrivals, looks_signed
+from app.api.wire.bodies import Arrivals, looks_signed
 from app.clock import SystemClock
 from app.domain.errors import TooSlowError
 from app.settings import Settings

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,11 +13,12 @@ import uvloop
 
 from assent.hooks.commands.command_hook import CommandHook
 from assent.hooks.commands.spawn import HARMLESS, Terms, environment, run
-from assent.hooks.contract.moments import Moment
 from tests.fixtures.gateway import open_gateway
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.fixtures.memory_platform import MemoryPlatform
 
 pytestmark = [pytest.mark.process]
@@ -34,20 +35,33 @@ def test_a_command_sees_what_is_harmless_and_what_is_named() -> None:
 
 
 @requirement("S-77")
-@pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+@pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
 def test_a_command_gets_no_descriptor_of_ours(loop: Any, tmp_path: Path) -> None:
     kept = os.open(tmp_path, os.O_RDONLY)
     os.set_inheritable(kept, True)  # as a library leaves one that was not careful
     running = loop()
     try:
-        argv = (sys.executable, "-c", "import os; print(sorted(map(int, os.listdir('/proc/self/fd'))))")
+        argv = (sys.executable, "-c", _LOOK)
         finished = running.run_until_complete(run(argv, stdin=b"", env={"PATH": os.defpath}))
     finally:
         running.close()
         os.close(kept)
-    seen = set(eval(finished.out))
+    seen = {int(number): what for number, what in json.loads(finished.out).items()}
     assert kept not in seen
-    assert seen <= {0, 1, 2, 3}  # the last is the folder that it lists
+    own = {seen[number] for number in (0, 1, 2)}  # uvloop leaves each of these open a second time
+    assert not [what for number, what in seen.items() if number > 2 and what not in own], seen
+
+
+_LOOK = """
+import json, os
+look = {}
+for number in os.listdir('/proc/self/fd'):
+    try:
+        look[number] = os.readlink(f'/proc/self/fd/{number}')
+    except FileNotFoundError:
+        pass  # the folder itself
+print(json.dumps(look))
+"""
 
 
 @requirement("S-77")
@@ -65,6 +79,7 @@ async def test_so_many_run_at_once_and_the_others_wait_for_their_turn(tmp_path: 
     counts = [int(finished.out) for finished in await asyncio.gather(*many)]
     assert max(counts) <= 2
     held = [asyncio.ensure_future(run(("sleep", "60"), stdin=b"", env=env, terms=terms)) for _ in range(2)]
+    await asyncio.sleep(0)  # both have their turn
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.5):  # its limit, as the engine sets it: waiting counts
             await run(("true",), stdin=b"", env=env, terms=terms)
@@ -77,7 +92,7 @@ async def test_so_many_run_at_once_and_the_others_wait_for_their_turn(tmp_path: 
 @requirement("S-77")
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may run a program as somebody else")
 async def test_a_command_runs_as_the_account_that_is_named() -> None:
-    terms = Terms(at_once=asyncio.Semaphore(1), user="nobody")
+    terms = await asyncio.to_thread(Terms, at_once=asyncio.Semaphore(1), user="nobody")
     finished = await run(("id", "-un"), stdin=b"", env={"PATH": "/usr/bin:/bin"}, terms=terms)
     assert finished.out.strip() == b"nobody", finished.err
 
@@ -94,19 +109,16 @@ async def test_the_gateways_own_commands_are_bound_so(
 ) -> None:
     for name, value in SECRETS.items():
         monkeypatch.setenv(name, value)
-    text = await asyncio.to_thread(config.read_text)
-    seen = config.with_name("seen.txt")
+    file, seen = config / "acme.yaml", config.with_name("seen.txt")
+    text = await asyncio.to_thread(file.read_text)
     hooks = f'\nhooks:\n  - {{id: look, on: PreToolUse, command: "env | cut -d= -f1 | sort > {seen}"}}\n'
-    await asyncio.to_thread(config.write_text, text + hooks)
+    await asyncio.to_thread(file.write_text, text + hooks)
     async with open_gateway(sqlite_url, config, platform, hook_environment="NAMED", hook_processes=3) as g:
         await g.call("POST", "/v1/requests", {"tool": "ping", "arguments": {"n": 1}}, who="agent:shop")
-        [hook] = [
-            each.hook
-            for each in g.container.hooks.current("acme").hooks(Moment.PRE_TOOL_USE)  # type: ignore[attr-defined]
-            if isinstance(each.hook, CommandHook)
-        ]
+        _, registry = g.container.hooks.current("acme")
+        [hook] = [each.hook for each in registry.list() if isinstance(each.hook, CommandHook)]
         assert hook._terms is g.container._terms  # pyright: ignore[reportPrivateUsage]
-        assert hook._terms.at_once._value == 3  # pyright: ignore[reportPrivateUsage]
+        assert g.container._terms.at_once._value == 3  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
     names = set((await asyncio.to_thread(seen.read_text)).split())
     assert "NAMED" in names
     assert not names & (SECRETS.keys() - {"NAMED"})

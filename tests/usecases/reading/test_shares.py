@@ -90,13 +90,8 @@ async def test_figures_are_open_unless_a_token_is_set(
         assert (await g.http.get("/docs")).status_code == 404
     token = "t" * 32
     async with open_gateway(sqlite_url, config, platform, operations_token=SecretStr(token)) as g:
-        for wrong in (
-            {},
-            {"authorization": "Bearer wrong"},
-            {"authorization": f"Basic {token}"},
-            {"authorization": "é"},
-        ):
-            said = await g.http.get(path, headers=[(k, v.encode()) for k, v in wrong.items()])
+        for wrong in (b"", b"Bearer wrong", f"Basic {token}".encode(), "Bearer é".encode()):
+            said = await g.http.get(path, headers=[(b"authorization", wrong)])
             assert said.status_code == 401, wrong
         assert (await g.http.get(path, headers={"authorization": f"Bearer {token}"})).status_code == 200
         assert (await g.http.get("/readyz")).status_code == 200

@@ -20,6 +20,7 @@ MOST_OUTPUT = 4 * 1024 * 1024
 """Bytes that a program may write to its output, and as many to its errors."""
 
 _DRAINING = 0.2  # seconds for what the program wrote last; the pipe's buffer is read in one go
+_STANDARD = 2  # input, output and errors are 0 to 2
 _DYING = 1.0  # seconds in which a killed program is gone
 _OURS = ("ASSENT_",)
 _KEYS = frozenset({"E2B_API_KEY", "DAYTONA_API_KEY"})
@@ -117,6 +118,7 @@ async def run(
 
 async def _run(argv: Sequence[str], *, stdin: bytes, env: Mapping[str, str], cwd: str | None) -> Finished:
     loop = asyncio.get_running_loop()
+    await asyncio.to_thread(_keep_descriptors)
     watch = _Watch(loop)
     pipe = asyncio.subprocess.PIPE
     start = loop.subprocess_exec(
@@ -128,7 +130,6 @@ async def _run(argv: Sequence[str], *, stdin: bytes, env: Mapping[str, str], cwd
         env=dict(env),
         cwd=cwd,
         start_new_session=True,
-        close_fds=True,
     )
     # A task of its own, awaited below in any case: a start that is cut off half-way would leave the program running.
     starting = loop.create_task(start)
@@ -149,6 +150,14 @@ async def _run(argv: Sequence[str], *, stdin: bytes, env: Mapping[str, str], cwd
         await asyncio.wait({starting})
         if not starting.cancelled() and starting.exception() is None:
             await _stop(starting.result()[0], watch)
+
+
+def _keep_descriptors() -> None:
+    """Let no program that is started have a descriptor of ours: uvloop closes none, whatever it is asked."""
+    for name in os.listdir("/dev/fd"):  # noqa: PTH208 - names of numbers, not paths
+        with suppress(OSError):  # it was closed meanwhile
+            if int(name) > _STANDARD and os.get_inheritable(int(name)):
+                os.set_inheritable(int(name), False)
 
 
 async def _stop(transport: asyncio.SubprocessTransport, watch: _Watch) -> None:
