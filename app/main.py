@@ -79,6 +79,7 @@ def create_app(container: Container) -> FastAPI:
         redoc_url=None,
     )
     install(app)
+    app.state.services = container.services  # for what is not a route: the answers to errors
     routers = (
         requests_router(container.services),
         reconciling_router(container.services),

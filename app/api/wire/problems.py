@@ -8,6 +8,7 @@ import structlog
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
+from app.api.wire.refused import note_refused
 from app.domain import errors
 from app.domain.errors import AssentError
 
@@ -98,6 +99,7 @@ def _render(  # noqa: PLR0917 - the members of a problem document
 
 async def _known(request: Request, error: Exception) -> Response:
     assert isinstance(error, AssentError)  # noqa: S101 - registered for exactly this class
+    await note_refused(request, error)
     if isinstance(error, errors.NotFoundError):
         # Unknown, foreign and deleted ids must look alike: not even the path is echoed.
         return problem(error, "")

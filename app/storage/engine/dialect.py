@@ -18,6 +18,8 @@ import psycopg.errors
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
+from app.storage.engine.private_files import keep_private
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
@@ -117,6 +119,7 @@ class Sqlite:
 
     def connect(self) -> sqlite3.Connection:
         """Open a connection for one thread of the store."""
+        keep_private(self._path)
         connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False, timeout=10)
         for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=10000"):
             connection.execute(f"PRAGMA {pragma}")
