@@ -23,7 +23,7 @@ from app.policies.marks.faults import PolicyFaultsError, near
 from app.settings import Settings
 from app.storage.engine.database_fault import database_fault
 from app.storage.engine.dialect import dialect_for
-from app.storage.identity.secret_ids import list_secret_ids
+from app.storage.identity.secret_ids import list_seal_ids
 from app.storage.make_store import make_store
 from app.usecases.proving.factors import Factors
 from app.usecases.proving.seal_standing import SealStanding, foreign
@@ -121,7 +121,7 @@ class Beside:
 
     async def warn_of_secret(self) -> None:
         """Say that ASSENT_SECRET is none of those that the rows were sealed with, if so."""
-        known = await self.store.read(list_secret_ids, org=self.org)
+        known = await self.store.read(list_seal_ids, org=self.org)
         given = self.store.seals.key_ids if self.store.seals else ()
         if known and not set(known) & set(given):
             typer.echo(f"warning: {foreign(self.org, known, given)}", err=True)

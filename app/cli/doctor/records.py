@@ -18,13 +18,13 @@ from app.domain.people.assurance import Assurance
 from app.domain.rules.permits import PermitKind
 from app.storage.cards.outbox import list_rows
 from app.storage.identity.api_keys import list_keys
-from app.storage.identity.secret_ids import list_secret_ids
+from app.storage.identity.secret_ids import list_seal_ids
 from app.storage.permits.permits import list_permits
 from app.storage.requests.executions import list_unknown
 from app.storage.trail.head_file import SQLITE, head_file_of
 from app.usecases.permits.break_glass import awaits_review
 from app.usecases.proving.factors import without_factor
-from app.usecases.proving.key_hashes import is_newest, secret_of
+from app.usecases.proving.key_hashes import is_newest, sealed_under
 from app.usecases.proving.seal_standing import foreign
 from app.usecases.reading.read import Read
 from app.usecases.upkeep.watch_heads import RestoredError, WatchHeads
@@ -115,12 +115,12 @@ async def _secret(store: Store, org: str) -> list[Finding]:
     seals = store.seals
     if seals is None:
         return []
-    known = await store.read(list_secret_ids, org=org)
+    known = await store.read(list_seal_ids, org=org)
     if known and not set(known) & set(seals.key_ids):
         return [error(foreign(org, known, seals.key_ids), "ASSENT_SECRET=new,old")]
     now = await store.read(lambda tx: tx.now(), org=org)
     live = [key for key in await store.read(list_keys, org=org, long=True) if key.live(now)]
-    lost = [key.id for key in live if secret_of(key) not in seals.key_ids]
+    lost = [key.id for key in live if sealed_under(key) not in seals.key_ids]
     old = [key.id for key in live if key.id not in lost and not is_newest(seals, key)]
     said = [warning(f"{org}: dead with their secret: the keys {', '.join(lost)}", "make them anew")] if lost else []
     if old:

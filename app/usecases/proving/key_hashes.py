@@ -57,7 +57,7 @@ def is_newest(seals: Seals, key: ApiKey) -> bool:
     return key.secret_hash.startswith(f"k2.{seals.key_ids[0]}.")
 
 
-def secret_of(key: ApiKey) -> str | None:
+def sealed_under(key: ApiKey) -> str | None:
     """Return the id of the secret that a key's hash was made with; None if it does not say."""
     parts = key.secret_hash.split(".")
     return parts[1] if len(parts) > 1 else None

@@ -138,9 +138,7 @@ class Keys:
         """Keep a hash under the newest secret: a secret that is retired later ends no key that was used."""
         anew = replace(key, secret_hash=hash_of_key(self._seals, key, secret))
         with suppress(UnavailableError):  # it works as it is; there is a next time
-            await self._store.write(
-                lambda tx: put_hash(tx, key.id, before=key.secret_hash, after=anew.secret_hash), org=key.org
-            )
+            await self._store.write(lambda tx: put_hash(tx, key.id, anew.secret_hash), org=key.org)
         return anew
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
 from app.domain.lifecycle.effect import (
@@ -18,6 +19,7 @@ from app.domain.lifecycle.effect import (
 from app.domain.lifecycle.execution import issue
 from app.domain.people.people import email_key
 from app.domain.request.request import Audience, DeliveryStatus
+from app.domain.trail.audit import Kind, Record
 from app.storage.cards.deliveries import list_deliveries
 from app.storage.cards.outbox import Errand, enqueue
 from app.storage.requests.decisions import put_decision
@@ -74,6 +76,14 @@ def carry_out(
     for effect in step.effects:
         _follow(tx, after, effect, chats or {})
     return after
+
+
+def seal_as_it_stands(tx: Tx, request: ConfirmationRequest, *, by: str, key_id: str) -> None:
+    """Take a request's rows for what was asked, whatever seal they have, and say so in the trail."""
+    after = replace(request, version=request.version + 1)
+    save_request(tx, request, after, whole=True)
+    record = Record(kind=Kind.SEALED, actor=by, facts={"key_id": key_id})
+    tx.append(record, request_id=request.id, request_version=after.version)
 
 
 def _follow(tx: Tx, request: ConfirmationRequest, effect: Effect, chats: Mapping[str, str]) -> None:

@@ -37,11 +37,11 @@ def _rights(folder: Path) -> dict[str, str]:
 @pytest.mark.usefixtures("careless")
 async def test_the_database_and_all_that_stands_beside_it_are_its_owners_alone(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/a.db"
-    run.upgrade(url)
+    await to_thread(run.upgrade, url)
     async with open_store(url) as store:
         await store.write(lambda tx: tx.now(), org="acme")
         await to_thread(write_heads, tmp_path / "a.db.head", Heads(epoch=0, orgs={}))
-        await to_thread(Epoch._write, tmp_path / "epoch", 3)  # noqa: SLF001 - as `holds` does, beside the loop
+        await to_thread(Epoch._write, tmp_path / "epoch", 3)
         found = await to_thread(_rights, tmp_path)
         assert {"a.db", "a.db-wal", "a.db-shm", "a.db.head", "epoch"} <= set(found)
         assert set(found.values()) == {"0o600"}

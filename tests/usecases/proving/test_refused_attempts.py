@@ -44,11 +44,11 @@ async def test_every_refused_attempt_is_in_the_trail_with_who_and_why(either_gat
     await tried(shop, f"POST {of}/claim", "read_only", await g.claim(other))
     await tried(
         "dave@acme.example",
-        f"POST {of}/hand-over",
+        f"POST {of}/handover",
         "not_eligible",
         await g.call(
             "POST",
-            f"/v1/requests/{third['id']}/hand-over",
+            f"/v1/requests/{third['id']}/handover",
             {"to": "bob@acme.example", "note": "n", "digest": third["digest"]},
             who="dave@acme.example",
         ),
