@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from app.cli.doctor.payments import PAGE, askings, error, ok, paying_tools, warning
-from app.domain.identity.api_key import Scope
+from app.domain.identity.api_key import Scope, is_newest, sealed_under
 from app.domain.people.assurance import Assurance
 from app.domain.rules.permits import PermitKind
 from app.storage.cards.outbox import list_rows
@@ -24,7 +24,6 @@ from app.storage.requests.executions import list_unknown
 from app.storage.trail.head_file import SQLITE, head_file_of
 from app.usecases.permits.break_glass import awaits_review
 from app.usecases.proving.factors import without_factor
-from app.usecases.proving.key_hashes import is_newest, sealed_under
 from app.usecases.proving.seal_standing import foreign
 from app.usecases.reading.read import Read
 from app.usecases.upkeep.watch_heads import RestoredError, WatchHeads

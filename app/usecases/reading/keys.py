@@ -15,12 +15,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from app.domain.errors import AssentError, InvalidError, NotFoundError, UnauthenticatedError, UnavailableError
-from app.domain.identity.api_key import AGENTS, ApiKey, Scope
+from app.domain.identity.api_key import AGENTS, ApiKey, Scope, hash_of_key, is_newest, opens
 from app.domain.people.people import email_key
 from app.domain.trail.audit import Kind, Record
 from app.storage.engine.transaction import EVERY_ORG
 from app.storage.identity.api_keys import find_key, insert_key, list_keys, put_hash, revoke_key
-from app.usecases.proving.key_hashes import hash_of_key, is_newest, opens
 
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
