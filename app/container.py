@@ -61,6 +61,7 @@ from app.usecases.platforms.confirm_accounts import ConfirmAccounts
 from app.usecases.platforms.fetch_groups import FetchGroups
 from app.usecases.platforms.pacing import Pacing
 from app.usecases.proving.factors import Factors
+from app.usecases.proving.note_refusals import NoteRefusals
 from app.usecases.proving.seal_standing import SealStanding
 from app.usecases.reading.follow import Feed
 from app.usecases.reading.keys import Keys
@@ -235,6 +236,11 @@ class Container:
             factors=self.factors,
             clock=self.clock,
             telemetry=self.telemetry,
+            note_refusal=NoteRefusals(
+                store=store,
+                orgs=lambda: tuple(book.orgs()),
+                counted=lambda code: self.telemetry.access_refused.labels(code).inc(),
+            ),
         )
 
     def _build_hooks(self, loaded: LoadedPolicy) -> HookRegistry:

@@ -82,6 +82,7 @@ def create_app(container: Container) -> FastAPI:
         openapi_url=None,  # and so no pages of the framework, whose scripts would come from strangers
     )
     install(app)
+    app.state.services = container.services  # for what is not a route: the answers to errors
     routers = (
         requests_router(container.services),
         reconciling_router(container.services),

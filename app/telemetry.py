@@ -138,6 +138,9 @@ class Telemetry:
         self.callbacks_rejected = Counter(
             "assent_callbacks_rejected", "Calls of a channel that did not verify", ["channel"], registry=self.registry
         )
+        self.access_refused = Counter(
+            "assent_access_refused", "Attempts that were refused, by the code of why", ["code"], registry=self.registry
+        )
         self.http = Histogram(
             "assent_http_seconds",
             "Time to answer, by route and status; held calls are not counted",

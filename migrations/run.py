@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config
 
+from app.storage.engine.private_files import keep_private
 from migrations.state import sqlalchemy_url
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ def downgrade(url: str, revision: str) -> None:
 
 def _run(url: str, act: Callable[[Config], None]) -> None:
     engine = _engine(url)
+    if engine.dialect.name == "sqlite":
+        keep_private(engine.url.database or "")
     try:
         with engine.connect() as connection:
             _in_every_scope(connection)

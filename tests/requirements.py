@@ -103,6 +103,10 @@ LEDGER: dict[str, Promise] = {
         "Files with secrets or arguments are their owner's alone, and a wrong or retired secret ends nothing silently.",
         "attack on the built gateway",
     ),
+    "S-76": _must(
+        "Every refused attempt leaves a trace: who tried what and why it was refused, and a counter.",
+        "attack on the built gateway",
+    ),
     "S-64": _must(
         "Verifying a trail compares its rows with its events, and names the first place of each edit of the matrix.",
         "attack on the built gateway",

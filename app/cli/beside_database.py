@@ -23,9 +23,10 @@ from app.policies.marks.faults import PolicyFaultsError, near
 from app.settings import Settings
 from app.storage.engine.database_fault import database_fault
 from app.storage.engine.dialect import dialect_for
+from app.storage.identity.secret_ids import list_seal_ids
 from app.storage.make_store import make_store
 from app.usecases.proving.factors import Factors
-from app.usecases.proving.seal_standing import SealStanding
+from app.usecases.proving.seal_standing import SealStanding, foreign
 from app.usecases.reading.keys import Keys
 from app.usecases.reading.read import Read
 from channels import registry
@@ -117,6 +118,13 @@ class Beside:
     read: Read
     store: Store
     directory: Directory
+
+    async def warn_of_secret(self) -> None:
+        """Say that ASSENT_SECRET is none of those that the rows were sealed with, if so."""
+        known = await self.store.read(list_seal_ids, org=self.org)
+        given = self.store.seals.key_ids if self.store.seals else ()
+        if known and not set(known) & set(given):
+            typer.echo(f"warning: {foreign(self.org, known, given)}", err=True)
 
 
 @asynccontextmanager

@@ -183,6 +183,7 @@ def keys_create(  # noqa: PLR0917 - options of a command
     async def make() -> None:
         async with beside_gateway(config, org) as at:
             refuse_stranger(Scope(scope), person, at.directory)
+            await at.warn_of_secret()
             made = await at.keys.create(
                 org=at.org,
                 scope=Scope(scope),
@@ -206,6 +207,7 @@ def keys_list(config: Config = HERE, org: Org = None) -> None:
 
     async def show() -> None:
         async with beside_gateway(config, org) as at:
+            await at.warn_of_secret()
             for key in await at.keys.list(at.org):
                 whose = key.agent or key.person or " ".join(pattern.text for pattern in key.tools) or "-"
                 typer.echo(f"{key.id}  {key.scope.value:10}  {_standing(key):21}  {whose:24}  {key.label}")

@@ -72,6 +72,7 @@ class Access:
         except UnauthenticatedError:
             self._strangers.take(source)
             raise
+        request.state.key = key
         self._pace.take(key.id)
         if key.scope not in scopes:
             wanted = " or ".join(scope.value for scope in scopes)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from app.usecases.permits.standing import StandingApprovals
     from app.usecases.platforms.channel_book import ChannelBook
     from app.usecases.proving.factors import Factors
+    from app.usecases.proving.note_refusals import NoteRefusals
     from app.usecases.reading.follow import Feed
     from app.usecases.reading.keys import Keys
     from app.usecases.reading.read import Read
@@ -70,3 +71,4 @@ class Services:
     factors: Factors
     clock: Clock
     telemetry: Telemetry
+    note_refusal: NoteRefusals

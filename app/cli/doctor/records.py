@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from app.cli.doctor.payments import PAGE, askings, error, ok, paying_tools, warning
-from app.domain.identity.api_key import Scope
+from app.domain.identity.api_key import Scope, is_newest, sealed_under
 from app.domain.people.assurance import Assurance
 from app.domain.rules.permits import PermitKind
 from app.storage.cards.outbox import list_rows
 from app.storage.identity.api_keys import list_keys
+from app.storage.identity.secret_ids import list_seal_ids
 from app.storage.permits.permits import list_permits
 from app.storage.requests.executions import list_unknown
 from app.storage.trail.head_file import SQLITE, head_file_of
 from app.usecases.permits.break_glass import awaits_review
 from app.usecases.proving.factors import without_factor
+from app.usecases.proving.seal_standing import foreign
 from app.usecases.reading.read import Read
 from app.usecases.upkeep.watch_heads import RestoredError, WatchHeads
 
@@ -50,6 +52,7 @@ async def look_at_records(store: Store, book: PolicyBook, org: str) -> list[Find
     """Look at what the rows of one org say."""
     policy = book.current(org).policy
     return [
+        *await _secret(store, org),
         *await _trail(store, book, org),
         *await _executor(store, policy),
         *await _factors(store, policy),
@@ -104,6 +107,25 @@ async def _trail(store: Store, book: PolicyBook, org: str) -> list[Finding]:
             error(f"{org}: the trail is broken after {seen} events: {fault}", "keep a copy of the database; restore")
         ]
     return [ok(f"{org}: the trail is unbroken, {seen} events")] if seen else []
+
+
+async def _secret(store: Store, org: str) -> list[Finding]:
+    """Say whether the rows were sealed with the secret that is given, and which keys hang on an older one."""
+    seals = store.seals
+    if seals is None:
+        return []
+    known = await store.read(list_seal_ids, org=org)
+    if known and not set(known) & set(seals.key_ids):
+        return [error(foreign(org, known, seals.key_ids), "ASSENT_SECRET=new,old")]
+    now = await store.read(lambda tx: tx.now(), org=org)
+    live = [key for key in await store.read(list_keys, org=org, long=True) if key.live(now)]
+    lost = [key.id for key in live if sealed_under(key) not in seals.key_ids]
+    old = [key.id for key in live if key.id not in lost and not is_newest(seals, key)]
+    said = [warning(f"{org}: dead with their secret: the keys {', '.join(lost)}", "make them anew")] if lost else []
+    if old:
+        what = f"{org}: these keys were not used since the secret changed, and end with the old one: {', '.join(old)}"
+        said.append(warning(what, "keep the old secret until each was used once"))
+    return said
 
 
 async def _executor(store: Store, policy: Policy) -> list[Finding]:

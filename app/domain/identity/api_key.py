@@ -1,15 +1,26 @@
-"""API keys: what each is for, and whose it is."""
+"""API keys: what each is for, whose it is, and how its secret is kept: a MAC over it and whose it is.
+
+So no row can borrow the secret or the rights of another.
+
+``k2.<key id>.<mac>`` is over the secret and the row. ``k1.<key id>.<hash>.<mac>`` is a hash from before, which was over
+the secret alone, sealed to its row when a gateway first started with seals; it becomes a ``k2`` when the key is used.
+"""
 
 from __future__ import annotations
 
+import hmac
+import json
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from app.domain.identity.seals import BadTokenError
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from app.domain.call.name_pattern import NamePattern
+    from app.domain.identity.seals import Seals
 
 
 class Scope(StrEnum):
@@ -59,3 +70,55 @@ class ApiKey:
     def runs(self, tool: str) -> bool:
         """Whether this is an executor's key that may run a tool."""
         return any(pattern.matches(tool) for pattern in self.tools)
+
+
+_PURPOSE = "api-key"
+_LENGTH_OF_OLD = 64
+
+
+def hash_of_key(seals: Seals, key: ApiKey, secret: str) -> str:
+    """Return what is kept of a key's secret."""
+    key_id, mac = seals.seal(_PURPOSE, _text(key, secret))
+    return f"k2.{key_id}.{mac}"
+
+
+def sealed_as_it_is(seals: Seals, key: ApiKey) -> str | None:
+    """Bind a hash from before to its row; None for any other."""
+    if len(key.secret_hash) != _LENGTH_OF_OLD or "." in key.secret_hash:
+        return None
+    key_id, mac = seals.seal(_PURPOSE, _text(key, key.secret_hash))
+    return f"k1.{key_id}.{key.secret_hash}.{mac}"
+
+
+def opens(seals: Seals, key: ApiKey, secret: str) -> bool:
+    """Say whether a secret is this key's."""
+    parts = key.secret_hash.split(".")
+    try:
+        match parts:
+            case ["k2", key_id, mac]:
+                seals.verify_text(_PURPOSE, _text(key, secret), key_id=key_id, mac=mac)
+            case ["k1", key_id, old, mac]:
+                seals.verify_text(_PURPOSE, _text(key, old), key_id=key_id, mac=mac)
+                return True in [hmac.compare_digest(old, candidate) for candidate in seals.key_hashes(secret)]
+            case _:
+                return False
+    except BadTokenError:
+        return False
+    return True
+
+
+def is_newest(seals: Seals, key: ApiKey) -> bool:
+    """Say whether a key's hash was made with the newest secret."""
+    return key.secret_hash.startswith(f"k2.{seals.key_ids[0]}.")
+
+
+def sealed_under(key: ApiKey) -> str | None:
+    """Return the id of the secret that a key's hash was made with; None if it does not say."""
+    parts = key.secret_hash.split(".")
+    return parts[1] if len(parts) > 1 else None
+
+
+def _text(key: ApiKey, secret: str) -> str:
+    ends = key.expires_at.isoformat() if key.expires_at else None
+    tools = [pattern.text for pattern in key.tools]
+    return json.dumps([key.id, key.org, key.scope.value, key.agent, key.person, tools, ends, secret])

@@ -240,6 +240,11 @@ class Kind(StrEnum):
         "{actor} took the payee {payee} out of the register",
         "{actor} 将收款方 {payee} 移出名册",
     )
+    ACCESS_REFUSED = (
+        "access.refused",
+        "{actor} tried {what} and was refused ({why})",
+        "{actor} 尝试 {what}，被拒绝（{why}）",
+    )
     SECRET_KNOWN = (
         "secret.known",
         "from here on rows are sealed with the key {key_id}; {requests} that stood were sealed as they were",

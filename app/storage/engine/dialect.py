@@ -19,6 +19,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
 from app.storage.engine import line
+from app.storage.engine.private_files import keep_private
 from app.storage.engine.trouble import trouble_of
 
 if TYPE_CHECKING:
@@ -140,6 +141,7 @@ class Sqlite:
 
     def connect(self) -> sqlite3.Connection:
         """Open a connection for one thread of the store."""
+        keep_private(self._path)
         return sqlite3.connect(self._path, isolation_level=None, check_same_thread=False, timeout=_LOCK_SECONDS)
 
     def prepare(self, connection: sqlite3.Connection) -> None:

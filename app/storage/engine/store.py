@@ -45,6 +45,7 @@ class Store:
             return Lane(dialect, ids, together=together, write=write, name=name, committed=self._committed, **more)
 
         self.dialect = dialect
+        self.seals = together.seals
         self._listeners: list[Callable[[Batch], None]] = []
         # One writer on PostgreSQL too: the head of an org's trail orders its commits anyway, so a second one only makes
         # the batches smaller (measured: a fifth fewer cycles a second, a fifth more CPU), and could deadlock with it.

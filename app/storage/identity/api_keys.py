@@ -26,18 +26,14 @@ _REVOKE = Statement(
 
 _PUT_HASH = Statement(
     update(api_keys)
-    .where(
-        api_keys.c.org == bindparam("for_org"),
-        api_keys.c.id == bindparam("key_id"),
-        api_keys.c.secret_hash == bindparam("before"),
-    )
+    .where(api_keys.c.org == bindparam("for_org"), api_keys.c.id == bindparam("key_id"))
     .values(secret_hash=bindparam("after"))
 )
 
 
-def put_hash(tx: Tx, key_id: str, *, before: str, after: str) -> bool:
-    """Keep another hash of the same secret. False: it was replaced meanwhile."""
-    return tx.run(_PUT_HASH, for_org=tx.org, key_id=key_id, before=before, after=after) == 1
+def put_hash(tx: Tx, key_id: str, after: str) -> None:
+    """Keep another hash of the same secret."""
+    tx.write(_PUT_HASH, for_org=tx.org, key_id=key_id, after=after)
 
 
 def insert_key(tx: Tx, key: ApiKey) -> None:

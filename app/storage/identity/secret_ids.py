@@ -16,14 +16,14 @@ _LIST = Statement(
 _INSERT = Statement(insert(secret_ids))
 
 
-def list_secret_ids(tx: Tx) -> list[str]:
+def list_seal_ids(tx: Tx) -> list[str]:
     """Return the ids, the oldest first; none before a gateway has started on these rows."""
     return [row["key_id"] for row in tx.all(_LIST, for_org=tx.org)]
 
 
 def remember_secret(tx: Tx, key_id: str) -> bool:
     """Keep an id. False: it was known."""
-    if key_id in list_secret_ids(tx):
+    if key_id in list_seal_ids(tx):
         return False
     tx.write(_INSERT, org=tx.org, key_id=key_id, known_since=to_us(tx.now()))
     return True

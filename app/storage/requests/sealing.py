@@ -26,7 +26,7 @@ from app.storage.tables.request_columns import DECISION, EXECUTION, GRANT, REQUE
 from app.storage.trail.audit_chain import was_said
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from app.domain.request.request import ConfirmationRequest
     from app.storage.engine.transaction import Row, Tx
@@ -36,15 +36,21 @@ log = structlog.get_logger(__name__)
 ROW = "row"
 """The purpose that the key of these seals is derived for."""
 
+
+def _several(names: Iterable[str]) -> Callable[[Any], tuple[object, ...]]:
+    """Get several columns at once; there are always more than one."""
+    return itemgetter(*names)
+
+
 _asks: Callable[[Any], tuple[object, ...]] = itemgetter(
     *(column.name for column in REQUEST.kept if not (column.often or column.derived or column.key))
 )
 _often: Callable[[Any], tuple[object, ...]] = itemgetter(
     *(column.name for column in REQUEST.kept if column.often and not column.derived)
 )
-_of_grant: Callable[[Any], tuple[object, ...]] = itemgetter(*GRANT.inserted.names)
-_of_execution: Callable[[Any], tuple[object, ...]] = itemgetter(*EXECUTION.inserted.names)
-_of_decision: Callable[[Any], tuple[object, ...]] = itemgetter(*DECISION.inserted.names)
+_of_grant = _several(GRANT.inserted.names)
+_of_execution = _several(EXECUTION.inserted.names)
+_of_decision = _several(DECISION.inserted.names)
 _read_rest: Callable[[Any], tuple[object, ...]] = itemgetter(
     *(f"grant_{name}" for name in GRANT.inserted.names), *(f"execution_{name}" for name in EXECUTION.inserted.names)
 )
@@ -94,9 +100,11 @@ def read_sealed(tx: Tx, rows: Sequence[Row]) -> ConfirmationRequest | None:
         request, why = None, "it cannot be read"
     if why is None:
         return request
-    tx.refused.add(row["id"])
-    if not was_said(tx, row["id"], Kind.FORGED):  # it is said once, however often it is tried
+    if row["id"] not in tx.refused and not was_said(
+        tx, row["id"], Kind.FORGED
+    ):  # it is said once, however often it is tried
         tx.append(Record(kind=Kind.FORGED, actor="system", facts={"why": why}), request_id=row["id"])
+    tx.refused.add(row["id"])
     log.critical("request.forged", org=tx.org, request=row["id"], why=why)
     return None
 

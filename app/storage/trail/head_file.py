@@ -17,6 +17,7 @@ from urllib.parse import unquote, urlsplit
 
 from sqlalchemy import bindparam, select
 
+from app.storage.engine.private_files import PRIVATE
 from app.storage.engine.transaction import Statement
 from app.storage.tables.tables import audit_events, audit_heads
 from app.storage.trail.restores import get_epoch
@@ -77,7 +78,7 @@ def write_heads(path: Path, heads: Heads) -> None:
     # In containers every gateway has the same process id: two with one folder must not write into one file.
     beside = path.with_name(f"{path.name}.{secrets.token_hex(8)}.new")
     try:
-        with beside.open("x", encoding="utf-8") as file:
+        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE), "w", encoding="utf-8") as file:
             file.write(text + "\n")
             file.flush()
             os.fsync(file.fileno())

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import structlog
 
+from app.domain.identity.api_key import sealed_as_it_is
 from app.domain.trail.audit import Kind, Record
 from app.storage.identity.api_keys import list_keys, put_hash
-from app.storage.identity.secret_ids import list_secret_ids, remember_secret
-from app.storage.requests.requests import find_request, list_open, save_request
+from app.storage.identity.secret_ids import list_seal_ids, remember_secret
+from app.storage.requests.requests import find_request, list_open
 from app.storage.trail.audit_chain import has_kind
-from app.usecases.proving.key_hashes import sealed_as_it_is
+from app.usecases.writing.carry_out import seal_as_it_stands
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +45,7 @@ class SealStanding:
         Only the very first time is anything sealed as it is. Were the memory of it taken away, the trail still has it.
         """
         given = self._seals.key_ids
-        known = await self._store.read(list_secret_ids, org=org)
+        known = await self._store.read(list_seal_ids, org=org)
         if given[0] in known:
             return
         if known and not set(known) & set(given):
@@ -83,7 +83,7 @@ class SealStanding:
             for key in list_keys(tx):
                 anew = sealed_as_it_is(self._seals, key)
                 if anew is not None:
-                    put_hash(tx, key.id, before=key.secret_hash, after=anew)
+                    put_hash(tx, key.id, anew)
 
         await self._store.write(keys, org=org)
         while True:
@@ -96,10 +96,7 @@ class SealStanding:
     def _seal(self, tx: Tx, ids: Sequence[str], by: str) -> int:
         found = [request for request_id in ids if (request := find_request(tx, request_id)) is not None]
         for request in found:
-            after = replace(request, version=request.version + 1)
-            save_request(tx, request, after, whole=True)
-            record = Record(kind=Kind.SEALED, actor=by, facts={"key_id": self._seals.key_ids[0]})
-            tx.append(record, request_id=request.id, request_version=after.version)
+            seal_as_it_stands(tx, request, by=by, key_id=self._seals.key_ids[0])
         return len(found)
 
 

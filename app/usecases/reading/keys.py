@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING
 
 from app.domain.call.name_pattern import NamePattern
 from app.domain.errors import AssentError, InvalidError, NotFoundError, UnauthenticatedError, UnavailableError
-from app.domain.identity.api_key import AGENTS, ApiKey, Scope
+from app.domain.identity.api_key import AGENTS, ApiKey, Scope, hash_of_key, is_newest, opens
 from app.domain.people.people import email_key
 from app.domain.trail.audit import Kind, Record
 from app.storage.engine.transaction import EVERY_ORG
 from app.storage.identity.api_keys import find_key, insert_key, list_keys, put_hash, revoke_key
-from app.usecases.proving.key_hashes import hash_of_key, is_newest, opens
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -148,9 +147,7 @@ class Keys:
         """Keep a hash under the newest secret: a secret that is retired later ends no key that was used."""
         anew = replace(key, secret_hash=hash_of_key(self._seals, key, secret))
         with suppress(UnavailableError):  # it works as it is; there is a next time
-            await self._store.write(
-                lambda tx: put_hash(tx, key.id, before=key.secret_hash, after=anew.secret_hash), org=key.org
-            )
+            await self._store.write(lambda tx: put_hash(tx, key.id, anew.secret_hash), org=key.org)
         return anew
 
 

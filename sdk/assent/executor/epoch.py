@@ -49,7 +49,7 @@ class Epoch:
     def _write(file: Path, epoch: int) -> None:
         """Write beside, and then over: a crash leaves the old number or the new one."""
         beside = file.with_name(f"{file.name}.{os.getpid()}.new")
-        with beside.open("w", encoding="ascii") as out:
+        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="ascii") as out:
             out.write(f"{epoch}\n")
             out.flush()
             os.fsync(out.fileno())

@@ -304,6 +304,8 @@ async def test_an_approval_is_taken_back_whose_votes_are_worth_less_than_it_take
         await approve_with_factor(g, request, *([ALICE, BOB] if level == "L4" else [ALICE]))
     assert (await g.read(request))["state"] == "approved"
     g.rows(f"UPDATE decisions SET assurance = '{worth}' WHERE person = '{ALICE}'")
+    assert (await g.claim(request)).json()["code"] == "unsealed"
+    await g.container.seal_standing.again("acme", by="olga@acme.example", reason="looked at it")
     refused = await g.claim(request)
     assert (refused.status_code, refused.json()["code"]) == (409, "not_approved")
     assert "alice@acme.example may not approve this any more" in refused.json()["detail"]
