@@ -35,7 +35,7 @@ def test_that_is_still_at_work(postgres_template, tmp_path):
 
 
 def _alone() -> dict[str, str]:
-    """Return an environment without this run's own id, whose server must not be shared, and without needless plugins."""
+    """Return an environment without this run's own id (its server must not be shared) and without needless plugins."""
     own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     return {**own, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
