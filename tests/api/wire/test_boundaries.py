@@ -222,7 +222,7 @@ async def test_looking_never_decides(
 ) -> None:
     """In the long form each bot follows every link until it has come a thousand times, with one key after another.
 
-    In the short one it follows one link in four, each another: between them they follow each five times, in each way and with each key.
+    In the short one it follows one link in four. Each is still met in each way and with each key, by five bots.
     """
     async with open_gateway(database_url, config, platform, calls_per_second=1_000_000) as g:
         links = await _links(g)
