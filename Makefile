@@ -30,7 +30,7 @@ OURS := pyproject.toml sdk/pyproject.toml --extra guards --extra limits
 CLAUDE_CODE := @anthropic-ai/claude-code@2.1.327
 CLAUDE := .cache/claude-code/node_modules/.bin/claude
 
-TESTS := $(BIN)/pytest -q -n $(JOBS) --dist loadgroup
+TESTS := $(BIN)/pytest -q -n $(JOBS) --dist worksteal
 QUICK := not long and not claude and not postgres and not process
 
 BOUNDED ?=
@@ -132,7 +132,7 @@ gallery: $(INSTALLED)  ## redraw docs/images/gallery: every card, on both platfo
 .PHONY: coverage
 coverage: $(INSTALLED)  ## the tests of `make test`, with branch coverage; fails below its floor
 	@$(BIN)/coverage erase
-	@$(BIN)/coverage run -m pytest -q -n $(JOBS) --dist loadgroup
+	@$(BIN)/coverage run -m pytest -q -n $(JOBS) --dist worksteal
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report
 

@@ -15,6 +15,7 @@ import httpx2
 import pytest
 import structlog
 
+from tests.fixtures.patience import HANGS
 from tests.fixtures.platforms import open_stage, slack_id
 from tests.places import ROOT
 from tests.requirements import requirement
@@ -42,7 +43,7 @@ def _value(headers: Headers, name: str) -> str:
 
 
 async def _post(stage: Stage, channel: str, headers: Headers, body: bytes) -> httpx2.Response:
-    async with httpx2.AsyncClient(timeout=30) as http:  # a hundred at once, on whatever machine
+    async with httpx2.AsyncClient(timeout=HANGS) as http:  # a hundred at once, on whatever machine
         return await http.post(f"{stage.url}/v1/channels/{channel}/callback", content=body, headers=list(headers))
 
 
@@ -267,7 +268,7 @@ async def test_a_signed_click_from_elsewhere_decides_nothing(stage: Stage, chang
 @pytest.fixture
 async def listening(sqlite_url: str, tmp_path: Path, platform: MemoryPlatform) -> AsyncIterator[Stage]:
     async with open_stage(sqlite_url, tmp_path, platform, slack="socket", feishu="websocket") as ready:
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(HANGS):
             await ready.slack.links.wait_open()
             await ready.feishu.wait_connected()
         yield ready

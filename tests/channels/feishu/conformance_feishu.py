@@ -5,6 +5,7 @@ A tiny real HTTP endpoint inside the stage takes Feishu's calls and hands them, 
 
 from __future__ import annotations
 
+import asyncio
 import json
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from channels.feishu.client import FeishuClient
 from channels.feishu.settings import FeishuSettings
 from channels.feishu.simulator.server import serve
 from channels.feishu.simulator.simulator import CannotPressError, Fault, FeishuSimulator
+from tests.fixtures.made_once import import_feishu_sdk
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -124,6 +126,7 @@ class FeishuStage:
 async def feishu_stage(*, call_seconds: float = 2.0, receive: str = "webhook") -> AsyncIterator[FeishuStage]:
     """Set the stage: the stand-in, the endpoint, and the channel between them."""
     clock = StillClock()
+    await asyncio.to_thread(import_feishu_sdk)
     async with FeishuSimulator(clock=clock) as simulator:
         stage = FeishuStage(simulator, clock, call_seconds=call_seconds, receive=receive)
         async with serve(stage.forward) as address:

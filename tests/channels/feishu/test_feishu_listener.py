@@ -19,6 +19,7 @@ from channels.feishu.simulator.simulator import Fault
 from channels.feishu.simulator.wire import DATA, Frame
 from tests.channels.feishu.conformance_feishu import FeishuStage, feishu_stage
 from tests.channels.feishu.feishu_cards import APPROVE, DENY, a_card
+from tests.fixtures.patience import HANGS
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ async def listening(stage: FeishuStage) -> AsyncIterator[Gateway]:
     assert isinstance(stage.channel, ListeningFeishuChannel)
     task = asyncio.create_task(stage.channel.listen(gateway.receive))
     try:
-        async with asyncio.timeout(30):  # the SDK's import
+        async with asyncio.timeout(HANGS):  # the SDK's import
             await stage.simulator.wait_connected()
         yield gateway
     finally:
@@ -95,7 +96,7 @@ async def test_credentials_that_are_refused_are_one_line_and_a_long_pause(stage:
     with capture_logs() as told:
         async with asyncio.TaskGroup() as tasks:
             listening = tasks.create_task(listener.run(Gateway(stage).receive))
-            async with asyncio.timeout(30):  # the SDK's import
+            async with asyncio.timeout(HANGS):  # the SDK's import
                 await enough.wait()
             listening.cancel()
     await wrong.close()

@@ -21,6 +21,7 @@ from channels.feishu.simulator.server import serve
 from channels.feishu.simulator.simulator import CannotPressError, FeishuSimulator
 from tests.channels.test_card_corpus import nodes
 from tests.fixtures.gateway import ManualClock, open_gateway
+from tests.fixtures.made_once import import_feishu_sdk
 from tests.fixtures.patience import eventually
 from tests.requirements import requirement
 
@@ -123,6 +124,7 @@ async def stage(sqlite_url: str, tmp_path: Path, platform: MemoryPlatform) -> As
         patch = stack.enter_context(pytest.MonkeyPatch.context())
         for name in ("NO_PROXY", "no_proxy"):  # a Feishu channel on loopback writes them for its SDK
             patch.setenv(name, "")
+        await asyncio.to_thread(import_feishu_sdk)
         feishu = await stack.enter_async_context(FeishuSimulator(clock=clock))
         people = {who: feishu.add_person(who.title(), email=f"{who}@acme.example") for who in PEOPLE}
         chat = feishu.add_chat(*people.values())
