@@ -15,6 +15,7 @@ from app.identifiers import RandomIds
 from app.storage.engine.dialect import Postgres, Sqlite, dialect_for
 from app.storage.make_store import make_store
 from app.storage.requests.requests import lock_request
+from app.usecases.proving.seal_standing import SealStanding
 from app.usecases.writing.carry_out import carry_out, open_request
 from tests.domain.samples import START, a_call, a_request
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
     from datetime import datetime, timedelta
 
+    from app.domain.identity.seals import Seals
     from app.domain.lifecycle.lifecycle import Step
     from app.domain.request.request import ConfirmationRequest
     from app.storage.engine.dialect import Dialect
@@ -71,10 +73,10 @@ def manual_dialect(url: str, clock: ManualClock) -> Dialect:
 
 
 @asynccontextmanager
-async def open_store(url: str, clock: ManualClock | None = None) -> AsyncIterator[Store]:
-    """Run a store; without a clock it has the real one."""
+async def open_store(url: str, clock: ManualClock | None = None, *, seals: Seals | None = None) -> AsyncIterator[Store]:
+    """Run a store; without a clock it has the real one, without `seals` it seals nothing."""
     dialect = manual_dialect(url, clock) if clock else dialect_for(url, SystemClock())
-    store = make_store(dialect, RandomIds())
+    store = make_store(dialect, RandomIds(), seals=seals)
     store.start()
     try:
         yield store
@@ -137,3 +139,9 @@ async def given_request(store: Store, request_id: str = "req_1", **changes: Any)
     request = a_request(request_id, **changes)
     await store.write(opening(request), org=request.call.org, about=request.id)
     return request
+
+
+async def sealed_anew(url: str, seals: Seals) -> None:
+    """Seal what stands, as an operator can: a test has moved its times in the database itself."""
+    async with open_store(url, seals=seals) as store:
+        await SealStanding(store=store, seals=seals).again(ORG, by="test", reason="its times were moved")

@@ -31,7 +31,7 @@ MOST = 10
 """Hand-overs, added people and questions that one request takes, each."""
 
 MOST_OF_ONE = 3
-"""Of these, how many are one person's: nobody uses them up for the others."""
+"""Hand-overs and added people of one person, each: nobody uses them up for the others."""
 
 REMINDED_AGAIN = timedelta(minutes=5)
 """How long after a reminder, or after it was asked, a request may be brought up again by hand."""
@@ -207,7 +207,7 @@ def _ask(request: ConfirmationRequest, wished: Wished, now: datetime) -> Step:
         return Step(request=request, refusal=refusal)
     if any((each.by, each.text, each.answer) == (by, text, None) for each in request.questions):
         return Step(request=request, refusal=Refusal.REPEATED)
-    if _used_up([each.by for each in request.questions], by):
+    if len(request.questions) >= MOST:
         return Step(request=request, refusal=Refusal.TOO_OFTEN)
     question = Question(id=wished.new_id("que"), by=by, text=text, at=now)
     changed = replace(request, questions=(*request.questions, question))

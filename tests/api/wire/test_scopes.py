@@ -54,7 +54,14 @@ def routes(g: Gateway) -> list[Route]:
 async def headers_of(g: Gateway, scope: Scope) -> dict[str, str]:
     agent = "shop" if scope in {Scope.AGENT, Scope.EVALUATION} else None
     person = "olga@acme.example" if scope in {Scope.AGENT, Scope.EVALUATION} else None
-    made = await g.container.keys.create(org="acme", scope=scope, label=scope.value, agent=agent, person=person)
+    made = await g.container.keys.create(
+        org="acme",
+        scope=scope,
+        label=scope.value,
+        agent=agent,
+        person=person,
+        tools=["*"] if scope is Scope.EXECUTOR else [],
+    )
     return {"authorization": f"Bearer {made.text}"}
 
 

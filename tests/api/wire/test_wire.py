@@ -388,9 +388,9 @@ async def test_a_caller_is_rejected_before_the_body_is_parsed(
     parsed: list[bytes] = []
     real = bodies.parse_json
 
-    def spy(raw: bytes) -> Any:
+    def spy(raw: bytes, **bounds: Any) -> Any:
         parsed.append(raw)
-        return real(raw)
+        return real(raw, **bounds)
 
     monkeypatch.setattr(bodies, "parse_json", spy)
     body = b'{"tool": "pay", "arguments": {}}'

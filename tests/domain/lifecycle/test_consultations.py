@@ -271,7 +271,7 @@ def test_the_denial_of_somebody_who_was_only_added_is_no_veto_and_their_silence_
 
 
 @requirement("S-79")
-def test_nobody_uses_up_what_others_may_hand_over_add_or_ask() -> None:
+def test_nobody_uses_up_what_others_may_hand_over_or_add() -> None:
     handovers = (HandOver(by=ANN, to=CHO, at=START),) * MOST_OF_ONE
     request = a_request(handovers=handovers)
     assert hand_over(request, ANN, BOB).refusal is Refusal.TOO_OFTEN
@@ -281,9 +281,6 @@ def test_nobody_uses_up_what_others_may_hand_over_add_or_ask() -> None:
     members = (TEAM, *(frozenset(stage.of) for stage in stages))
     assert add(full, ANN, DAN, members=members).refusal is Refusal.TOO_OFTEN
     assert add(full, BOB, DAN, members=members).refusal is None
-    asked = a_request(questions=tuple(Question(id=f"q{n}", by=ANN, text=f"{n}?", at=START) for n in range(MOST_OF_ONE)))
-    assert advance(asked, asking(asked, ANN, "?", id_="q"), now=NOW).refusal is Refusal.TOO_OFTEN
-    assert advance(asked, asking(asked, BOB, "?", id_="q"), now=NOW).refusal is None
 
 
 @requirement("S-06", "S-09")

@@ -11,11 +11,12 @@ import httpx2
 import pytest
 
 from app.clock import SystemClock
+from app.domain.identity.seals import Seals
 from tests.domain.samples import a_call
-from tests.durability.gateway_process import PEOPLE, Scene, scene, until
+from tests.durability.gateway_process import PEOPLE, SECRET, Scene, scene, until
 from tests.durability.invariants import faults
 from tests.requirements import requirement
-from tests.storage.rig import behind, given_request, look, open_store
+from tests.storage.rig import behind, given_request, look, open_store, sealed_anew
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -57,6 +58,12 @@ def let_leases_run_out(url: str, table: str, column: str) -> None:
     """Make what a dead process holds due: the tests' stand-in for waiting half a minute."""
     with behind(url) as connection:
         connection.execute(f"UPDATE {table} SET {column} = 1 WHERE status IN ('queued', 'started')")
+
+
+async def let_executions_run_out(url: str) -> None:
+    """The same for executions, whose times are sealed."""
+    let_leases_run_out(url, "executions", "lease_until")
+    await sealed_anew(url, Seals([SECRET]))
 
 
 async def hangs_up(call: Any) -> None:
@@ -223,7 +230,7 @@ async def test_whoever_dies_between_claim_and_side_effect_leaves_an_unknown_that
             request = await approved(gateway)
             await hangs_up(gateway.claim(request))  # and the agent is gone with it
             await gateway.died()
-        let_leases_run_out(sqlite_url, "executions", "lease_until")
+        await let_executions_run_out(sqlite_url)
         async with made.gateway() as gateway:
             await until("it is said to be unknown", lambda: events(sqlite_url, "execution.unknown"))
             assert (await gateway.read(request))["state"] == "unknown"
@@ -267,7 +274,7 @@ async def test_an_unknown_outcome_is_reconciled_by_the_downstream_key(sqlite_url
             bank.pay((await gateway.claim(request)).json()["grant_id"])
             await hangs_up(gateway.report(request))
             await gateway.died()
-        let_leases_run_out(sqlite_url, "executions", "lease_until")
+        await let_executions_run_out(sqlite_url)
         async with made.gateway() as gateway:
             await until("it is said to be unknown", lambda: events(sqlite_url, "execution.unknown"))
             key = (await gateway.read(request))["grant"]["id"]
@@ -289,7 +296,7 @@ async def test_a_sweep_killed_in_its_middle_is_finished_by_the_next(
     due = 200
     async with on(sqlite_url, tmp_path) as made:
         long_ago = SystemClock().now() - timedelta(hours=1)
-        async with open_store(sqlite_url) as store:
+        async with open_store(sqlite_url, seals=Seals([SECRET])) as store:
             opening = [
                 given_request(store, f"req_{index}", now=long_ago, expires_at=long_ago + timedelta(minutes=5))
                 for index in range(due)
@@ -312,9 +319,10 @@ async def test_a_sweep_leaves_claimed_rows_alone(sqlite_url: str, tmp_path: Path
         await gateway.claim(request)
         with behind(sqlite_url) as connection:  # the grant's time is over, but it is spent
             connection.execute("UPDATE grants SET not_after = started_at + 1 FROM executions")
+        await sealed_anew(sqlite_url, Seals([SECRET]))
         before = look(sqlite_url, "SELECT * FROM requests")
         long_ago = SystemClock().now() - timedelta(hours=1)
-        async with open_store(sqlite_url) as store:
+        async with open_store(sqlite_url, seals=Seals([SECRET])) as store:
             call = a_call(session="due")
             await given_request(store, "due", call=call, now=long_ago, expires_at=long_ago + timedelta(minutes=5))
         await until("the sweep has come by", lambda: events(sqlite_url, "request.expired"))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assent.hooks.contract.hook import PostToolUseFailureHook, PostToolUseHook
-from assent.hooks.ready.off_loop import is_large
+from assent.hooks.ready.off_loop import LARGE, is_large
 from assent.hooks.ready.redact import Redact, matches, redact
 from assent.hooks.ready.redact_shapes import SHAPES
 from tests.sdk.ready.moments import after, failed
@@ -344,7 +344,10 @@ async def test_the_event_loop_goes_on_while_a_large_result_is_redacted(unit: str
     assert beats > 5
 
 
-@pytest.mark.parametrize("result", ["x" * 60_000, {"a": "x" * 60_000}, ["x" * 100] * 500, list(range(4000)), None])
+SMALL = "x" * (LARGE - 100)
+
+
+@pytest.mark.parametrize("result", [SMALL, {"a": SMALL}, ["x" * 100] * (LARGE // 128), list(range(LARGE // 20)), None])
 def test_what_is_small_needs_no_thread(result: Any) -> None:
     assert not is_large(result)
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.may_block  # migrations wait for the database on this thread
+
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
 def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:

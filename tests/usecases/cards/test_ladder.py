@@ -120,7 +120,9 @@ async def test_who_is_brought_in_hears_of_it_privately_and_may_decide(gateway: G
     assert (await gateway.press(request, "U_DAVE"))["result"] == "refused"
     await gateway.advance(10 * MINUTE)
     assert {message.ref.chat_id for message in gateway.platform.of(request["id"])} == {"C1", "C2", "U_ALICE", "U_DAVE"}
-    assert facts(gateway, "request.escalated") == [{"to": ["legal"], "channels": ["chat-two"]}]
+    assert facts(gateway, "request.escalated") == [
+        {"to": ["legal"], "channels": ["chat-two"], "stages": [{"of": ["finance", "legal"], "need": 1}]}
+    ]
     (row,) = gateway.rows(f"SELECT message_id FROM deliveries WHERE channel = 'chat' AND person = '{DAVE}'")
     own = next(message for message in gateway.platform.messages if message.ref.message_id == row["message_id"])
     assert own.card.own

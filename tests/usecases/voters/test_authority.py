@@ -314,6 +314,7 @@ async def test_an_approval_that_waited_for_the_row_beyond_the_deadline_does_not_
                 "UPDATE requests SET expires_at = (extract(epoch from clock_timestamp()) * 1000000)::bigint + 700000"
             )
             owner.execute("ALTER TABLE requests ENABLE TRIGGER USER")
+        await g.container.seal_standing.again("acme", by="test", reason="its times were moved")
         holder = await asyncio.to_thread(psycopg.connect, postgres_url)
         try:
             await asyncio.to_thread(holder.execute, "SET assent.org = '*'")
