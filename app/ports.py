@@ -195,10 +195,8 @@ class _Shown:
 class ClickOutcome:
     """The answer to a click: one sentence for the person who clicked, and the card as it is now, where there is one.
 
-    `card` may be given as what composes it: that is then done for a channel that shows it, and for no other.
-
-    `link`, with which the sentence then ends, is a one-time address for that person alone: it goes where nobody else
-    reads, and into no log.
+    `card` may be given as what composes it: that is then done for a channel that shows it. `link`, with which the
+    sentence then ends, is a one-time address for that person alone: it goes where nobody else reads, and into no log.
     """
 
     result: ClickResult
@@ -222,9 +220,6 @@ class Finding:
     severity: Severity
     what: str
     mend: str = ""
-
-
-# --- the protocol -----------------------------------------------------------------------------------------------------
 
 
 class ChannelUnavailableError(Exception):
@@ -261,10 +256,7 @@ class EditClosedError(ChannelRefusedError):
 
 
 class CallbackRejectedError(Exception):
-    """The call is not provably the platform's.
-
-    Outside it is one uniform 401; `why` is for our own log, without secrets.
-    """
+    """The call is not provably the platform's. Outside it is one uniform 401; `why` is for our own log."""
 
     def __init__(self, why: str) -> None:
         """Keep the reason for our own log."""

@@ -23,9 +23,8 @@ def keep_private(database: str) -> None:
     """
     if not database or database.startswith((":", "file:")):
         return
-    with _one_at_a_time:
-        with suppress(OSError):  # it is there; or SQLite says itself what it cannot open
-            os.close(os.open(database, os.O_RDWR | os.O_CREAT | os.O_EXCL, PRIVATE))
+    with _one_at_a_time, suppress(OSError):  # it is there; or SQLite says itself what it cannot open
+        os.close(os.open(database, os.O_RDWR | os.O_CREAT | os.O_EXCL, PRIVATE))
     for suffix in _BESIDE:
         path = Path(f"{database}{suffix}")
         with suppress(OSError):
