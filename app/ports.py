@@ -35,9 +35,6 @@ class IdFactory(Protocol):
         ...
 
 
-# --- what a channel sends ---------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageRef:
     """Where one card lives: everything a click on it must match, and all that is needed to edit it.
@@ -101,9 +98,6 @@ class Account:
     account_id: str
     status: AccountStatus
     withheld: str = ""  # where the status is unknown: what the platform did not tell, and how to mend that
-
-
-# --- what a channel receives ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
