@@ -12,7 +12,8 @@ export PYTHONDONTWRITEBYTECODE :=
 # The first Python that is new enough; PYTHON=… for another.
 PYTHON ?= $(or $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done),$(error Python 3.11 or newer is needed))
-JOBS ?= 2
+# Tests wait for a third of their time: two cores keep three processes busy.
+JOBS ?= 3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 PIP_INSTALL := -m pip --disable-pip-version-check install -qq
@@ -95,7 +96,7 @@ kill: $(INSTALLED)  ## kill -9 the executor, the gateway and the ledger between 
 
 .PHONY: fuzz
 fuzz: $(INSTALLED)  ## throw generated requests at the API, and search for texts that take a reader of them too long
-	@$(BIN)/pytest $(LONG) tests/api tests/readers
+	@$(BIN)/pytest $(LONG) -q -n $(JOBS) --dist worksteal tests/api tests/readers
 
 .PHONY: claude
 claude: $(INSTALLED) $(CLAUDE)  ## the hook with the real Claude Code, offline against a scripted model
