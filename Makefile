@@ -88,7 +88,7 @@ fix: $(INSTALLED)  ## let ruff mend what it can
 
 .PHONY: crash
 crash: $(INSTALLED)  ## kill the gateway at every write, and again
-	@$(BIN)/pytest $(LONG) tests/durability tests/sdk/executor/test_executor_crashes.py
+	@$(BIN)/pytest $(LONG) -q -n $(JOBS) --dist worksteal tests/durability tests/sdk/executor/test_executor_crashes.py
 
 .PHONY: kill
 kill: $(INSTALLED)  ## kill -9 the executor, the gateway and the ledger between claim and outcome, 500 times (KILLS=n on each database)
