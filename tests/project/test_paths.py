@@ -12,6 +12,8 @@ import pytest
 from tests.project.traced import ROOT, traces
 
 if TYPE_CHECKING:
+    from blockbuster import BlockBuster
+
     from tests.project.traced import Trace
 
 CEILINGS = {"POST": (51, 218), "click": (46, 168), "claim": (37, 131)}
@@ -21,8 +23,12 @@ _FILE = re.compile(r"`([\w/]+\.py)`")
 
 
 @pytest.fixture(scope="module")
-def traced(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Trace]:
-    return asyncio.run(traces(tmp_path_factory.mktemp("traced")))
+def traced(tmp_path_factory: pytest.TempPathFactory, blocking_calls: BlockBuster) -> dict[str, Trace]:
+    blocking_calls.deactivate()  # made before any test says that it may block
+    try:
+        return asyncio.run(traces(tmp_path_factory.mktemp("traced")))
+    finally:
+        blocking_calls.activate()
 
 
 @pytest.mark.may_block
