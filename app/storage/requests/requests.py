@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from sqlalchemy import bindparam, exists, func, insert, literal, or_, select, update
+from sqlalchemy import bindparam, exists, func, insert, literal, select, update
 
 from app.domain.call.tool_call import call_digest
 from app.storage.engine.dialect import from_us
@@ -16,7 +16,7 @@ from app.storage.requests.sealing import read_sealed, seals_of
 from app.storage.tables.hook_tables import switches
 from app.storage.tables.payment_tables import restores
 from app.storage.tables.request_columns import REQUEST
-from app.storage.tables.tables import audit_events, decisions, executions, grants, requests
+from app.storage.tables.tables import audit_events, decisions, requests
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -73,18 +73,6 @@ _EDITED = Statement(
     .limit(_MOST_ALIKE)
 )
 _INSERT = Statement(insert(requests))
-_OPEN = Statement(
-    select(requests.c.id)
-    .outerjoin(grants, grants.c.request_id == requests.c.id)
-    .outerjoin(executions, executions.c.request_id == requests.c.id)
-    .where(
-        requests.c.org == bindparam("for_org"),
-        requests.c.id > bindparam("behind"),
-        or_(requests.c.status == "pending", grants.c.status == "issued", executions.c.status == "started"),
-    )
-    .order_by(requests.c.id)
-    .limit(bindparam("most"))
-)
 
 
 def _save(names: Iterable[str]) -> Statement:
@@ -197,11 +185,6 @@ def find_attached(tx: Tx, attach_key: str) -> str | None:
     """Return the id of the request on which the same call of the same session stands."""
     row = tx.one(_ATTACHED, for_org=tx.org, attach_key=attach_key)
     return row["id"] if row else None
-
-
-def list_open(tx: Tx, *, behind: str, most: int) -> list[str]:
-    """Return ids of requests of which something could still come, in their order, behind the last one seen."""
-    return [row["id"] for row in tx.all(_OPEN, for_org=tx.org, behind=behind, most=most)]
 
 
 def save_request(tx: Tx, before: ConfirmationRequest, after: ConfirmationRequest, *, whole: bool = False) -> None:

@@ -23,6 +23,7 @@ _NEWEST = Statement(select(func.max(restores.c.epoch).label("epoch")))
 _LIST = Statement(select(restores).order_by(restores.c.epoch))
 _FIND = Statement(select(restores.c.restored_at).where(restores.c.epoch == bindparam("of_epoch")))
 _INSERT = Statement(insert(restores))
+_ANY_TIME = 2**62
 _OPEN = Statement(
     select(requests.c.id)
     .outerjoin(grants, grants.c.request_id == requests.c.id)
@@ -117,9 +118,9 @@ def begin_epoch(tx: Tx, epoch: int, *, by: str, reason: str, after: datetime | N
     return now
 
 
-def list_open_before(tx: Tx, until: datetime, *, behind: str, most: int) -> list[str]:
-    """Return requests that were asked until an instant and of which something could still come, by id."""
-    rows = tx.all(_OPEN, for_org=tx.org, behind=behind, until=to_us(until), most=most)
+def list_open(tx: Tx, *, behind: str, most: int, until: datetime | None = None) -> list[str]:
+    """Return requests of which something could still come, by id; `until`: those alone that were asked until then."""
+    rows = tx.all(_OPEN, for_org=tx.org, behind=behind, until=to_us(until) if until else _ANY_TIME, most=most)
     return [row["id"] for row in rows]
 
 

@@ -10,8 +10,9 @@ from app.domain.identity.api_key import sealed_as_it_is
 from app.domain.trail.audit import Kind, Record
 from app.storage.identity.api_keys import list_keys, put_hash
 from app.storage.identity.secret_ids import list_seal_ids, remember_secret
-from app.storage.requests.requests import find_request, list_open
+from app.storage.requests.requests import find_request
 from app.storage.trail.audit_chain import has_kind
+from app.storage.trail.restores import list_open
 from app.usecases.writing.carry_out import seal_as_it_stands
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from app.storage.trail.restores import (
     find_newest_open,
     forget_keys_of,
     get_epoch,
-    list_open_before,
+    list_open,
     take_standing_back,
 )
 from app.usecases.writing.carry_out import carry_out
@@ -122,7 +122,7 @@ class DeclareRestored:
 
     @staticmethod
     def _page(at: datetime, behind: str) -> Callable[[Tx], list[str]]:
-        return lambda tx: list_open_before(tx, at, behind=behind, most=_MOST)
+        return lambda tx: list_open(tx, behind=behind, most=_MOST, until=at)
 
 
 def _unit(request_id: str) -> Callable[[Tx], str]:

@@ -222,7 +222,7 @@ async def test_from_the_declaration_on_no_old_approval_is_handed_out_even_if_it_
     async with drill.gateway() as g:
         g.keys.update(drill.keys)
         with monkeypatch.context() as patch:
-            patch.setattr("app.usecases.upkeep.restored.list_open_before", dies)
+            patch.setattr("app.usecases.upkeep.restored.list_open", dies)
             with pytest.raises(Exception, match=r"killed|fault|database"):
                 await drill.declare()
         approved = [row["request_id"] for row in g.rows("SELECT request_id FROM grants WHERE status = 'issued'")]
