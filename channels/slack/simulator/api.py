@@ -91,6 +91,8 @@ def checked_version(world: World, method: str, arguments: dict[str, object], *, 
     told = stray_markup(text)
     if arguments.get("parse") == "none":  # then an address in the text for notifications is no link
         told = [found for found in told if not found.startswith("http")]
+    if world.refused_words and any(word in f"{text}{json.dumps(blocks)}" for word in world.refused_words):
+        raise _Refusal("invalid_blocks")
     stray = [found for found in (*told, *markup_in(blocks)) if not (rings and _rung(world, found))]
     if stray and world.refuses_markup:
         raise BlocksRefusedError("invalid_blocks", [f"markup that this stand-in does not allow: {m}" for m in stray])

@@ -212,6 +212,7 @@ class World:
         self.held_until: dict[str, datetime] = {}
         self.refused_for_rate = 0
         self.refuses_markup = True
+        self.refused_words: set[str] = set()  # no message may hold one of them
         self.closing = asyncio.Event()
         self._count = 0
 
