@@ -176,10 +176,10 @@ class SlackChannel:
 
     def read(self, call: InboundCall, *, now: datetime) -> Inbound:
         """Verify and read a webhook call."""
-        secret = self._settings.signing_secret
-        if secret is None:
+        secrets = self._settings.signing_secrets
+        if not secrets:
             raise CallbackRejectedError("this channel takes no webhooks")
-        return callback.read_call(call, signing_secret=secret.get_secret_value(), app_id=self.app_id, now=now)
+        return callback.read_call(call, signing_secrets=secrets, app_id=self.app_id, now=now)
 
     def answer(self, click: Click, outcome: ClickOutcome) -> HttpAnswer:
         """Answer a button with nothing (Slack shows nothing of it), a modal with what became of it.
