@@ -244,11 +244,7 @@ class SlackChannel:
     async def _own_team(self) -> str:
         if not self._team:
             answer = await self._client.call("auth.test", {})
-            team = answer.get("team_id")
-            if not isinstance(team, str) or not people.WORKSPACE_ID.fullmatch(team):
-                why = "auth.test: Slack's answer names no workspace"
-                raise ChannelUnavailableError(why)
-            self._team = team
+            self._team = people.own_team(answer)
         return self._team
 
     def _ref(self, chat_id: str, ts: str, message: object) -> MessageRef:

@@ -27,7 +27,7 @@ async def examine(client: SlackClient, settings: SlackSettings) -> list[Finding]
         identity = await client.call("auth.test", {})
     except (ChannelRefusedError, ChannelUnavailableError) as error:
         return [Finding(severity=Severity.ERROR, what=error.why, mend="check bot_token and the way to slack.com")]
-    team = str(identity.get("team_id") or "")
+    team = str(identity.get("team_id") or identity.get("enterprise_id") or "")
     findings = [Finding(severity=Severity.OK, what=f"the token is good for workspace {team or '(unnamed)'}")]
     findings += _pins(settings, team=team, app_id=str(identity.get("app_id") or ""))
     findings += _leftovers(settings)
