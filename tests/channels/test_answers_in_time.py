@@ -80,7 +80,7 @@ def ended(stage: Stage, door: str, request: dict[str, Any], word: str) -> bool:
     return any(word in json.dumps(each) for each in view if request["id"] in json.dumps(each))
 
 
-@requirement("F-29")
+@requirement("F-45")
 @pytest.mark.parametrize("how", ["click", "form"])
 @pytest.mark.parametrize("door", ["slack", "feishu"])
 async def test_behind_a_busy_database_the_answer_says_that_it_is_worked_on_and_the_card_follows(
@@ -105,7 +105,7 @@ async def test_behind_a_busy_database_the_answer_says_that_it_is_worked_on_and_t
         await eventually(lambda: "Recorded: approved" in "".join(notes(stage)[told:]))
 
 
-@requirement("F-29")
+@requirement("F-45")
 async def test_behind_a_busy_database_a_modal_is_not_waited_for_and_the_person_is_told(stage: Stage) -> None:
     request = await stage.ask()
     stage.gateway.container.clicks.answer_within = WITHIN
@@ -119,7 +119,7 @@ async def test_behind_a_busy_database_a_modal_is_not_waited_for_and_the_person_i
     assert await stage.state(request) == "pending"  # opening a form decides nothing, however late it opens
 
 
-@requirement("F-29")
+@requirement("F-45")
 @pytest.mark.parametrize("how", ["click", "form"])
 @pytest.mark.parametrize("door", ["slack", "feishu"])
 async def test_a_platform_whose_api_never_answers_has_its_own_answer_all_the_same(
@@ -139,7 +139,7 @@ async def test_a_platform_whose_api_never_answers_has_its_own_answer_all_the_sam
     stage.feishu.release()
 
 
-@requirement("F-29")
+@requirement("F-45")
 async def test_a_modal_that_slack_never_opens_is_given_up_in_time_and_said(stage: Stage) -> None:
     request = await stage.ask()
     stage.slack.fail_next("views.open", SlackFault.HANG)
@@ -181,7 +181,7 @@ async def editing_in_feishu(stage: Stage, request: dict[str, Any]) -> Sending:
     return send
 
 
-@requirement("F-29")
+@requirement("F-45")
 @pytest.mark.parametrize("door", ["slack", "feishu"])
 async def test_a_slow_judge_of_a_changed_call_is_not_waited_for_and_its_verdict_counts(stage: Stage, door: str) -> None:
     request = await stage.ask()
