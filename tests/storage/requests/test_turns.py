@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from app.storage.cards.turns import TURN_RETENTION, forget_turns, hold_turns, take_turn
@@ -33,7 +34,7 @@ async def test_replicas_that_ask_at_once_each_have_a_turn_of_their_own(database_
     assert all(taken for _, taken in turns)
     waits = sorted(wait for wait, _ in turns)
     assert waits[0] == timedelta(0)
-    gaps = [later - earlier for earlier, later in zip(waits, waits[1:], strict=False)]
+    gaps = [later - earlier for earlier, later in pairwise(waits)]
     assert all(gap > MINUTE / 2 for gap in gaps)  # as they waited for one another, a little less than a minute
     assert timedelta(minutes=8) < waits[-1] <= timedelta(minutes=9)
 
