@@ -97,6 +97,11 @@ class Kind(StrEnum):
     SUCCEEDED = ("execution.succeeded", "{actor} reported that it succeeded", "{actor} 报告执行成功")
     FAILED = ("execution.failed", "{actor} reported that it failed: {error}", "{actor} 报告执行失败：{error}")
     UNKNOWN = ("execution.unknown", "nobody knows whether it ran: {error}", "是否执行尚不清楚：{error}")
+    PENDING_ELSEWHERE = (
+        "execution.pending_elsewhere",
+        "{actor} reported that the service asks its own people, as {elsewhere}",
+        "{actor} 报告服务方正在请其人员审批：{elsewhere}",
+    )
     RECONCILED = (
         "execution.reconciled",
         "{actor} settled what became of it: {status}",

@@ -136,6 +136,7 @@ executions = Table(
     metadata,
     *EXECUTION.made(),
     CheckConstraint(_one_of("status", ExecutionStatus), name="status"),
+    CheckConstraint("status <> 'pending_elsewhere' OR elsewhere_id IS NOT NULL", name="elsewhere"),
 )
 Index(
     "ix_executions_due",
