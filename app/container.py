@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from datetime import timedelta
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Self
 
 import structlog
@@ -69,6 +70,8 @@ from app.usecases.sessions.lineage import Lineage
 from app.usecases.upkeep.sweep import Sweep
 from app.usecases.upkeep.watch_heads import WatchHeads
 from app.usecases.upkeep.watch_pace import WatchPace
+from app.usecases.upkeep.watch_replicas import EVERY as _BEAT
+from app.usecases.upkeep.watch_replicas import WatchReplicas
 from app.usecases.upkeep.watch_writes import WatchWrites
 from app.workers.channel_work import ChannelWork
 from app.workers.configuration import Configuration
@@ -154,6 +157,14 @@ class Container:
         self.sweep = Sweep(store=store, book=book, channels=self.channels)
         self.pace = WatchPace(store=store)
         self.writes = WatchWrites(store=store)
+        self.replicas = WatchReplicas(
+            store=store,
+            book=book,
+            clock=self.clock,
+            name=self.ids.new("gw"),
+            key_ids=self.seals.key_ids,
+            software=version("assent-gateway"),
+        )
         announce = Announce(channels=self.channels, ids=self.ids, later=self.supervisor.later)
         self.break_glass = BreakGlass(store=store, book=book, announce=announce)
         self.keys = Keys(store=store, seals=self.seals, clock=self.clock)
@@ -242,6 +253,7 @@ class Container:
             factors=self.factors,
             clock=self.clock,
             telemetry=self.telemetry,
+            replicas=self.replicas,
             note_refusal=NoteRefusals(
                 store=store,
                 orgs=lambda: tuple(book.orgs()),
@@ -272,6 +284,7 @@ class Container:
             raise
         await self.configuration.use()
         await self.factors.renew_seals()
+        await self.replicas()
         self._start_loops()
         return self
 
@@ -283,6 +296,8 @@ class Container:
         await self.supervisor.stop()
         with suppress(AssentError):
             await self.lineage.flush()
+        with suppress(AssentError):
+            await self.replicas.leave()
         await self.configuration.close()
         await self.heads.note()
         await self.store.stop()
@@ -306,6 +321,7 @@ class Container:
         self.timers.every(_PACE_EVERY, "pace", self._pace, jitter=60)
         self.timers.every(_WRITES_EVERY, "writes", self.writes)
         self.timers.every(timedelta(seconds=5), "heads", self.heads.note)
+        self.timers.every(_BEAT, "replicas", self.replicas, jitter=1)
         self.timers.every(_FORGET_EVERY, "forget", self.sweep.forget, jitter=60)
         self.timers.every(_ORPHANS_EVERY, "orphans", self._orphans, jitter=5)
         self.timers.start()
