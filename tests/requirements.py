@@ -103,6 +103,7 @@ LEDGER: dict[str, Promise] = {
         "Files with secrets or arguments are their owner's alone, and a wrong or retired secret ends nothing silently.",
         "attack on the built gateway",
     ),
+    "S-75": _must("Replicas know each other: in what they differ is shown, and whichever is unfit is not ready."),
     "S-76": _must(
         "Every refused attempt leaves a trace: who tried what and why it was refused, and a counter.",
         "attack on the built gateway",
@@ -118,6 +119,9 @@ LEDGER: dict[str, Promise] = {
     "S-41": _must("Hostile JSON (duplicate keys, NaN, unsafe integers, lone surrogates) is refused, never repaired."),
     "S-43": _must(
         "Creating with the same idempotency key gives one request and one card; with other arguments it is refused."
+    ),
+    "S-44": _must(
+        "The database's clock decides; a clock that is over 30 seconds from it is an alarm, and decides nothing."
     ),
     "S-45": _must("A click must come from the app, tenant, chat and message that the card was posted to."),
     "S-46": _must("The long connection checks exactly as strictly as the webhook."),

@@ -250,6 +250,16 @@ class Kind(StrEnum):
         "{actor} tried {what} and was refused ({why})",
         "{actor} 尝试 {what}，被拒绝（{why}）",
     )
+    REPLICAS_DIFFER = (
+        "replicas.differ",
+        "the gateways of this database differ: {matters}",
+        "同一数据库的网关实例不一致：{matters}",
+    )
+    REPLICAS_AGREE = (
+        "replicas.agree",
+        "the gateways of this database agree again; they are {replicas}",
+        "同一数据库的网关实例已恢复一致，共 {replicas} 个",
+    )
     SECRET_KNOWN = (
         "secret.known",
         "from here on rows are sealed with the key {key_id}; {requests} that stood were sealed as they were",
