@@ -115,6 +115,7 @@ LEDGER: dict[str, Promise] = {
         "API keys are random, stored hashed, scoped, expiring, rotatable and revocable on every replica at once."
     ),
     "S-37": _must("Secrets reach no card; what is hidden is counted, and what must be seen is not approved unseen."),
+    "S-40": _must("What comes from outside begins no line of a log, and drives no terminal that shows one."),
     "S-41": _must("Hostile JSON (duplicate keys, NaN, unsafe integers, lone surrogates) is refused, never repaired."),
     "S-43": _must(
         "Creating with the same idempotency key gives one request and one card; with other arguments it is refused."

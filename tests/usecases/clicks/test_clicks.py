@@ -70,6 +70,20 @@ async def test_a_button_of_a_request_that_is_over_settles_none_that_still_waits(
     assert _rows_of(g, over, waiting, later) == before
 
 
+@requirement("S-10")
+@pytest.mark.parametrize("reason", [None, "", " \t\n"])
+async def test_a_denial_without_a_reason_is_asked_for_one_whatever_form_it_came_from(
+    either_gateway: Gateway, reason: str | None
+) -> None:
+    g = either_gateway
+    request = await g.ask()
+    said = await g.press(request, "U_ALICE", "deny", reason=reason)
+    assert said["result"] == "retry"
+    standing = await g.read(request)
+    assert (standing["state"], standing["decisions"]) == ("pending", [])
+    assert (await g.press(request, "U_ALICE", "deny", reason="no"))["result"] == "recorded"
+
+
 @requirement("S-12", "S-21")
 async def test_a_button_carried_over_into_another_requests_card_settles_neither(either_gateway: Gateway) -> None:
     g = either_gateway
