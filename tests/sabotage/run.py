@@ -173,7 +173,7 @@ def main() -> int:
     results: list[Result] = []
     for result in sabotage(ROOT, rows, jobs=min(options.jobs, len(rows))):
         results.append(result)
-        said = result.said if not result.fate.good or result.row.equivalent else result.said.splitlines()[0][:60]
+        said = result.said if not result.fate.good or result.row.equivalent else result.said.splitlines()[0][:160]
         _tell(f"{result.fate:<11} {result.seconds:5.1f}s  {result.row.table}: {result.row.name}  ({said})")
     fates = Counter(result.fate for result in results)
     told = ", ".join(f"{fates[fate]} {fate.lower()}" for fate in Fate if fates[fate])

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.places import ROOT
+from tests.requirements import requirement
 from tests.sabotage.copies import copies
 from tests.sabotage.rows import Row
 from tests.sabotage.run import SAMPLE, Fate, chosen, sabotage
@@ -66,12 +67,14 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     place.mkdir()
     (place / "product.py").write_text(PRODUCT)
     (place / "test_product.py").write_text(TESTS)
+    (place / "conftest.py").write_text("import hypothesis\nhypothesis.settings.register_profile('quick')\n")
     (place / "pytest.ini").write_text(SETTINGS)
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     return place
 
 
+@requirement("D-31")
 @pytest.mark.process
 def test_each_fate_is_told_as_what_it_is_and_nothing_is_left_behind(checkout: Path, tmp_path: Path) -> None:
     unknown = a_row("no such test", "return 1", "test_that_is_not_there")
@@ -100,6 +103,7 @@ def test_the_sample_is_the_commits_and_the_same_for_everybody() -> None:
 _HOLDS = """
 import sys, tempfile
 from pathlib import Path
+from tests.requirements import requirement
 from tests.sabotage.copies import copies
 tempfile.tempdir = sys.argv[1]
 with copies(Path(sys.argv[2]), 2):

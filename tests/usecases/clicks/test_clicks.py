@@ -84,6 +84,22 @@ async def test_a_denial_without_a_reason_is_asked_for_one_whatever_form_it_came_
     assert (await g.press(request, "U_ALICE", "deny", reason="no"))["result"] == "recorded"
 
 
+@requirement("S-20")
+async def test_a_click_that_comes_again_undoes_nothing_that_was_done_since(either_gateway: Gateway) -> None:
+    """A platform delivers twice, or late: a vote that was taken back does not come back, one that was cast stays."""
+    g = either_gateway
+    request = await g.ask("pay_two")
+    approve = g.platform.press(g.card(request), "U_ALICE", "approve")
+    assert ((await g.send(approve)).body or {})["result"] == "recorded"
+    withdraw = g.platform.use(g.card(request), "U_ALICE", Action.WITHDRAW)
+    assert ((await g.send(withdraw)).body or {})["result"] == "recorded"
+    await g.send(approve)
+    assert (await g.read(request))["decisions"] == []
+    assert (await g.press(request, "U_ALICE"))["result"] == "recorded"
+    await g.send(withdraw)
+    assert [each["person"] for each in (await g.read(request))["decisions"]] == ["alice@acme.example"]
+
+
 @requirement("S-12", "S-21")
 async def test_a_button_carried_over_into_another_requests_card_settles_neither(either_gateway: Gateway) -> None:
     g = either_gateway
