@@ -88,7 +88,8 @@ fix: $(INSTALLED)  ## let ruff mend what it can
 
 .PHONY: crash
 crash: $(INSTALLED)  ## kill the gateway at every write, and again
-	@$(BIN)/pytest $(LONG) -q -n $(JOBS) --dist worksteal tests/durability tests/sdk/executor/test_executor_crashes.py
+	@$(BIN)/pytest $(LONG) -q -n $(JOBS) --dist worksteal tests/durability tests/sdk/executor/test_executor_crashes.py \
+		tests/project/test_ended_runs.py
 
 .PHONY: kill
 kill: $(INSTALLED)  ## kill -9 the executor, the gateway and the ledger between claim and outcome, 500 times (KILLS=n on each database)
@@ -97,6 +98,10 @@ kill: $(INSTALLED)  ## kill -9 the executor, the gateway and the ledger between 
 .PHONY: fuzz
 fuzz: $(INSTALLED)  ## throw generated requests at the API, and search for texts that take a reader of them too long
 	@$(BIN)/pytest $(LONG) -q -n $(JOBS) --dist worksteal tests/api tests/readers
+
+.PHONY: sabotage
+sabotage: $(INSTALLED)  ## spoil the gateway in one place after the other: each time a test must notice (ONLY='*claim*' for some)
+	@$(BIN)/python -m tests.sabotage --jobs $(JOBS) $(if $(BOUNDED),--bounded) $(if $(ONLY),--only '$(ONLY)')
 
 .PHONY: claude
 claude: $(INSTALLED) $(CLAUDE)  ## the hook with the real Claude Code, offline against a scripted model

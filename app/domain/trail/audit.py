@@ -97,6 +97,11 @@ class Kind(StrEnum):
     SUCCEEDED = ("execution.succeeded", "{actor} reported that it succeeded", "{actor} 报告执行成功")
     FAILED = ("execution.failed", "{actor} reported that it failed: {error}", "{actor} 报告执行失败：{error}")
     UNKNOWN = ("execution.unknown", "nobody knows whether it ran: {error}", "是否执行尚不清楚：{error}")
+    PENDING_ELSEWHERE = (
+        "execution.pending_elsewhere",
+        "{actor} reported that the service asks its own people, as {elsewhere}",
+        "{actor} 报告服务方正在请其人员审批：{elsewhere}",
+    )
     RECONCILED = (
         "execution.reconciled",
         "{actor} settled what became of it: {status}",
@@ -249,6 +254,16 @@ class Kind(StrEnum):
         "access.refused",
         "{actor} tried {what} and was refused ({why})",
         "{actor} 尝试 {what}，被拒绝（{why}）",
+    )
+    REPLICAS_DIFFER = (
+        "replicas.differ",
+        "the gateways of this database differ: {matters}",
+        "同一数据库的网关实例不一致：{matters}",
+    )
+    REPLICAS_AGREE = (
+        "replicas.agree",
+        "the gateways of this database agree again; they are {replicas}",
+        "同一数据库的网关实例已恢复一致，共 {replicas} 个",
     )
     SECRET_KNOWN = (
         "secret.known",

@@ -1,6 +1,6 @@
-"""Platforms as they are: cards that go without the call, and turns that replicas take together.
+"""Replicas keep to a platform's pace together: one row says when each method may next be used in each chat.
 
-Revision: 0011, 2026-11-23
+Revision: 0012, 2026-11-23
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from alembic import op
 
 from app.storage.tables.guards import drop_fence_statements, fence_statements
 
-revision = "0011"
-down_revision = "0008"
+revision = "0012"
+down_revision = "0011"
 branch_labels = None
 depends_on = None
 
@@ -19,8 +19,7 @@ _FENCED = ("turns",)
 
 
 def upgrade() -> None:
-    """Add the column, as nothing was refused so far that is still shown; and the table, which begins empty."""
-    op.add_column("deliveries", sa.Column("content_refused", sa.Integer(), nullable=False, server_default="0"))
+    """Add the table, which begins empty: nobody has been spoken to yet."""
     op.create_table(
         "turns",
         sa.Column("org", sa.Text(), nullable=False),
@@ -36,8 +35,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Remove both; what was shown without the call is tried whole again."""
+    """Remove it: each replica keeps the pace for itself again."""
     for statement in drop_fence_statements(op.get_bind().dialect.name, _FENCED):
         op.execute(statement)
     op.drop_table("turns")
-    op.drop_column("deliveries", "content_refused")
