@@ -191,6 +191,7 @@ LEDGER: dict[str, Promise] = {
     "F-46": _survives(
         "Half an answer of a platform bars nobody and loses nothing; what it withholds is named with its scope."
     ),
+    "F-48": _survives("The outcome cannot be reported, and the executor asks again: the tool is not called again."),
     "F-49": _survives("A burst at the bound of waiting requests, on every replica: as many open as may wait."),
     "F-50": _survives(
         "Whatever order changes of a shared message land in, it shows the present state in the end, and no old button."
