@@ -103,6 +103,7 @@ LEDGER: dict[str, Promise] = {
         "Files with secrets or arguments are their owner's alone, and a wrong or retired secret ends nothing silently.",
         "attack on the built gateway",
     ),
+    "S-75": _must("Replicas know each other: in what they differ is shown, and whichever is unfit is not ready."),
     "S-76": _must(
         "Every refused attempt leaves a trace: who tried what and why it was refused, and a counter.",
         "attack on the built gateway",
@@ -115,9 +116,13 @@ LEDGER: dict[str, Promise] = {
         "API keys are random, stored hashed, scoped, expiring, rotatable and revocable on every replica at once."
     ),
     "S-37": _must("Secrets reach no card; what is hidden is counted, and what must be seen is not approved unseen."),
+    "S-40": _must("What comes from outside begins no line of a log, and drives no terminal that shows one."),
     "S-41": _must("Hostile JSON (duplicate keys, NaN, unsafe integers, lone surrogates) is refused, never repaired."),
     "S-43": _must(
         "Creating with the same idempotency key gives one request and one card; with other arguments it is refused."
+    ),
+    "S-44": _must(
+        "The database's clock decides; a clock that is over 30 seconds from it is an alarm, and decides nothing."
     ),
     "S-45": _must("A click must come from the app, tenant, chat and message that the card was posted to."),
     "S-46": _must("The long connection checks exactly as strictly as the webhook."),
@@ -156,6 +161,11 @@ LEDGER: dict[str, Promise] = {
     "S-69": _must("Card, page, API, command line and the line that a phone shows warn of the same."),
     "S-70": _must("The guards hold 95 % of hostile commands in their scope and stop 2 % of harmless ones at most."),
     "S-71": _must("Where all is allowed and no hook is named, the ready guards stand; switching them off is written."),
+    # Of the tests themselves.
+    "D-31": Promise(
+        sentence="Whatever guard is taken away, a test notices it: no sabotage of the tables survives unexplained.",
+        source="release gate",
+    ),
     # Against faults.
     "F-01": _survives("Killed at any write of create, decide, claim or audit: what was acknowledged is there."),
     "F-02": _survives("Killed between commit and card: exactly one live card afterwards."),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from app.cli.doctor.payments import PAGE, askings, error, ok, paying_tools, warning
+from app.cli.doctor.replicas import look_at_replicas
 from app.domain.identity.api_key import Scope, is_newest, sealed_under
 from app.domain.people.assurance import Assurance
 from app.domain.rules.permits import PermitKind
@@ -46,7 +47,11 @@ _MOUNTS = Path("/proc/self/mounts")
 
 async def look_at_database(store: Store, settings: Settings) -> list[Finding]:
     """Look at what concerns the database as a whole."""
-    return [*await _head(store, settings), *await asyncio.to_thread(_disk, settings.database_url)]
+    return [
+        *await _head(store, settings),
+        *await asyncio.to_thread(_disk, settings.database_url),
+        *await look_at_replicas(store),
+    ]
 
 
 async def look_at_records(store: Store, book: PolicyBook, org: str) -> list[Finding]:

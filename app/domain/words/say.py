@@ -107,6 +107,8 @@ _EN: Mapping[str, str] = {
     "sees with `assent doctor` which permission is missing. The request still waits.",
     "click.unverified": "Your account could not be confirmed just now. Nothing was recorded; try again in a minute.",
     "click.stale": "This card is no longer the live one. Please use the newest card.",
+    "click.other_secret": "This gateway does not know the key that signed this card, so nothing was recorded. "
+    "Press again in a minute, or use the newest card; if it stays so, tell your operator (`assent doctor`).",
     "click.unsealed": "What is stored of this request is not what was asked: nothing is done. Tell your operator.",
     "click.late": "Your click is being recorded. Look at the card in a moment; if nothing changed, press again.",
     "click.retry": "Nothing was recorded. Please press again in a moment.",
@@ -195,6 +197,8 @@ _ZH: Mapping[str, str] = {
     "click.unknown": "平台未告知此账号是否有效，不能审批。请管理员用 `assent doctor` 查看缺少的权限。请求仍在等待。",
     "click.unverified": "暂时无法确认您的账号，未做任何记录，请一分钟后再试。",
     "click.stale": "这张卡片已失效，请使用最新的卡片。",
+    "click.other_secret": "本网关不认识签署这张卡片的密钥，未作任何记录。"
+    "请稍后再点或使用最新的卡片；若仍如此，请告知管理员（`assent doctor`）。",
     "click.unsealed": "这条请求的存储记录与提交时不符，已拒绝处理，请告知管理员。",
     "click.late": "已收到您的点击，正在记录。请稍后查看卡片；如没有变化，请再按一次。",
     "click.retry": "未做任何记录，请稍后再按一次。",

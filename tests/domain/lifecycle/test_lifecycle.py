@@ -19,6 +19,7 @@ from app.domain.lifecycle.lifecycle import (
     Withdrawn,
     advance,
     opened,
+    permitted,
 )
 from app.domain.request.decision import Evidence, Verdict
 from app.domain.request.elsewhere import Elsewhere
@@ -479,3 +480,20 @@ def test_without_a_claim_there_is_no_outcome(request_: ConfirmationRequest) -> N
 def test_people_read_one_state(request_: ConfirmationRequest, state: State) -> None:
     assert request_.state is state
     assert request_.attachable == (state in {State.PENDING, State.APPROVED})
+
+
+@requirement("S-01")
+def test_what_asks_people_is_never_let_through_without_them() -> None:
+    by_rule = a_request(allowed_by="rule:small")
+    assert permitted(by_rule, reason="small", now=START).refusal is Refusal.NOT_APPROVED
+    unasked = a_request(stages=(), allowed_by="rule:small")
+    assert permitted(unasked, reason="small", now=START).request.status is Status.APPROVED
+    assert permitted(a_request(stages=()), reason="?", now=START).refusal is Refusal.NOT_APPROVED
+    assert permitted(unasked, reason="small", now=unasked.expires_at).refusal is Refusal.NOT_APPROVED
+
+
+@requirement("S-01")
+@pytest.mark.parametrize("status", [status for status in Status if status is not Status.APPROVED])
+def test_a_grant_of_a_request_that_is_not_approved_is_worth_nothing(status: Status) -> None:
+    """No event makes one; who writes into the database might."""
+    assert take(replace(approved(), status=status)).refusal is Refusal.NOT_APPROVED

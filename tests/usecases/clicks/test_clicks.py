@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 from app.domain.identity.seals import BadTokenError, Place, Seals, parse_token
 from app.domain.request.action import Action
+from app.domain.text.language import Language
+from app.domain.words.say import say
 from app.ports import Ignored
 from app.storage.requests.seen_before import CLICK_RETENTION
 from channels.feishu import callback as feishu_callback
@@ -68,6 +70,36 @@ async def test_a_button_of_a_request_that_is_over_settles_none_that_still_waits(
     for click in (old, replace(old, event_key="again")):
         assert ((await g.send(click)).body or {})["result"] == "already"
     assert _rows_of(g, over, waiting, later) == before
+
+
+@requirement("S-10")
+@pytest.mark.parametrize("reason", [None, "", " \t\n"])
+async def test_a_denial_without_a_reason_is_asked_for_one_whatever_form_it_came_from(
+    either_gateway: Gateway, reason: str | None
+) -> None:
+    g = either_gateway
+    request = await g.ask()
+    said = await g.press(request, "U_ALICE", "deny", reason=reason)
+    assert said["result"] == "retry"
+    standing = await g.read(request)
+    assert (standing["state"], standing["decisions"]) == ("pending", [])
+    assert (await g.press(request, "U_ALICE", "deny", reason="no"))["result"] == "recorded"
+
+
+@requirement("S-20")
+async def test_a_click_that_comes_again_undoes_nothing_that_was_done_since(either_gateway: Gateway) -> None:
+    """A platform delivers twice, or late: a vote that was taken back does not come back, one that was cast stays."""
+    g = either_gateway
+    request = await g.ask("pay_two")
+    approve = g.platform.press(g.card(request), "U_ALICE", "approve")
+    assert ((await g.send(approve)).body or {})["result"] == "recorded"
+    withdraw = g.platform.use(g.card(request), "U_ALICE", Action.WITHDRAW)
+    assert ((await g.send(withdraw)).body or {})["result"] == "recorded"
+    await g.send(approve)
+    assert (await g.read(request))["decisions"] == []
+    assert (await g.press(request, "U_ALICE"))["result"] == "recorded"
+    await g.send(withdraw)
+    assert [each["person"] for each in (await g.read(request))["decisions"]] == ["alice@acme.example"]
 
 
 @requirement("S-12", "S-21")
@@ -165,7 +197,7 @@ async def test_every_tampered_token_is_refused(gateway: Gateway) -> None:
             forged[f"bit {bit} of {index}"] = (
                 click.token[:index] + chr(ord(click.token[index]) ^ (1 << bit)) + click.token[index + 1 :]
             )
-    platform_answers = Counter[str]()
+    platform_answers = {known: Counter[str]() for known in (True, False)}
     for name, token in forged.items():
         said = (
             await g.container.clicks(
@@ -173,12 +205,22 @@ async def test_every_tampered_token_is_refused(gateway: Gateway) -> None:
             )
         ).body or {}
         assert said["result"] == "refused", name
-        platform_answers[str(said["sentence"])] += 1
-    assert len(platform_answers) == 1  # whatever is wrong, the answer is the same
+        platform_answers[_names_our_key(token, key)][str(said["sentence"])] += 1
+    # Whatever is wrong, the answer is the same; only that another gateway's secret is not ours, is said.
+    assert [*platform_answers[False]] == [say(Language.EN, "click.other_secret")]
+    assert [*platform_answers[True]] == [say(Language.EN, "click.stale")]
     assert {(await g.read(r))["state"] for r in (request, other)} == {"pending"}
     assert len(click.token) <= 200
     assert "Acme" not in click.token
     assert (await g.send(click)).body["result"] == "recorded"  # pyright: ignore[reportOptionalSubscript]
+
+
+def _names_our_key(token: str, key: str) -> bool:
+    """Say whether a token is no other gateway's: it names our key, or is none at all."""
+    try:
+        return parse_token(token).key_id == key
+    except BadTokenError:
+        return True
 
 
 @requirement("S-21")
