@@ -98,6 +98,10 @@ kill: $(INSTALLED)  ## kill -9 the executor, the gateway and the ledger between 
 fuzz: $(INSTALLED)  ## throw generated requests at the API, and search for texts that take a reader of them too long
 	@$(BIN)/pytest $(LONG) -q -n $(JOBS) --dist worksteal tests/api tests/readers
 
+.PHONY: sabotage
+sabotage: $(INSTALLED)  ## spoil the gateway in one place after the other: each time a test must notice (ONLY='*claim*' for some)
+	@$(BIN)/python -m tests.sabotage --jobs $(JOBS) $(if $(BOUNDED),--bounded) $(if $(ONLY),--only '$(ONLY)')
+
 .PHONY: claude
 claude: $(INSTALLED) $(CLAUDE)  ## the hook with the real Claude Code, offline against a scripted model
 	@$(BIN)/pytest -m claude --timeout 300 tests

@@ -120,6 +120,7 @@ LEDGER: dict[str, Promise] = {
         "API keys are random, stored hashed, scoped, expiring, rotatable and revocable on every replica at once."
     ),
     "S-37": _must("Secrets reach no card; what is hidden is counted, and what must be seen is not approved unseen."),
+    "S-40": _must("What comes from outside begins no line of a log, and drives no terminal that shows one."),
     "S-41": _must("Hostile JSON (duplicate keys, NaN, unsafe integers, lone surrogates) is refused, never repaired."),
     "S-43": _must(
         "Creating with the same idempotency key gives one request and one card; with other arguments it is refused."
@@ -147,6 +148,9 @@ LEDGER: dict[str, Promise] = {
     "S-57": _must("A configuration with any fault does not start, and all its faults are told at once."),
     "S-65": _must("Half-open clients starve nobody, and one that vanishes is no error."),
     "S-66": _must("One key takes its share of streams and waits, and what shows figures can be closed."),
+    "S-72": _must(
+        "A service that asks its own people has not refused: its id is kept, the spend counts, it never runs again."
+    ),
     "S-73": _must("An executor's key runs the tools that it names, and settles only what it claimed itself."),
     "S-77": _must(
         "Command hooks of a gateway run so many at once, see only what is named, and get no descriptor of its."
@@ -161,6 +165,11 @@ LEDGER: dict[str, Promise] = {
     "S-69": _must("Card, page, API, command line and the line that a phone shows warn of the same."),
     "S-70": _must("The guards hold 95 % of hostile commands in their scope and stop 2 % of harmless ones at most."),
     "S-71": _must("Where all is allowed and no hook is named, the ready guards stand; switching them off is written."),
+    # Of the tests themselves.
+    "D-31": Promise(
+        sentence="Whatever guard is taken away, a test notices it: no sabotage of the tables survives unexplained.",
+        source="release gate",
+    ),
     # Against faults.
     "F-01": _survives("Killed at any write of create, decide, claim or audit: what was acknowledged is there."),
     "F-02": _survives("Killed between commit and card: exactly one live card afterwards."),
@@ -196,6 +205,7 @@ LEDGER: dict[str, Promise] = {
     "F-46": _survives(
         "Half an answer of a platform bars nobody and loses nothing; what it withholds is named with its scope."
     ),
+    "F-48": _survives("The outcome cannot be reported, and the executor asks again: the tool is not called again."),
     "F-49": _survives("A burst at the bound of waiting requests, on every replica: as many open as may wait."),
     "F-50": _survives(
         "Whatever order changes of a shared message land in, it shows the present state in the end, and no old button."

@@ -11,7 +11,7 @@ from alembic import op
 from app.storage.tables.guards import drop_fence_statements, fence_statements
 
 revision = "0010"
-down_revision = "0008"
+down_revision = "0009"
 branch_labels = None
 depends_on = None
 

@@ -22,7 +22,7 @@ from app.storage.cards.outbox import list_rows
 from app.storage.identity.api_keys import list_keys
 from app.storage.identity.secret_ids import list_seal_ids
 from app.storage.permits.permits import list_permits
-from app.storage.requests.executions import list_unknown
+from app.storage.requests.executions import list_elsewhere, list_unknown
 from app.storage.trail.head_file import SQLITE, head_file_of
 from app.usecases.permits.break_glass import awaits_review
 from app.usecases.permits.glass_terms import takes_factor
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from app.storage.engine.store import Store
 
 _SETTLED_WITHIN = timedelta(minutes=5)
+_DECIDED_WITHIN = timedelta(days=1)  # by the people of a service that asks its own
 _MOST = 500
 _NETWORKS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "ceph", "glusterfs", "lustre", "afs", "ncpfs", "fuse.sshfs"}
@@ -179,6 +180,14 @@ async def _owed(store: Store, org: str) -> list[Finding]:
     if unknown:
         what = f"{org}: nobody knows whether {len(unknown)} of the calls ran, the oldest of them {unknown[0]}"
         found.append(error(what, "look the grant's id up in the tool's records, then `assent requests reconcile`"))
+    waiting = await store.read(
+        lambda tx: list_elsewhere(tx, tx.now() - _DECIDED_WITHIN, most=_MOST), org=org, long=True
+    )
+    if waiting:
+        what = f"{org}: {len(waiting)} of the calls have waited at their service for over a day, first {waiting[0]}"
+        found.append(
+            warning(what, "assent requests show says where; have it decided there, then look it up or reconcile")
+        )
     permits = await store.read(lambda tx: list_permits(tx, PermitKind.BREAK_GLASS), org=org, long=True)
     broken = [permit.id for permit in permits if awaits_review(permit)]
     if broken:

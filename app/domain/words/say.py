@@ -30,6 +30,7 @@ _EN: Mapping[str, str] = {
     "headline.succeeded": "Approved · done",
     "headline.failed": "Approved · failed",
     "headline.unknown": "Approved · outcome unknown",
+    "headline.pending_elsewhere": "Approved · waits at the service",
     "headline.denied": "Denied",
     "headline.expired": "Expired",
     "headline.cancelled": "Cancelled",
@@ -64,6 +65,7 @@ _EN: Mapping[str, str] = {
     "outcome.succeeded": "✅ Approved by {by} · {at}. It ran once and succeeded.",
     "outcome.failed": "✅ Approved by {by} · {at}. ❌ It ran once and failed.",
     "outcome.unknown": "✅ Approved by {by} · {at}. ⚠️ Whether it ran is not known: please check.",
+    "outcome.pending_elsewhere": "✅ Approved by {by} · {at}. ⏳ Sent once; the service asks its own people.",
     "outcome.lapsed": "⌛ Approved by {by} · {at}, but never used in time. It did not run.",
     "withheld.size": "Approve is not offered here: this card cannot show all of the call ({size} characters; "
     "{budget} fit). What follows “…” is missing. {review}",
@@ -120,6 +122,7 @@ _ZH: Mapping[str, str] = {
     "headline.succeeded": "已批准 · 已执行",
     "headline.failed": "已批准 · 执行失败",
     "headline.unknown": "已批准 · 结果未知",
+    "headline.pending_elsewhere": "已批准 · 服务方待审批",
     "headline.denied": "已拒绝",
     "headline.expired": "已过期",
     "headline.cancelled": "已撤回",
@@ -154,6 +157,7 @@ _ZH: Mapping[str, str] = {
     "outcome.succeeded": "✅ {by} 已批准 · {at}。已执行一次，成功。",
     "outcome.failed": "✅ {by} 已批准 · {at}。❌ 已执行一次，失败。",
     "outcome.unknown": "✅ {by} 已批准 · {at}。⚠️ 是否执行尚不清楚，请核实。",
+    "outcome.pending_elsewhere": "✅ {by} 已批准 · {at}。⏳ 已提交一次，服务方正在请其人员审批。",
     "outcome.lapsed": "⌛ {by} 已批准 · {at}，但逾期未使用。未执行。",
     "withheld.size": "此处不提供“批准”：卡片无法完整显示这次调用（{size} 字，最多 {budget} 字），“…”之后的内容未显示。"
     "{review}",

@@ -136,6 +136,7 @@ executions = Table(
     metadata,
     *EXECUTION.made(),
     CheckConstraint(_one_of("status", ExecutionStatus), name="status"),
+    CheckConstraint("status <> 'pending_elsewhere' OR elsewhere_id IS NOT NULL", name="elsewhere"),
 )
 Index(
     "ix_executions_due",
@@ -166,6 +167,7 @@ deliveries = Table(
     Column("person", Text),  # whose own copy it is; none: the chat's
     Column("audience", Text, nullable=False, server_default="approvers"),
     Column("carrier_id", Text),  # the card in which this one is shown, with others
+    Column("content_refused", Integer, nullable=False, server_default="0"),  # it is shown without the call
     CheckConstraint(_one_of("status", DeliveryStatus), name="status"),
     UniqueConstraint("request_id", "channel", "chat_id"),
 )

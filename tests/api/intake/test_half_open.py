@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from app.api.intake.connections import HEAD_BYTES, HEAD_SECONDS
-from app.api.wire.bodies import Arrivals, looks_signed
+from app.api.wire import bodies
+from app.api.wire.bodies import Arrivals, Unproven, looks_signed
 from app.clock import SystemClock
 from app.domain.errors import TooSlowError
 from app.settings import Settings
@@ -144,6 +145,46 @@ async def test_the_place_of_a_body_that_dawdles_goes_to_one_that_comes() -> None
     assert [await each for each in held] == ["served", "sent away", "served"]
     async with arrivals.place("few"), arrivals.place("few"), arrivals.place("few"):
         pass  # every place was given back
+
+
+class _Endless:
+    """A call whose body has begun and does not come."""
+
+    def __init__(self, began: asyncio.Semaphore) -> None:
+        self.headers: dict[str, str] = {}
+        self.client = None
+        self._began = began
+
+    async def stream(self) -> AsyncIterator[bytes]:
+        self._began.release()
+        await asyncio.Event().wait()
+        yield b""
+
+
+@requirement("S-65")
+@pytest.mark.parametrize("signed", [False, True])
+async def test_no_more_bodies_are_kept_than_there_are_places_before_anything_proves_them(
+    monkeypatch: pytest.MonkeyPatch, *, signed: bool
+) -> None:
+    monkeypatch.setattr(bodies, "_MOST_LIKELY" if signed else "_MOST_STRANGERS", 2)
+    unproven, began, now = Unproven(), asyncio.Semaphore(0), SystemClock().now()
+    stamp = ("x-slack-request-timestamp", f"{int(now.timestamp())}")
+    heads = [stamp, ("x-slack-signature", FORGED)] if signed else []
+
+    def begin() -> asyncio.Future[bytes]:
+        call: Any = _Endless(began)
+        return asyncio.ensure_future(unproven.read(call, heads, now=now, seconds=60))
+
+    held = [begin() for _ in range(3)]
+    for _ in held:
+        await began.acquire()
+    with pytest.raises(TooSlowError):
+        await asyncio.wait_for(held[0], 5)
+    assert not held[1].done()
+    assert not held[2].done()
+    for each in held[1:]:
+        each.cancel()
+    await asyncio.gather(*held[1:], return_exceptions=True)
 
 
 @requirement("S-65")

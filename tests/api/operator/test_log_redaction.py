@@ -14,6 +14,7 @@ from assent.hooks import Deed, HookEvent, Moment
 from channels import registry
 from tests.fixtures.specs import a_spec
 from tests.places import ROOT
+from tests.requirements import requirement
 
 
 @pytest.fixture(autouse=True)
@@ -122,4 +123,27 @@ from app.telemetry import find_tracer
 print(find_tracer())
 trace.set_tracer_provider(TracerProvider())
 print(hasattr(find_tracer(), "start_as_current_span"))
+"""
+
+
+@requirement("S-40")
+@pytest.mark.process
+@pytest.mark.parametrize("log_format", ["json", "text"])
+def test_what_comes_from_outside_neither_begins_a_line_nor_drives_a_terminal(log_format: str) -> None:
+    told = subprocess.run(
+        [sys.executable, "-c", _HOSTILE, log_format], capture_output=True, text=True, timeout=30, check=True, cwd=ROOT
+    )
+    lines = told.stderr.removesuffix("\n").split("\n")
+    assert len(lines) == 2, "one line for each event"
+    assert [char for char in "".join(lines) if not char.isprintable()] == []
+    assert all("forged" in line for line in lines)
+
+
+_HOSTILE = r"""
+import logging, sys, structlog
+from app.telemetry import configure_logs
+configure_logs(sys.argv[1])
+text = "a\r\nforged line \x1b[2J\x00\x07\x85\u2028\u2029 end"
+structlog.get_logger("x").warning("callback.rejected", why=text)
+logging.getLogger("y").warning("%s", text)
 """

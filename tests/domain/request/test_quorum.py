@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.domain.people.assurance import Assurance
 from app.domain.request.decision import Decision, Verdict
-from app.domain.request.quorum import Stage, count, counted, denied, electorate, reachable, steps
+from app.domain.request.quorum import Stage, count, counted, denied, electorate, met, reachable, steps
 from tests.domain.samples import a_decision
 from tests.requirements import requirement
 
@@ -244,3 +245,35 @@ def test_whoever_left_the_group_no_longer_counts() -> None:
     votes = [a_decision("a"), a_decision("b")]
     assert count(stages, votes, electorate(stages, [frozenset({"a", "b"})], ())).met
     assert count(stages, votes, electorate(stages, [frozenset({"b", "c"})], ())).have == (1,)
+
+
+def acting(person: str, absent: str) -> Decision:
+    return replace(a_decision(person), on_behalf_of=absent)
+
+
+@requirement("S-09")
+def test_nobody_acts_for_the_barred_and_the_barred_act_for_nobody() -> None:
+    stages = (Stage(of=("finance",), need=1),)
+    pairs = {("ann", "req"): frozenset({0}), ("req", "bob"): frozenset({0}), ("ann", "bob"): frozenset({0})}
+    voters = electorate(stages, [frozenset({"req", "bob"})], ["req"], acting=pairs)
+    assert voters.acting == {("ann", "bob"): frozenset({0})}
+    assert not count(stages, [acting("ann", "req")], voters).met
+    assert not count(stages, [acting("req", "bob")], voters).met
+
+
+def test_a_delegate_who_may_act_no_longer_takes_nobody_s_place() -> None:
+    stages = (Stage(of=("finance",), need=1),)
+    voters = electorate(stages, [frozenset({"bob"})], (), acting={("cyd", "bob"): frozenset({0})})
+    assert count(stages, [acting("ann", "bob"), acting("cyd", "bob")], voters).met  # ann acted before cyd did
+
+
+@requirement("S-29")
+def test_a_vote_below_the_level_counts_for_nothing() -> None:
+    stages = (Stage(of=("finance",), need=2),)
+    voters = electorate(stages, [frozenset({"ann", "bob"})], ())
+    clicked = a_decision("ann")
+    typed = replace(clicked, evidence=replace(clicked.evidence, assurance=Assurance.L2))
+    other = replace(typed, person="bob")
+    assert met(stages, [clicked, other], voters, Assurance.L1)
+    assert not met(stages, [clicked, other], voters, Assurance.L2)
+    assert met(stages, [typed, other], voters, Assurance.L2)

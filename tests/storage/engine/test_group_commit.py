@@ -26,7 +26,7 @@ from app.storage.trail.audit_chain import get_head, list_events
 from app.usecases.writing.carry_out import carry_out
 from tests.domain.samples import a_request, vote
 from tests.requirements import requirement
-from tests.storage.rig import ORG, ManualClock, given_request, manual_dialect, opening
+from tests.storage.rig import ORG, ManualClock, given_request, look, manual_dialect, opening
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -372,3 +372,13 @@ async def test_a_database_that_is_away_is_tried_once_for_all_who_wait(database_u
     await store.stop()
     assert all(isinstance(answer, UnavailableError) for answer in answers)
     assert len(tries) == 1
+
+
+async def test_the_heads_of_a_commits_trails_are_locked_in_one_order(database_url: str) -> None:
+    """Two replicas that locked them as their units came would wait for each other's."""
+    async with staged(database_url) as stage:
+        orgs = ["globex", "acme", "initech", "acme"]
+        await stage.together(*(About("", note(f"n{index}"), org) for index, org in enumerate(orgs)))
+    place = "rowid" if database_url.startswith("sqlite") else "ctid"
+    written = look(database_url, f"SELECT org FROM audit_events ORDER BY {place}")
+    assert [org for (org,) in written] == ["acme", "acme", "globex", "initech"]

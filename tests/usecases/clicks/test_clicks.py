@@ -72,6 +72,36 @@ async def test_a_button_of_a_request_that_is_over_settles_none_that_still_waits(
     assert _rows_of(g, over, waiting, later) == before
 
 
+@requirement("S-10")
+@pytest.mark.parametrize("reason", [None, "", " \t\n"])
+async def test_a_denial_without_a_reason_is_asked_for_one_whatever_form_it_came_from(
+    either_gateway: Gateway, reason: str | None
+) -> None:
+    g = either_gateway
+    request = await g.ask()
+    said = await g.press(request, "U_ALICE", "deny", reason=reason)
+    assert said["result"] == "retry"
+    standing = await g.read(request)
+    assert (standing["state"], standing["decisions"]) == ("pending", [])
+    assert (await g.press(request, "U_ALICE", "deny", reason="no"))["result"] == "recorded"
+
+
+@requirement("S-20")
+async def test_a_click_that_comes_again_undoes_nothing_that_was_done_since(either_gateway: Gateway) -> None:
+    """A platform delivers twice, or late: a vote that was taken back does not come back, one that was cast stays."""
+    g = either_gateway
+    request = await g.ask("pay_two")
+    approve = g.platform.press(g.card(request), "U_ALICE", "approve")
+    assert ((await g.send(approve)).body or {})["result"] == "recorded"
+    withdraw = g.platform.use(g.card(request), "U_ALICE", Action.WITHDRAW)
+    assert ((await g.send(withdraw)).body or {})["result"] == "recorded"
+    await g.send(approve)
+    assert (await g.read(request))["decisions"] == []
+    assert (await g.press(request, "U_ALICE"))["result"] == "recorded"
+    await g.send(withdraw)
+    assert [each["person"] for each in (await g.read(request))["decisions"]] == ["alice@acme.example"]
+
+
 @requirement("S-12", "S-21")
 async def test_a_button_carried_over_into_another_requests_card_settles_neither(either_gateway: Gateway) -> None:
     g = either_gateway

@@ -99,6 +99,19 @@ async def test_a_rule_that_allows_it_no_more_takes_the_grant_back_before_it_is_s
     assert after["revoked_why"] in after["message"]
 
 
+@requirement("S-01")
+async def test_what_an_agent_was_to_run_itself_is_not_handed_to_it_once_the_tool_is_enforced(
+    either_gateway: Gateway,
+) -> None:
+    g = either_gateway
+    request = await approved(g)
+    await enforce(g)
+    refused = await g.claim(request)
+    assert (refused.status_code, refused.json()["code"]) == (409, "not_approved")
+    assert "behind an executor by now" in refused.json()["detail"]
+    assert (await g.read(request))["grant"]["status"] == "revoked"
+
+
 async def test_another_rule_that_allows_it_today_is_as_good(gateway: Gateway) -> None:
     await enforce(gateway)
     request = await allowed(gateway)
@@ -131,9 +144,9 @@ async def test_people_are_told_by_what_it_was_allowed_in_every_state(
 ) -> None:
     await enforce(gateway)
     request = await allowed(gateway)
-    if state in {State.EXECUTING, State.SUCCEEDED, State.FAILED, State.UNKNOWN}:
+    if state in {State.EXECUTING, State.SUCCEEDED, State.FAILED, State.UNKNOWN, State.PENDING_ELSEWHERE}:
         await gateway.claim(request, who=EXECUTOR)
-    if state in {State.SUCCEEDED, State.FAILED, State.UNKNOWN}:
+    if state in {State.SUCCEEDED, State.FAILED, State.UNKNOWN, State.PENDING_ELSEWHERE}:
         await reported(gateway, request, state.value)
     if state is State.LAPSED:
         gateway.rewrite("tools: [ping], then: allow", "tools: [ping], then: deny")

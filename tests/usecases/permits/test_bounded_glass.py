@@ -322,12 +322,13 @@ async def test_it_is_reviewed_by_somebody_whom_the_file_names_for_it(gateway: Ga
 
 
 @requirement("S-74")
-async def test_two_people_after_whom_nobody_would_be_left_to_review_cannot_break_it(gateway: Gateway) -> None:
+async def test_who_a_platform_says_may_review_must_leave_somebody_else(gateway: Gateway) -> None:
     g = gateway
-    g.rewrite("review: [finance]", "review: [legal]")
-    g.rewrite("groups:\n", "groups:\n  legal: [alice@acme.example, bob@acme.example, olga@acme.example]\n")
+    g.platform.groups["group:G1"] = ("U_ALICE", "U_BOB")
+    g.rewrite("review: [finance]", "review: [auditing]")
+    g.rewrite("groups:\n", "groups:\n  auditing: {channel: chat, group: G1}\n")
     await g.reload()
     asked = (await ask(g)).json()
-    g.rewrite("legal: [alice@acme.example, bob@acme.example, olga@acme.example]", "legal: [rita@acme.example]")
-    await g.reload()
-    assert (await confirm(g, asked, who=OLGA)).status_code == 200
+    refused = await confirm(g, asked)
+    assert (refused.status_code, "nobody would be left to review it" in refused.json()["detail"]) == (409, True)
+    assert (await confirm(g, asked, who=OLGA)).status_code == 200  # Bob is left

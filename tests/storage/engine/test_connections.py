@@ -1,0 +1,114 @@
+"""What a connection is set to decides what survives: durability, waiting, whose rows are seen."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from sqlalchemy import select
+
+from app.clock import SystemClock
+from app.domain.errors import UnavailableError
+from app.storage.engine import store as engine_store
+from app.storage.engine.dialect import Postgres, Sqlite
+from app.storage.engine.transaction import Statement
+from app.storage.tables.tables import requests
+from tests.domain.samples import a_call
+from tests.requirements import requirement
+from tests.storage.rig import given_request, open_store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
+
+
+@pytest.fixture
+def sqlite_file(tmp_path: Path) -> Sqlite:
+    return Sqlite(str(tmp_path / "a.db"), SystemClock())
+
+
+def prepared(dialect: Sqlite) -> sqlite3.Connection:
+    connection = dialect.connect()
+    dialect.prepare(connection)
+    return connection
+
+
+@requirement("F-01")
+def test_a_commit_of_sqlite_is_on_the_disk_before_it_is_answered(sqlite_file: Sqlite) -> None:
+    connection = prepared(sqlite_file)
+    set_to = {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("synchronous", "journal_mode")}
+    connection.close()
+    assert set_to == {"synchronous": 2, "journal_mode": "wal"}, "2 is FULL: an fsync for each commit"
+
+
+def test_a_writer_of_sqlite_has_its_lock_from_the_beginning(sqlite_file: Sqlite) -> None:
+    one, other = prepared(sqlite_file), prepared(sqlite_file)
+    other.execute("PRAGMA busy_timeout=0")
+    sqlite_file.begin(one, write=True)
+    with pytest.raises(sqlite3.OperationalError, match="locked"):  # what it has read cannot go stale
+        sqlite_file.begin(other, write=True)
+    sqlite_file.begin(other, write=False)
+    one.close()
+    other.close()
+
+
+@pytest.mark.postgres
+@requirement("F-13")
+def test_a_session_of_postgresql_waits_for_nobody_without_end(postgres_url: str) -> None:
+    dialect = Postgres(postgres_url)
+    with dialect.connect() as connection:
+        dialect.prepare(connection)
+        names = ("idle_in_transaction_session_timeout", "statement_timeout", "lock_timeout", "transaction_timeout")
+        shown = [connection.execute("SELECT current_setting(%s, true)", (name,)).fetchone() for name in names]
+    old = ("5s", "15s", "4s")
+    assert [row and row[0] for row in shown] in ([*old, "8s"], [*old, None])
+
+
+_EVERY_ORG = Statement(select(requests.c.org).distinct())
+
+
+@pytest.mark.postgres
+@requirement("S-14")
+async def test_a_unit_of_one_org_sees_its_rows_alone_whatever_its_statement_forgets(postgres_url: str) -> None:
+    async with open_store(postgres_url) as store:
+        await given_request(store, "req_1")
+        await given_request(store, "req_2", call=a_call(org="globex"))
+
+        def orgs(tx: Tx) -> list[str]:
+            return [row["org"] for row in tx.all(_EVERY_ORG)]
+
+        seen = [await store.write(orgs, org=org) for org in ("acme", "globex")]
+        read = [await store.read(orgs, org=org) for org in ("acme", "globex")]
+        both = await asyncio.gather(*(store.read(orgs, org=org) for org in ("acme", "globex", "acme", "nobody")))
+    assert seen == read == [["acme"], ["globex"]]
+    assert both == [["acme"], ["globex"], ["acme"], []]
+
+
+@requirement("F-44")
+async def test_what_waits_for_the_database_is_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_store, "_MOST_WAITING", 3)
+    begun, gate = threading.Event(), threading.Event()
+
+    def held(_: Tx) -> str:
+        begun.set()
+        assert gate.wait(5)
+        return "done"
+
+    def unit(_: Tx) -> str:
+        return "done"
+
+    first = asyncio.ensure_future(store.write(held, org="acme"))
+    await asyncio.to_thread(begun.wait, 5)
+    others = [asyncio.ensure_future(store.write(unit, org="acme")) for _ in range(9)]
+    refused, waiting = await asyncio.wait_for(asyncio.wait(others, return_when=asyncio.FIRST_COMPLETED), 5)
+    gate.set()
+    said: list[Any] = await asyncio.gather(first, *others, return_exceptions=True)
+    assert waiting
+    assert refused
+    assert said.count("done") == 5
+    assert [type(each) for each in said if each != "done"] == [UnavailableError] * 5

@@ -1,0 +1,51 @@
+"""Of two workers one has a row, for as long as its lease lasts, and whoever lost it settles nothing."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from app.storage.cards.outbox import claim_due, list_rows, reschedule, settle
+from tests.requirements import requirement
+from tests.storage.rig import given_request
+
+if TYPE_CHECKING:
+    from app.storage.cards.outbox import OutboxRow
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
+    from tests.storage.rig import ManualClock
+
+LEASE = timedelta(seconds=30)
+
+
+def due(tx: Tx) -> list[OutboxRow]:
+    return claim_due(tx, channel="chat", most=10, lease=LEASE)
+
+
+@requirement("F-02")
+async def test_a_row_is_one_workers_until_its_lease_is_over(store: Store, clock: ManualClock) -> None:
+    await given_request(store, channels=("chat",))
+    [mine] = await store.write(due, org="acme")
+    assert await store.write(due, org="acme") == [], "somebody has it"
+    clock.advance(LEASE - timedelta(microseconds=1))
+    assert await store.write(due, org="acme") == []
+    clock.advance(timedelta(microseconds=1))
+    [theirs] = await store.write(due, org="acme")
+    assert (theirs.id, mine.attempts, theirs.attempts) == (mine.id, 1, 2)
+
+
+@requirement("F-02")
+async def test_whoever_lost_a_lease_neither_settles_nor_puts_off_what_another_has(
+    store: Store, clock: ManualClock
+) -> None:
+    await given_request(store, channels=("chat",))
+    [mine] = await store.write(due, org="acme")
+    clock.advance(LEASE)
+    [theirs] = await store.write(due, org="acme")
+    assert await store.write(lambda tx: settle(tx, mine), org="acme") is False
+    await store.write(lambda tx: reschedule(tx, mine, due_at=clock.now(), error="late"), org="acme")
+    assert await store.write(due, org="acme") == [], "it was not put off by who had lost it"
+    [(standing, error)] = await store.read(lambda tx: list_rows(tx, "queued", most=9), org="acme")
+    assert (standing.id, error) == (theirs.id, None)
+    assert await store.write(lambda tx: settle(tx, theirs), org="acme") is True
+    assert await store.read(lambda tx: list_rows(tx, "queued", most=9), org="acme") == []
