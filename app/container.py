@@ -184,7 +184,7 @@ class Container:
         }
         receive = Receive(store=store, book=book, seals=self.seals, others=others)
         self.clicks = AnswerClick(receive=receive, later=self.supervisor.later)
-        self.pacing = Pacing(self.platforms)
+        self.pacing = Pacing(self.platforms, shared=None if store.dialect.name == "sqlite" else store)
         self.deliver = Deliver(
             store=store,
             book=book,
