@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from contextlib import suppress
 from datetime import timedelta
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Self
 
 import structlog
@@ -16,14 +16,12 @@ from app.clock import SystemClock
 from app.domain.errors import AssentError, UnavailableError
 from app.domain.identity.seals import Seals
 from app.domain.request.action import Action
-from app.domain.trail.audit import Kind, Record
 from app.hooks.org_hooks import Supplies, build_hooks
 from app.identifiers import RandomIds
 from app.policies.file.policy_book import PolicyBook
 from app.storage.engine.dialect import Postgres, dialect_for
 from app.storage.make_store import make_store
 from app.storage.trail.head_file import head_file_of
-from app.storage.trail.policy_versions import remember_policy
 from app.telemetry import Telemetry, find_tracer, hide_secrets_of, log_deed
 from app.usecases.asking.lift import Lift
 from app.usecases.asking.quota import Quota
@@ -72,8 +70,11 @@ from app.usecases.sessions.lineage import Lineage
 from app.usecases.upkeep.sweep import Sweep
 from app.usecases.upkeep.watch_heads import WatchHeads
 from app.usecases.upkeep.watch_pace import WatchPace
+from app.usecases.upkeep.watch_replicas import EVERY as _BEAT
+from app.usecases.upkeep.watch_replicas import WatchReplicas
 from app.usecases.upkeep.watch_writes import WatchWrites
 from app.workers.channel_work import ChannelWork
+from app.workers.configuration import Configuration
 from app.workers.notifications import Notifications
 from app.workers.supervisor import Supervisor
 from app.workers.timers import Timers
@@ -86,16 +87,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from app.policies.file.policy_file import LoadedPolicy
-    from app.ports import Channel, Clock, IdFactory
+    from app.ports import Clock, IdFactory
     from app.settings import Settings
-    from app.storage.engine.transaction import Batch, Tx
+    from app.storage.engine.transaction import Batch
     from assent.hooks.engine.registry import HookRegistry
 
 log = structlog.get_logger(__name__)
 
 _ACCOUNTS_EVERY = timedelta(minutes=5)
 _GROUPS_EVERY = timedelta(minutes=1)
-_GROUPS_AT_FIRST = 5.0
 _PACE_EVERY = timedelta(hours=6)
 _FORGET_EVERY = timedelta(minutes=10)
 _WRITES_EVERY = timedelta(seconds=3)
@@ -135,8 +135,6 @@ class Container:
             passes=frozenset(name.strip() for name in settings.hook_environment.split(",")),
             user=settings.hook_user,
         )
-        self._built: dict[tuple[str, str], tuple[object, Channel]] = {}
-        self._in_use = False  # whether the configuration in force has been taken into use to the end
         self._build_usecases()
 
     def _build_usecases(self) -> None:
@@ -159,6 +157,14 @@ class Container:
         self.sweep = Sweep(store=store, book=book, channels=self.channels)
         self.pace = WatchPace(store=store)
         self.writes = WatchWrites(store=store)
+        self.replicas = WatchReplicas(
+            store=store,
+            book=book,
+            clock=self.clock,
+            name=self.ids.new("gw"),
+            key_ids=self.seals.key_ids,
+            software=version("assent-gateway"),
+        )
         announce = Announce(channels=self.channels, ids=self.ids, later=self.supervisor.later)
         self.break_glass = BreakGlass(store=store, book=book, announce=announce)
         self.keys = Keys(store=store, seals=self.seals, clock=self.clock)
@@ -198,6 +204,17 @@ class Container:
             supervisor=self.supervisor,
             tick=self.settings.tick,
         )
+        self.configuration = Configuration(
+            store=store,
+            book=book,
+            hooks=self.hooks,
+            channels=self.channels,
+            platforms=self.platforms,
+            work=self.work,
+            seal_standing=self.seal_standing,
+            fetch_groups=self.fetch_groups,
+            hide_secrets=lambda: hide_secrets_of(registry.loaded()),
+        )
         rate = self.settings.calls_per_second
         access = Access(
             keys=self.keys,
@@ -236,6 +253,7 @@ class Container:
             factors=self.factors,
             clock=self.clock,
             telemetry=self.telemetry,
+            replicas=self.replicas,
             note_refusal=NoteRefusals(
                 store=store,
                 orgs=lambda: tuple(book.orgs()),
@@ -264,8 +282,9 @@ class Container:
         except BaseException:
             await self.store.stop()
             raise
-        await self.use_policies()
+        await self.configuration.use()
         await self.factors.renew_seals()
+        await self.replicas()
         self._start_loops()
         return self
 
@@ -277,61 +296,15 @@ class Container:
         await self.supervisor.stop()
         with suppress(AssentError):
             await self.lineage.flush()
-        for _, channel in self._built.values():
-            await channel.close()
+        with suppress(AssentError):
+            await self.replicas.leave()
+        await self.configuration.close()
         await self.heads.note()
         await self.store.stop()
 
-    async def use_policies(self) -> None:
-        """Take the current configuration into use: remember its text, build and start its channels, stop the others."""
-        self._in_use = False
-        await asyncio.to_thread(self.hooks.prepare)  # it imports what the files name
-        hide_secrets_of(registry.loaded())
-        wanted: dict[tuple[str, str], tuple[object, Channel]] = {}
-        for org in self.book.orgs():
-            loaded = self.book.current(org)
-            await self.seal_standing(org)
-            await self._remember(org, loaded.policy.version, loaded.text)
-            for name, settings in loaded.channel_settings.items():
-                known = self._built.get((org, name))
-                kept = known is not None and known[0] == settings
-                build = self.platforms[loaded.kind_of(name)].build
-                wanted[org, name] = known if kept and known else (settings, build(name, settings))
-        # Everything that may fail is behind us: from here on the new channels serve, then the old ones go.
-        dropped = {key: built for key, built in self._built.items() if wanted.get(key) is not built}
-        self._built = wanted
-        self.channels.replace({key: channel for key, (_, channel) in wanted.items()})
-        for key, (_, channel) in dropped.items():
-            await self.work.stop(key, channel)
-        for (org, name), (_, channel) in wanted.items():
-            self.work.start(org, name, channel)
-        await self._know_groups()
-        self._in_use = True
-
-    async def _know_groups(self) -> None:
-        """Ask who is in the platforms' groups before the next call is judged: until then nobody is."""
-        with suppress(TimeoutError, AssentError):
-            async with asyncio.timeout(_GROUPS_AT_FIRST):
-                await self.fetch_groups()
-
     async def reload_if_changed(self) -> None:
         """Take a changed configuration file into use; a faulty one is reported and the old one stays."""
-        if await asyncio.to_thread(self.book.changed):  # it reads files
-            faults = await asyncio.to_thread(self.book.reload)
-            for fault in faults:
-                log.error("policy.refused", fault=str(fault))
-            self._in_use = self._in_use and bool(faults)
-        if not self._in_use:  # also when taking it into use failed half-way: the next tick goes on
-            await self.use_policies()
-            log.info("policy.reloaded", orgs=list(self.book.orgs()))
-
-    async def _remember(self, org: str, version: str, text: str) -> None:
-        def unit(tx: Tx) -> None:
-            if remember_policy(tx, version, text):
-                facts = {"policy_version": version, "text": hashlib.sha256(text.encode()).hexdigest()}
-                tx.append(Record(kind=Kind.POLICY_LOADED, actor="system", facts=facts))
-
-        await self.store.write(unit, org=org)
+        await self.configuration.use_if_changed()
 
     def _start_loops(self) -> None:
         self.supervisor.keep("feed", self.feed.run)
@@ -348,6 +321,7 @@ class Container:
         self.timers.every(_PACE_EVERY, "pace", self._pace, jitter=60)
         self.timers.every(_WRITES_EVERY, "writes", self.writes)
         self.timers.every(timedelta(seconds=5), "heads", self.heads.note)
+        self.timers.every(_BEAT, "replicas", self.replicas, jitter=1)
         self.timers.every(_FORGET_EVERY, "forget", self.sweep.forget, jitter=60)
         self.timers.every(_ORPHANS_EVERY, "orphans", self._orphans, jitter=5)
         self.timers.start()

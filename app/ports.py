@@ -245,6 +245,10 @@ class ChannelRefusedError(Exception):
         self.why = why
 
 
+class ContentRefusedError(ChannelRefusedError):
+    """The platform refuses what the card says (a word, data-loss prevention); it may take one without the call."""
+
+
 class EditClosedError(ChannelRefusedError):
     """The message can no longer be edited (too old, recalled, deleted): only a new one can say what changed."""
 

@@ -155,6 +155,11 @@ class Telemetry:
         )
         self._outbox = Gauge("assent_outbox_rows", "Outbox rows by status", ["status"], registry=self.registry)
 
+        self._replicas = Gauge("assent_replicas", "Gateways that work on this database now", registry=self.registry)
+        self._differ = Gauge(
+            "assent_replicas_differ", "1 while they differ in what must be the same", ["matter"], registry=self.registry
+        )
+
     def answered(self, route: str, status: int, seconds: float) -> None:
         """Count an answer. Looking a label up costs more than counting, so it is done once a label."""
         child = self._http_by.get((route, status))
@@ -169,8 +174,20 @@ class Telemetry:
             child = self._events_by[kind] = self.events.labels(kind=kind)
         child.inc()
 
-    def render(self, *, waiting: int, outbox: Mapping[str, int] | None, trouble: str | None = None) -> bytes:
+    def render(
+        self,
+        *,
+        waiting: int,
+        outbox: Mapping[str, int] | None,
+        trouble: str | None = None,
+        replicas: int = 1,
+        differ: Iterable[str] = (),
+    ) -> bytes:
         """Return the text that Prometheus scrapes. `outbox`: None where nobody knows."""
+        self._replicas.set(replicas)
+        self._differ.clear()
+        for matter in differ:
+            self._differ.labels(matter=matter).set(1)
         self._waiting.set(waiting)
         self._trouble.clear()
         if trouble is not None:

@@ -18,6 +18,8 @@ import hypothesis
 import pytest
 from blockbuster import BlockBuster
 
+from tests.fixtures.forked import AUDIT_EVENT
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -27,7 +29,16 @@ _FOREIGN_PREFIXES = ("ASSENT_", "FEISHU_", "LARK_", "SLACK_")
 _FOREIGN_SUFFIXES = ("_PROXY",)
 _MEMORY = "/dev/shm"
 _ROOM = 2**30  # bytes; a container may have a few MiB of it
-_STARTS = ("os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system", "subprocess.Popen")
+_STARTS = (
+    "os.exec",
+    "os.fork",
+    "os.forkpty",
+    "os.posix_spawn",
+    "os.spawn",
+    "os.system",
+    "subprocess.Popen",
+    AUDIT_EVENT,
+)
 
 
 # httpx2's ASGI transport asks at every request whether it runs under trio, by looking for this module in every folder

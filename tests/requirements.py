@@ -103,6 +103,7 @@ LEDGER: dict[str, Promise] = {
         "Files with secrets or arguments are their owner's alone, and a wrong or retired secret ends nothing silently.",
         "attack on the built gateway",
     ),
+    "S-75": _must("Replicas know each other: in what they differ is shown, and whichever is unfit is not ready."),
     "S-76": _must(
         "Every refused attempt leaves a trace: who tried what and why it was refused, and a counter.",
         "attack on the built gateway",
@@ -119,6 +120,9 @@ LEDGER: dict[str, Promise] = {
     "S-41": _must("Hostile JSON (duplicate keys, NaN, unsafe integers, lone surrogates) is refused, never repaired."),
     "S-43": _must(
         "Creating with the same idempotency key gives one request and one card; with other arguments it is refused."
+    ),
+    "S-44": _must(
+        "The database's clock decides; a clock that is over 30 seconds from it is an alarm, and decides nothing."
     ),
     "S-45": _must("A click must come from the app, tenant, chat and message that the card was posted to."),
     "S-46": _must("The long connection checks exactly as strictly as the webhook."),
@@ -140,6 +144,9 @@ LEDGER: dict[str, Promise] = {
     "S-57": _must("A configuration with any fault does not start, and all its faults are told at once."),
     "S-65": _must("Half-open clients starve nobody, and one that vanishes is no error."),
     "S-66": _must("One key takes its share of streams and waits, and what shows figures can be closed."),
+    "S-72": _must(
+        "A service that asks its own people has not refused: its id is kept, the spend counts, it never runs again."
+    ),
     "S-73": _must("An executor's key runs the tools that it names, and settles only what it claimed itself."),
     "S-77": _must(
         "Command hooks of a gateway run so many at once, see only what is named, and get no descriptor of its."
@@ -194,6 +201,7 @@ LEDGER: dict[str, Promise] = {
     "F-46": _survives(
         "Half an answer of a platform bars nobody and loses nothing; what it withholds is named with its scope."
     ),
+    "F-48": _survives("The outcome cannot be reported, and the executor asks again: the tool is not called again."),
     "F-49": _survives("A burst at the bound of waiting requests, on every replica: as many open as may wait."),
     "F-50": _survives(
         "Whatever order changes of a shared message land in, it shows the present state in the end, and no old button."

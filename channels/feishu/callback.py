@@ -21,6 +21,7 @@ import hashlib
 import hmac
 import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
@@ -31,7 +32,7 @@ from app.ports import CallbackRejectedError, Challenge, Click, HttpAnswer, Ignor
 from channels.feishu.controls import REASON_INPUT, own_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from app.ports import Inbound, InboundCall
@@ -54,10 +55,10 @@ Json = dict[str, object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Secrets:
-    """What a webhook call is checked against."""
+    """What a webhook call is checked against: while a secret is changed, also against the one from before."""
 
-    encrypt_key: str = field(repr=False)
-    verification_token: str = field(repr=False)
+    encrypt_keys: tuple[str, ...] = field(repr=False)
+    verification_tokens: tuple[str, ...] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,18 +74,17 @@ def read_webhook(call: InboundCall, *, now: datetime, secrets: Secrets, audience
     if len(call.body) > MAX_BYTES:
         raise CallbackRejectedError("the body is too large")
     signed = any(name in {_TIMESTAMP, _NONCE, _SIGNATURE} for name, _ in call.headers)
-    if signed:
-        _verify_signature(call, now=now, encrypt_key=secrets.encrypt_key)
+    keys = (_verify_signature(call, now=now, encrypt_keys=secrets.encrypt_keys),) if signed else secrets.encrypt_keys
     envelope = parse_json(call.body)
     encrypted = envelope.get("encrypt")
     if len(envelope) != 1 or not isinstance(encrypted, str):
         raise CallbackRejectedError("the body is not encrypted although an encrypt key is set")
-    payload = parse_json(decrypt(secrets.encrypt_key, encrypted))
+    payload = _first_readable(keys, encrypted)
     if payload.get("type") == "url_verification":
-        return _answer_challenge(payload, secrets.verification_token)
+        return _answer_challenge(payload, secrets.verification_tokens)
     if not signed:
         raise CallbackRejectedError("the signature is missing")
-    _compare(_object(payload, "header").get("token"), secrets.verification_token, "the verification token is wrong")
+    _compare(_object(payload, "header").get("token"), secrets.verification_tokens, "the verification token is wrong")
     return parse_event(payload, audience=audience)
 
 
@@ -94,9 +94,9 @@ def parse_event(payload: Mapping[str, object], *, audience: Audience) -> Click |
     Raises CallbackRejectedError when it is another app's, another tenant's, or not of the documented shape.
     """
     header = _object(payload, "header")
-    _compare(header.get("app_id"), audience.app_id, "the event is another app's")
+    _compare(header.get("app_id"), (audience.app_id,), "the event is another app's")
     if audience.tenant_key is not None:
-        _compare(header.get("tenant_key"), audience.tenant_key, "the event is another tenant's")
+        _compare(header.get("tenant_key"), (audience.tenant_key,), "the event is another tenant's")
     event_type = _text(header, "event_type")
     if event_type != CARD_ACTION:
         why = f"event {event_type}" if _EVENT_TYPE.fullmatch(event_type) else "event of an odd type"
@@ -145,29 +145,45 @@ def decrypt(encrypt_key: str, encrypted: str) -> bytes:
         raise CallbackRejectedError("the body cannot be decrypted") from None
 
 
-def _verify_signature(call: InboundCall, *, now: datetime, encrypt_key: str) -> None:
+def _first_readable(encrypt_keys: Sequence[str], encrypted: str) -> Json:
+    """Return what a body says under the first key that opens it; the platform's try of our address is not signed."""
+    for key in encrypt_keys[:-1]:
+        with suppress(CallbackRejectedError):
+            return parse_json(decrypt(key, encrypted))
+    return parse_json(decrypt(encrypt_keys[-1], encrypted))
+
+
+def _verify_signature(call: InboundCall, *, now: datetime, encrypt_keys: Sequence[str]) -> str:
+    """Return the key that the call was signed with. Raises CallbackRejectedError."""
     timestamp, nonce, signature = call.header(_TIMESTAMP), call.header(_NONCE), call.header(_SIGNATURE)
     if timestamp is None or nonce is None or signature is None:
         raise CallbackRejectedError("a signature header is missing or doubled")
-    text = (timestamp + nonce + encrypt_key).encode("utf-8", "surrogateescape")
-    _compare(signature, hashlib.sha256(text + call.body).hexdigest(), "the signature is wrong")
+    signatures = [_sign(timestamp + nonce + key, call.body) for key in encrypt_keys]
+    matched = _compare(signature, signatures, "the signature is wrong")
     if _TEN_DIGITS.fullmatch(timestamp) is None or abs(now.timestamp() - int(timestamp)) > WINDOW_SECONDS:
         raise CallbackRejectedError("the timestamp is outside the window")
+    return encrypt_keys[matched]
 
 
-def _answer_challenge(payload: Json, verification_token: str) -> Challenge:
-    _compare(payload.get("token"), verification_token, "the verification token is wrong")
+def _sign(text: str, body: bytes) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape") + body).hexdigest()
+
+
+def _answer_challenge(payload: Json, verification_tokens: Sequence[str]) -> Challenge:
+    _compare(payload.get("token"), verification_tokens, "the verification token is wrong")
     challenge = _text(payload, "challenge")
     if len(challenge) > _MAX_CHALLENGE:
         raise CallbackRejectedError("the challenge is too long")
     return Challenge(answer=HttpAnswer(body={"challenge": challenge}))
 
 
-def _compare(given: object, expected: str, why: str) -> None:
-    """Compare in constant time. An expected value that is empty matches nothing."""
+def _compare(given: object, expected: Sequence[str], why: str) -> int:
+    """Return which of these it is. Each is compared, in constant time; one that is empty matches nothing."""
     candidate = given.encode("utf-8", "surrogatepass") if isinstance(given, str) else b""
-    if not expected or not hmac.compare_digest(candidate, expected.encode()):
+    matches = [bool(each) & hmac.compare_digest(candidate, each.encode()) for each in expected]
+    if True not in matches:
         raise CallbackRejectedError(why)
+    return matches.index(True)
 
 
 def _token(action: Json) -> str | None:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from app.domain.card.card import Tone
-from app.ports import ChannelRefusedError
+from app.ports import ContentRefusedError
 from channels.feishu.controls import fillable, form_control, plain_controls, verdict_controls
 from channels.feishu.details.elements import column, div, plain, rule
 from channels.feishu.settings import LIMITS
@@ -57,7 +57,7 @@ class _Layout:
 
 
 def render_card(card: Card) -> Json:
-    """Render a card in the first layout that the platform takes. Raises ChannelRefusedError if it takes none."""
+    """Render a card in the first layout that the platform takes. Raises ContentRefusedError if it takes none."""
     offered = [_forms(each) for each in (card, *card.also)]
     for layout in _LAYOUTS:
         rendered = _card(card, layout, offered)
@@ -66,7 +66,7 @@ def render_card(card: Card) -> Json:
     kept: list[list[Control]] = [[] for _ in offered]
     rendered = _card(card, _LEANEST, kept)
     if not _fits(rendered):
-        raise ChannelRefusedError("the card is too long for Feishu")
+        raise ContentRefusedError("the card is too long for Feishu")
     for number, forms in enumerate(offered):
         for control in forms:
             more = [[*each, control] if at == number else each for at, each in enumerate(kept)]

@@ -175,10 +175,7 @@ class FeishuChannel:
 
     def read(self, call: InboundCall, *, now: datetime) -> Inbound:
         """Verify a webhook call and say what it asks."""
-        keys = Secrets(
-            encrypt_key=self._settings.encrypt_key.get_secret_value(),
-            verification_token=self._settings.verification_token.get_secret_value(),
-        )
+        keys = Secrets(encrypt_keys=self._settings.encrypt_keys, verification_tokens=self._settings.verification_tokens)
         return read_webhook(call, now=now, secrets=keys, audience=self._audience)
 
     def answer(self, click: Click, outcome: ClickOutcome) -> HttpAnswer:  # noqa: ARG002 # the port's shape

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationInfo, field_validator, model_validator
 
 from app.spec import Limits, Pace
 
@@ -66,6 +66,8 @@ class FeishuSettings(BaseModel):
     app_secret: SecretStr
     encrypt_key: SecretStr = SecretStr("")
     verification_token: SecretStr = SecretStr("")
+    encrypt_key_old: SecretStr | None = None
+    verification_token_old: SecretStr | None = None
     chat: Annotated[str, Field(pattern=r"^oc_[0-9A-Za-z]{2,80}$")]
     receive: Literal["webhook", "websocket"] = "webhook"
     language: Literal["zh", "en"] = "zh"
@@ -77,6 +79,30 @@ class FeishuSettings(BaseModel):
     def _trim(cls, secret: SecretStr) -> SecretStr:
         """Drop the line break that a secret file often ends with; it would fail every signature."""
         return SecretStr(secret.get_secret_value().strip())
+
+    @field_validator("encrypt_key_old", "verification_token_old")
+    @classmethod
+    def _old(cls, secret: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
+        """Hold a secret from before to what the present one is held to."""
+        if secret is None:
+            return None
+        trimmed = secret.get_secret_value().strip()
+        least = MIN_ENCRYPT_KEY if info.field_name == "encrypt_key_old" else MIN_VERIFICATION_TOKEN
+        if len(trimmed) < least:
+            raise ValueError(
+                f"{info.field_name} is shorter than {least} characters: leave the line out if there is none."
+            )
+        return SecretStr(trimmed)
+
+    @property
+    def encrypt_keys(self) -> tuple[str, ...]:
+        """What calls may be encrypted and signed with: while the key is changed, also the one from before."""
+        return _texts(self.encrypt_key, self.encrypt_key_old)
+
+    @property
+    def verification_tokens(self) -> tuple[str, ...]:
+        """What calls may bear."""
+        return _texts(self.verification_token, self.verification_token_old)
 
     @field_validator("domain")
     @classmethod
@@ -108,4 +134,11 @@ class FeishuSettings(BaseModel):
                 "verification_token is missing or too short: copy it from Events & Callbacks > Encryption Strategy, or "
                 "choose receive: websocket."
             )
+        for name in ("encrypt_key", "verification_token"):
+            if getattr(self, name) == getattr(self, f"{name}_old"):
+                raise ValueError(f"{name}_old is {name}: it is the one from before; leave it out where there is none.")
         return self
+
+
+def _texts(*secrets: SecretStr | None) -> tuple[str, ...]:
+    return tuple(secret.get_secret_value() for secret in secrets if secret is not None)

@@ -26,6 +26,7 @@ from channels.slack.controls import is_menu, is_ours, token_of_option, wants_for
 from channels.slack.details.forms import FORM_MODAL, PERSON_ID, field_block, field_input
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from app.ports import Inbound, InboundCall
@@ -36,12 +37,12 @@ _REASON: Final = "reason"  # the one field that the core takes by a name of its 
 _TYPED_MOST: Final = 3_000  # Slack's own bound; ours is in the form, and the core's
 
 
-def read_call(call: InboundCall, *, signing_secret: str, app_id: str, now: datetime) -> Inbound:
+def read_call(call: InboundCall, *, signing_secrets: Sequence[str], app_id: str, now: datetime) -> Inbound:
     """Verify a webhook call and say what it asks. `app_id` is ours, or "" where it is not pinned.
 
     Raises CallbackRejectedError for whatever is not provably Slack's or not in its form.
     """
-    verify(call, signing_secret=signing_secret, now=now)
+    verify(call, signing_secrets=signing_secrets, now=now)
     kind = (call.header("content-type") or "").split(";")[0].strip().lower()
     match kind:
         case "application/x-www-form-urlencoded":
@@ -58,8 +59,8 @@ def read_call(call: InboundCall, *, signing_secret: str, app_id: str, now: datet
     return parse_payload(parse_json(payloads[0].encode()), app_id=app_id)
 
 
-def verify(call: InboundCall, *, signing_secret: str, now: datetime) -> None:
-    """Prove that the call is Slack's and fresh. Raises CallbackRejectedError."""
+def verify(call: InboundCall, *, signing_secrets: Sequence[str], now: datetime) -> None:
+    """Prove that the call is Slack's and fresh, by any of our secrets. Raises CallbackRejectedError."""
     stamp = call.header("x-slack-request-timestamp")
     given = call.header("x-slack-signature")
     if stamp is None or given is None:
@@ -68,8 +69,10 @@ def verify(call: InboundCall, *, signing_secret: str, now: datetime) -> None:
         _reject("the time-stamp is no whole number")
     if abs(now.timestamp() - int(stamp)) > _WINDOW_SECONDS:
         _reject("the time-stamp is more than five minutes away")
-    expected = sign(call.body, stamp=stamp, signing_secret=signing_secret)
-    if not hmac.compare_digest(expected.encode(), given.encode("utf-8", "surrogatepass")):
+    signature = given.encode("utf-8", "surrogatepass")
+    expected = [sign(call.body, stamp=stamp, signing_secret=secret).encode() for secret in signing_secrets]
+    # All of them, whichever matches: how long it takes tells nothing of which.
+    if not any([hmac.compare_digest(each, signature) for each in expected]):  # noqa: C419 - no early end
         _reject("the signature does not match")
 
 

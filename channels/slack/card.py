@@ -17,7 +17,7 @@ import re
 from typing import TYPE_CHECKING, Final, cast
 
 from app.domain.card.card import Tone, units
-from app.ports import ChannelRefusedError
+from app.ports import ContentRefusedError
 from channels.slack.controls import controls
 from channels.slack.details.forms import PERSON_ID
 from channels.slack.details.texts import SECTION_MOST, clip, escape, pieces, plain, sections, weight
@@ -45,18 +45,18 @@ _MARKS: Final = {Tone.WAITING: "🟠", Tone.GOOD: "✅", Tone.BAD: "⛔", Tone.N
 def render(card: Card) -> tuple[str, list[dict[str, object]]]:
     """Return the notification text and the blocks of a message.
 
-    Raises ChannelRefusedError when the card has more text than a message carries whole.
+    Raises ContentRefusedError when the card has more text than a message carries whole.
     """
     if card.size() > TEXT_BUDGET:
         why = f"the card has {card.size()} characters, a Slack message carries {TEXT_BUDGET} whole"
-        raise ChannelRefusedError(why)
+        raise ContentRefusedError(why)
     blocks = _message(card, packed=False)
     if len(blocks) > _BLOCKS_MOST:
         blocks = _message(card, packed=True)
     total = _characters(blocks)
     if len(blocks) > _BLOCKS_MOST or total > _MESSAGE_MOST:
         why = f"the card has {len(blocks)} blocks and {total} characters with its buttons, too many for a Slack message"
-        raise ChannelRefusedError(why)
+        raise ContentRefusedError(why)
     return notice(card), blocks
 
 

@@ -176,10 +176,10 @@ class SlackChannel:
 
     def read(self, call: InboundCall, *, now: datetime) -> Inbound:
         """Verify and read a webhook call."""
-        secret = self._settings.signing_secret
-        if secret is None:
+        secrets = self._settings.signing_secrets
+        if not secrets:
             raise CallbackRejectedError("this channel takes no webhooks")
-        return callback.read_call(call, signing_secret=secret.get_secret_value(), app_id=self.app_id, now=now)
+        return callback.read_call(call, signing_secrets=secrets, app_id=self.app_id, now=now)
 
     def answer(self, click: Click, outcome: ClickOutcome) -> HttpAnswer:
         """Answer a button with nothing (Slack shows nothing of it), a modal with what became of it.
@@ -244,11 +244,7 @@ class SlackChannel:
     async def _own_team(self) -> str:
         if not self._team:
             answer = await self._client.call("auth.test", {})
-            team = answer.get("team_id")
-            if not isinstance(team, str) or not people.WORKSPACE_ID.fullmatch(team):
-                why = "auth.test: Slack's answer names no workspace"
-                raise ChannelUnavailableError(why)
-            self._team = team
+            self._team = people.own_team(answer)
         return self._team
 
     def _ref(self, chat_id: str, ts: str, message: object) -> MessageRef:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NoReturn, Protocol, cast
 
 import structlog
 
-from app.ports import ChannelRefusedError, ChannelUnavailableError, EditClosedError
+from app.ports import ChannelRefusedError, ChannelUnavailableError, ContentRefusedError, EditClosedError
 from channels.slack.settings import is_own_socket
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ _LATER: Final = frozenset(
 _RATE_LIMITED: Final = frozenset({"ratelimited", "rate_limited", "message_limit_exceeded"})
 _HALF_DONE: Final = frozenset({"request_timeout", "internal_error", "fatal_error"})
 _EDIT_CLOSED: Final = frozenset({"message_not_found", "cant_update_message", "edit_window_closed", "is_inactive"})
+_CONTENT: Final = frozenset({"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long"})
 _CREATES: Final = frozenset({"chat.postMessage"})  # a second attempt may leave a second message
 _MENDS: Final = {
     "not_in_channel": "invite the app to the channel: /invite @app",
@@ -267,7 +268,8 @@ def _classify(method: str, response: object) -> NoReturn:
         raise ChannelUnavailableError(named, ambiguous=ambiguous) from None
     if method == "chat.update" and code in _EDIT_CLOSED:
         raise EditClosedError(named) from None
-    raise ChannelRefusedError(f"{named}{_detail(table, code)}") from None
+    refusal = ContentRefusedError if code in _CONTENT else ChannelRefusedError
+    raise refusal(f"{named}{_detail(table, code)}") from None
 
 
 def _detail(table: dict[str, object], code: str) -> str:

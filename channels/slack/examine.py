@@ -27,9 +27,10 @@ async def examine(client: SlackClient, settings: SlackSettings) -> list[Finding]
         identity = await client.call("auth.test", {})
     except (ChannelRefusedError, ChannelUnavailableError) as error:
         return [Finding(severity=Severity.ERROR, what=error.why, mend="check bot_token and the way to slack.com")]
-    team = str(identity.get("team_id") or "")
+    team = str(identity.get("team_id") or identity.get("enterprise_id") or "")
     findings = [Finding(severity=Severity.OK, what=f"the token is good for workspace {team or '(unnamed)'}")]
     findings += _pins(settings, team=team, app_id=str(identity.get("app_id") or ""))
+    findings += _leftovers(settings)
     findings += _scopes(str(identity["_scopes"]), settings)
     findings.append(await _membership(client, settings))
     return findings
@@ -48,6 +49,14 @@ def _pins(settings: SlackSettings, *, team: str, app_id: str) -> list[Finding]:
         what = f"app_id is not set; the token is of {app_id or 'an app that Slack does not name'}"
         findings.append(Finding(severity=Severity.OK, what=what))
     return findings
+
+
+def _leftovers(settings: SlackSettings) -> list[Finding]:
+    if settings.signing_secret_old is None:
+        return []
+    what = "signing_secret_old is set: calls that are signed with it are taken"
+    mend = "take it out once Slack signs with the new one and every gateway was restarted"
+    return [Finding(severity=Severity.WARNING, what=what, mend=mend)]
 
 
 def _scopes(told: str, settings: SlackSettings) -> list[Finding]:

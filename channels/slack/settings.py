@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Final, Literal, Self, cast
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationInfo, field_validator, model_validator
 
 from app.domain.text.language import Language
 from app.spec import Limits, Pace
@@ -47,6 +47,7 @@ class SlackSettings(BaseModel):
     type: Literal["slack"]
     bot_token: SecretStr
     signing_secret: SecretStr | None = None
+    signing_secret_old: SecretStr | None = None
     app_token: SecretStr | None = None
     channel: str
     receive: Literal["webhook", "socket"] = "webhook"
@@ -72,19 +73,25 @@ class SlackSettings(BaseModel):
             raise ValueError(msg)
         return token
 
-    @field_validator("signing_secret")
+    @field_validator("signing_secret", "signing_secret_old")
     @classmethod
-    def _signing_secret(cls, secret: SecretStr | None) -> SecretStr | None:
+    def _signing_secret(cls, secret: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
         if secret is None:
             return None
         text = secret.get_secret_value().strip()
         if len(text) < _SHORTEST_SECRET:
             msg = (
-                f"signing_secret is blank or shorter than {_SHORTEST_SECRET} characters: "
-                "copy the Signing Secret from Basic Information of the Slack app"
+                f"{info.field_name} is blank or shorter than {_SHORTEST_SECRET} characters: "
+                "copy the Signing Secret from Basic Information of the Slack app, or leave the line out"
             )
             raise ValueError(msg)
         return SecretStr(text)
+
+    @property
+    def signing_secrets(self) -> tuple[str, ...]:
+        """What Slack's calls may be signed with: while the secret is changed, also the one from before."""
+        both = (self.signing_secret, self.signing_secret_old)
+        return tuple(secret.get_secret_value() for secret in both if secret is not None)
 
     @field_validator("channel")
     @classmethod
@@ -133,6 +140,9 @@ class SlackSettings(BaseModel):
                 "signing_secret is missing: without it nobody can tell Slack's calls from forged ones. "
                 "Copy it from Basic Information of the Slack app, or choose receive: socket"
             )
+            raise ValueError(msg)
+        if self.signing_secret_old is not None and self.signing_secret_old == self.signing_secret:
+            msg = "signing_secret_old is signing_secret: it is the one from before; leave it out where there is none"
             raise ValueError(msg)
         if self.receive == "socket" and self.app_token is None:
             msg = "app_token is missing: receive: socket needs an app-level token (xapp-…) with connections:write"

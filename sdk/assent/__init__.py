@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         Allowed,
         Claimed,
         Denied,
+        Elsewhere,
         Execution,
         OutcomeStatus,
         Pending,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
         Verdict,
     )
     from assent.client.unapproved import NotApprovedError, StillPendingError
+    from assent.gate.aftermath import ToolElsewhere, UnknownOutcomeError
     from assent.gate.blocking import Gateway
     from assent.gate.guarded import guarded
     from assent.gate.permission import current_changes, current_grant
@@ -59,10 +61,13 @@ __all__ = [  # noqa: RUF022 - grouped as _HOMES is
     "current_changes",
     "current_grant",
     "guarded",
+    "ToolElsewhere",
+    "UnknownOutcomeError",
     "RefusalCode",
     "Allowed",
     "Claimed",
     "Denied",
+    "Elsewhere",
     "Execution",
     "OutcomeStatus",
     "Pending",
@@ -81,6 +86,7 @@ __all__ = [  # noqa: RUF022 - grouped as _HOMES is
 
 _HOMES = {
     "client.gateway": "AsyncGateway",
+    "gate.aftermath": "ToolElsewhere UnknownOutcomeError",
     "gate.blocking": "Gateway",
     "client.call": "ToolCall",
     "client.errors": "AssentError CallRefusedError ClaimRefusedError GatewayAwayError GatewayError KeyRefusedError "
@@ -89,7 +95,7 @@ _HOMES = {
     "gate.guarded": "guarded",
     "gate.permission": "current_changes current_grant",
     "client.messages": "RefusalCode",
-    "client.models": "Allowed Claimed Denied Execution OutcomeStatus Pending Question Request State Verdict",
+    "client.models": "Allowed Claimed Denied Elsewhere Execution OutcomeStatus Pending Question Request State Verdict",
     "gate.resumption": "Failed LeftAlone Lost Ran Refused Resumed resume",
 }
 

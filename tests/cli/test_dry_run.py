@@ -13,6 +13,7 @@ import pytest
 
 from app.cli.main import Scopes
 from app.domain.identity.api_key import Scope
+from tests.fixtures import forked
 from tests.places import ROOT
 
 if TYPE_CHECKING:
@@ -84,6 +85,8 @@ class Desk:
         }
 
     def run(self, *words: str, stdin: str = "", flags: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+        if not flags:
+            return forked.run("app.cli.main", *words, env=self.environ, cwd=self.folder, stdin=stdin, timeout=BOUND)
         return subprocess.run(
             [sys.executable, *flags, "-m", "app.cli.main", *words], input=stdin, env=self.environ, cwd=self.folder,
             capture_output=True, text=True, timeout=BOUND, check=False,

@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 from app.cli.main import app
 from channels.slack.simulator.simulator import SlackSimulator
 from migrations.state import NEWEST, find_present
+from tests.fixtures import forked
 from tests.fixtures.gateway import SECRET, SystemClock, query
 from tests.places import ROOT
 from tests.requirements import requirement
@@ -72,8 +73,8 @@ def test_without_a_strong_secret_nothing_listens(tmp_path: Path, sqlite_url: str
     (tmp_path / "assent.yaml").write_text(PLAIN)
     environ = {key: value for key, value in os.environ.items() if not key.startswith("ASSENT_")}
     environ |= {"ASSENT_DATABASE_URL": sqlite_url} | ({} if secret is None else {"ASSENT_SECRET": secret})
-    command = [sys.executable, "-m", "app.cli.main", "serve", "-c", str(tmp_path / "assent.yaml"), "--port", "0"]
-    done = subprocess.run(command, env=environ, cwd=ROOT, capture_output=True, text=True, timeout=30, check=False)
+    words = ("app.cli.main", "serve", "-c", str(tmp_path / "assent.yaml"), "--port", "0")
+    done = forked.run(*words, env=environ, cwd=ROOT)
     assert done.returncode == 2
     assert "ASSENT_SECRET" in done.stderr
     assert "Uvicorn running" not in done.stderr + done.stdout
@@ -423,13 +424,10 @@ async def test_the_doctor_asks_the_platform(desk: Desk) -> None:
         desk.config.write_text(PLAIN.replace("people:", f"channels:\n  s: {json.dumps(settings)}\npeople:", 1))
         environ = {**os.environ, "BOT_TOKEN": slack._bot_token, "SIGNING_SECRET": slack.world.signing_secret}
 
-        async def doctor() -> tuple[int | None, str]:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "app.cli.main", "doctor", "-c", str(desk.config), env=environ,
-                cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            )  # fmt: skip
-            out, _ = await process.communicate()
-            return process.returncode, out.decode()
+        async def doctor() -> tuple[int, str]:
+            words = ("app.cli.main", "doctor", "-c", str(desk.config))
+            done = await asyncio.to_thread(forked.run, *words, env=environ, cwd=ROOT)
+            return done.returncode, done.stdout + done.stderr
 
         code, text = await doctor()
         assert (code, "ERROR" in text) == (0, False), text

@@ -10,6 +10,7 @@ from app.domain.call.tool_call import ToolCall, binding_digest, call_digest
 from app.domain.lifecycle.execution import issue
 from app.domain.lifecycle.lifecycle import Vote
 from app.domain.request.decision import Decision, Evidence, Verdict
+from app.domain.request.elsewhere import Elsewhere
 from app.domain.request.quorum import Electorate, Stage, electorate
 from app.domain.request.request import ConfirmationRequest, Execution, ExecutionStatus, GrantStatus, Settlement, Status
 
@@ -124,4 +125,6 @@ def claimed(status: ExecutionStatus = ExecutionStatus.STARTED, *, at: datetime =
     execution = Execution(id="exe_1", claim_id="c-1", status=status, started_at=at, lease_until=at + request.lease)
     if status is not ExecutionStatus.STARTED:
         execution = replace(execution, settled_at=at)
+    if status is ExecutionStatus.PENDING_ELSEWHERE:
+        execution = replace(execution, elsewhere=Elsewhere(id="apr_1", link="https://bank.example/apr_1"))
     return replace(request, execution=execution)

@@ -11,7 +11,6 @@ import json
 import os
 import signal
 import socket
-import sys
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -25,12 +24,15 @@ from app.failpoints import VARIABLE
 from app.usecases.reading.keys import Keys
 from channels.feishu.simulator.simulator import FeishuSimulator
 from channels.slack.simulator.simulator import SlackSimulator
+from tests.fixtures import forked
 from tests.places import ROOT
 from tests.storage.rig import open_store
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
+
+    from tests.fixtures.forked import Forked
 
 SECRET = "durability-" * 4
 OWNER = "olga@acme.example"
@@ -66,7 +68,7 @@ rules:
 class Gateway:
     """One process that serves, and how to talk to it."""
 
-    def __init__(self, process: asyncio.subprocess.Process, address: str, keys: dict[str, str], log: Path) -> None:
+    def __init__(self, process: Forked, address: str, keys: dict[str, str], log: Path) -> None:
         self.process = process
         self.address = address
         self.log = log
@@ -108,7 +110,7 @@ class Gateway:
 
     async def died(self) -> None:
         """Wait until the process has ended by SIGKILL, as its failpoint says."""
-        code = await asyncio.wait_for(self.process.wait(), 20)
+        code = await asyncio.wait_for(self.process.ended(), 20)
         assert code == -signal.SIGKILL, self.log.read_text()
 
     async def close(self) -> None:
@@ -116,7 +118,7 @@ class Gateway:
         await self._client.aclose()
         if self.process.returncode is None:
             self.process.kill()
-            await self.process.wait()
+            await self.process.ended()
 
 
 @dataclass(slots=True)
@@ -162,11 +164,9 @@ class Scene:
             **self.environ,
             **({VARIABLE: failpoint} if failpoint else {}),
         }
-        arguments = ("-m", "app.cli.main", "serve", "-c", str(config), "--port", str(port))
+        words = ("app.cli.main", "serve", "-c", str(config), "--port", str(port))
         with log.open("wb") as out:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable, *arguments, env=environ, stdout=out, stderr=out, cwd=self.folder
-            )
+            process = forked.start(*words, env=environ, stdout=out, stderr=out, cwd=self.folder)
         return Gateway(process, address, self.keys, log)
 
     async def _ready(self, gateway: Gateway) -> None:

@@ -27,6 +27,7 @@ NO_CALLERS = {
     "channels/feishu/simulator/clicks.py": "a stand-in finds a button by what stands on it",
     "channels/feishu/simulator/platform.py": "a stand-in's own secrets are no secrets",
     "channels/slack/controls.py": "a token of our own, before it is sent: whether it survives its form",
+    "channels/slack/settings.py": "two settings of one file, one against the other",
     "sdk/assent/shell/programs/finding.py": "a token is a word of find's there",
 }
 """Where something is called so and authenticates nobody, with what it is."""

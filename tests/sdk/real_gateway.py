@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import secrets
 import socket
-import subprocess
-import sys
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 import httpx2
 
-from tests.places import ROOT
+from tests.fixtures import forked
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.fixtures.forked import Forked
 
 BOUND = 20.0
 POLICY = """
@@ -45,7 +45,7 @@ class RealGateway:
     key: str = ""
     _approver: str = ""
     _environ: dict[str, str] = field(default_factory=dict)
-    _process: subprocess.Popen[bytes] | None = None
+    _process: Forked | None = None
 
     def __enter__(self) -> Self:
         (self.folder / "assent.yaml").write_text(POLICY)
@@ -54,7 +54,6 @@ class RealGateway:
         self.url = f"http://127.0.0.1:{port}"
         self._environ = {
             "PATH": "/usr/bin:/bin",
-            "PYTHONPATH": f"{ROOT}:{ROOT / 'sdk'}",
             "ASSENT_SECRET": secrets.token_urlsafe(48),
             "ASSENT_DATABASE_URL": f"sqlite:///{self.folder / 'assent.db'}",
             "ASSENT_PORT": str(port),
@@ -69,13 +68,8 @@ class RealGateway:
     def __exit__(self, *_: object) -> None:
         self.kill()
 
-    def _words(self, *words: str) -> list[str]:
-        return [sys.executable, "-m", "app.cli.main", *words]
-
     def _command(self, *words: str) -> str:
-        done = subprocess.run(
-            self._words(*words), env=self._environ, cwd=self.folder, capture_output=True, text=True, check=False
-        )
+        done = forked.run("app.cli.main", *words, env=self._environ, cwd=self.folder)
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
@@ -87,8 +81,8 @@ class RealGateway:
 
     def start(self) -> None:
         with (self.folder / "log").open("ab") as log:
-            words = self._words("serve", "--config", str(self.folder / "assent.yaml"))
-            self._process = subprocess.Popen(words, env=self._environ, cwd=self.folder, stdout=log, stderr=log)
+            words = ("app.cli.main", "serve", "--config", str(self.folder / "assent.yaml"))
+            self._process = forked.start(*words, env=self._environ, cwd=self.folder, stdout=log, stderr=log)
         end = time.monotonic() + BOUND
         while time.monotonic() < end:
             try:

@@ -272,16 +272,16 @@ async def test_cards_that_were_given_up_can_be_sent_again_by_the_operator(gatewa
 async def test_a_reload_that_fails_half_way_is_finished_later(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    remember = gateway.container._remember
+    remember = gateway.container.configuration._remember
 
     async def away(*_: object) -> None:
         raise UnavailableError
 
-    monkeypatch.setattr(gateway.container, "_remember", away)
+    monkeypatch.setattr(gateway.container.configuration, "_remember", away)
     gateway.rewrite("  chat-two: {type: memory, chat: C2}\n", "  chat-two: {type: memory, chat: C3}\n")
     with pytest.raises(UnavailableError):
         await gateway.reload()
-    monkeypatch.setattr(gateway.container, "_remember", remember)
+    monkeypatch.setattr(gateway.container.configuration, "_remember", remember)
     await gateway.container.reload_if_changed()
     request = await gateway.ask("pay_two")
     assert sorted(m.ref.chat_id for m in gateway.platform.of(request["id"])) == ["C1", "C3"]

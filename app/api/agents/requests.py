@@ -136,7 +136,10 @@ def requests_router(c: Services) -> APIRouter:  # noqa: C901 - a router is a lis
 
     @router.post("/v1/requests/{request_id}/outcome", **takes(schemas.OutcomeBody, schemas.RequestView))
     async def outcome(request_id: str, request: Request) -> Response:
-        """Report what the tool did. `unknown` if you cannot say: it is then reconciled, never run again."""
+        """Report what the tool did. `unknown` if you cannot say: it is then reconciled, never run again.
+
+        `pending_elsewhere` if the service that carries it out asks its own people: settled later, never run again.
+        """
         key = await access_to(c, request, request_id, *AGENTS, Scope.EXECUTOR)
         body = await read_model(request, schemas.OutcomeBody)
         found = await c.report(
@@ -146,6 +149,7 @@ def requests_router(c: Services) -> APIRouter:  # noqa: C901 - a router is a lis
             status=ExecutionStatus(body.status),
             result=canonical(body.result).decode() if body.result is not None else None,
             error=body.error,
+            elsewhere=body.place,
         )
         return answer(await shown(found, key))
 

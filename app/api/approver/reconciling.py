@@ -24,7 +24,10 @@ def reconciling_router(c: Services) -> APIRouter:
 
     @router.post("/v1/requests/{request_id}/reconcile", **takes(schemas.ReconcileBody, schemas.RequestView))
     async def reconcile(request_id: str, request: Request) -> Response:
-        """Settle an unknown outcome as succeeded or failed, with a note on the evidence. Nothing runs because of it."""
+        """Settle an outcome that is unknown, or waits at the service, with a note on the evidence. Nothing runs.
+
+        One that is unknown may also turn out to wait at the service (`pending_elsewhere`).
+        """
         key = await access_to(c, request, request_id, *AGENTS, Scope.EXECUTOR, Scope.ADMIN)
         body = await read_model(request, schemas.ReconcileBody)
         found = await c.reconcile(
@@ -34,6 +37,7 @@ def reconciling_router(c: Services) -> APIRouter:
             result=canonical(body.result).decode() if body.result is not None else None,
             error=body.error,
             note=body.note,
+            elsewhere=body.place,
         )
         return answer(await view_shown(c, key, found))
 

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Request, Response
 
 from app.api.wire.bodies import answer
 from app.domain.errors import UnavailableError
+from app.domain.trail.replicas import Matter
 
 if TYPE_CHECKING:
     from app.api.wire.services import Services
@@ -25,11 +26,20 @@ def health_router(c: Services) -> APIRouter:
 
     @router.get("/readyz")
     async def readyz() -> Response:
-        """The process can do its work: the database answers and takes writes, and it is not stopping."""
+        """The process can do its work: the database answers, its own files and secret are in order, it is not stopping.
+
+        In what gateways differ is said beside it; only what makes this very one unfit makes it unready.
+        """
         if c.waiters.stopping:
             raise UnavailableError("stopping")
         await c.read.answers()
-        return answer({"status": "ready"})
+        c.replicas.check()
+        seen = c.replicas.seen
+        differ = {each.matter.value: each.listed for each in seen.differences if each.matter is not Matter.REFUSED}
+        refused = [name for each in seen.differences if each.matter is Matter.REFUSED for name in sorted(each.values)]
+        if refused:  # by whom alone: why repeats the file, and anybody may read this
+            differ[Matter.REFUSED.value] = refused
+        return answer({"status": "ready", "replicas": seen.live, **({"differ": differ} if differ else {})})
 
     @router.get("/metrics")
     async def metrics(request: Request) -> Response:
@@ -39,7 +49,14 @@ def health_router(c: Services) -> APIRouter:
         with suppress(UnavailableError):  # then the figures are needed most
             rows = await c.read.outbox_by_status()
         trouble = c.read.trouble
-        text = c.telemetry.render(waiting=len(c.waiters), outbox=rows, trouble=trouble.value if trouble else None)
+        seen = c.replicas.seen
+        text = c.telemetry.render(
+            waiting=len(c.waiters),
+            outbox=rows,
+            trouble=trouble.value if trouble else None,
+            replicas=seen.live,
+            differ=[each.matter.value for each in seen.differences],
+        )
         return Response(text, media_type="text/plain; version=0.0.4")
 
     return router

@@ -29,6 +29,7 @@ def review_page(sheet: Sheet) -> Response:
         _bar(sheet),
         _head(sheet),
         _section(language, "review.warnings", _list(tag("p", text) for text in card.warnings), class_="warn"),
+        _section(language, "review.place", _facts(language, sheet.place)),
         _section(language, "review.asked", _facts(language, sheet.asked), _claim(sheet)),
         _section(language, "review.changes", _facts(language, card.changes, boxed=True)),
         _section(language, arguments, _facts(language, sheet.arguments, boxed=True, code=True),

@@ -91,6 +91,13 @@ class GrantedView(TypedDict):
     not_after: str
 
 
+class ElsewhereView(TypedDict):
+    """Where a call waits, or waited, for the people of the service that carries it out: its id there, and a link."""
+
+    id: str
+    link: str | None
+
+
 class ExecutionView(TypedDict):
     """What came of the grant. `result` is for the agent alone."""
 
@@ -102,6 +109,7 @@ class ExecutionView(TypedDict):
     ended_at: str | None
     result: Any
     error: str | None
+    elsewhere: ElsewhereView | None
 
 
 class RequestView(TypedDict):
@@ -298,4 +306,5 @@ def _view_execution(execution: Execution, *, whole: bool) -> ExecutionView:
         "ended_at": execution.settled_at.isoformat() if execution.settled_at else None,
         "result": json.loads(execution.result) if execution.result and whole else None,
         "error": execution.error,
+        "elsewhere": execution.elsewhere and {"id": execution.elsewhere.id, "link": execution.elsewhere.link},
     }

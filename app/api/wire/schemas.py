@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from typing_extensions import TypedDict
 
 from app.api.wire.request_view import RequestView
+from app.domain.request.elsewhere import LONGEST_ID, LONGEST_LINK, Elsewhere, checked_elsewhere
 
 # No text here may hold NUL: PostgreSQL has none.
 Id = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
@@ -94,21 +95,46 @@ class ClaimBody(_Wire):
     claim_id: Id
 
 
-class OutcomeBody(_Wire):
+class ElsewhereBody(_Wire):
+    """Where a call waits for the people of the service that carries it out: its id there, and where they find it."""
+
+    id: Annotated[str, Field(min_length=1, max_length=LONGEST_ID, pattern=r"^[^\x00]*$")]
+    link: Annotated[str, Field(max_length=LONGEST_LINK, pattern=r"^https?://[!-~]+$")] | None = None
+
+
+class _Outcome(_Wire):
+    """What both doors for an outcome take."""
+
+    result: Any = None
+    error: Prose | None = None
+    elsewhere: ElsewhereBody | None = Field(default=None, description="with `pending_elsewhere`, and only with it")
+
+    @property
+    def place(self) -> Elsewhere | None:
+        """Where it waits. Raises InvalidError."""
+        return checked_elsewhere(self.elsewhere.id, self.elsewhere.link) if self.elsewhere else None
+
+    @model_validator(mode="after")
+    def _placed(self) -> Self:
+        waits = getattr(self, "status", None) == "pending_elsewhere"
+        if waits and (self.elsewhere is None or self.result is not None or self.error is not None):
+            raise ValueError("what waits at the service has `elsewhere`, and neither result nor error yet")
+        if self.elsewhere is not None and not waits:
+            raise ValueError("`elsewhere` goes with the status pending_elsewhere")
+        return self
+
+
+class OutcomeBody(_Outcome):
     """What the tool did."""
 
     claim_id: Id
-    status: Literal["succeeded", "failed", "unknown"]
-    result: Any = None
-    error: Prose | None = None
+    status: Literal["succeeded", "failed", "unknown", "pending_elsewhere"]
 
 
-class ReconcileBody(_Wire):
-    """What really became of a call whose outcome is unknown."""
+class ReconcileBody(_Outcome):
+    """What really became of a call whose outcome is unknown, or that waits at the service."""
 
-    status: Literal["succeeded", "failed"]
-    result: Any = None
-    error: Prose | None = None
+    status: Literal["succeeded", "failed", "pending_elsewhere"]
     note: Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\x00]*$", description="on what evidence")]
 
 

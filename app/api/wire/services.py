@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from app.usecases.reading.read import Read
     from app.usecases.reading.review import Review
     from app.usecases.reading.wait import Wait, Waiters
+    from app.usecases.upkeep.watch_replicas import WatchReplicas
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,3 +73,4 @@ class Services:
     clock: Clock
     telemetry: Telemetry
     note_refusal: NoteRefusals
+    replicas: WatchReplicas

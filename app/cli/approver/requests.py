@@ -255,6 +255,7 @@ def lines_of(request: Shown) -> list[str]:
             if each["answer"] is not None
         ),
         *(("handed over", f"{clean(each['by'])} → {clean(each['to'])}") for each in request["handovers"]),
+        *(("waits at" if request["state"] == "pending_elsewhere" else "waited at", told) for told in _place(request)),
         *((clean(each["person"]), f"{each['verdict']} on {clean(each['channel'])}") for each in request["decisions"]),
         ("until", _instant(request["expires_at"])),
         ("code", request["code"]),
@@ -284,6 +285,16 @@ def _paid(request: Shown) -> list[str]:
     if len(told) > 1:
         told.append("in all " + " + ".join(f"{total:f} {clean(currency)}" for currency, total in sums.items()))
     return told
+
+
+def _place(request: Shown) -> list[str]:
+    """Say where it waits, or waited, for the people of the service that carries it out."""
+    execution: Shown = request["execution"] or {}
+    place: Shown | None = execution.get("elsewhere")
+    if place is None:
+        return []
+    link = f", {clean(place['link'])}" if place["link"] else ""
+    return [f"the service, as {clean(place['id'])}{link}"]
 
 
 def _progress(request: Shown) -> str:

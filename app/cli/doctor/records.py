@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from app.cli.doctor.payments import PAGE, askings, error, ok, paying_tools, warning
+from app.cli.doctor.replicas import look_at_replicas
 from app.domain.identity.api_key import Scope, is_newest, sealed_under
 from app.domain.people.assurance import Assurance
 from app.domain.rules.permits import PermitKind
@@ -20,7 +21,7 @@ from app.storage.cards.outbox import list_rows
 from app.storage.identity.api_keys import list_keys
 from app.storage.identity.secret_ids import list_seal_ids
 from app.storage.permits.permits import list_permits
-from app.storage.requests.executions import list_unknown
+from app.storage.requests.executions import list_elsewhere, list_unknown
 from app.storage.trail.head_file import SQLITE, head_file_of
 from app.usecases.permits.break_glass import awaits_review
 from app.usecases.proving.factors import without_factor
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from app.storage.engine.store import Store
 
 _SETTLED_WITHIN = timedelta(minutes=5)
+_DECIDED_WITHIN = timedelta(days=1)  # by the people of a service that asks its own
 _MOST = 500
 _NETWORKS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "ceph", "glusterfs", "lustre", "afs", "ncpfs", "fuse.sshfs"}
@@ -45,7 +47,11 @@ _MOUNTS = Path("/proc/self/mounts")
 
 async def look_at_database(store: Store, settings: Settings) -> list[Finding]:
     """Look at what concerns the database as a whole."""
-    return [*await _head(store, settings), *await asyncio.to_thread(_disk, settings.database_url)]
+    return [
+        *await _head(store, settings),
+        *await asyncio.to_thread(_disk, settings.database_url),
+        *await look_at_replicas(store),
+    ]
 
 
 async def look_at_records(store: Store, book: PolicyBook, org: str) -> list[Finding]:
@@ -169,6 +175,14 @@ async def _owed(store: Store, org: str) -> list[Finding]:
     if unknown:
         what = f"{org}: nobody knows whether {len(unknown)} of the calls ran, the oldest of them {unknown[0]}"
         found.append(error(what, "look the grant's id up in the tool's records, then `assent requests reconcile`"))
+    waiting = await store.read(
+        lambda tx: list_elsewhere(tx, tx.now() - _DECIDED_WITHIN, most=_MOST), org=org, long=True
+    )
+    if waiting:
+        what = f"{org}: {len(waiting)} of the calls have waited at their service for over a day, first {waiting[0]}"
+        found.append(
+            warning(what, "assent requests show says where; have it decided there, then look it up or reconcile")
+        )
     permits = await store.read(lambda tx: list_permits(tx, PermitKind.BREAK_GLASS), org=org, long=True)
     broken = [permit.id for permit in permits if awaits_review(permit)]
     if broken:

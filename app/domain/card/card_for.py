@@ -44,6 +44,7 @@ _TONE = {
     State.SUCCEEDED: Tone.GOOD,
     State.FAILED: Tone.BAD,
     State.UNKNOWN: Tone.BAD,
+    State.PENDING_ELSEWHERE: Tone.NEUTRAL,
     State.DENIED: Tone.BAD,
     State.EXPIRED: Tone.NEUTRAL,
     State.CANCELLED: Tone.NEUTRAL,
@@ -271,6 +272,9 @@ _FOR_MODEL = {
     State.SUCCEEDED: "Approved; it ran once and succeeded (request {id}). Do not run it again.",
     State.FAILED: "Approved; it ran once and failed (request {id}): {error}. Running it again needs a new approval.",
     State.UNKNOWN: "Approved and started once, but whether it ran is not known (request {id}). Do not run it again.",
+    State.PENDING_ELSEWHERE: "Approved and sent once (request {id}); the service that carries it out asks its own "
+    "people now, as {elsewhere}. That is no refusal: it may still be done. Do not repeat it, and do not try to reach "
+    "the same end another way.",
     State.DENIED: "A person denied this call (request {id}){reason}. " + _FINAL,
     State.EXPIRED: "Nobody decided in time (request {id}). Silence is not consent. " + _FINAL,
     State.CANCELLED: "The request was withdrawn (request {id}){reason}. " + _FINAL,
@@ -288,6 +292,7 @@ _CHANGED = {
     State.SUCCEEDED: _RUNS_CHANGED,
     State.FAILED: _RUNS_CHANGED,
     State.UNKNOWN: _RUNS_CHANGED,
+    State.PENDING_ELSEWHERE: _RUNS_CHANGED,
 }
 
 
@@ -316,11 +321,18 @@ def _standing_for_model(request: ConfirmationRequest) -> str:
         return f"The approval was taken back before it was used (request {request.id}): {why}. It did not run."
     settlement = request.settlement
     reason = f", saying: {visible(settlement.reason)}" if settlement and settlement.reason else ""
-    error = visible(request.execution.error) if request.execution and request.execution.error else "no error was given"
+    execution = request.execution
+    error = visible(execution.error) if execution and execution.error else "no error was given"
+    elsewhere = visible(execution.elsewhere.id) if execution and execution.elsewhere else ""
     until: datetime = request.expires_at
     words = (request.enforced and _BY_EXECUTOR.get(request.state)) or _FOR_MODEL[request.state]
     told = words.format(
-        id=request.id, code=request.code, until=f"{until:%Y-%m-%d %H:%M:%S} UTC", reason=reason, error=error
+        id=request.id,
+        code=request.code,
+        until=f"{until:%Y-%m-%d %H:%M:%S} UTC",
+        reason=reason,
+        error=error,
+        elsewhere=elsewhere,
     )
     question = request.open_question if request.state is State.PENDING else None
     if question is None:

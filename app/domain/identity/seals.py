@@ -72,6 +72,8 @@ class Seals:
             raise WeakSecretError(f"a master secret needs at least {MIN_SECRET} characters")
         self._keys = {_key_id(secret): secret.encode() for secret in secrets}
         self._newest = _key_id(secrets[0])
+        self.key_ids = tuple(self._keys)
+        """The public ids of the secrets, the newest first."""
         self._purposes = {
             (key_id, purpose): hmac.digest(secret, f"assent.{purpose}.v1".encode(), "sha256")
             for key_id, secret in self._keys.items()
@@ -81,11 +83,6 @@ class Seals:
         self._hiding = {
             key_id: AESSIV(hmac.digest(secret, b"assent.hide.v1", "sha512")) for key_id, secret in self._keys.items()
         }
-
-    @property
-    def key_ids(self) -> tuple[str, ...]:
-        """The public ids of the secrets, the newest first."""
-        return tuple(self._keys)
 
     def token(self, action: Action, handle: str, place: Place) -> str:
         """Seal a button."""

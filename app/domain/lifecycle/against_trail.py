@@ -94,6 +94,7 @@ def _stands(request: ConfirmationRequest, replayed: Replayed) -> dict[str, objec
 def _follows(request: ConfirmationRequest) -> dict[str, object]:
     grant, execution = request.grant, request.execution
     ended = execution.settled_at if execution else None
+    elsewhere = execution.elsewhere if execution else None
     return {
         "grant": grant.status.value if grant else None,
         "grant_id": grant.id if grant else None,
@@ -104,6 +105,8 @@ def _follows(request: ConfirmationRequest) -> dict[str, object]:
         "claim": execution.claim_id if execution else None,
         "started_at": execution.started_at.isoformat() if execution else None,
         "ended_at": ended.isoformat() if ended else None,
+        "elsewhere_id": elsewhere.id if elsewhere else None,
+        "elsewhere_link": elsewhere.link if elsewhere else None,
     }
 
 

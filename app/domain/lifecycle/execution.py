@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from datetime import datetime
 
+    from app.domain.request.elsewhere import Elsewhere
+
 
 UNREPORTED = "no outcome was reported in time"
 """Stands where the error of an execution stands of which nothing was heard."""
@@ -110,22 +112,22 @@ def report(
     error: str | None,
     by: str,
     now: datetime,
+    elsewhere: Elsewhere | None = None,
 ) -> Step:
     """Record what the tool did. Repeating the same outcome changes nothing; another one is refused.
 
-    An unknown outcome may be reconciled later to succeeded or failed, never run again.
+    What is unknown, or waits `elsewhere`, may be settled later as succeeded or failed; it is never run again.
     """
     execution = request.execution
     if execution is None or execution.claim_id != claim_id:
         return Step(request=request, refusal=Refusal.NOT_STARTED)
     if execution.status is status:
-        same = (execution.result, execution.error) == (result, error) or status is ExecutionStatus.UNKNOWN
+        same = _says(execution, result, error, elsewhere) or status is ExecutionStatus.UNKNOWN
         return Step(request=request, refusal=Refusal.REPEATED if same else Refusal.OUTCOME_CONFLICT)
-    if execution.status not in {ExecutionStatus.STARTED, ExecutionStatus.UNKNOWN} or status is ExecutionStatus.STARTED:
+    if not _may_become(execution, status, elsewhere):
         return Step(request=request, refusal=Refusal.OUTCOME_CONFLICT)
-    kind = Kind.RECONCILED if execution.status is ExecutionStatus.UNKNOWN else _OUTCOME_KIND[status]
-    settled = replace(execution, status=status, settled_at=now, result=result, error=error)
-    return _executed(request, settled, kind, by)
+    kind = _OUTCOME_KIND[status] if execution.status is ExecutionStatus.STARTED else _settled_kind(status)
+    return _executed(request, _ended(execution, status, elsewhere, result=result, error=error, now=now), kind, by)
 
 
 def reconcile(
@@ -137,17 +139,21 @@ def reconcile(
     note: str,
     by: str,
     now: datetime,
+    elsewhere: Elsewhere | None = None,
 ) -> Step:
-    """Settle an unknown outcome by evidence, which `note` names. The same again changes nothing; another is refused."""
+    """Settle an uncertain outcome by evidence, which `note` names. The same again changes nothing; another is refused.
+
+    The evidence may as well be that the service asks its own people: then it waits `elsewhere`.
+    """
     execution = request.execution
     if execution is None:
         return Step(request=request, refusal=Refusal.NOT_STARTED)
-    if (execution.status, execution.result, execution.error) == (status, result, error):
+    if execution.status is status and _says(execution, result, error, elsewhere):
         return Step(request=request, refusal=Refusal.REPEATED)
-    if execution.status is not ExecutionStatus.UNKNOWN or status not in _CERTAIN:
+    if execution.status is ExecutionStatus.STARTED or not _may_become(execution, status, elsewhere):
         return Step(request=request, refusal=Refusal.OUTCOME_CONFLICT)
-    settled = replace(execution, status=status, settled_at=now, result=result, error=error)
-    return _executed(request, settled, Kind.RECONCILED, by, note=note)
+    settled = _ended(execution, status, elsewhere, result=result, error=error, now=now)
+    return _executed(request, settled, _settled_kind(status), by, note=note)
 
 
 def lose(request: ConfirmationRequest, *, now: datetime) -> Step:
@@ -168,6 +174,8 @@ def _executed(
         "execution": execution.id,
         "status": execution.status.value,  # not its result or error: a tool's text may hold anything, for ever
     }
+    if execution.elsewhere is not None and kind is Kind.PENDING_ELSEWHERE:
+        facts |= {"elsewhere": execution.elsewhere.id, "link": execution.elsewhere.link}
     return Step(
         request=replace(request, version=request.version + 1, execution=execution),
         # Elsewhere the agent that runs it tells whoever asked.
@@ -176,11 +184,46 @@ def _executed(
     )
 
 
-_CERTAIN = {ExecutionStatus.SUCCEEDED, ExecutionStatus.FAILED}
+def _says(execution: Execution, result: str | None, error: str | None, elsewhere: Elsewhere | None) -> bool:
+    """Whether an execution says this already; where it once waited is not said again with what came of it."""
+    return (execution.result, execution.error) == (result, error) and elsewhere in {None, execution.elsewhere}
+
+
+def _may_become(execution: Execution, status: ExecutionStatus, elsewhere: Elsewhere | None) -> bool:
+    """Whether this outcome may follow. What waits elsewhere has a place, and nothing else has one."""
+    placed = (elsewhere is not None) == (status is ExecutionStatus.PENDING_ELSEWHERE)
+    return placed and status in _FOLLOWS.get(execution.status, ())
+
+
+def _ended(
+    execution: Execution,
+    status: ExecutionStatus,
+    elsewhere: Elsewhere | None,
+    *,
+    result: str | None,
+    error: str | None,
+    now: datetime,
+) -> Execution:
+    place = elsewhere or execution.elsewhere
+    return replace(execution, status=status, settled_at=now, result=result, error=error, elsewhere=place)
+
+
+def _settled_kind(status: ExecutionStatus) -> Kind:
+    """Return the event of an outcome that was uncertain before."""
+    return Kind.RECONCILED if status in _CERTAIN else _OUTCOME_KIND[status]
+
+
+_CERTAIN = frozenset({ExecutionStatus.SUCCEEDED, ExecutionStatus.FAILED})
+_FOLLOWS = {
+    ExecutionStatus.STARTED: _CERTAIN | {ExecutionStatus.UNKNOWN, ExecutionStatus.PENDING_ELSEWHERE},
+    ExecutionStatus.UNKNOWN: _CERTAIN | {ExecutionStatus.PENDING_ELSEWHERE},
+    ExecutionStatus.PENDING_ELSEWHERE: _CERTAIN,  # not unknown: what is known of it stays
+}
 _OUTCOME_KIND = {
     ExecutionStatus.SUCCEEDED: Kind.SUCCEEDED,
     ExecutionStatus.FAILED: Kind.FAILED,
     ExecutionStatus.UNKNOWN: Kind.UNKNOWN,
+    ExecutionStatus.PENDING_ELSEWHERE: Kind.PENDING_ELSEWHERE,
 }
 
 

@@ -201,7 +201,7 @@ def _claimed(so_far: Replayed, event: AuditEvent, facts: Mapping[str, Any]) -> N
         so_far.fault(event.seq, f"the grant was spent after its end ({until})")
     so_far.say(event.seq, grant="consumed", grant_id=facts.get("grant"), execution="started")
     so_far.say(event.seq, execution_id=facts.get("execution"), claim=facts.get("claim"))
-    so_far.say(event.seq, started_at=event.at.isoformat(), ended_at=None)
+    so_far.say(event.seq, started_at=event.at.isoformat(), ended_at=None, elsewhere_id=None, elsewhere_link=None)
 
 
 def _ended(so_far: Replayed, event: AuditEvent, facts: Mapping[str, Any]) -> None:
@@ -217,6 +217,8 @@ def _executed(so_far: Replayed, event: AuditEvent, facts: Mapping[str, Any]) -> 
     if so_far.value("execution") is None:
         so_far.fault(event.seq, "an outcome was reported of what was never begun")
     so_far.say(event.seq, execution=facts.get("status"), ended_at=event.at.isoformat())
+    if event.record.kind is Kind.PENDING_ELSEWHERE:
+        so_far.say(event.seq, elsewhere_id=facts.get("elsewhere"), elsewhere_link=facts.get("link"))
 
 
 _ACTS: Mapping[Kind, Act] = {
@@ -231,5 +233,5 @@ _ACTS: Mapping[Kind, Act] = {
     Kind.CLAIMED: _claimed,
     Kind.LAPSED: _ended,
     Kind.REVOKED: _ended,
-    **dict.fromkeys((Kind.SUCCEEDED, Kind.FAILED, Kind.UNKNOWN, Kind.RECONCILED), _executed),
+    **dict.fromkeys((Kind.SUCCEEDED, Kind.FAILED, Kind.UNKNOWN, Kind.PENDING_ELSEWHERE, Kind.RECONCILED), _executed),
 }

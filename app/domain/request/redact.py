@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from app.domain.text.masking import HIDDEN
 from app.domain.text.paths import text_of, values_at
@@ -11,6 +13,7 @@ from app.domain.text.paths import text_of, values_at
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from app.domain.request.elsewhere import Elsewhere
     from app.domain.request.request import ConfirmationRequest
     from app.domain.text.canonical import JsonValue
 
@@ -41,6 +44,15 @@ def scrubbed_for(text: str, request: ConfirmationRequest) -> str:
     """Return `text` without the sensitive values of a request: of the call as it is, and as the agent had it."""
     text = scrubbed(text, request.call.arguments, request.sensitive)
     return text if request.proposed is None else scrubbed(text, request.proposed, request.sensitive)
+
+
+def place_for(elsewhere: Elsewhere | None, request: ConfirmationRequest) -> Elsewhere | None:
+    """Return where a call waits without the request's sensitive values; a link that holds one is left out."""
+    if elsewhere is None:
+        return None
+    link = elsewhere.link
+    whole = link is None or scrubbed_for(unquote(link), request) == unquote(link)
+    return replace(elsewhere, id=scrubbed_for(elsewhere.id, request), link=link if whole else None)
 
 
 def _leaves(value: JsonValue) -> Iterable[str]:

@@ -4,6 +4,7 @@
                        ─withdrawn──▶ cancelled   ─nobody reachable─▶ undeliverable          all but pending are final
     grant      issued ─claim─▶ consumed          ─not claimed in time─▶ lapsed   ─kill switch─▶ revoked
     execution  started ─▶ succeeded | failed     ─lease over─▶ unknown ─reconciled─▶ succeeded | failed
+                       ─the service asks its own people─▶ pending_elsewhere ─its answer─▶ succeeded | failed
     delivery   queued ─▶ live ─▶ retired         ─▶ undeliverable
 
 They are four because they have four owners: the sweep that expires requests can never touch an execution.
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from app.domain.request.caution import Caution
     from app.domain.request.consultation import HandOver, Question
     from app.domain.request.decision import Decision
+    from app.domain.request.elsewhere import Elsewhere
     from app.domain.request.quorum import Stage
     from app.domain.request.timetable import Timer
     from app.domain.text.canonical import JsonValue
@@ -79,6 +81,7 @@ class ExecutionStatus(StrEnum):
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     UNKNOWN = "unknown"
+    PENDING_ELSEWHERE = "pending_elsewhere"  # the service that was to do it asks its own people
 
 
 class DeliveryStatus(StrEnum):
@@ -106,6 +109,7 @@ class State(StrEnum):
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     UNKNOWN = "unknown"
+    PENDING_ELSEWHERE = "pending_elsewhere"
     DENIED = "denied"
     EXPIRED = "expired"
     CANCELLED = "cancelled"
@@ -113,7 +117,10 @@ class State(StrEnum):
     LAPSED = "lapsed"
 
 
-OPEN_STATES = frozenset({State.PENDING, State.APPROVED, State.EXECUTING, State.UNKNOWN})
+UNCERTAIN_STATES = frozenset({State.UNKNOWN, State.PENDING_ELSEWHERE})
+"""It was begun, and whether it was done is not known (yet): settled by evidence, never run again."""
+
+OPEN_STATES = UNCERTAIN_STATES | {State.PENDING, State.APPROVED, State.EXECUTING}
 """States in which something is still owed: an answer, a claim, an outcome."""
 
 
@@ -156,6 +163,7 @@ class Execution:
     settled_at: datetime | None = None
     result: str | None = None  # canonical JSON
     error: str | None = None
+    elsewhere: Elsewhere | None = None  # kept when it is settled: what people decided there is part of the story
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,4 +264,5 @@ _EXECUTED = {
     ExecutionStatus.SUCCEEDED: State.SUCCEEDED,
     ExecutionStatus.FAILED: State.FAILED,
     ExecutionStatus.UNKNOWN: State.UNKNOWN,
+    ExecutionStatus.PENDING_ELSEWHERE: State.PENDING_ELSEWHERE,
 }

@@ -97,6 +97,11 @@ class Kind(StrEnum):
     SUCCEEDED = ("execution.succeeded", "{actor} reported that it succeeded", "{actor} 报告执行成功")
     FAILED = ("execution.failed", "{actor} reported that it failed: {error}", "{actor} 报告执行失败：{error}")
     UNKNOWN = ("execution.unknown", "nobody knows whether it ran: {error}", "是否执行尚不清楚：{error}")
+    PENDING_ELSEWHERE = (
+        "execution.pending_elsewhere",
+        "{actor} reported that the service asks its own people, as {elsewhere}",
+        "{actor} 报告服务方正在请其人员审批：{elsewhere}",
+    )
     RECONCILED = (
         "execution.reconciled",
         "{actor} settled what became of it: {status}",
@@ -117,6 +122,11 @@ class Kind(StrEnum):
     CARD_POSTED = ("card.posted", "a card was posted to {channel}", "已向 {channel} 发送卡片")
     CARD_RETIRED = ("card.retired", "the card on {channel} was settled", "{channel} 上的卡片已办结")
     CARD_FAILED = ("card.failed", "a card could not be brought to {channel}: {why}", "无法将卡片送达 {channel}：{why}")
+    CARD_BARE = (
+        "card.bare",
+        "{channel} refused what the card said; it goes there without the call: {why}",
+        "{channel} 拒绝卡片内容，改发不含调用内容的卡片：{why}",
+    )
     CARD_LATE = ("card.late", "a card to {channel} is late: {why}", "卡片尚未送达 {channel}：{why}")
     CARD_REROUTED = (
         "card.rerouted",
@@ -244,6 +254,16 @@ class Kind(StrEnum):
         "access.refused",
         "{actor} tried {what} and was refused ({why})",
         "{actor} 尝试 {what}，被拒绝（{why}）",
+    )
+    REPLICAS_DIFFER = (
+        "replicas.differ",
+        "the gateways of this database differ: {matters}",
+        "同一数据库的网关实例不一致：{matters}",
+    )
+    REPLICAS_AGREE = (
+        "replicas.agree",
+        "the gateways of this database agree again; they are {replicas}",
+        "同一数据库的网关实例已恢复一致，共 {replicas} 个",
     )
     SECRET_KNOWN = (
         "secret.known",

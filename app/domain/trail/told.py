@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from app.domain.text.language import Language
+from app.domain.trail.replicas import Matter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -71,6 +72,7 @@ def told(
     """
     facts = _Facts({name: _text(value, shown) for name, value in record.facts.items() if value not in (None, "", [])})
     facts["actor"] = record.actor if who is None else who
+    facts["matters"] = _matters(facts, language)
     _add_phrases(facts, record, _PHRASES[language], shown)
     sentence = record.kind.en if language is Language.EN else record.kind.zh
     if "allowed_by" in facts:
@@ -98,6 +100,12 @@ def _add_phrases(facts: _Facts, record: Record, phrases: Mapping[str, str], show
         facts["sums"] = " + ".join(f"{shown(currency)} {shown(amount)}" for currency, amount in totals.items())
         facts["payees"] = _text(payment["payees"], shown)
     facts["payment"] = phrase("payment", there="sums" in facts)
+
+
+def _matters(facts: _Facts, language: Language) -> str:
+    """Say in what gateways differ, and what each of them has."""
+    words = {matter: matter.en if language is Language.EN else matter.zh for matter in Matter if matter in facts}
+    return "; ".join(f"{word} ({facts[matter]})" for matter, word in words.items()) or NOTHING
 
 
 def _text(value: object, shown: Callable[[object], str]) -> str:

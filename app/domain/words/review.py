@@ -1,4 +1,4 @@
-"""What is said on the review page and about the way to it, in each language."""
+"""What is said on the review page, about the way to it, and on cards that only lead there, in each language."""
 
 from __future__ import annotations
 
@@ -9,6 +9,14 @@ if TYPE_CHECKING:
 
 EN: Mapping[str, str] = {
     "withheld.page": "Press “{control}” to read it whole; you can still deny here.",
+    "bare.title": "A call of {tool}",
+    "bare.title.unnamed": "A call of a tool that the configuration does not name",
+    "bare.tool": "(not named)",
+    "bare.withheld": "The chat platform refused to show this call, so none of it stands here, and Approve is not "
+    "offered. {review}",
+    "bare.elsewhere": "The chat platform refused to show this call, so none of it stands here. To see it whole, ask "
+    "the gateway for this request.",
+    "bare.notice": "There is news of this request. The chat platform refused to show it: ask the gateway for it.",
     "click.review": "All of this request, for your eyes only. The link works once, within five minutes: {link}",
     "click.review_sent": "You were sent a link just now. Press again for a new one.",
     "click.review_off": "There is no page to show: this gateway has no address of its own (`url` in assent.yaml).",
@@ -29,6 +37,7 @@ EN: Mapping[str, str] = {
     "review.read_by": "Shown to {person}",
     "review.warnings": "Look twice",
     "review.asked": "About this request",
+    "review.place": "Waits for the people of the service",
     "review.asked_at": "Asked at",
     "review.policy": "Configuration",
     "review.arguments": "What will run, whole",
@@ -69,6 +78,12 @@ EN: Mapping[str, str] = {
 
 ZH: Mapping[str, str] = {
     "withheld.page": "请点击“{control}”阅读全文；仍可在此拒绝。",
+    "bare.title": "调用 {tool}",
+    "bare.title.unnamed": "调用配置中未列出的工具",
+    "bare.tool": "（未列出）",
+    "bare.withheld": "聊天平台拒绝显示这次调用，因此此处不含其任何内容，也不提供“批准”。{review}",
+    "bare.elsewhere": "聊天平台拒绝显示这次调用，因此此处不含其任何内容。如需查看全文，请通过网关查询该请求。",
+    "bare.notice": "该请求有新进展，但聊天平台拒绝显示其内容，请通过网关查看。",
     "click.review": "该请求的全部内容，仅供您本人查看。链接五分钟内有效，只能使用一次：{link}",
     "click.review_sent": "刚刚已向您发送链接。再按一次可获取新链接。",
     "click.review_off": "没有可显示的页面：此网关未配置访问地址（assent.yaml 中的 `url`）。",
@@ -89,6 +104,7 @@ ZH: Mapping[str, str] = {
     "review.read_by": "显示给 {person}",
     "review.warnings": "请仔细核对",
     "review.asked": "关于此请求",
+    "review.place": "等待服务方人员审批",
     "review.asked_at": "申请时间",
     "review.policy": "配置版本",
     "review.arguments": "将要执行的完整内容",

@@ -30,6 +30,7 @@ _EN: Mapping[str, str] = {
     "headline.succeeded": "Approved · done",
     "headline.failed": "Approved · failed",
     "headline.unknown": "Approved · outcome unknown",
+    "headline.pending_elsewhere": "Approved · waits at the service",
     "headline.denied": "Denied",
     "headline.expired": "Expired",
     "headline.cancelled": "Cancelled",
@@ -64,6 +65,7 @@ _EN: Mapping[str, str] = {
     "outcome.succeeded": "✅ Approved by {by} · {at}. It ran once and succeeded.",
     "outcome.failed": "✅ Approved by {by} · {at}. ❌ It ran once and failed.",
     "outcome.unknown": "✅ Approved by {by} · {at}. ⚠️ Whether it ran is not known: please check.",
+    "outcome.pending_elsewhere": "✅ Approved by {by} · {at}. ⏳ Sent once; the service asks its own people.",
     "outcome.lapsed": "⌛ Approved by {by} · {at}, but never used in time. It did not run.",
     "withheld.size": "Approve is not offered here: this card cannot show all of the call ({size} characters; "
     "{budget} fit). What follows “…” is missing. {review}",
@@ -105,6 +107,8 @@ _EN: Mapping[str, str] = {
     "sees with `assent doctor` which permission is missing. The request still waits.",
     "click.unverified": "Your account could not be confirmed just now. Nothing was recorded; try again in a minute.",
     "click.stale": "This card is no longer the live one. Please use the newest card.",
+    "click.other_secret": "This gateway does not know the key that signed this card, so nothing was recorded. "
+    "Press again in a minute, or use the newest card; if it stays so, tell your operator (`assent doctor`).",
     "click.unsealed": "What is stored of this request is not what was asked: nothing is done. Tell your operator.",
     "click.late": "Your click is being recorded. Look at the card in a moment; if nothing changed, press again.",
     "click.retry": "Nothing was recorded. Please press again in a moment.",
@@ -118,6 +122,7 @@ _ZH: Mapping[str, str] = {
     "headline.succeeded": "已批准 · 已执行",
     "headline.failed": "已批准 · 执行失败",
     "headline.unknown": "已批准 · 结果未知",
+    "headline.pending_elsewhere": "已批准 · 服务方待审批",
     "headline.denied": "已拒绝",
     "headline.expired": "已过期",
     "headline.cancelled": "已撤回",
@@ -152,6 +157,7 @@ _ZH: Mapping[str, str] = {
     "outcome.succeeded": "✅ {by} 已批准 · {at}。已执行一次，成功。",
     "outcome.failed": "✅ {by} 已批准 · {at}。❌ 已执行一次，失败。",
     "outcome.unknown": "✅ {by} 已批准 · {at}。⚠️ 是否执行尚不清楚，请核实。",
+    "outcome.pending_elsewhere": "✅ {by} 已批准 · {at}。⏳ 已提交一次，服务方正在请其人员审批。",
     "outcome.lapsed": "⌛ {by} 已批准 · {at}，但逾期未使用。未执行。",
     "withheld.size": "此处不提供“批准”：卡片无法完整显示这次调用（{size} 字，最多 {budget} 字），“…”之后的内容未显示。"
     "{review}",
@@ -191,6 +197,8 @@ _ZH: Mapping[str, str] = {
     "click.unknown": "平台未告知此账号是否有效，不能审批。请管理员用 `assent doctor` 查看缺少的权限。请求仍在等待。",
     "click.unverified": "暂时无法确认您的账号，未做任何记录，请一分钟后再试。",
     "click.stale": "这张卡片已失效，请使用最新的卡片。",
+    "click.other_secret": "本网关不认识签署这张卡片的密钥，未作任何记录。"
+    "请稍后再点或使用最新的卡片；若仍如此，请告知管理员（`assent doctor`）。",
     "click.unsealed": "这条请求的存储记录与提交时不符，已拒绝处理，请告知管理员。",
     "click.late": "已收到您的点击，正在记录。请稍后查看卡片；如没有变化，请再按一次。",
     "click.retry": "未做任何记录，请稍后再按一次。",

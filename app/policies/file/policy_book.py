@@ -79,6 +79,12 @@ class PolicyBook:
         self._seen = self._fingerprint()
         self._rosters: dict[str, Mapping[GroupSource, frozenset[str]]] = {}
         self._loaded = load_all(source, environ=environ, channel_types=channel_types)
+        self._refused: tuple[Fault, ...] = ()
+
+    @property
+    def refused(self) -> tuple[Fault, ...]:
+        """Why the files as they are now are not in force; () if they are."""
+        return self._refused
 
     def orgs(self) -> tuple[str, ...]:
         """Return the orgs that have a policy."""
@@ -114,9 +120,11 @@ class PolicyBook:
             loaded = load_all(self._source, environ=self._environ, channel_types=self._channel_types)
         except PolicyFaultsError as error:
             self._seen = seen
+            self._refused = error.faults
             return error.faults
         self._loaded = {org: each.staffed(self._rosters.get(org, {})) for org, each in loaded.items()}
         self._seen = seen
+        self._refused = ()
         return ()
 
     def _fingerprint(self) -> str:

@@ -38,6 +38,7 @@ class Delivery:
     audience: Audience = Audience.APPROVERS
     carrier_id: str | None = None  # in whose message it is shown: its own id where others are shown in its message
     posted_at: datetime | None = None  # when people could first see this revision
+    content_refused: bool = False  # the platform would not show the call: cards here go without it
 
     @property
     def place(self) -> str:
@@ -119,6 +120,11 @@ _OUTDATED = Statement(
     .where(deliveries.c.id == bindparam("delivery_id"), deliveries.c.revision == bindparam("of_revision"))
     .values(shown_version=0)
 )
+_BARED = Statement(
+    update(deliveries)
+    .where(deliveries.c.id == bindparam("delivery_id"), deliveries.c.content_refused == 0)
+    .values(content_refused=1)
+)
 _FAILED = Statement(
     update(deliveries)
     .where(deliveries.c.id == bindparam("delivery_id"))
@@ -167,6 +173,7 @@ def insert_delivery(tx: Tx, delivery: Delivery) -> None:
         person=delivery.person,
         audience=delivery.audience.value,
         carrier_id=delivery.carrier_id,
+        content_refused=int(delivery.content_refused),
     )
 
 
@@ -250,6 +257,11 @@ def mark_outdated(tx: Tx, delivery: Delivery) -> None:
     tx.run(_OUTDATED, delivery_id=delivery.id, of_revision=delivery.revision)
 
 
+def mark_bare(tx: Tx, delivery: Delivery) -> bool:
+    """Remember that the platform refuses what the card says of the call. False: that is known already."""
+    return tx.run(_BARED, delivery_id=delivery.id) == 1
+
+
 def mark_undeliverable(tx: Tx, delivery: Delivery, why: str) -> None:
     """Give up on this copy."""
     tx.write(_FAILED, delivery_id=delivery.id, error=why)
@@ -296,4 +308,5 @@ def delivery_from(row: Row) -> Delivery:
         audience=Audience(row["audience"]),
         carrier_id=row["carrier_id"],
         posted_at=from_us(row["posted_at"]) if row["posted_at"] is not None else None,
+        content_refused=bool(row["content_refused"]),
     )

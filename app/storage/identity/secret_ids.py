@@ -13,12 +13,21 @@ _LIST = Statement(
     .where(secret_ids.c.org == bindparam("for_org"))
     .order_by(secret_ids.c.known_since, secret_ids.c.key_id)
 )
+_ALL = Statement(select(secret_ids.c.org, secret_ids.c.key_id))
 _INSERT = Statement(insert(secret_ids))
 
 
 def list_seal_ids(tx: Tx) -> list[str]:
     """Return the ids, the oldest first; none before a gateway has started on these rows."""
     return [row["key_id"] for row in tx.all(_LIST, for_org=tx.org)]
+
+
+def list_all_seal_ids(tx: Tx) -> dict[str, list[str]]:
+    """Return the ids of every org that this transaction sees."""
+    found: dict[str, list[str]] = {}
+    for row in tx.all(_ALL):
+        found.setdefault(row["org"], []).append(row["key_id"])
+    return found
 
 
 def remember_secret(tx: Tx, key_id: str) -> bool:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import bindparam, insert, or_, select, update
 
-from app.domain.request.request import GrantStatus
+from app.domain.request.request import ExecutionStatus, GrantStatus
 from app.storage.engine.dialect import to_us
 from app.storage.engine.transaction import Statement, Tx
 from app.storage.tables.request_columns import EXECUTION, GRANT
@@ -28,15 +28,15 @@ _END = Statement(
     update(executions)
     .where(
         executions.c.id == bindparam("execution_id"),
-        or_(executions.c.status == "started", executions.c.status == "unknown"),
+        or_(*(executions.c.status == status for status in ("started", "unknown", "pending_elsewhere"))),
     )
     .values({name: bindparam(name) for name in EXECUTION.saved.names})
 )
-_UNKNOWN = Statement(
+_STILL = Statement(
     select(executions.c.request_id)
     .where(
         executions.c.org == bindparam("for_org"),
-        executions.c.status == "unknown",
+        executions.c.status == bindparam("still"),
         executions.c.ended_at <= bindparam("until"),
     )
     .order_by(executions.c.ended_at)
@@ -46,7 +46,17 @@ _UNKNOWN = Statement(
 
 def list_unknown(tx: Tx, until: datetime, *, most: int) -> list[str]:
     """Return the org's requests whose outcome has been unknown since an instant or longer, the longest first."""
-    return [row["request_id"] for row in tx.all(_UNKNOWN, for_org=tx.org, until=to_us(until), most=most)]
+    return _list_still(tx, ExecutionStatus.UNKNOWN, until, most)
+
+
+def list_elsewhere(tx: Tx, until: datetime, *, most: int) -> list[str]:
+    """Return the org's requests that have waited at their service since an instant or longer, the longest first."""
+    return _list_still(tx, ExecutionStatus.PENDING_ELSEWHERE, until, most)
+
+
+def _list_still(tx: Tx, status: ExecutionStatus, until: datetime, most: int) -> list[str]:
+    rows = tx.all(_STILL, for_org=tx.org, still=status.value, until=to_us(until), most=most)
+    return [row["request_id"] for row in rows]
 
 
 def save_grant(tx: Tx, request_id: str, before: Grant | None, after: Grant | None) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import and_, bindparam, or_, select
 
-from app.domain.request.request import OPEN_STATES
+from app.domain.request.request import OPEN_STATES, UNCERTAIN_STATES, State
 from app.storage.engine.transaction import Row, Statement, Tx
 from app.storage.requests.requests import find_request
 from app.storage.tables.tables import executions, requests
@@ -126,6 +126,6 @@ def find_call_by_digest(tx: Tx, agent: str, session: str, call_digest: str) -> s
 
 
 def _running_first(rows: Sequence[Row]) -> str | None:
-    running = [row for row in rows if row["state"] in {"executing", "unknown"}]
+    running = [row for row in rows if row["state"] in UNCERTAIN_STATES | {State.EXECUTING}]
     chosen = next(iter(running or rows), None)
     return chosen["id"] if chosen else None

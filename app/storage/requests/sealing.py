@@ -48,17 +48,23 @@ _asks: Callable[[Any], tuple[object, ...]] = itemgetter(
 _often: Callable[[Any], tuple[object, ...]] = itemgetter(
     *(column.name for column in REQUEST.kept if column.often and not column.derived)
 )
+_YOUNGER = ("elsewhere_id", "elsewhere_link")
+"""Columns of an execution that are younger than seals: sealed where they say something, so that older seals hold."""
+_EXECUTED = [name for name in EXECUTION.inserted.names if name not in _YOUNGER]
 _of_grant = _several(GRANT.inserted.names)
-_of_execution = _several(EXECUTION.inserted.names)
+_of_execution = _several(_EXECUTED)
+_of_younger = _several(_YOUNGER)
 _of_decision = _several(DECISION.inserted.names)
 _read_rest: Callable[[Any], tuple[object, ...]] = itemgetter(
-    *(f"grant_{name}" for name in GRANT.inserted.names), *(f"execution_{name}" for name in EXECUTION.inserted.names)
+    *(f"grant_{name}" for name in GRANT.inserted.names), *(f"execution_{name}" for name in _EXECUTED)
 )
+_read_younger = _several(f"execution_{name}" for name in _YOUNGER)
 _read_decision: Callable[[Any], tuple[object, ...]] = itemgetter(
     *(f"decision_{name}" for name in DECISION.inserted.names)
 )
 _NO_GRANT = (None,) * len(GRANT.inserted.names)
-_NO_EXECUTION = (None,) * len(EXECUTION.inserted.names)
+_NO_EXECUTION = (None,) * len(_EXECUTED)
+_NOTHING_YOUNGER = (None,) * len(_YOUNGER)
 _first: Callable[[tuple[object, ...]], Any] = itemgetter(0)
 
 
@@ -75,10 +81,12 @@ def seals_of(
     seal = None
     if tx.seals is not None and bound is not None:
         grant, execution = request.grant, request.execution
+        executed = EXECUTION.inserted(execution) if execution else None
         state = (
             *_often(columns),
             *(_of_grant(GRANT.inserted(grant)) if grant else _NO_GRANT),
-            *(_of_execution(EXECUTION.inserted(execution)) if execution else _NO_EXECUTION),
+            *(_of_execution(executed) if executed else _NO_EXECUTION),
+            *(_said(_of_younger(executed)) if executed else ()),
         )
         decisions = [_of_decision(DECISION.inserted(decision)) for decision in request.decisions]
         key_id, mac = tx.seals.seal(ROW, _state(request.id, bound, state, decisions))
@@ -128,11 +136,16 @@ def _fault(tx: Tx, rows: Sequence[Row], request: ConfirmationRequest) -> str | N
     if len(parts) != 3 or parts[0] != "s1" or tx.seals is None:
         return "its seal is none of a gateway's"
     try:
-        state = _state(request.id, bound, (*_often(row), *_read_rest(row)), decisions)
+        rest = (*_read_rest(row), *_said(_read_younger(row)))
+        state = _state(request.id, bound, (*_often(row), *rest), decisions)
         tx.seals.verify_text(ROW, state, key_id=parts[1], mac=parts[2])
     except BadTokenError:
         return "its seal does not match what it says, or was made with another secret"
     return None
+
+
+def _said(younger: tuple[object, ...]) -> tuple[object, ...]:
+    return () if younger == _NOTHING_YOUNGER else younger
 
 
 def _bound(request_id: str, org: str, columns: Mapping[str, object]) -> str:

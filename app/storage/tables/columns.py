@@ -200,18 +200,19 @@ class Written:
             (attrgetter(part), Written([each for steps, each in own if steps[0] == part], depth=depth + 1))
             for part in parts
         ]
-        self._nothing: Mapping[str, object] = dict.fromkeys(self.names)
+        self.nothing: Mapping[str, object] = dict.fromkeys(self.names)
 
     def __call__(self, value: object) -> Mapping[str, object]:
         """Return what the columns keep of a value; of a part that is absent, nothing."""
         if value is None:
-            return self._nothing
+            return self.nothing
         found: dict[str, object] = dict(zip(self._plain, self._plain_of(value), strict=True))
         for name, get, encode in self._made:
             raw = get(value)
             found[name] = None if raw is None else encode(raw)
         for get, part in self._parts:
-            found.update(part(get(value)))
+            within = get(value)
+            found.update(part.nothing if within is None else part(within))
         return found
 
 

@@ -15,6 +15,7 @@ from app.domain.people.assurance import Assurance
 from app.domain.request.caution import Caution, CautionKind
 from app.domain.request.consultation import HandOver, Question
 from app.domain.request.decision import Decision, Evidence, Verdict
+from app.domain.request.elsewhere import Elsewhere
 from app.domain.request.quorum import Stage
 from app.domain.request.request import (
     ConfirmationRequest,
@@ -177,6 +178,9 @@ EXECUTION = Columns(
         Column("result", TEXT, nullable=True),
         Column("error", TEXT, nullable=True),
         Column("claimed_by", TEXT, nullable=True),
+        Column("elsewhere_id", TEXT, of="elsewhere.id", nullable=True),
+        Column("elsewhere_link", TEXT, of="elsewhere.link", nullable=True),
     ),
+    parts={"elsewhere": Elsewhere},
     prefix="execution_",
 )

@@ -31,7 +31,7 @@ from sqlalchemy import (
 
 from app.domain.request.decision import Verdict
 from app.domain.request.request import DeliveryStatus, ExecutionStatus, GrantStatus, State, Status
-from app.storage.tables import hook_tables, payment_tables, secret_tables
+from app.storage.tables import hook_tables, payment_tables, replica_tables, secret_tables
 from app.storage.tables.request_columns import DECISION, EXECUTION, GRANT, REQUEST
 from app.storage.tables.schema import metadata
 
@@ -136,6 +136,7 @@ executions = Table(
     metadata,
     *EXECUTION.made(),
     CheckConstraint(_one_of("status", ExecutionStatus), name="status"),
+    CheckConstraint("status <> 'pending_elsewhere' OR elsewhere_id IS NOT NULL", name="elsewhere"),
 )
 Index(
     "ix_executions_due",
@@ -166,6 +167,7 @@ deliveries = Table(
     Column("person", Text),  # whose own copy it is; none: the chat's
     Column("audience", Text, nullable=False, server_default="approvers"),
     Column("carrier_id", Text),  # the card in which this one is shown, with others
+    Column("content_refused", Integer, nullable=False, server_default="0"),  # it is shown without the call
     CheckConstraint(_one_of("status", DeliveryStatus), name="status"),
     UniqueConstraint("request_id", "channel", "chat_id"),
 )
@@ -302,7 +304,7 @@ policies = Table(
     PrimaryKeyConstraint("org", "version"),
 )
 
-MODULES = (hook_tables, payment_tables, secret_tables)
+MODULES = (hook_tables, payment_tables, replica_tables, secret_tables)
 """Where the other tables are: importing them has put these into `metadata`."""
 
 ORG_TABLES = tuple(table.name for table in metadata.sorted_tables if "org" in table.columns)

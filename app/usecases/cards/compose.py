@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from app.domain.call.tool import title_for
+from app.domain.card.bare import bare
 from app.domain.card.card import units
 from app.domain.card.card_for import card_for, instant_text
 from app.domain.card.own_approval import approval_told
@@ -75,6 +76,8 @@ def compose(
         pause=pause_told(pause, policy) if pause is not None else None,
         results=outcome_facts(request, tool, channel.language, terms.labels),
     )
+    if delivery.content_refused:
+        card = bare(card, tool=request.call.tool if tool else None, review=review)
     if told is None:
         return card
     headline = say(channel.language, "approved.headline")

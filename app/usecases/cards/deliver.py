@@ -25,7 +25,7 @@ from app.domain.card.own_approval import approval_told
 from app.domain.errors import AssentError
 from app.domain.request.request import Audience, DeliveryStatus
 from app.failpoints import failpoint
-from app.ports import ChannelRefusedError, ChannelUnavailableError, EditClosedError, Post
+from app.ports import ChannelRefusedError, ChannelUnavailableError, ContentRefusedError, EditClosedError, Post
 from app.storage.cards import deliveries
 from app.storage.cards.outbox import Errand, OutboxRow, enqueue, settle
 from app.storage.requests.requests import find_request
@@ -38,6 +38,7 @@ from app.usecases.cards.bundle import (
     shown_for_good,
     still_asked,
 )
+from app.usecases.cards.content_refused import bare_words, go_bare
 from app.usecases.cards.give_up import give_up
 from app.usecases.cards.message import compose_message, item_of, items_with
 from app.usecases.cards.next_way import NextWays
@@ -120,11 +121,16 @@ class Deliver:
             await self._given_up(row, "the channel is no longer configured")
             return
         plan = await self._write(row, lambda tx: self._plan(tx, row, channel))
+        await self._carry_out(row, channel, plan)
+
+    async def _carry_out(self, row: OutboxRow, channel: Channel, plan: _Plan) -> None:
         try:
             await self._act(row, channel, plan)
         except EditClosedError as error:
             why = error.why
             await self._write(row, lambda tx: _post_anew(tx, row, plan, why))
+        except ContentRefusedError as error:
+            await self._content_refused(row, channel, plan, error.why)
         except ChannelRefusedError as error:
             await self._refused(row, plan, error.why)
         except ChannelUnavailableError as error:
@@ -254,6 +260,16 @@ class Deliver:
             log.warning("bundle.dissolved", channel=row.channel, delivery=row.delivery_id, why=why)
         else:
             await self._given_up(row, why)
+
+    async def _content_refused(self, row: OutboxRow, channel: Channel, plan: _Plan, why: str) -> None:
+        """Say it without the call; what shows several requests falls apart first, for only one may be refused."""
+        if isinstance(plan, _Saying) and plan.notice.text != (words := bare_words(channel)):
+            plain = replace(plan, notice=replace(plan.notice, text=words))
+            return await self._carry_out(row, channel, plain)
+        alone = plan if isinstance(plan, (Sending, Showing)) and len(plan.items) == 1 else None
+        if alone is not None and await self._write(row, lambda tx: go_bare(tx, row, alone, why)):
+            return log.warning("delivery.bare", channel=row.channel, delivery=row.delivery_id, why=why)
+        return await self._refused(row, plan, why)
 
     async def _given_up(self, row: OutboxRow, why: str) -> None:
         ended = await self._write(row, lambda tx: self._give_up(tx, row, why))

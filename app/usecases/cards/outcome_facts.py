@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 from app.domain.card.card import Fact
 from app.domain.lifecycle.execution import UNREPORTED
 from app.domain.request.redact import scrubbed_for
-from app.domain.request.request import ExecutionStatus
+from app.domain.request.request import ExecutionStatus, State
 from app.domain.text.masking import masked
 from app.domain.text.paths import money_text, text_of, values_at
 from app.domain.text.visible import visible
@@ -44,6 +44,8 @@ def outcome_facts(
         if not execution.error or execution.error == UNREPORTED:
             return ()  # the card says so already, in its own language
         return (Fact(label=say(language, _ENDED_BADLY[execution.status]), value=_line(execution.error, request)),)
+    if execution.status is ExecutionStatus.PENDING_ELSEWHERE:
+        return place_facts(request, language)
     result: object = json.loads(execution.result) if execution.result else None
     if tool is None or not isinstance(result, dict):
         return ()
@@ -57,6 +59,16 @@ def outcome_facts(
             name = labels.get(path) or visible(path)
             facts.append(Fact(label=say(language, "result", name=name), value=_line(text, request)))
     return tuple(facts)
+
+
+def place_facts(request: ConfirmationRequest, language: Language) -> tuple[Fact, ...]:
+    """Return where a call waits at its service: the id there, and where its people find it; nothing if it does not."""
+    elsewhere = request.execution.elsewhere if request.execution else None
+    if elsewhere is None or request.state is not State.PENDING_ELSEWHERE:
+        return ()
+    name = Fact(label=say(language, "result.elsewhere"), value=_line(elsewhere.id, request))
+    link = elsewhere.link and Fact(label=say(language, "result.link"), value=_line(elsewhere.link, request))
+    return (name, link) if link else (name,)
 
 
 def _line(text: str, request: ConfirmationRequest) -> str:

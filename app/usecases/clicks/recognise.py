@@ -70,6 +70,9 @@ def recognise(
 ) -> Recognised | ClickOutcome:
     """Lock the request of a click and say who pressed; or what they are told, where that cannot be said."""
     evidence = _evidence(channel, click)
+    if sealed.key_id not in seals.key_ids:  # before any row is looked at: they may be sealed with that key as well
+        tx.append(refused_click(evidence, why="other_secret", person=None))
+        return refusal(channel, "other_secret", ClickResult.REFUSED)
     delivery = find_by_handle(tx, sealed.handle)
     held = lock_to_claim(tx, delivery.request_id) if delivery else None
     if delivery is None or held is None:

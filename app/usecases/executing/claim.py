@@ -23,7 +23,7 @@ from app.domain.lifecycle.lifecycle import Refusal
 from app.domain.lifecycle.restored import RESTORED, fence, is_open
 from app.domain.request.decision import Verdict
 from app.domain.request.quorum import counted, met, worth_enough
-from app.domain.request.redact import scrubbed_for
+from app.domain.request.redact import place_for, scrubbed_for
 from app.domain.request.request import GrantStatus
 from app.storage.requests.requests import find_request, lock_request, lock_to_claim
 from app.storage.requests.sealing import why_missing
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
+    from app.domain.request.elsewhere import Elsewhere
     from app.domain.request.request import ConfirmationRequest, ExecutionStatus
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
@@ -258,6 +259,7 @@ class Report:
         status: ExecutionStatus,
         result: str | None,
         error: str | None,
+        elsewhere: Elsewhere | None = None,
     ) -> ConfirmationRequest:
         """Settle the execution that this `claim_id` started; the same outcome again is answered like the first time.
 
@@ -280,6 +282,7 @@ class Report:
                 error=scrubbed_for(error, request) if error else error,
                 by=caller.actor,
                 now=now,
+                elsewhere=place_for(elsewhere, request),
             )
             after = carry_out(tx, request, step)
             return _refusal(step.refusal, after) or after

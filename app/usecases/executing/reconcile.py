@@ -1,4 +1,4 @@
-"""Settle an outcome that nobody knows, by evidence: the tool's own records, or what a person found out."""
+"""Settle by evidence an outcome that nobody knows, or that others still decide: records, or what a person found out."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 from app.domain.errors import NotFoundError, NotStartedError, OutcomeConflictError
 from app.domain.lifecycle import execution
 from app.domain.lifecycle.lifecycle import Refusal
-from app.domain.request.redact import scrubbed_for
+from app.domain.request.redact import place_for, scrubbed_for
 from app.domain.request.request import State
 from app.storage.requests.requests import lock_request
 from app.usecases.writing.carry_out import carry_out
 
 if TYPE_CHECKING:
     from app.domain.errors import AssentError
+    from app.domain.request.elsewhere import Elsewhere
     from app.domain.request.request import ConfirmationRequest, ExecutionStatus
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
@@ -36,8 +37,9 @@ class Reconcile:
         result: str | None,
         error: str | None,
         note: str,
+        elsewhere: Elsewhere | None = None,
     ) -> ConfirmationRequest:
-        """Settle an unknown outcome for good; nothing runs because of it.
+        """Settle an uncertain outcome for good, or say that it waits `elsewhere`; nothing runs because of it.
 
         The trail keeps `note`, the evidence. The same again is answered like the first time. Raises NotFoundError,
         WrongScopeError, NotStartedError, OutcomeConflictError (it is settled, or may still be running).
@@ -59,6 +61,7 @@ class Reconcile:
                 note=scrubbed_for(note, request),
                 by=caller.actor,
                 now=now,
+                elsewhere=place_for(elsewhere, request),
             )
             after = carry_out(tx, request, step)
             return _refusal(step.refusal, after) or after

@@ -16,7 +16,7 @@ from app.domain.errors import AssentError
 from app.domain.lifecycle.execution import report
 from app.domain.lifecycle.lifecycle import Refusal
 from app.domain.request.redact import scrubbed_for
-from app.domain.request.request import State
+from app.domain.request.request import UNCERTAIN_STATES, State
 from app.domain.rules.policy import tools_of
 from app.storage.requests.request_lists import find_call, find_call_by_digest
 from app.storage.requests.requests import find_edited, lock_request
@@ -135,7 +135,7 @@ def _find(tx: Tx, agent: str, call: FinishedCall, of_digest: str | None) -> str 
         return find_call(tx, agent, call.session, call_id=call.call_id, claim_id=claim_of(call.session, call.call_id))
     if of_digest is None:
         return None
-    changed = find_edited(tx, agent, call.session, of_digest, states={State.EXECUTING, State.UNKNOWN})
+    changed = find_edited(tx, agent, call.session, of_digest, states=UNCERTAIN_STATES | {State.EXECUTING})
     return changed or find_call_by_digest(tx, agent, call.session, of_digest)
 
 

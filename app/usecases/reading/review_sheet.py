@@ -21,6 +21,7 @@ from app.domain.text.visible import visible
 from app.domain.trail.told import told
 from app.domain.words.say import say
 from app.usecases.cards.compose import around, pause_told, terms_for, title_in
+from app.usecases.cards.outcome_facts import place_facts
 from app.usecases.voters.electorate import voters_shown
 from app.usecases.writing.clean import clean
 
@@ -55,6 +56,7 @@ class Sheet:
     asked: tuple[Fact, ...]  # who, why, when, until when
     arguments: tuple[Fact, ...]  # every one, whole, as the tool gets it but for what is masked
     hidden: str | None  # how many values are masked
+    place: tuple[Fact, ...]  # where it waits at the service that carries it out
     stages: tuple[Fact, ...]
     said: tuple[Entry, ...]
     record: tuple[Entry, ...]
@@ -93,6 +95,7 @@ def sheet_for(
         asked=(*_asked(card, len(call.pinned())), *_times(request, terms)),
         arguments=whole.rest(),
         hidden=say(language, "review.hidden", count=hidden) if hidden else None,
+        place=place_facts(request, language),
         stages=tuple(_stages(request, policy, terms)),
         said=tuple(_said(request, terms)),
         record=tuple(_told(event, policy, terms) for event in events),

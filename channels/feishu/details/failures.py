@@ -9,7 +9,7 @@ import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from app.ports import ChannelRefusedError, ChannelUnavailableError, EditClosedError
+from app.ports import ChannelRefusedError, ChannelUnavailableError, ContentRefusedError, EditClosedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,6 +22,7 @@ UNKNOWN_PERSON = frozenset({41012, 99992351})
 _TEMPORARY = frozenset({1, 1000040343})  # the long connection's "system busy" and "internal error": its SDK tries again
 _BEING_SENT = 230049
 _CARD_FAULT = 230099
+_CONTENT = frozenset({230022, 230025, 230028, _CARD_FAULT})  # a card that says less may pass
 _SCOPE_MISSING = 99991672
 _NOT_VISIBLE = 41050
 _NO_DEPARTMENT = 40004
@@ -58,6 +59,7 @@ class ScopeMissingError(NotPermittedError):
 
 _REFUSALS: dict[int, type[ChannelRefusedError]] = {
     **dict.fromkeys(_EDIT_CLOSED, EditClosedError),
+    **dict.fromkeys(_CONTENT, ContentRefusedError),
     _SCOPE_MISSING: ScopeMissingError,
     _NOT_VISIBLE: NotPermittedError,
     _NO_DEPARTMENT: NotPermittedError,

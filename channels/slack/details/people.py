@@ -9,6 +9,8 @@ from app.ports import Account, AccountStatus, ChannelRefusedError, ChannelUnavai
 from channels.slack.details.forms import PERSON_ID
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from channels.slack.client import SlackClient
 
 _UNKNOWN_PERSON: Final = frozenset({"users_not_found", "user_not_found", "user_not_visible"})
@@ -32,6 +34,20 @@ async def look_up(client: SlackClient, *, email: str, account_id: str, team: str
         case _:
             why = f"{method}: Slack's answer names nobody"
             raise ChannelUnavailableError(why)
+
+
+def own_team(identity: Mapping[str, object]) -> str:
+    """Return our workspace by what ``auth.test`` says; of an app that is installed org-wide, the organisation.
+
+    Raises ChannelUnavailableError.
+    """
+    for told in (identity.get("team_id"), identity.get("enterprise_id")):
+        if isinstance(told, str) and WORKSPACE_ID.fullmatch(told):
+            return told
+        if told is not None:
+            break
+    why = "auth.test: Slack's answer names no workspace"
+    raise ChannelUnavailableError(why)
 
 
 async def group_members(client: SlackClient, source: str) -> tuple[str, ...]:

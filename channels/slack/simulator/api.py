@@ -91,6 +91,8 @@ def checked_version(world: World, method: str, arguments: dict[str, object], *, 
     told = stray_markup(text)
     if arguments.get("parse") == "none":  # then an address in the text for notifications is no link
         told = [found for found in told if not found.startswith("http")]
+    if world.refused_words and any(word in f"{text}{json.dumps(blocks)}" for word in world.refused_words):
+        raise _Refusal("invalid_blocks")
     stray = [found for found in (*told, *markup_in(blocks)) if not (rings and _rung(world, found))]
     if stray and world.refuses_markup:
         raise BlocksRefusedError("invalid_blocks", [f"markup that this stand-in does not allow: {m}" for m in stray])
@@ -159,8 +161,17 @@ def _structure(value: object) -> object:
 
 def _auth_test(world: World, _: dict[str, object]) -> dict[str, object]:
     url = f"https://{world.domain}.slack.com/"
-    who = {"team_id": world.team_id, "user_id": world.bot_user_id, "bot_id": world.bot_id, "app_id": world.app_id}
-    return {"url": url, "team": world.domain, "user": "assent", "is_enterprise_install": False, **who}
+    who: dict[str, object] = {
+        "team_id": world.team_id,
+        "user_id": world.bot_user_id,
+        "bot_id": world.bot_id,
+        "app_id": world.app_id,
+    }
+    if world.enterprise_id:
+        who["enterprise_id"] = world.enterprise_id
+    if world.org_wide:
+        who["team_id"] = None
+    return {"url": url, "team": world.domain, "user": "assent", "is_enterprise_install": world.org_wide, **who}
 
 
 def _post_message(world: World, arguments: dict[str, object]) -> dict[str, object]:
@@ -277,7 +288,7 @@ def _person_json(person: Person) -> dict[str, object]:
     profile = {"email": person.email, "real_name": person.name}
     told: dict[str, object] = {"id": person.id, "team_id": person.team_id, "name": person.name, "profile": profile}
     if person.grid_teams:
-        grid = {"id": person.id, "enterprise_id": "E0GRID", "enterprise_name": "Acme", "teams": list(person.grid_teams)}
+        grid = {"id": person.id, "enterprise_id": person.enterprise_id, "teams": list(person.grid_teams)}
         told["enterprise_user"] = grid
     return {**told, "deleted": person.deleted, "is_bot": person.is_bot, **marks}
 

@@ -256,14 +256,18 @@ class Clicker:
         }
 
     def _who(self, person: Person) -> dict[str, object]:
+        world = self._world
         user = {"id": person.id, "username": person.name, "name": person.name, "team_id": person.team_id}
+        team = {"id": world.team_id, "domain": world.domain}
+        if world.enterprise_id:
+            team |= {"enterprise_id": world.enterprise_id, "enterprise_name": "Acme"}
         return {
             "user": user,
-            "api_app_id": self._world.app_id,
+            "api_app_id": world.app_id,
             "token": "Nj2rfC2hU8mAfgaJLemZgO7H",
-            "team": {"id": self._world.team_id, "domain": self._world.domain},
-            "enterprise": None,
-            "is_enterprise_install": False,
+            "team": None if world.org_wide else team,
+            "enterprise": {"id": world.enterprise_id, "name": "Acme"} if world.enterprise_id else None,
+            "is_enterprise_install": world.org_wide,
         }
 
     def _trigger(self, person: Person) -> str:

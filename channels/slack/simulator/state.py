@@ -61,6 +61,7 @@ class Person:
     is_ultra_restricted: bool = False
     is_stranger: bool = False
     grid_teams: tuple[str, ...] = ()  # of an Enterprise Grid's people: every workspace in which they are
+    enterprise_id: str = "E0GRID"  # whose they then are
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,11 +208,14 @@ class World:
         self.calls: list[ApiCall] = []
         self.faults: defaultdict[str, deque[Fault]] = defaultdict(deque)
         self.tampers: dict[str, Callable[[dict[str, object]], dict[str, object]]] = {}  # by method: what answers become
+        self.enterprise_id = ""  # whose workspace this is
+        self.org_wide = False  # the app is installed in the whole organisation, not in one workspace
         self.limits_rate = False
         self.holds_for = 0  # seconds: once too fast, a method takes nothing in that channel for so long
         self.held_until: dict[str, datetime] = {}
         self.refused_for_rate = 0
         self.refuses_markup = True
+        self.refused_words: set[str] = set()  # no message may hold one of them
         self.closing = asyncio.Event()
         self._count = 0
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import httpx2
 
     from assent.client.call import ToolCall
-    from assent.client.models import Claimed, Question, Request, Verdict
+    from assent.client.models import Claimed, Elsewhere, Json, Question, Request, Verdict
     from assent.client.questions import OnQuestion
 
 _PAGE = 100
@@ -38,6 +38,11 @@ def _same(asked: Request, found: Request) -> Request:
     if found.id != asked.id:
         raise UnexpectedAnswerError(f"the gateway answered for request {found.id} when asked for {asked.id}")
     return found
+
+
+def _placed(elsewhere: Elsewhere | None) -> Json:
+    """Name the place only where there is one: a gateway from before there were any knows no such member."""
+    return {} if elsewhere is None else {"elsewhere": {"id": elsewhere.id, "link": elsewhere.link}}
 
 
 class AsyncGateway:
@@ -134,8 +139,8 @@ class AsyncGateway:
     async def wait_for_outcome(self, request: Request, *, until: datetime | None = None) -> Request:
         """Wait for the decision, and then for what an executor makes of it; for requests that are `enforced`.
 
-        The request comes back as succeeded, failed or unknown, or as it was settled otherwise. Raises as `wait` does;
-        here no answer does not mean that it did not run.
+        The request comes back as succeeded, failed, unknown or pending elsewhere, or as it was settled otherwise.
+        Raises as `wait` does; here no answer does not mean that it did not run.
         """
         return await wait_for_outcome(self._wire, self.pace, await self.wait(request, until=until))
 
@@ -158,20 +163,34 @@ class AsyncGateway:
         return parse_claimed(answer, request_id=request.id, claim_id=claim_id)
 
     async def report(
-        self, request_id: str, claim_id: str, status: OutcomeStatus, *, result: Any = None, error: str | None = None
+        self,
+        request_id: str,
+        claim_id: str,
+        status: OutcomeStatus,
+        *,
+        result: Any = None,
+        error: str | None = None,
+        elsewhere: Elsewhere | None = None,
     ) -> Request:
-        """Say what became of an execution. Repeating it is harmless."""
-        body = {"claim_id": claim_id, "status": status.value, "result": result, "error": error}
+        """Say what became of an execution; `elsewhere` goes with `PENDING_ELSEWHERE`. Repeating it is harmless."""
+        body = {"claim_id": claim_id, "status": status.value, "result": result, "error": error, **_placed(elsewhere)}
         return parse_request(await self._wire.ask("POST", f"/v1/requests/{request_id}/outcome", body=body))
 
     async def reconcile(
-        self, request: Request, status: OutcomeStatus, *, note: str, result: Any = None, error: str | None = None
+        self,
+        request: Request,
+        status: OutcomeStatus,
+        *,
+        note: str,
+        result: Any = None,
+        error: str | None = None,
+        elsewhere: Elsewhere | None = None,
     ) -> Request:
-        """Settle an unknown outcome as succeeded or failed; `note` says on what evidence. Repeating it is harmless.
+        """Settle an outcome that is unknown or pending elsewhere; `note` is the evidence. Repeating it is harmless.
 
-        Raises `ClaimRefusedError` when the outcome is not unknown (any more).
+        It succeeded, or failed; or what was unknown waits `elsewhere`. Raises `ClaimRefusedError` when it is settled.
         """
-        body = {"status": status.value, "result": result, "error": error, "note": note}
+        body = {"status": status.value, "result": result, "error": error, "note": note, **_placed(elsewhere)}
         answer = await self._wire.ask("POST", f"/v1/requests/{request.id}/reconcile", body=body)
         return _same(request, parse_request(answer))
 
@@ -197,7 +216,7 @@ class AsyncGateway:
             return await self.get(request.id)
 
     async def list_open(self, *, session: str | None = None) -> list[Request]:
-        """This agent's requests that are not over (pending, approved, executing, unknown), oldest first."""
+        """This agent's requests that are not over (pending, approved, executing, unknown, …), oldest first."""
         found: list[Request] = []
         cursor: str | None = None
         while True:

@@ -31,6 +31,7 @@ class RefusalCode(StrEnum):
     DIGEST_MISMATCH = "digest_mismatch"
     EXECUTOR_FAILED = "executor_failed"
     OUTCOME_UNKNOWN = "outcome_unknown"
+    PENDING_ELSEWHERE = "pending_elsewhere"
     PAUSED = "paused"
     GATEWAY_AWAY = "gateway_away"
     KEY_REFUSED = "key_refused"
@@ -57,6 +58,8 @@ _DECIDED = {
     RefusalCode.EXECUTOR_FAILED: "The executor of this tool ran the call once, and it failed. It did not run here.",
     RefusalCode.OUTCOME_UNKNOWN: "This call goes to the executor of its tool, and it is not known whether it ran. It "
     "did not run here.",
+    RefusalCode.PENDING_ELSEWHERE: "This call was approved and sent once, and the service that carries it out asks its "
+    "own people now. That is no refusal: it may still be done.",
     RefusalCode.PAUSED: "Not run: people have paused this, and only people can lift the pause.",
     RefusalCode.GATEWAY_AWAY: "Not approved: the approval gateway could not be reached, and no answer means no.",
     RefusalCode.KEY_REFUSED: "Not approved: the gateway refused this agent's key; its operator has to set a valid one.",
@@ -82,6 +85,8 @@ _ENDINGS = {
     RefusalCode.EXECUTOR_FAILED: "Running it again needs a new approval. Tell the user.",
     RefusalCode.OUTCOME_UNKNOWN: "Do not call it again, and do not try to reach the same end another way: it may have "
     "run, and people can find out. Tell the user.",
+    RefusalCode.PENDING_ELSEWHERE: "Do not repeat it, and do not try to reach the same end another way: it would be "
+    "done twice. Tell the user.",
     RefusalCode.BAD_ARGUMENTS: CORRECTABLE,
     RefusalCode.PROMPT_BLOCKED: "",
     RefusalCode.MODEL_REQUEST_BLOCKED: "",

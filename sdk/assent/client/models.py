@@ -28,6 +28,7 @@ class State(StrEnum):
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     UNKNOWN = "unknown"
+    PENDING_ELSEWHERE = "pending_elsewhere"
     DENIED = "denied"
     EXPIRED = "expired"
     CANCELLED = "cancelled"
@@ -41,6 +42,16 @@ class OutcomeStatus(StrEnum):
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     UNKNOWN = "unknown"
+    PENDING_ELSEWHERE = "pending_elsewhere"
+    """The service that carries it out asks its own people: not refused, not to be repeated, settled by their answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Elsewhere:
+    """Where a call waits for the people of the service that carries it out: its id there, and where they find it."""
+
+    id: str
+    link: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +63,7 @@ class Execution:
     claim_id: str
     started_at: datetime
     lease_until: datetime
+    elsewhere: Elsewhere | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,7 +278,15 @@ def _parse_execution(body: Json) -> Execution:
         claim_id=_text(body, "claim_id"),
         started_at=_instant(body, "started_at"),
         lease_until=_instant(body, "lease_until"),
+        elsewhere=_parse_elsewhere(body.get("elsewhere")),
     )
+
+
+def _parse_elsewhere(value: object) -> Elsewhere | None:
+    if value is None:
+        return None
+    body = parse_object(value, "'elsewhere'")
+    return Elsewhere(id=_text(body, "id"), link=_text_or_none(body, "link"))
 
 
 def _parse_context(value: object) -> tuple[str, ...]:

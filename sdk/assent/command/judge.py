@@ -49,6 +49,7 @@ _FINAL = {
     "succeeded": RefusalCode.ALREADY_CLAIMED,
     "failed": RefusalCode.ALREADY_CLAIMED,
     "unknown": RefusalCode.ALREADY_CLAIMED,
+    "pending_elsewhere": RefusalCode.PENDING_ELSEWHERE,
 }
 _CLAIM = {
     "already_claimed": RefusalCode.ALREADY_CLAIMED,

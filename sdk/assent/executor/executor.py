@@ -15,6 +15,7 @@ and the tools are `enforced: true` in assent.yaml: nobody else can claim their c
 | approved | it is claimed, and the tool runs |
 | executing, claimed by another process | it is left alone; when its lease is over, it is unknown |
 | unknown, claimed under this executor's name | `lookup(key)` is asked: an answer settles it, nothing else |
+| pending elsewhere, claimed under this executor's name | `lookup_elsewhere(id)` is asked, and `lookup(key)` |
 | anything else | nothing runs |
 
 A claim's id has three parts: this executor's name and the request's id, by which a restarted executor knows its
@@ -32,18 +33,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import anyio
 
 from assent.client.errors import CallRefusedError, ClaimRefusedError, GatewayAwayError, GatewayError, NotEntitledError
-from assent.client.models import EXECUTORS, OutcomeStatus, State, parse_object
+from assent.client.models import EXECUTORS, State
 from assent.executor.epoch import Epoch
-from assent.executor.tools import (
-    Settling,
-    Tool,
-    ToolFailed,
-    ToolOutcome,
-    ToolSucceeded,
-    ToolUnknown,
-    UnknownOutcomeError,
-    bounded,
-)
+from assent.executor.outcomes import UNCERTAIN, looked_up, said_of
+from assent.executor.tools import KEY_SECONDS, Tool, ToolFailed, ToolOutcome, ToolSucceeded, ToolUnknown
+from assent.gate.aftermath import ToolElsewhere, UnknownOutcomeError
 from assent.gate.permission import LAST_REPORT
 
 if TYPE_CHECKING:
@@ -57,6 +51,7 @@ __all__ = [
     "Carried",
     "Executor",
     "NotRun",
+    "ToolElsewhere",
     "ToolFailed",
     "ToolSucceeded",
     "ToolUnknown",
@@ -84,7 +79,7 @@ class NotRun:
     why: str
 
 
-Outcome: TypeAlias = ToolSucceeded | ToolFailed | ToolUnknown | NotRun
+Outcome: TypeAlias = ToolSucceeded | ToolFailed | ToolUnknown | ToolElsewhere | NotRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,18 +131,25 @@ class Executor:
         *,
         run: Callable[..., Any],
         lookup: Callable[[str], Any] | None = None,
+        lookup_elsewhere: Callable[[str], Any] | None = None,
         timeout: float = 60.0,
+        key_lasts: float = KEY_SECONDS,
     ) -> None:
         """Register a tool: `run(**arguments, idempotency_key=…)`, plain or asynchronous, for `timeout` seconds at most.
 
-        What it returns is the result, or says the outcome itself (`ToolSucceeded`, `ToolFailed`, `ToolUnknown`). An
-        exception is a failure, except one that may have come after the deed: `TimeoutError`, a connection that was
-        lost, `UnknownOutcomeError`; these, and the timeout, are unknown. `lookup(key)` returns `ToolSucceeded` or
-        `ToolFailed` where the tool has a record of this key, else None. Raises `ValueError` and `TypeError`.
+        What it returns is the result, or says the outcome itself (`ToolSucceeded`, `ToolFailed`, `ToolUnknown`,
+        `ToolElsewhere`, which it may raise as well). Any other exception is a failure, except one that may have come
+        after the deed: `TimeoutError`, a connection that was lost, `UnknownOutcomeError`; these, and the timeout, are
+        unknown. `lookup(key)` returns `ToolSucceeded` or `ToolFailed` where the tool has a record of this key, else
+        None; it is not asked about a key that is older than `key_lasts` seconds, for many services forget a key after
+        a day. `lookup_elsewhere(id)` says the same of what waits for the service's own people, under the service's id.
+        Raises `ValueError` and `TypeError`.
         """
         if name in self._tools:
             raise ValueError(f"{name} is registered already")
-        self._tools[name] = Tool(name, run=run, lookup=lookup, timeout=timeout)
+        self._tools[name] = Tool(
+            name, run=run, lookup=lookup, timeout=timeout, lookup_elsewhere=lookup_elsewhere, key_lasts=key_lasts
+        )
 
     def stop(self) -> None:
         """End `work`: nothing more is claimed, what runs is finished and reported."""
@@ -174,7 +176,7 @@ class Executor:
                     await self._stopping.wait()
 
     async def once(self) -> list[Carried]:
-        """Carry out everything that is approved, look up everything that is unknown, and return what came of it.
+        """Carry out everything that is approved, look up everything that is uncertain, and return what came of it.
 
         Raises `GatewayError` when the requests cannot be listed.
         """
@@ -183,7 +185,7 @@ class Executor:
         return [await self.carry_out(request.id) for request in wanted]
 
     async def carry_out(self, request_id: str) -> Carried:
-        """Carry out one request if it is approved, or look it up if it is unknown. A fault is a `NotRun`."""
+        """Carry out one request if it is approved, or look it up if it is uncertain. A fault is a `NotRun`."""
         if request_id in self._under_way:
             return Carried(request_id=request_id, outcome=NotRun(code="under_way", why="it is being carried out"))
         self._under_way.add(request_id)
@@ -199,6 +201,8 @@ class Executor:
                 _log.warning("request %s: not run (%s): %s", request_id, outcome.code, outcome.why)
             case ToolUnknown():
                 _log.error("request %s: its outcome is unknown, and somebody has to look", request_id)
+            case ToolElsewhere():
+                _log.warning("request %s: %s", request_id, outcome)
             case _:
                 _log.info("request %s: %s", request_id, type(outcome).__name__)
         return Carried(request_id=request_id, outcome=outcome)
@@ -212,7 +216,7 @@ class Executor:
             return NotRun(code="no_tool", why=f"this executor has no tool {request.tool}")
         if not request.enforced:
             return NotRun(code="not_enforced", why=_NOT_ENFORCED.format(tool=request.tool))
-        if request.state is State.UNKNOWN:
+        if request.state in UNCERTAIN:
             return await self._looked_up(request, tool)
         if request.state is not State.APPROVED and not self._claimed_in_vain(request):
             return NotRun(code="not_approved", why=f"the request is {request.state}")
@@ -261,17 +265,22 @@ class Executor:
 
     async def _report(self, claimed: Claimed, outcome: ToolOutcome) -> Request | None:
         """Report an outcome, also through a long absence of the gateway; None where that was in vain."""
-        status, result, error = _as_report(outcome)
+        told = said_of(outcome)
         until = self._gateway.pace.monotonic() + _REPORTING
         while True:
             try:
                 return await self._gateway.report(
-                    claimed.request_id, claimed.claim_id, status, result=result, error=error
+                    claimed.request_id,
+                    claimed.claim_id,
+                    told.status,
+                    result=told.result,
+                    error=told.error,
+                    elsewhere=told.elsewhere,
                 )
             except CallRefusedError:  # the value was not to the gateway's taste; the outcome matters more
-                if result is None:
+                if told.simpler is None:
                     return None
-                result = None
+                told = told.simpler
             except GatewayError as fault:
                 away = isinstance(fault, GatewayAwayError)
                 _log.warning("request %s: its outcome could not be reported: %s", claimed.request_id, fault)
@@ -279,17 +288,10 @@ class Executor:
                     return None
 
     async def _looked_up(self, request: Request, tool: Tool) -> Outcome:
-        """Settle an unknown outcome by what the tool knows of its key. That it knows nothing proves nothing."""
+        """Settle what this executor's name claimed, by what the tool knows of it."""
         if not self._is_named(request):
-            return NotRun(code="not_mine", why="somebody else claimed it, and its outcome is unknown")
-        key = parse_object(request.raw.get("grant"), "'grant'").get("id")
-        found = await tool.look_up(key) if isinstance(key, str) else None
-        if found is None:
-            return ToolUnknown(why="the tool has no record of it" if tool.looks_up else "the tool cannot be asked")
-        status, result, error = _as_report(found)
-        note = f"the tool's own record under the idempotency key {key}"
-        await self._gateway.reconcile(request, status, note=note, result=result, error=error)
-        return found
+            return NotRun(code="not_mine", why=f"somebody else claimed it, and its outcome is {request.state}")
+        return await looked_up(self._gateway, request, tool)
 
     # --- which requests -----------------------------------------------------------------------------------------------
 
@@ -301,7 +303,7 @@ class Executor:
                 if self._stopping.is_set() or request.state is not State.APPROVED:
                     return
             carried = await self.carry_out(request.id)
-            if isinstance(carried.outcome, NotRun | ToolUnknown):
+            if isinstance(carried.outcome, NotRun | ToolUnknown | ToolElsewhere):
                 self._put_off(request.id)
         except GatewayError as error:
             _log.warning("request %s cannot be waited for: %s", request.id, error)
@@ -330,7 +332,7 @@ class Executor:
                 return len(self._held) < _MOST_HELD  # the others are seen when they are approved
             case State.APPROVED:
                 return request.id not in self._begun
-            case State.UNKNOWN:
+            case State.UNKNOWN | State.PENDING_ELSEWHERE:
                 return self._is_named(request)
             case _:
                 return self._claimed_in_vain(request)
@@ -361,13 +363,3 @@ class Executor:
         execution = request.execution
         mine = execution is not None and execution.claim_id == self._claim_id(request.id)
         return mine and request.state is State.EXECUTING and request.id not in self._begun
-
-
-def _as_report(outcome: ToolOutcome | Settling) -> tuple[OutcomeStatus, Any, str | None]:
-    match outcome:
-        case ToolSucceeded(result=result):
-            return OutcomeStatus.SUCCEEDED, bounded(result), None
-        case ToolFailed(error=error):
-            return OutcomeStatus.FAILED, None, error
-        case ToolUnknown(why=why):
-            return OutcomeStatus.UNKNOWN, None, why

@@ -1,7 +1,8 @@
 """A tool behind the executor: called once under its idempotency key, and asked afterwards what it knows of that key.
 
-What a call comes to is one of three, and the difference is money: *succeeded* and *failed* are only said where it is
-certain, and everything that may have been cut off in its middle is *unknown*.
+What a call comes to is one of four, and the difference is money: *succeeded* and *failed* are only said where it is
+certain, everything that may have been cut off in its middle is *unknown*, and a service that asks its own people has
+the call *elsewhere*.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import anyio
 import anyio.to_thread
-import httpx2
 
+from assent.gate.aftermath import ToolElsewhere, may_have_run
 from assent.gate.permission import describe, granted
 from assent.hooks.ready.redact import redact
 
@@ -28,13 +29,11 @@ if TYPE_CHECKING:
 KEY_PARAMETER = "idempotency_key"
 """The parameter in which every tool is handed its idempotency key, the grant's id."""
 LOOKUP_SECONDS = 15.0
+KEY_SECONDS = 23 * 3600.0
+"""How long a service is taken to know an idempotency key: many forget it after a day."""
 _LARGEST_RESULT = 64 * 1024
 _LONGEST_TEXT = 500
 _log = logging.getLogger("assent")
-
-
-class UnknownOutcomeError(Exception):
-    """A tool raises this when it cannot say whether it has done what it was asked to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,20 +58,30 @@ class ToolUnknown:
 
 
 Settling: TypeAlias = ToolSucceeded | ToolFailed
-ToolOutcome: TypeAlias = ToolSucceeded | ToolFailed | ToolUnknown
+Found: TypeAlias = ToolSucceeded | ToolFailed | ToolElsewhere
+ToolOutcome: TypeAlias = ToolSucceeded | ToolFailed | ToolUnknown | ToolElsewhere
 
 
 class Tool:
     """A registered tool. Raises `TypeError` for a function that takes no `idempotency_key`, `ValueError` for a span."""
 
     def __init__(
-        self, name: str, *, run: Callable[..., Any], lookup: Callable[[str], Any] | None, timeout: float
+        self,
+        name: str,
+        *,
+        run: Callable[..., Any],
+        lookup: Callable[[str], Any] | None,
+        timeout: float,
+        lookup_elsewhere: Callable[[str], Any] | None = None,
+        key_lasts: float = KEY_SECONDS,
     ) -> None:
         self.name = name
         self.timeout = timeout
+        self.key_lasts = key_lasts
         self.looks_up = lookup is not None
         self._run = run
         self._lookup = lookup
+        self._lookup_elsewhere = lookup_elsewhere
         self._signature = inspect.signature(run)
         if timeout <= 0:
             raise ValueError(f"the timeout of {name} has to be more than nothing")
@@ -93,36 +102,57 @@ class Tool:
                 result = await _called(bound)
         except Exception as error:  # noqa: BLE001 - the tool's own, whatever it is; it becomes the outcome
             return await self._after(error, key, within)
-        return result if isinstance(result, ToolSucceeded | ToolFailed | ToolUnknown) else ToolSucceeded(result=result)
+        said = isinstance(result, ToolSucceeded | ToolFailed | ToolUnknown | ToolElsewhere)
+        return readable(result) if said else ToolSucceeded(result=result)
 
     async def _after(self, error: Exception, key: str, within: float) -> ToolOutcome:
         """Say what an error means: it may have come before the deed or behind it."""
-        if _may_have_run(error):
+        if isinstance(error, ToolElsewhere):
+            return readable(error)
+        if may_have_run(error):
             late = f"no answer within {within:g} s" if type(error) is TimeoutError and not str(error) else None
             return ToolUnknown(why=late or scrubbed(describe(error)))
         failed = ToolFailed(error=scrubbed(describe(error)))
         if self._lookup is None:
             return failed
         try:
-            return await self._asked(key) or failed
+            return await self._asked(self._lookup, key) or failed
         except Exception as fault:  # noqa: BLE001 - the tool's own; who cannot ask does not know
             return ToolUnknown(why=scrubbed(f"{describe(error)}; and it could not be asked ({type(fault).__name__})"))
 
-    async def look_up(self, key: str) -> Settling | None:
-        """Ask the tool what became of a key. None: it does not know the key, cannot be asked, or says nothing clear."""
+    async def look_up(self, key: str, *, age: float | None) -> Found | None:
+        """Ask the tool what became of a key. None: it does not know the key, cannot be asked, or says nothing clear.
+
+        A key that was used longer ago than it lasts (`age` in seconds; None: nobody knows) is not asked about any more:
+        a service that has forgotten it may say that there is nothing, or take it for a new call.
+        """
+        if age is None or age > self.key_lasts:
+            return None
+        return await self._looked_up(self._lookup, key)
+
+    async def look_up_elsewhere(self, place: str) -> Found | None:
+        """Ask the tool what its people have decided; `place` is the service's own id. None: nothing clear."""
+        return await self._looked_up(self._lookup_elsewhere, place)
+
+    async def _looked_up(self, lookup: Callable[[str], Any] | None, of: str) -> Found | None:
         try:
-            return await self._asked(key)
+            return await self._asked(lookup, of)
         except Exception as error:  # noqa: BLE001 - the tool's own; it is asked again
-            _log.warning("%s could not be asked what became of %s: %s", self.name, key, type(error).__name__)
+            _log.warning("%s could not be asked what became of %s: %s", self.name, of, type(error).__name__)
             return None
 
-    async def _asked(self, key: str) -> Settling | None:
-        if self._lookup is None:
+    async def _asked(self, lookup: Callable[[str], Any] | None, of: str) -> Found | None:
+        if lookup is None:
             return None
-        with anyio.fail_after(LOOKUP_SECONDS):
-            found = await _called(partial(self._lookup, key))
+        try:
+            with anyio.fail_after(LOOKUP_SECONDS):
+                found = await _called(partial(lookup, of))
+        except ToolElsewhere as waits:
+            found = waits
+        if isinstance(found, ToolElsewhere):
+            return found if found.place else None
         if found is not None and not isinstance(found, ToolSucceeded | ToolFailed):
-            _log.warning("the lookup of %s has to return ToolSucceeded, ToolFailed or None", self.name)
+            _log.warning("a lookup of %s has to return ToolSucceeded, ToolFailed, ToolElsewhere or None", self.name)
             return None
         return found
 
@@ -136,16 +166,11 @@ async def _called(function: partial[Any]) -> Any:
     return await found if inspect.isawaitable(found) else found
 
 
-_NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
-
-
-def _may_have_run(error: Exception) -> bool:
-    """Whether something was possibly sent before the error: then it is nobody's to say that it failed."""
-    if isinstance(error, UnknownOutcomeError):
-        return True
-    if isinstance(error, httpx2.TransportError):
-        return not isinstance(error, _NEVER_SENT)
-    return isinstance(error, TimeoutError | ConnectionError) and not isinstance(error, ConnectionRefusedError)
+def readable(outcome: ToolOutcome) -> ToolOutcome:
+    """Return an outcome as it is; but who waits under an id that nobody can read is not found there."""
+    if isinstance(outcome, ToolElsewhere) and outcome.place is None:
+        return ToolUnknown(why="the service asks its own people, under no id that could be read")
+    return outcome
 
 
 def scrubbed(text: str) -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from anyio.from_thread import BlockingPortal
 
     from assent.client.call import ToolCall
-    from assent.client.models import Claimed, OutcomeStatus, Question, Request, Verdict
+    from assent.client.models import Claimed, Elsewhere, OutcomeStatus, Question, Request, Verdict
     from assent.client.pace import Pace
     from assent.client.questions import OnQuestion
     from assent.gate.resumption import Resumed
@@ -94,10 +94,18 @@ class Gateway:
         return self.run(partial(self.asynchronous.claim, request, claim_id=claim_id))
 
     def report(
-        self, request_id: str, claim_id: str, status: OutcomeStatus, *, result: Any = None, error: str | None = None
+        self,
+        request_id: str,
+        claim_id: str,
+        status: OutcomeStatus,
+        *,
+        result: Any = None,
+        error: str | None = None,
+        elsewhere: Elsewhere | None = None,
     ) -> Request:
         """See `AsyncGateway.report`."""
-        return self.run(partial(self.asynchronous.report, request_id, claim_id, status, result=result, error=error))
+        said = {"result": result, "error": error, "elsewhere": elsewhere}
+        return self.run(partial(self.asynchronous.report, request_id, claim_id, status, **said))
 
     def answer(self, request: Request, question: Question, text: str) -> Request:
         """See `AsyncGateway.answer`."""

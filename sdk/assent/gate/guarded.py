@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
 from assent.client.call import ToolCall
 from assent.client.gateway import AsyncGateway
 from assent.client.models import OutcomeStatus
+from assent.gate.aftermath import after_error
 from assent.gate.permission import Executed, Permission, carry_out, describe, granted, obtain, remember_bare, settle
 
 if TYPE_CHECKING:
@@ -116,11 +117,9 @@ def _carry_out_sync(gateway: Gateway, permission: Permission, tool: Callable[...
     try:
         with granted(permission.grant_id, permission.changes):
             result = tool(**permission.arguments)
-    except Exception as error:
-        report(OutcomeStatus.FAILED, error=describe(error))
-        raise
     except BaseException as error:
-        report(OutcomeStatus.UNKNOWN, error=describe(error))
+        status, elsewhere = after_error(error)
+        report(status, error=describe(error), elsewhere=elsewhere)
         raise
     report(OutcomeStatus.SUCCEEDED, result=result)
     return result

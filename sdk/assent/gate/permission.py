@@ -18,13 +18,14 @@ from assent.client.log import warn
 from assent.client.messages import RefusalCode
 from assent.client.models import Allowed, Denied, OutcomeStatus, Pending, State
 from assent.client.unapproved import NotApprovedError
+from assent.gate.aftermath import after_error
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator
 
     from assent.client.call import ToolCall
     from assent.client.gateway import AsyncGateway
-    from assent.client.models import Claimed, Json, Request
+    from assent.client.models import Claimed, Elsewhere, Json, Request
 
 R = TypeVar("R")
 _grant: ContextVar[str | None] = ContextVar("assent_grant", default=None)
@@ -93,6 +94,7 @@ _FINAL_CODES = {
     State.SUCCEEDED: RefusalCode.ALREADY_CLAIMED,
     State.FAILED: RefusalCode.ALREADY_CLAIMED,
     State.UNKNOWN: RefusalCode.ALREADY_CLAIMED,
+    State.PENDING_ELSEWHERE: RefusalCode.PENDING_ELSEWHERE,
 }
 _CLAIM_CODES = {
     "grant_lapsed": RefusalCode.LAPSED,
@@ -191,17 +193,22 @@ async def settle(
     *,
     result: Any = None,
     error: str | None = None,
+    elsewhere: Elsewhere | None = None,
 ) -> None:
     """Report the outcome. A fault is logged, never raised: the tool has run; the lease then marks it unknown."""
     if permission.claimed is None:
         return
     claimed = permission.claimed
-    report = partial(gateway.report, claimed.request_id, claimed.claim_id, status, error=error)
+    report = partial(gateway.report, claimed.request_id, claimed.claim_id)
     try:
         try:
-            await report(result=_presentable(result))
+            if elsewhere is not None:
+                await report(status, elsewhere=elsewhere)
+            else:
+                await report(status, error=error, result=_presentable(result))
         except CallRefusedError:  # the value was not to the gateway's taste; the outcome matters more
-            await report(result=None)
+            plain = OutcomeStatus.UNKNOWN if elsewhere is not None else status
+            await report(plain, error=error)
     except AssentError as fault:  # also a gateway object that was closed meanwhile
         warn("outcome of request %s could not be reported: %s", claimed.request_id, fault)
 
@@ -218,12 +225,16 @@ def _presentable(result: Any) -> Any:
 
 
 async def carry_out(gateway: AsyncGateway, permission: Permission, tool: Callable[..., Awaitable[R]]) -> R:
-    """Run an asynchronous tool under the permission and report how it went; its exception passes through."""
+    """Run an asynchronous tool under the permission and report how it went; its exception passes through.
+
+    An exception is a failure, except one that may have come behind the deed (`assent.gate.aftermath`).
+    """
     try:
         with granted(permission.grant_id, permission.changes):
             result = await tool(**permission.arguments)
     except Exception as error:
-        await settle(gateway, permission, OutcomeStatus.FAILED, error=describe(error))
+        status, elsewhere = after_error(error)
+        await settle(gateway, permission, status, error=describe(error), elsewhere=elsewhere)
         raise
     except BaseException as error:  # cancelled in the middle: nobody knows how far it came
         import anyio

@@ -11,7 +11,7 @@
 | approved, not claimed | it is claimed and its tool runs with the stored arguments |
 | executing, claimed by an earlier process | it is reported unknown, and never run again |
 | executing, claimed by this process or an executor | it is left alone: it is running |
-| unknown | it is left alone: a person or the tool's own records settle it |
+| unknown, or pending elsewhere | it is left alone: a person or the tool's own records settle it |
 
 Give every agent its own session: of two live processes that share one, each would take the other's executions for a
 dead predecessor's. A guarded function in `tools` is run bare: what is carried on here was asked about before.
@@ -49,7 +49,7 @@ class Ran:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
-    """The tool ran and raised; reported as failed."""
+    """The tool ran and raised; reported as failed, or as unknown where the error may have come behind the deed."""
 
     error: Exception
 
@@ -114,7 +114,7 @@ async def resume(
 async def _carry_on(
     gateway: AsyncGateway, request: Request, tool: Callable[..., Any] | None, turn: anyio.Lock
 ) -> Resumed:
-    if request.enforced and request.state is not State.UNKNOWN:
+    if request.enforced and request.state not in {State.UNKNOWN, State.PENDING_ELSEWHERE}:
         return await _wait_for_executor(gateway, request)
     if request.state is State.EXECUTING:
         return Resumed(request=request, outcome=await _report_lost(gateway, request))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 NOW = datetime(2026, 3, 1, 10, 0, tzinfo=UTC)
 KEY, TOKEN = "an-encrypt-key-of-ours", "a-verification-token"
-SECRETS = Secrets(encrypt_key=KEY, verification_token=TOKEN)
+SECRETS = Secrets(encrypt_keys=(KEY,), verification_tokens=(TOKEN,))
 APP = "cli_a5fb0ae6a4c8d00e"
 AUDIENCE = Audience(app_id=APP, tenant_key=None)
 

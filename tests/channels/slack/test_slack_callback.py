@@ -90,7 +90,7 @@ def form(payload: object) -> bytes:
 
 
 def read(inbound: InboundCall, *, app_id: str = "A0APPR0VAL") -> object:
-    return read_call(inbound, signing_secret=SECRET, app_id=app_id, now=NOW)
+    return read_call(inbound, signing_secrets=(SECRET,), app_id=app_id, now=NOW)
 
 
 def without(inbound: InboundCall, name: str) -> InboundCall:

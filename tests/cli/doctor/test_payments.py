@@ -176,6 +176,22 @@ async def test_an_outcome_that_nobody_knows_for_five_minutes_is_an_error(sqlite_
         )
 
 
+@requirement("S-72")
+async def test_what_waits_at_its_service_for_over_a_day_is_said(sqlite_url: str, tmp_path: Path) -> None:
+    async with replicas(sqlite_url, tmp_path) as (one, *_):
+        request = await one.open("req_1")
+        await one.vote(request, "ann@acme.example")
+        await one.take(request)
+        now = to_us(SystemClock().now())
+        waits = "UPDATE executions SET status = 'pending_elsewhere', elsewhere_id = 'apr_1', ended_at ="
+        query(sqlite_url, f"{waits} {now - 86_390_000_000}")
+        assert not [each for each in told(await look(one.store, tmp_path), Severity.WARNING) if "req_1" in each]
+        query(sqlite_url, f"{waits} {now - 86_401_000_000}")
+        assert "acme: 1 of the calls have waited at their service for over a day, first req_1" in told(
+            await look(one.store, tmp_path), Severity.WARNING
+        )
+
+
 async def test_broken_glass_that_nobody_has_reviewed_is_said(store: Store, tmp_path: Path) -> None:
     people = {"proposed_by": "zhao@acme.example", "confirmed_by": "ops@acme.example", "reason": "the bank's night run"}
     row: dict[str, Any] = {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.domain.lifecycle.effect import IssueGrant, PostCards, RefreshCards, Wake
-from app.domain.lifecycle.execution import claim, lapse, lose, report, revoke
+from app.domain.lifecycle.execution import claim, lapse, lose, reconcile, report, revoke
 from app.domain.lifecycle.lifecycle import (
     DeadlinePassed,
     NobodyReachable,
@@ -22,6 +22,7 @@ from app.domain.lifecycle.lifecycle import (
     permitted,
 )
 from app.domain.request.decision import Evidence, Verdict
+from app.domain.request.elsewhere import Elsewhere
 from app.domain.request.quorum import Stage, electorate
 from app.domain.request.request import ExecutionStatus, GrantStatus, State, Status
 from app.domain.trail.audit import Kind
@@ -360,7 +361,8 @@ def test_losing_takes_only_started_executions_past_their_lease() -> None:
         assert (step.request, step.refusal) == (request, Refusal.TOO_EARLY)
 
 
-STARTED, SUCCEEDED, FAILED, UNKNOWN = ExecutionStatus
+STARTED, SUCCEEDED, FAILED, UNKNOWN, ELSEWHERE = ExecutionStatus
+PLACE = Elsewhere(id="apr_1", link="https://bank.example/apr_1")
 OUTCOMES = [
     (STARTED, SUCCEEDED, Kind.SUCCEEDED, None),
     (STARTED, FAILED, Kind.FAILED, None),
@@ -374,17 +376,76 @@ OUTCOMES = [
     (FAILED, UNKNOWN, None, Refusal.OUTCOME_CONFLICT),
     (UNKNOWN, STARTED, None, Refusal.OUTCOME_CONFLICT),
     (SUCCEEDED, STARTED, None, Refusal.OUTCOME_CONFLICT),
+    (STARTED, ELSEWHERE, Kind.PENDING_ELSEWHERE, None),
+    (UNKNOWN, ELSEWHERE, Kind.PENDING_ELSEWHERE, None),
+    (ELSEWHERE, SUCCEEDED, Kind.RECONCILED, None),
+    (ELSEWHERE, FAILED, Kind.RECONCILED, None),
+    (ELSEWHERE, ELSEWHERE, None, Refusal.REPEATED),
+    (ELSEWHERE, UNKNOWN, None, Refusal.OUTCOME_CONFLICT),  # what is known of it stays
+    (ELSEWHERE, STARTED, None, Refusal.OUTCOME_CONFLICT),
+    (SUCCEEDED, ELSEWHERE, None, Refusal.OUTCOME_CONFLICT),
+    (FAILED, ELSEWHERE, None, Refusal.OUTCOME_CONFLICT),
 ]
+
+
+def placed(status: ExecutionStatus) -> Elsewhere | None:
+    return PLACE if status is ELSEWHERE else None
 
 
 @pytest.mark.parametrize(("before", "said", "kind", "refusal"), OUTCOMES)
 def test_outcomes(before: ExecutionStatus, said: ExecutionStatus, kind: Kind | None, refusal: Refusal | None) -> None:
     request = claimed(before)
-    step = report(request, claim_id="c-1", status=said, result=None, error=None, by="agent:payer", now=START)
+    place = placed(said)
+    step = report(
+        request, claim_id="c-1", status=said, result=None, error=None, by="agent:payer", now=START, elsewhere=place
+    )
     assert step.refusal is refusal
     assert (step.record.kind if step.record else None) is kind
     assert step.request.execution is not None
     assert step.request.execution.status is (before if refusal else said)
+
+
+@requirement("S-72")
+def test_the_matrix_names_every_pair_that_waiting_elsewhere_is_part_of() -> None:
+    said = {(before, said) for before, said, *_ in OUTCOMES if ELSEWHERE in {before, said}}
+    assert said == {(each, ELSEWHERE) for each in ExecutionStatus} | {(ELSEWHERE, each) for each in ExecutionStatus}
+
+
+@requirement("S-72")
+@pytest.mark.parametrize(("before", "said", "kind", "refusal"), OUTCOMES)
+def test_evidence_settles_what_is_uncertain_and_nothing_else(
+    before: ExecutionStatus, said: ExecutionStatus, kind: Kind | None, refusal: Refusal | None
+) -> None:
+    request, place = claimed(before), placed(said)
+    step = reconcile(request, status=said, result=None, error=None, note="n", by="x", now=START, elsewhere=place)
+    if before is STARTED:
+        kind, refusal = None, Refusal.OUTCOME_CONFLICT
+    elif before is UNKNOWN and said is UNKNOWN:
+        refusal = Refusal.REPEATED
+    assert step.refusal is refusal
+    assert (step.record.kind if step.record else None) is (kind if refusal is None else None)
+
+
+@requirement("S-72")
+def test_what_waits_elsewhere_keeps_its_place_says_it_in_the_trail_and_is_never_handed_out_again() -> None:
+    def say(request: ConfirmationRequest, place: Elsewhere | None, status: ExecutionStatus = ELSEWHERE) -> Step:
+        return report(
+            request, claim_id="c-1", status=status, result=None, error=None, by="key:1", now=START, elsewhere=place
+        )
+
+    waits = say(claimed(), PLACE)
+    assert waits.record is not None
+    assert (waits.record.facts["elsewhere"], waits.record.facts["link"]) == (PLACE.id, PLACE.link)
+    assert say(waits.request, PLACE).refusal is Refusal.REPEATED
+    assert say(waits.request, replace(PLACE, id="apr_2")).refusal is Refusal.OUTCOME_CONFLICT
+    assert say(claimed(), None).refusal is Refusal.OUTCOME_CONFLICT, "it waits somewhere"
+    assert say(claimed(), PLACE, SUCCEEDED).refusal is Refusal.OUTCOME_CONFLICT, "what is done waits nowhere"
+    again = claim(waits.request, execution_id="exe_2", claim_id="c-1", by="key:1", now=START)
+    assert again.refusal is Refusal.CLAIMED
+    assert lose(waits.request, now=LATER).refusal is Refusal.TOO_EARLY
+    done = say(waits.request, None, SUCCEEDED).request
+    assert done.execution is not None
+    assert (done.state, done.execution.elsewhere) == (State.SUCCEEDED, PLACE)
 
 
 def test_the_same_outcome_again_is_a_repetition_and_another_result_a_conflict() -> None:
@@ -412,7 +473,7 @@ def test_without_a_claim_there_is_no_outcome(request_: ConfirmationRequest) -> N
         (approved(grant=GrantStatus.LAPSED), State.LAPSED),
         (approved(grant=GrantStatus.REVOKED), State.LAPSED),
         (claimed(), State.EXECUTING),
-        *((claimed(status), State(status.value)) for status in (SUCCEEDED, FAILED, UNKNOWN)),
+        *((claimed(status), State(status.value)) for status in (SUCCEEDED, FAILED, UNKNOWN, ELSEWHERE)),
         *((settled(status), State(status.value)) for status in FINAL),
     ],
 )

@@ -95,7 +95,7 @@ class Town:
                 await asyncio.sleep(self.drawn.uniform(0.2, 1.2))  # at any instant of its work
                 if victim == "gateway":
                     self.gateway.process.kill()
-                    await self.gateway.process.wait()
+                    await self.gateway.process.ended()
                 elif victim == "ledger":
                     await self.ledger_dies()
             if process.returncode is None:

@@ -38,7 +38,7 @@ def pay(client: AsyncGateway) -> Callable[..., Awaitable[str]]:
     async def pay(payee: str, amount: int, currency: str = "CNY") -> str:
         RAN.append({"payee": payee, "amount": amount, "currency": currency, "grant": current_grant()})
         if payee == "broken":
-            raise ConnectionError("bank away")
+            raise LookupError("bank away")
         if payee == "endless":
             STARTED.set()
             await asyncio.Event().wait()
@@ -207,10 +207,10 @@ async def test_a_tool_that_raises_is_reported_failed_and_its_error_passes(
     gateway: StubGateway, pay: Callable[..., Awaitable[str]]
 ) -> None:
     running = await decided(gateway, pay("broken", 1), "approved")
-    with pytest.raises(ConnectionError):
+    with pytest.raises(LookupError):
         await running
     assert gateway.only.state == "failed"
-    assert gateway.only.outcomes[0]["error"] == "ConnectionError: bank away"
+    assert gateway.only.outcomes[0]["error"] == "LookupError: bank away"
 
 
 async def test_a_tool_that_is_cancelled_is_reported_unknown(
@@ -256,14 +256,14 @@ def test_a_synchronous_function_is_guarded_the_same_way(gateway: StubGateway) ->
         def pay(payee: str, amount: int) -> str:
             RAN.append({"grant": current_grant()})
             if payee == "broken":
-                raise ConnectionError("bank away")
+                raise LookupError("bank away")
             return f"paid {amount}"
 
         for number, payee in enumerate(["ACME", "broken"], 1):
             client.check(ToolCall("pay", {"payee": payee, "amount": number}))
             gateway.decide(f"req_{number:04d}", "approved")
         assert pay("ACME", 1) == "paid 1"
-        with pytest.raises(ConnectionError):
+        with pytest.raises(LookupError):
             pay("broken", 2)
         gateway.rules["pay"] = "deny"
         with pytest.raises(NotApprovedError):

@@ -36,7 +36,7 @@ RAN: list[tuple[object, str | None]] = []
 async def pay(amount: int) -> str:
     RAN.append((amount, current_grant()))
     if amount == 13:
-        raise ConnectionError("bank away")
+        raise LookupError("bank away")
     return f"paid {amount}"
 
 

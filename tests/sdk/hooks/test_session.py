@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from assent import AsyncGateway, RefusalCode, current_grant, guarded
+from assent import AsyncGateway, Elsewhere, RefusalCode, ToolElsewhere, current_grant, guarded
 from assent.hooks import (
     ApprovalGateHook,
     HookContext,
@@ -30,6 +30,7 @@ from assent.hooks import (
     send,
 )
 from assent.hooks.contract.sandbox import Report, SandboxFault
+from tests.requirements import requirement
 from tests.sdk.hooks.chains import NOON
 
 if TYPE_CHECKING:
@@ -58,9 +59,18 @@ class Permit:
 
     def __init__(self) -> None:
         self.settled: list[tuple[str, Any, str | None]] = []
+        self.elsewhere: Elsewhere | None = None
 
-    async def settle(self, status: OutcomeStatus, *, result: Any = None, error: str | None = None) -> None:
+    async def settle(
+        self,
+        status: OutcomeStatus,
+        *,
+        result: Any = None,
+        error: str | None = None,
+        elsewhere: Elsewhere | None = None,
+    ) -> None:
         self.settled.append((status.value, result, error))
+        self.elsewhere = elsewhere
 
 
 class Approves(ApprovalGateHook):
@@ -295,13 +305,36 @@ async def test_a_tool_that_fails_is_told_to_the_model_and_settled_as_failed() ->
     hooks.post_tool_use_failure(lambda ctx: replace_result(f"({ctx.error})"))
 
     async def broken(amount: int) -> str:
-        raise ConnectionError("the bank is closed")
+        raise LookupError("the bank is closed")
 
     async with hooks.session() as session:
         result = await session.call_tool("pay", {"amount": 3}, broken)
 
-    assert (result.ran, result.failed, result.content) == (True, True, "(ConnectionError: the bank is closed)")
-    assert permit.settled == [("failed", None, "ConnectionError")]  # the rest is the hook's to show or withhold
+    assert (result.ran, result.failed, result.content) == (True, True, "(LookupError: the bank is closed)")
+    assert permit.settled == [("failed", None, "LookupError")]  # the rest is the hook's to show or withhold
+
+
+@requirement("S-72")
+@pytest.mark.parametrize(
+    ("raised", "status", "place"),
+    [
+        (TimeoutError("no answer"), "unknown", None),
+        (ToolElsewhere("apr_1"), "pending_elsewhere", Elsewhere(id="apr_1")),
+    ],
+)
+async def test_a_tool_whose_error_may_come_behind_the_deed_is_not_settled_as_failed(
+    raised: Exception, status: str, place: Elsewhere | None
+) -> None:
+    hooks, permit = some_hooks(), Permit()
+    hooks.add(Approves(permit))
+
+    async def broken(amount: int) -> str:
+        raise raised
+
+    async with hooks.session() as session:
+        result = await session.call_tool("pay", {"amount": 3}, broken)
+
+    assert (result.failed, [told for told, *_ in permit.settled], permit.elsewhere) == (True, [status], place)
 
 
 async def test_a_tool_that_is_cut_off_in_the_middle_is_settled_as_unknown() -> None:

@@ -28,6 +28,7 @@ from app.domain.people.assurance import Assurance
 from app.domain.request.caution import Caution
 from app.domain.request.consultation import HandOver, Question
 from app.domain.request.decision import Decision, Evidence, Verdict
+from app.domain.request.elsewhere import Elsewhere
 from app.domain.request.quorum import Stage
 from app.domain.request.request import (
     ConfirmationRequest,
@@ -79,6 +80,7 @@ WITHIN = (
     Caution,
     Grant,
     Execution,
+    Elsewhere,
     Decision,
     Evidence,
 )
@@ -263,7 +265,9 @@ async def test_an_execution_and_a_grant_are_saved_whole(store: Store) -> None:
     issued = replace(before, version=2, grant=grant)
     await store.write(moved(before, issued), org=ORG, about=before.id)
     assert await stands(store, before) == issued
-    execution: Execution = replace(anything(Execution), id="exe_1", settled_at=None, result=None, error=None)
+    execution: Execution = replace(
+        anything(Execution), id="exe_1", settled_at=None, result=None, error=None, elsewhere=None
+    )
     execution = replace(execution, status=next(iter(hints(Execution)["status"])))
     started = replace(issued, version=3, execution=execution, grant=replace(grant, not_after=START))
     await store.write(moved(issued, started), org=ORG, about=before.id)

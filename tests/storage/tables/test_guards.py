@@ -79,9 +79,10 @@ REFUSALS = {
     "a second grant is issued": "INSERT INTO grants SELECT 'gra_x', org, request_id, 'issued', not_after FROM grants",
     "a grant has an unknown status": "UPDATE grants SET status = 'eternal'",
     "a grant is spent twice": "INSERT INTO executions SELECT 'exe_2', org, request_id, grant_id, 'c-2', 'started', "
-    "started_at, lease_until, NULL, NULL, NULL, NULL FROM executions",
+    "started_at, lease_until, NULL, NULL, NULL, NULL, NULL, NULL FROM executions",
     "an execution has no grant": "INSERT INTO executions SELECT 'exe_2', org, 'pending', 'gra_none', 'c-2', 'started', "
-    "started_at, lease_until, NULL, NULL, NULL, NULL FROM executions",
+    "started_at, lease_until, NULL, NULL, NULL, NULL, NULL, NULL FROM executions",
+    "a call waits at its service, and nobody knows as what": "UPDATE executions SET status = 'pending_elsewhere'",
     "a person votes twice": "INSERT INTO decisions SELECT 'dec_x', org, request_id, person, 'approve', reason, "
     "decided_at, channel, account_id, tenant, app_id, chat_id, message_id, card_revision, assurance, NULL "
     "FROM decisions",

@@ -1,4 +1,4 @@
-"""Migration 0006 with rows in the way: what waited goes on as it was, and going back never makes anything laxer."""
+"""Migrations 0006 to 0009 with rows in the way: what waited goes on, and going back never makes anything laxer."""
 
 from __future__ import annotations
 
@@ -82,3 +82,32 @@ async def test_keys_run_what_they_ran_claims_are_their_claimers_and_going_back_w
         await g.container.keys.create(org="acme", scope=Scope.EXECUTOR, label="sms", tools=["sms_*"])
     with pytest.raises(RuntimeError, match="1 executor's key would run every tool"):
         run.downgrade(database_url, "0006")
+
+
+@requirement("S-72")
+async def test_what_was_sealed_before_holds_after_the_upgrade_and_what_waits_elsewhere_is_in_the_way_back(
+    database_url: str, config: Path, platform: MemoryPlatform
+) -> None:
+    async with open_gateway(database_url, config, platform) as g:
+        first, second, third = [await g.ask("unsay", {"n": n}) for n in range(3)]
+        for request in (first, second):
+            await g.decide(request, who=RITA)
+        assert (await g.claim(first)).status_code == 200
+        rows = g.rows("SELECT id, seal FROM requests ORDER BY id")
+        keys = dict(g.keys)
+    run.downgrade(database_url, "0008")
+    run.upgrade(database_url)
+    async with open_gateway(database_url, config, platform) as g:
+        g.keys |= keys
+        assert g.rows("SELECT id, seal FROM requests ORDER BY id") == rows
+        assert (await g.claim(second)).status_code == 200  # nothing had to be sealed anew
+        assert (await g.decide(third, who=RITA)).json()["state"] == "approved"
+        said = await g.report(first, "pending_elsewhere")
+        assert said.json()["state"] == "pending_elsewhere", said.text
+    with pytest.raises(RuntimeError, match="1 call waits at the service"):
+        run.downgrade(database_url, "0008")
+    async with open_gateway(database_url, config, platform) as g:  # nothing was taken apart before it was refused
+        g.keys |= keys
+        assert (await g.report(first, "failed", error="refused there")).json()["state"] == "failed"
+    run.downgrade(database_url, "0008")
+    run.upgrade(database_url)

@@ -144,9 +144,9 @@ async def test_people_are_told_by_what_it_was_allowed_in_every_state(
 ) -> None:
     await enforce(gateway)
     request = await allowed(gateway)
-    if state in {State.EXECUTING, State.SUCCEEDED, State.FAILED, State.UNKNOWN}:
+    if state in {State.EXECUTING, State.SUCCEEDED, State.FAILED, State.UNKNOWN, State.PENDING_ELSEWHERE}:
         await gateway.claim(request, who=EXECUTOR)
-    if state in {State.SUCCEEDED, State.FAILED, State.UNKNOWN}:
+    if state in {State.SUCCEEDED, State.FAILED, State.UNKNOWN, State.PENDING_ELSEWHERE}:
         await reported(gateway, request, state.value)
     if state is State.LAPSED:
         gateway.rewrite("tools: [ping], then: allow", "tools: [ping], then: deny")

@@ -53,7 +53,7 @@ async def test_the_first_payment_asks_one_level_up_and_the_next_one_passes(
         assert await pay(g, "11", "Globex") == "allow"
 
 
-@pytest.mark.parametrize("status", ["failed", "unknown"])
+@pytest.mark.parametrize("status", ["failed", "unknown", "pending_elsewhere"])
 async def test_a_payment_that_did_not_go_well_makes_nobody_known(
     sqlite_url: str, tmp_path: Path, platform: MemoryPlatform, status: str
 ) -> None:

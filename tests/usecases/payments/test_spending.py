@@ -121,8 +121,8 @@ async def test_what_ends_without_being_run_gives_its_place_back(
             assert await pay(g, "1000") == "allow"
 
 
-@requirement("S-31")
-@pytest.mark.parametrize("status", ["succeeded", "failed", "unknown", None])
+@requirement("S-31", "S-72")
+@pytest.mark.parametrize("status", ["succeeded", "failed", "unknown", "pending_elsewhere", None])
 async def test_what_ran_counts_whatever_the_agent_says_of_it(
     sqlite_url: str, tmp_path: Path, platform: MemoryPlatform, status: str | None
 ) -> None:

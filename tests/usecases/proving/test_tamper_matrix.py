@@ -53,7 +53,8 @@ class Crime:
 
 async def _story(g: Gateway, head_file: Path) -> Crime:
     ids: dict[str, str] = {}
-    for name, tool in (("paid", "pay_two"), ("denied", "by_api"), ("open", "by_api"), ("issued", "by_api")):
+    tools = {"paid": "pay_two", "denied": "by_api", "open": "by_api", "issued": "by_api", "waits": "by_api"}
+    for name, tool in tools.items():
         ids[name] = (await g.ask(tool, {"n": name, "account": "DE02"}, session="s1"))["id"]
     asked = {name: await g.read({"id": of}) for name, of in ids.items()}
     await g.decide(asked["paid"], who="alice@acme.example")
@@ -62,6 +63,9 @@ async def _story(g: Gateway, head_file: Path) -> Crime:
     await g.report(asked["paid"])
     await g.decide(asked["denied"], "deny")
     await g.decide(asked["issued"])
+    await g.decide(asked["waits"])
+    assert (await g.claim(asked["waits"])).status_code == 200
+    assert (await g.report(asked["waits"], "pending_elsewhere")).status_code == 200
     await g.container.switches.set_read_only("acme", on=True, reason="audit", by="olga@acme.example")
     revoked = await g.container.keys.create(org="acme", scope=_scope("auditor"), label="old")
     await g.container.keys.revoke("acme", revoked.key.id)
@@ -296,6 +300,36 @@ def _21_a_spent_grant_issued_again(c: Crime) -> int:
 def _21_another_outcome(c: Crime) -> int:
     c.stranger(f"UPDATE executions SET status = 'failed' WHERE request_id = '{c.ids['paid']}'")
     return c.seq("execution.succeeded", "paid")
+
+
+@edit
+def _21_another_place_where_it_waits(c: Crime) -> int:
+    c.stranger(f"UPDATE executions SET elsewhere_id = 'apr_other' WHERE request_id = '{c.ids['waits']}'")
+    return c.seq("execution.pending_elsewhere", "waits")
+
+
+@edit
+def _21_another_link_to_where_it_waits(c: Crime) -> int:
+    c.stranger(f"UPDATE executions SET elsewhere_link = 'https://evil.example/' WHERE request_id = '{c.ids['waits']}'")
+    return c.seq("execution.pending_elsewhere", "waits")
+
+
+@edit
+def _21_a_place_for_what_waits_nowhere(c: Crime) -> int:
+    c.stranger(f"UPDATE executions SET elsewhere_id = 'apr_other' WHERE request_id = '{c.ids['paid']}'")
+    return c.seq("grant.claimed", "paid")
+
+
+@edit
+def _21_what_waits_elsewhere_has_failed(c: Crime) -> int:
+    of = c.ids["waits"]
+    c.stranger(
+        f"UPDATE executions SET status = 'failed' WHERE request_id = '{of}'",
+        f"UPDATE executions SET elsewhere_id = NULL, elsewhere_link = NULL WHERE request_id = '{of}'",
+        f"UPDATE requests SET version = version + 1 WHERE id = '{of}'",
+        f"UPDATE requests SET version = version - 1, state = 'failed' WHERE id = '{of}'",
+    )
+    return c.seq("execution.pending_elsewhere", "waits")
 
 
 @edit

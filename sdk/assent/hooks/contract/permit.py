@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from assent.client.models import OutcomeStatus
+    from assent.client.models import Elsewhere, OutcomeStatus
 
 
 class Permit(Protocol):
@@ -21,6 +21,13 @@ class Permit(Protocol):
         """The tool's idempotency key."""
         ...
 
-    async def settle(self, status: OutcomeStatus, *, result: Any = None, error: str | None = None) -> None:
-        """Report how the tool fared. Never raises: the tool has run."""
+    async def settle(
+        self,
+        status: OutcomeStatus,
+        *,
+        result: Any = None,
+        error: str | None = None,
+        elsewhere: Elsewhere | None = None,
+    ) -> None:
+        """Report how the tool fared; `elsewhere` goes with `PENDING_ELSEWHERE`. Never raises: the tool has run."""
         ...

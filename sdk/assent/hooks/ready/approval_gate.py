@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from assent.client.gateway import AsyncGateway
-    from assent.client.models import Claimed, Json, OutcomeStatus, Request, Verdict
+    from assent.client.models import Claimed, Elsewhere, Json, OutcomeStatus, Request, Verdict
     from assent.hooks.contract.context import HookContext
 
 Listener = Callable[["Request"], object]
@@ -70,7 +70,14 @@ class Approvals(Protocol):
         ...
 
     async def report(
-        self, request_id: str, claim_id: str, status: OutcomeStatus, *, result: Any = None, error: str | None = None
+        self,
+        request_id: str,
+        claim_id: str,
+        status: OutcomeStatus,
+        *,
+        result: Any = None,
+        error: str | None = None,
+        elsewhere: Elsewhere | None = None,
     ) -> Request:
         """Say what became of an execution."""
         ...
@@ -93,12 +100,20 @@ class GatewayPermit:
         """The tool's idempotency key."""
         return self.claimed.grant_id
 
-    async def settle(self, status: OutcomeStatus, *, result: Any = None, error: str | None = None) -> None:
+    async def settle(
+        self,
+        status: OutcomeStatus,
+        *,
+        result: Any = None,
+        error: str | None = None,
+        elsewhere: Elsewhere | None = None,
+    ) -> None:
         """Report how the tool fared; secrets stay here. A fault is logged, never raised: the tool has run."""
         permission = Permission(arguments=self.claimed.arguments, claimed=self.claimed)
         told = None if error is None else _sendable(str(redact(error)[0]))[:_LONGEST_ERROR]
+        gateway = cast("AsyncGateway", self.approvals)
         try:
-            await settle(cast("AsyncGateway", self.approvals), permission, status, result=_kept(result), error=told)
+            await settle(gateway, permission, status, result=_kept(result), error=told, elsewhere=elsewhere)
         except AssentError as fault:  # the gateway object is closed: the lease will mark the execution unknown
             _log.warning("outcome of request %s could not be reported: %s", self.request_id, fault)
 

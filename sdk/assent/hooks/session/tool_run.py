@@ -12,6 +12,7 @@ import anyio
 
 from assent.client.messages import RefusalCode, refusal, withheld
 from assent.client.models import OutcomeStatus, State
+from assent.gate.aftermath import after_error
 from assent.gate.permission import LAST_REPORT, bare, describe, granted
 from assent.hooks.contract.moments import Moment
 from assent.hooks.contract.sandbox import Report, SandboxFault
@@ -162,6 +163,7 @@ class ToolRun:
     async def _run(self, before: Outcome, execute: Callable[..., Awaitable[Any] | Any]) -> _Run | ToolResult:
         """Run the tool under its permit, and settle that; a sandbox that is not there is a refusal."""
         permit, started = before.permit, time.monotonic()
+        raised: Exception | None = None
         try:
             with granted(permit.grant_id if permit else None):
                 if before.route is not None:
@@ -171,24 +173,27 @@ class ToolRun:
                     result, error = await _called(bare(execute) if permit else execute, before.args), ""
         except SandboxFault as fault:
             return await self._sandbox_failed(before, fault)
-        except Exception as raised:  # noqa: BLE001 - whatever a tool raises is its failure, which the model is told
-            result, error = None, describe(raised)
+        except Exception as fault:  # noqa: BLE001 - whatever a tool raises is its failure, which the model is told
+            result, error, raised = None, describe(fault), fault
         except BaseException as cut:  # cancelled in the middle: nobody knows how far it came
             if permit:
                 with anyio.move_on_after(LAST_REPORT, shield=True):
                     await permit.settle(OutcomeStatus.UNKNOWN, error=describe(cut))
             raise
         if permit:
-            await self._settle(permit, result, error)
+            await self._settle(permit, result, error, raised)
         return _Run(result=result, error=error, duration=time.monotonic() - started)
 
-    async def _settle(self, permit: Permit, result: Any, error: str) -> None:
+    async def _settle(self, permit: Permit, result: Any, error: str, raised: Exception | None) -> None:
         """Report at once: hooks of the result may take their time. What they might withhold is not sent along."""
-        status = OutcomeStatus.FAILED if error else OutcomeStatus.SUCCEEDED
+        status, elsewhere = OutcomeStatus.FAILED if error else OutcomeStatus.SUCCEEDED, None
+        if raised is not None:
+            status, elsewhere = after_error(raised)
         moment = Moment.POST_TOOL_USE_FAILURE if error else Moment.POST_TOOL_USE
         if self._session.may_be_withheld(moment, self._about["called_as"]):
             result, error = None, error.partition(":")[0]
-        await permit.settle(status, result=result, error=error or None)
+        place = {} if elsewhere is None else {"elsewhere": elsewhere}
+        await permit.settle(status, result=result, error=error or None, **place)
 
     async def _sandbox_failed(self, before: Outcome, fault: SandboxFault) -> ToolResult:
         """A sandbox that surely ran nothing is a refusal. Otherwise nobody knows how far the command came."""

@@ -1,0 +1,135 @@
+"""Whether the gateways of one database are alike: one file, one secret, one version, one clock.
+
+Each of them writes down what it has (`Replica`) every few seconds and reads what the others have. What must be the same
+and is not is a `Difference`, with what each of them has. A rollout makes some differences for a while: those count once
+they have lasted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from datetime import datetime
+
+SILENT_AFTER = timedelta(seconds=20)
+"""Whoever has not been heard of for so long is gone: some beats."""
+
+GRACE = timedelta(seconds=30)
+"""How long a rollout may take to reach everybody: some readings of the files."""
+
+APART = timedelta(seconds=30)
+"""How far clocks may be apart, the database's among them."""
+
+
+class Matter(StrEnum):
+    """In what gateways differ, and its words in each language."""
+
+    en: str
+    zh: str
+
+    def __new__(cls, value: str, en: str, zh: str) -> Self:
+        """Make a matter of its name and its words."""
+        matter = str.__new__(cls, value)
+        matter._value_ = value
+        matter.en, matter.zh = en, zh
+        return matter
+
+    REFUSED = ("refused", "a refused configuration", "配置被拒绝")
+    SECRET = ("secret", "the secret", "主密钥")
+    KEYS = ("keys", "the secrets that are accepted", "可接受的密钥")
+    POLICY = ("policy", "the configuration", "配置版本")
+    CLOCK = ("clock", "the clock", "时钟")
+    SOFTWARE = ("software", "the software", "软件版本")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replica:
+    """What one gateway has, as far as one org is concerned."""
+
+    id: str
+    policy_version: str
+    key_ids: tuple[str, ...]  # of the secrets that it accepts; it seals with the first
+    software: str
+    ahead: timedelta  # of the database's clock
+    refused: str | None  # why its newest file is not in force
+    since: datetime  # since when it has this file, these secrets, this software
+    seen_at: datetime
+
+    def is_live(self, now: datetime) -> bool:
+        """Say whether it was heard of lately."""
+        return now - self.seen_at <= SILENT_AFTER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One matter in which gateways differ, and what each of them has."""
+
+    matter: Matter
+    values: Mapping[str, str]
+
+    def __str__(self) -> str:
+        """Say it in words."""
+        return f"{self.matter.en} ({', '.join(self.listed)})"
+
+    @property
+    def listed(self) -> list[str]:
+        """What each of them has, the gateways in their order."""
+        return [f"{name}: {value}" for name, value in sorted(self.values.items())]
+
+
+def differ(replicas: Sequence[Replica], *, now: datetime) -> tuple[Difference, ...]:
+    """Return in what those of them that are live differ; () if they agree."""
+    live = [replica for replica in replicas if replica.is_live(now)]
+    lasting = [replica for replica in live if now - replica.since >= GRACE]
+    found = [
+        _of(Matter.REFUSED, {each.id: each.refused for each in live if each.refused is not None}),
+        _secrets(live) or _unlike(Matter.KEYS, {each.id: "+".join(each.key_ids) for each in lasting}),
+        _unlike(Matter.POLICY, {each.id: each.policy_version for each in lasting}),
+        _clocks(live),
+        _unlike(Matter.SOFTWARE, {each.id: each.software for each in lasting}),
+    ]
+    return tuple(each for each in found if each is not None)
+
+
+def agree(replicas: Sequence[Replica], *, now: datetime) -> bool:
+    """Say whether those that are live have the same."""
+    return not differ(replicas, now=now)
+
+
+def unread_secrets(mine: Collection[str], others: Sequence[Replica], known: Collection[str]) -> set[str]:
+    """Return the ids of secrets that this gateway should accept and does not.
+
+    `known` are those that rows are sealed with: a stranger with another secret makes nobody else's wrong.
+    """
+    lacking = {other.key_ids[0] for other in others} & set(known) - set(mine)
+    if known and not set(known) & set(mine):
+        lacking |= set(known)
+    return lacking
+
+
+def _secrets(live: Sequence[Replica]) -> Difference | None:
+    """Return whether one of them seals what another cannot read: in the steps of a rotation none does."""
+    newest = {each.key_ids[0] for each in live}
+    if all(newest <= set(each.key_ids) for each in live):
+        return None
+    return _of(Matter.SECRET, {each.id: "+".join(each.key_ids) for each in live})
+
+
+def _clocks(live: Sequence[Replica]) -> Difference | None:
+    ahead = [timedelta(0), *(each.ahead for each in live)]  # the database's own among them
+    if max(ahead) - min(ahead) <= APART:
+        return None
+    return _of(Matter.CLOCK, {each.id: f"{each.ahead.total_seconds():+.0f} s" for each in live})
+
+
+def _unlike(matter: Matter, values: Mapping[str, str]) -> Difference | None:
+    return _of(matter, values if len(set(values.values())) > 1 else {})
+
+
+def _of(matter: Matter, values: Mapping[str, str]) -> Difference | None:
+    return Difference(matter=matter, values=values) if values else None
