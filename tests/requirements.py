@@ -103,6 +103,10 @@ LEDGER: dict[str, Promise] = {
         "Files with secrets or arguments are their owner's alone, and a wrong or retired secret ends nothing silently.",
         "attack on the built gateway",
     ),
+    "S-74": _must(
+        "A broken glass is bounded in uses and money, by the limits of the two and by what its rules take; somebody "
+        "who is named reviews it."
+    ),
     "S-75": _must("Replicas know each other: in what they differ is shown, and whichever is unfit is not ready."),
     "S-76": _must(
         "Every refused attempt leaves a trace: who tried what and why it was refused, and a counter.",
