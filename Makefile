@@ -88,7 +88,8 @@ fix: $(INSTALLED)  ## let ruff mend what it can
 
 .PHONY: crash
 crash: $(INSTALLED)  ## kill the gateway at every write, and again
-	@$(BIN)/pytest $(LONG) -q -n $(JOBS) --dist worksteal tests/durability tests/sdk/executor/test_executor_crashes.py
+	@$(BIN)/pytest $(LONG) -q -n $(JOBS) --dist worksteal tests/durability tests/sdk/executor/test_executor_crashes.py \
+		tests/project/test_ended_runs.py
 
 .PHONY: kill
 kill: $(INSTALLED)  ## kill -9 the executor, the gateway and the ledger between claim and outcome, 500 times (KILLS=n on each database)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.fixtures import forked
 from tests.project.source_tree import ROOT
 
 if TYPE_CHECKING:
@@ -59,13 +60,10 @@ class Office:
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run Python with these packages installed."""
-        path = os.pathsep.join(map(str, (self.site, ROOT, ROOT / "sdk")))
-        environ = {"PATH": os.environ["PATH"], "PYTHONPATH": path, "PAPER_SEAL": "a-seal-of-wax", "COLUMNS": "200"}
-        environ |= {"ASSENT_SECRET": "s" * 43, "ASSENT_DATABASE_URL": f"sqlite:///{self.folder}/assent.db"}
         return subprocess.run(
             [sys.executable, "-B", *words],
             cwd=self.folder,
-            env=environ,
+            env=self._environ(),
             capture_output=True,
             text=True,
             timeout=55,
@@ -73,8 +71,13 @@ class Office:
         )
 
     def assent(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Run the command line."""
-        return self.run("-m", "app.cli.main", *words)
+        """Run the command line with these packages installed."""
+        return forked.run("app.cli.main", *words, env=self._environ(), cwd=self.folder)
+
+    def _environ(self) -> dict[str, str]:
+        path = os.pathsep.join(map(str, (self.site, ROOT, ROOT / "sdk")))
+        environ = {"PATH": os.environ["PATH"], "PYTHONPATH": path, "PAPER_SEAL": "a-seal-of-wax", "COLUMNS": "200"}
+        return environ | {"ASSENT_SECRET": "s" * 43, "ASSENT_DATABASE_URL": f"sqlite:///{self.folder}/assent.db"}
 
     def suite(self) -> subprocess.CompletedProcess[str]:
         """Run the shipped suite against the channel, as its author does."""

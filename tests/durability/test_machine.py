@@ -258,7 +258,7 @@ PROMISES = requirement("S-01", "S-03", "S-09", "S-10", "S-11", "S-17", "S-20", "
 def test_any_story_agrees_with_the_model(machine: type[Gateway], request: pytest.FixtureRequest) -> None:
     few = "postgresql" in request.node.name  # a database of its own for each story takes its time there
     run_state_machine_as_test(
-        machine, settings=settings(max_examples=examples(4 if few else 25), stateful_step_count=30)
+        machine, settings=settings(max_examples=examples(3 if few else 12), stateful_step_count=30)
     )
 
 

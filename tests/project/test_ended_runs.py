@@ -42,8 +42,17 @@ def _alone() -> dict[str, str]:
 
 @pytest.mark.postgres
 @pytest.mark.timeout(4 * BOUND)
-@pytest.mark.parametrize("workers", ["0", "2"])
-@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda sent: sent.name)
+@pytest.mark.parametrize(
+    ("sent", "workers"),
+    [
+        (signal.SIGKILL, "2"),
+        (signal.SIGINT, "0"),
+        *(
+            pytest.param(*run, marks=pytest.mark.long)  # `make crash`
+            for run in ((signal.SIGKILL, "0"), (signal.SIGINT, "2"), (signal.SIGTERM, "0"), (signal.SIGTERM, "2"))
+        ),
+    ],
+)
 async def test_a_run_that_is_ended_takes_its_server_along(tmp_path: Path, sent: signal.Signals, workers: str) -> None:
     (tmp_path / "test_waiting.py").write_text(WAITING)
     at_work = tmp_path / "at-work"

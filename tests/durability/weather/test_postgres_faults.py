@@ -464,6 +464,7 @@ _WAITING_IN_COMMIT = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = '
 
 
 @requirement("F-22")
+@pytest.mark.long  # a server of its own, stopped and started: `make crash`
 @pytest.mark.timeout(120)
 async def test_a_decision_is_acknowledged_only_behind_its_commit_which_the_stop_may_take_away(tmp_path: Path) -> None:
     async with own_server() as (server, url), scene(url, tmp_path) as made, made.gateway() as gateway:
@@ -484,6 +485,7 @@ async def test_a_decision_is_acknowledged_only_behind_its_commit_which_the_stop_
 
 
 @requirement("F-22")
+@pytest.mark.long  # a server of its own, stopped and started: `make crash`
 async def test_a_transaction_number_that_the_crash_gives_out_again_confirms_nothing(tmp_path: Path) -> None:
     """The batch's own audit event does: without it, another's commit under the same number would stand for ours."""
     async with own_server() as (server, url), scene(url, tmp_path) as made, made.gateway() as gateway:

@@ -106,8 +106,8 @@ async def test_what_was_sealed_before_holds_after_the_upgrade_and_what_waits_els
         assert said.json()["state"] == "pending_elsewhere", said.text
     with pytest.raises(RuntimeError, match="1 call waits at the service"):
         run.downgrade(database_url, "0008")
-    run.upgrade(database_url)  # from the step that was refused
-    async with open_gateway(database_url, config, platform) as g:
+    run.upgrade(database_url)  # the newer steps were taken back before this one refused
+    async with open_gateway(database_url, config, platform) as g:  # and nothing of it was taken apart
         g.keys |= keys
         assert (await g.report(first, "failed", error="refused there")).json()["state"] == "failed"
     run.downgrade(database_url, "0008")
