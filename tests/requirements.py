@@ -128,7 +128,6 @@ LEDGER: dict[str, Promise] = {
     "S-58": _must("Which gateway an agent trusts is its user's to say: no project, variable or stranger changes it."),
     "S-59": _must("The role that gateways connect as adds to the trail and reads it, and can do nothing else to it."),
     "S-37": _must("Secrets reach no card; what is hidden is counted, and what must be seen is not approved unseen."),
-    "S-40": _must("What comes from outside begins no line of a log, and drives no terminal that shows one."),
     "S-41": _must("Hostile JSON (duplicate keys, NaN, unsafe integers, lone surrogates) is refused, never repaired."),
     "S-43": _must(
         "Creating with the same idempotency key gives one request and one card; with other arguments it is refused."
