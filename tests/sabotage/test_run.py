@@ -67,7 +67,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     place.mkdir()
     (place / "product.py").write_text(PRODUCT)
     (place / "test_product.py").write_text(TESTS)
-    (place / "conftest.py").write_text("import hypothesis\nhypothesis.settings.register_profile('quick')\n")
+    (place / "conftest.py").write_text("import hypothesis\nhypothesis.settings.register_profile('sabotage')\n")
     (place / "pytest.ini").write_text(SETTINGS)
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
