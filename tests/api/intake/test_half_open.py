@@ -157,6 +157,11 @@ async def test_where_the_last_place_is_taken_those_go_that_have_asked_for_nothin
     open_ones.discard(dawdles)
     comes("is newer", since=5)
     assert gone == ["dawdles", "is new"]
+    open_ones.clear()
+    for name in ("one", "two", "three"):
+        comes(f"{name} is answered", since=6, in_head=False, answering=True)
+    comes("comes too late", since=7)
+    assert gone[2:] == ["comes too late"], "nobody who is being answered is cut"
 
 
 @requirement("S-65")
