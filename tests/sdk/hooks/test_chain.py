@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assent.client.models import OutcomeStatus
+from assent.client.models import Elsewhere, OutcomeStatus
 from assent.hooks import (
     ApprovalGateHook,
     Decision,
@@ -227,7 +227,9 @@ class Taken:
     def __init__(self) -> None:
         self.settled: list[tuple[OutcomeStatus, str | None]] = []
 
-    async def settle(self, status: OutcomeStatus, *, result: Any = None, error: str | None = None) -> None:
+    async def settle(
+        self, status: OutcomeStatus, *, result: Any = None, error: str | None = None, elsewhere: Elsewhere | None = None
+    ) -> None:
         self.settled.append((status, error))
 
 
