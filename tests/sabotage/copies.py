@@ -80,7 +80,7 @@ class Copy:
         told = self.place / ".sabotage.xml"
         told.unlink(missing_ok=True)
         marks = _MARKS if postgres else f"{_MARKS} and not postgres"
-        options = ("-q", "--tb=line", "-p", "no:randomly", "-p", "no:cacheprovider", "--hypothesis-profile=quick")
+        options = ("-q", "--tb=line", "-p", "no:randomly", "-p", "no:cacheprovider", "--hypothesis-profile=sabotage")
         options = (*options, f"--timeout={seconds / 2:.0f}")
         done = subprocess.Popen(
             [sys.executable, "-m", "pytest", *options, "-m", marks, f"--junitxml={told}", *more, *tests],
