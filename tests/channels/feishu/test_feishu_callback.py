@@ -370,3 +370,11 @@ def test_the_documented_sample_parses_to_nothing_of_ours() -> None:
     assert isinstance(parse_event(payload, audience=AUDIENCE), Ignored)
     payload["event"]["action"]["value"] = {"v": 1, "t": "a1.k.h.y.m"}
     assert isinstance(parse_event(payload, audience=AUDIENCE), Click)
+
+
+@requirement("S-04")
+@pytest.mark.parametrize("given", ["", None])
+def test_without_a_verification_token_nothing_matches_not_even_nothing(given: str | None) -> None:
+    none = Secrets(encrypt_keys=(KEY,), verification_tokens=("",))
+    with pytest.raises(CallbackRejectedError, match="verification token"):
+        read_webhook(sealed(an_event(header__token=given)), now=NOW, secrets=none, audience=AUDIENCE)
