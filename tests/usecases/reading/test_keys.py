@@ -67,3 +67,11 @@ async def test_a_key_that_was_just_seen_to_work_ends_with_its_last_instant(gatew
     assert (await g.http.get("/v1/requests", headers=headers)).status_code == 200
     g.clock.advance(timedelta(microseconds=1))
     assert (await g.http.get("/v1/requests", headers=headers)).status_code == 401
+
+
+@requirement("S-34")
+@pytest.mark.parametrize(("scheme", "answer"), [("Bearer", 200), ("bearer", 200), ("Basic", 401), ("Token", 401)])
+async def test_a_key_comes_as_a_bearers_or_not_at_all(gateway: Gateway, scheme: str, answer: int) -> None:
+    text = (await gateway.key("auditor"))["authorization"].removeprefix("Bearer ")
+    said = await gateway.http.get("/v1/requests", headers={"authorization": f"{scheme} {text}"})
+    assert said.status_code == answer
