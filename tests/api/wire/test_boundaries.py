@@ -84,6 +84,7 @@ async def test_another_orgs_ids_answer_byte_for_byte_like_unknown_ones(either_ga
     foreign = await _foreign_ids(g)
     for _, _, who in OPERATIONS:
         await g.key(who)
+    await g.quiet()  # the cards of what was just asked are on their way
     before = g.content()
     for method, path, who in OPERATIONS:
         body = BODIES.get(path.rsplit("/", 1)[-1])
