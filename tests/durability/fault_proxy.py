@@ -29,6 +29,8 @@ class FaultProxy:
         self.port = 0
         self.refusing = False
         self.late = 0.0  # seconds by which each answer of the server is late
+        self.breaks_after: int | None = None  # bytes of the server, of all connections: then one breaks, in a message
+        self.carried = 0  # bytes of the server
         self.flows = asyncio.Event()  # while it is clear, bytes are lost and the ends stay open
         self.flows.set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -88,18 +90,25 @@ class FaultProxy:
             while True:
                 kind = await server.readexactly(1)
                 length = struct.unpack("!I", await server.readexactly(4))[0]
-                body = await server.readexactly(length - 4)
+                message = kind + struct.pack("!I", length) + await server.readexactly(length - 4)
                 if self.late:
                     await asyncio.sleep(self.late)
-                if not self.flows.is_set():
-                    continue
-                if not cut.is_set():
-                    writer.write(kind + struct.pack("!I", length) + body)
-                    await writer.drain()
-                elif kind == b"Z":  # ready for the next query: this one is over
+                if cut.is_set() and kind == b"Z":  # ready for the next query: this one is over
                     self.swallows += 1
                     self.swallowed.set()
                     return
+                if self.flows.is_set() and not cut.is_set() and not await self._carried(message, writer):
+                    return
+
+    async def _carried(self, message: bytes, writer: asyncio.StreamWriter) -> bool:
+        """Bring a message to the client, or as much of it as may pass; False: that was the last of this connection."""
+        left = self.breaks_after
+        self.carried += len(message)
+        if left is not None:
+            self.breaks_after = left - len(message) if left >= len(message) else None
+        writer.write(message[:left])
+        await writer.drain()
+        return left is None or left >= len(message)
 
 
 def _runs(kind: bytes, body: bytes, statements: dict[bytes, str]) -> str | None:

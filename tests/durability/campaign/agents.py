@@ -3,6 +3,9 @@
 A lost answer is asked for again under the same idempotency key. A denial because people have paused the agent is no
 answer to the call: it is asked again later. An agent that is killed (its task is cancelled, its connection breaks)
 comes back to what its notebook has.
+
+What an agent runs itself it claims. Some run in two copies, which claim at once under an id each; some are impatient
+and claim what nobody has approved, or under the digest of before a change. Whatever they are handed, they pay.
 """
 
 from __future__ import annotations
@@ -33,6 +36,9 @@ class Entry:
     kind: str
     agent: str
     request: dict[str, Any] | None = None
+    first_digest: str = ""
+    claims: list[str] = field(default_factory=list[str])
+    """The ids under which the agent's copies claim it."""
     over: str = ""
     """How it ended, once the agent has been told."""
 
@@ -94,6 +100,8 @@ class Agent:
         if entry.request is None and not await self._asked(entry):
             return
         assert entry.request is not None
+        if self.draw.random() < 0.1:
+            await self._asks_again(entry)
         if entry.kind == "withdrawn" and self.draw.random() < 0.5:
             await self.town.door.call(self.name, "POST", f"/v1/requests/{entry.request['id']}/cancel", {})
         await self._outcome(entry)
@@ -106,6 +114,9 @@ class Agent:
         told = answer.json()
         if answer.status_code == 202:
             entry.request = told["request"]
+            entry.first_digest = told["request"]["digest"]
+            copies = self.draw.choice(["", "", "ab"]) or "a"
+            entry.claims = [f"claim-{entry.reference}-{copy}" for copy in copies]
             self.town.figures.created[told["request"]["id"]] = entry.reference
             return True
         if answer.status_code == 200 and told.get("rule") != "paused":
@@ -115,6 +126,15 @@ class Agent:
             self.town.figures.wrong.append(f"{entry.reference}: {answer.status_code} {answer.text[:300]}")
             entry.over = f"refused: {answer.status_code}"
         return False
+
+    async def _asks_again(self, entry: Entry) -> None:
+        """Do as one who does not know that it was asked, or carried out: the key stands for one request."""
+        answer = await self.town.door.call(self.name, "POST", "/v1/requests", entry.body, key=entry.reference)
+        assert entry.request is not None
+        if answer is None or answer.status_code in {429, 503} or answer.json().get("rule") == "paused":
+            return
+        if answer.status_code != 202 or answer.json()["request"]["id"] != entry.request["id"]:
+            self.town.figures.wrong.append(f"{entry.request['id']}: asked again, and told {answer.text[:300]}")
 
     async def _outcome(self, entry: Entry) -> None:
         assert entry.request is not None
@@ -126,20 +146,33 @@ class Agent:
         entry.request = answer.json()
         state = answer.json()["state"]
         if entry.kind == "wire" and state in {"approved", "executing"}:
-            await self._pays(entry)
+            await self._pays(entry, answer.json()["digest"])
+        elif entry.kind == "wire" and state == "pending" and self.draw.random() < 0.2:
+            await self._pays(entry, self.draw.choice([answer.json()["digest"], entry.first_digest]))
         elif state in _FINAL and not (state == "unknown" and entry.kind == "wire" and not await self._settles(entry)):
             entry.over = state
+            if self.draw.random() < 0.2:
+                await self._asks_again(entry)
 
     # --- what it runs itself ------------------------------------------------------------------------------------------
 
-    async def _pays(self, entry: Entry) -> None:
+    async def _pays(self, entry: Entry, digest: str) -> None:
         """Claim, pay under the grant's key, report: each of them again, until there is an answer."""
         assert entry.request is not None
-        path, claim_id = f"/v1/requests/{entry.request['id']}", f"claim-{entry.reference}"
-        body = {"digest": entry.request["digest"], "claim_id": claim_id}
+        if entry.first_digest != entry.request["digest"] and self.draw.random() < 0.5:
+            digest = entry.first_digest
+        await asyncio.gather(*(self._pays_as(claim_id, entry, digest) for claim_id in entry.claims))
+
+    async def _pays_as(self, claim_id: str, entry: Entry, digest: str) -> None:
+        assert entry.request is not None
+        path, figures = f"/v1/requests/{entry.request['id']}", self.town.figures
+        body = {"digest": digest, "claim_id": claim_id}
         claimed = await self.town.door.call(self.name, "POST", f"{path}/claim", body)
         if claimed is None or claimed.status_code != 200:
             return
+        figures.handed_out[entry.request["id"]].add(claim_id)
+        if claimed.json()["digest"] != digest:
+            figures.wrong.append(f"{entry.request['id']} was handed out under a digest of before its change")
         if await self._at_the_ledger(claimed.json()["arguments"], claimed.json()["grant_id"]):
             told = {"claim_id": claim_id, "status": "succeeded"}
             await self.town.door.call(self.name, "POST", f"{path}/outcome", told)

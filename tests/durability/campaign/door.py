@@ -39,7 +39,9 @@ class Door:
         self, who: str, method: str, path: str, body: Any = None, *, wait: float = 0, key: str | None = None
     ) -> httpx2.Response | None:
         """Call as somebody; None is no answer: nobody knows what was done then. `wait` is what the call asks for."""
-        replica = self._draw.choice(self._replicas)
+        up = [replica for replica in self._replicas if replica.up.is_set()]
+        # A balancer sends nobody to a dead one, once it knows.
+        replica = self._draw.choice(up if up and self._draw.random() < 0.9 else self._replicas)
         headers = {"authorization": f"Bearer {self._keys[who]}", **({"idempotency-key": key} if key else {})}
         since, began = replica.moment(), time.monotonic()
         answer, trouble = None, ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,8 @@ class Figures:
     """Requests that a gateway has acknowledged, with their references."""
     voted: set[tuple[str, str, str]] = field(default_factory=set[tuple[str, str, str]])
     """Votes that a gateway has acknowledged: request, person, verdict."""
+    handed_out: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """Under which claims a request's arguments were given out."""
     results: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def answered(self, status: int, seconds: float, *, waited: bool) -> None:

@@ -46,6 +46,9 @@ class Findings:
         for request_id, events in self.events.items():
             if sum(event["kind"] == "grant.claimed" for event in events) > 1:
                 yield f"{request_id} was claimed twice"
+        for request_id, claims in self.figures.handed_out.items():
+            if len(claims) > 1:
+                yield f"{request_id} was handed out {len(claims)} times: {sorted(claims)}"
         asked = Counter(json.loads(row["arguments"])["reference"] for row in self.requests.values())
         for reference, times in asked.items():
             if times > 1:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from channels.slack.simulator.simulator import Delivery
     from tests.durability.campaign.town import Town
 
+_REFUSALS = {403, 409, 429, 503}  # 403: whoever changed a call does not approve it
+
 
 @dataclass
 class Approver:
@@ -50,12 +52,12 @@ class Approver:
         body: dict[str, Any] = {"verdict": verdict, "digest": request["digest"]}
         if verdict == "deny":
             body["reason"] = "not now"
-        elif request["tool"] == "payout" and self.draw.random() < 0.1:
+        elif request["tool"] in {"payout", "wire"} and self.draw.random() < 0.15:
             body["arguments"] = {**request["arguments"], "amount": "79.50"}
         said = await self.town.door.call(who, "POST", f"/v1/requests/{request['id']}/decisions", body)
         if said is not None and said.status_code == 200:
             self.town.figures.voted.add((request["id"], self.email, verdict))
-        elif said is not None and said.status_code not in {409, 503, 429}:
+        elif said is not None and said.status_code not in _REFUSALS:
             self.town.figures.wrong.append(f"{who} {body}: {said.status_code} {said.text[:300]}")
 
     def _minds(self, request: dict[str, Any]) -> bool:

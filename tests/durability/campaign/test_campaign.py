@@ -21,7 +21,8 @@ from tests.requirements import requirement
 pytestmark = [pytest.mark.long, pytest.mark.timeout(7200)]
 
 
-@requirement("F-02", "F-04", "F-07", "F-08", "F-09", "F-13", "F-20", "F-22", "F-41", "F-49", "S-01", "S-03", "S-20")
+@requirement("F-02", "F-04", "F-07", "F-08", "F-09", "F-12", "F-13", "F-20", "F-21", "F-22")
+@requirement("F-29", "F-31", "F-32", "F-38", "F-41", "F-49", "S-01", "S-03", "S-20")
 async def test_whatever_happens_nothing_is_lost_doubled_or_run_without_approval(
     tmp_path: Path, *, bounded: bool
 ) -> None:

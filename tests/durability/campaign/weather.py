@@ -24,12 +24,12 @@ CALM = 240.0
 """Seconds within which everything has come to its end once the weather is fine."""
 _OPEN = "SELECT count(*) FROM requests WHERE state IN ('pending', 'approved', 'executing')"
 _ERRANDS = "SELECT count(*) FROM outbox WHERE status = 'queued'"
-_CLOUDS = {"processes": (PROCESSES, 2.0), "database": (DATABASE, 5.0), "around": (AROUND, 2.0)}
+_CLOUDS = {"processes": (PROCESSES, 4.0), "database": (DATABASE, 8.0), "around": (AROUND, 3.0)}
 
 
 async def blow(town: Town, seconds: float) -> list[Approver]:
     """Let everybody work through so many seconds of it, and then until all is quiet; return the people."""
-    seed = town.figures.seed
+    seed, town.figures.began = town.figures.seed, time.monotonic()
     agents = [Agent(town, name, random.Random(f"{name} {seed}")) for name in AGENTS if name != "flood"]
     people = [Approver(town, email, random.Random(f"{email} {seed}")) for email in PEOPLE]
     async with asyncio.TaskGroup() as group:
