@@ -166,7 +166,7 @@ class Container:
             software=version("assent-gateway"),
         )
         announce = Announce(channels=self.channels, ids=self.ids, later=self.supervisor.later)
-        self.break_glass = BreakGlass(store=store, book=book, announce=announce)
+        self.break_glass = BreakGlass(store=store, book=book, announce=announce, seals=self.seals)
         self.keys = Keys(store=store, seals=self.seals, clock=self.clock)
         self.factors = Factors(store=store, book=book, seals=self.seals)
         self.seal_standing = SealStanding(store=store, seals=self.seals)
@@ -184,7 +184,7 @@ class Container:
         }
         receive = Receive(store=store, book=book, seals=self.seals, others=others)
         self.clicks = AnswerClick(receive=receive, later=self.supervisor.later)
-        self.pacing = Pacing(self.platforms)
+        self.pacing = Pacing(self.platforms, shared=None if store.dialect.name == "sqlite" else store)
         self.deliver = Deliver(
             store=store,
             book=book,

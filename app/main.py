@@ -123,7 +123,9 @@ def _describe_bodies(app: FastAPI) -> None:
         document = plain()
         known = document.setdefault("components", {}).setdefault("schemas", {})
         for body in _BODIES:
-            known[body.__name__] = body.model_json_schema(ref_template="#/components/schemas/{model}")
+            schema = body.model_json_schema(ref_template="#/components/schemas/{model}")
+            known.update(schema.pop("$defs", {}))  # the models within it
+            known[body.__name__] = schema
         document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
         document["security"] = [{"key": []}]
         return document

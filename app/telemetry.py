@@ -63,9 +63,21 @@ def hide_secrets_of(platforms: Iterable[Spec]) -> None:
 def _one_line(_logger: object, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     """Keep what came from outside from forging lines or driving a terminal."""
     for key, value in event.items():
-        if isinstance(value, str) and key != "exception" and not value.isprintable():
+        if isinstance(value, str) and key not in {"exception", "stack"} and not value.isprintable():
             event[key] = value.encode("unicode_escape").decode()
     return event
+
+
+def _behind_a_bar(_logger: object, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Put each line of a trace behind a bar: it repeats what came from outside, and must not pass for an event."""
+    for key in ("exception", "stack"):
+        if isinstance(text := event.get(key), str):
+            event[key] = "\n".join(f"  | {_printable(line)}" for line in text.split("\n"))
+    return event
+
+
+def _printable(line: str) -> str:
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in line)
 
 
 def configure_logs(log_format: str, platforms: Collection[Spec] = ()) -> None:
@@ -74,8 +86,10 @@ def configure_logs(log_format: str, platforms: Collection[Spec] = ()) -> None:
     Of `platforms`, the secrets are hidden and the libraries are quieter.
     """
     hide_secrets_of(platforms)
-    final: Any = (
-        structlog.processors.JSONRenderer() if log_format == "json" else structlog.dev.ConsoleRenderer(colors=False)
+    final: list[Any] = (
+        [structlog.processors.JSONRenderer()]
+        if log_format == "json"
+        else [_behind_a_bar, structlog.dev.ConsoleRenderer(colors=False)]
     )
     shared: list[Any] = [
         structlog.contextvars.merge_contextvars,
@@ -92,7 +106,7 @@ def configure_logs(log_format: str, platforms: Collection[Spec] = ()) -> None:
     )
     formatter = structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=shared,
-        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, redact, final],
+        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, redact, *final],
     )
     handler = logging.StreamHandler()
     handler.setFormatter(formatter)

@@ -55,6 +55,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Let Hypothesis draw the same examples on every machine, however slow it is; put temporary folders into memory."""
     hypothesis.settings.register_profile("assent", deadline=None, derandomize=True, database=None, print_blob=True)
     hypothesis.settings.register_profile("quick", hypothesis.settings.get_profile("assent"), max_examples=10)
+    to_find = (hypothesis.Phase.explicit, hypothesis.Phase.generate)  # `make sabotage` asks only whether there is one
+    hypothesis.settings.register_profile("sabotage", hypothesis.settings.get_profile("quick"), phases=to_find)
     hypothesis.settings.load_profile(config.getoption("--hypothesis-profile") or "assent")
     if _has_memory():  # a commit waits for the disk there, and a test makes many
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", _MEMORY)

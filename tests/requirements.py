@@ -103,6 +103,10 @@ LEDGER: dict[str, Promise] = {
         "Files with secrets or arguments are their owner's alone, and a wrong or retired secret ends nothing silently.",
         "attack on the built gateway",
     ),
+    "S-74": _must(
+        "A broken glass is bounded in uses and money, by the limits of the two and by what its rules take; somebody "
+        "who is named reviews it."
+    ),
     "S-75": _must("Replicas know each other: in what they differ is shown, and whichever is unfit is not ready."),
     "S-76": _must(
         "Every refused attempt leaves a trace: who tried what and why it was refused, and a counter.",
@@ -115,8 +119,15 @@ LEDGER: dict[str, Promise] = {
     "S-34": _must(
         "API keys are random, stored hashed, scoped, expiring, rotatable and revocable on every replica at once."
     ),
+    "S-35": _must("No call names where we go: addresses are the file's, and no credential follows a redirect."),
+    "S-38": _must("What is encrypted at rest opens only where it was put, whole, under a key that is still accepted."),
+    "S-39": _must("Pages run no script and sit in no frame; only they press their buttons and read their cookies."),
+    "S-40": _must("What came from outside forges no line of a log, not in a traceback either, and drives no terminal."),
+    "S-42": _must("The canonical form is what an independent implementation of the standard writes, byte by byte."),
+    "S-56": _must("What is installed is pinned by hash, and what is built twice is the same to the byte."),
+    "S-58": _must("Which gateway an agent trusts is its user's to say: no project, variable or stranger changes it."),
+    "S-59": _must("The role that gateways connect as adds to the trail and reads it, and can do nothing else to it."),
     "S-37": _must("Secrets reach no card; what is hidden is counted, and what must be seen is not approved unseen."),
-    "S-40": _must("What comes from outside begins no line of a log, and drives no terminal that shows one."),
     "S-41": _must("Hostile JSON (duplicate keys, NaN, unsafe integers, lone surrogates) is refused, never repaired."),
     "S-43": _must(
         "Creating with the same idempotency key gives one request and one card; with other arguments it is refused."

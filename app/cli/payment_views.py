@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
     from decimal import Decimal
 
-    from app.domain.rules.permits import StandingTerms
+    from app.domain.rules.permits import Bounds, StandingTerms
     from app.domain.rules.policy import Policy
     from app.domain.rules.rule import Asking, Rule, Tier
     from app.domain.rules.spending import Budget
@@ -115,7 +115,15 @@ def policy_lines(policy: Policy) -> list[str]:
         lines.append(
             f"the glass may be broken by two of {', '.join(glass.of)}, for {span_told(glass.lasts)}, for {tools}"
         )
+        lines.append(f"  {_bounds(glass.bounds)}; reviewed by {', '.join(glass.review)}")
     return lines
+
+
+def _bounds(bounds: Bounds) -> str:
+    said = [f"at most {bounds.uses} uses"]
+    said += [f"{currency} {plain(most)} each" for currency, most in sorted(bounds.each.items())]
+    said += [f"{currency} {plain(most)} in all" for currency, most in sorted(bounds.total.items())]
+    return ", ".join(said)
 
 
 def _rule_lines(rule: Rule) -> list[str]:

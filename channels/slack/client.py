@@ -52,7 +52,7 @@ _MENDS: Final = {
     "invalid_auth": "the token is wrong: copy it anew from the Slack app's page",
     "not_authed": "the token is missing",
     "token_revoked": "the token was revoked: reinstall the Slack app",
-    "token_expired": "the token has expired: rotate it, or switch token rotation off",
+    "token_expired": "the token was one of twelve hours: take one of an app without token rotation",
     "account_inactive": "the app was removed from the workspace: reinstall it",
 }
 

@@ -52,11 +52,17 @@ def _pins(settings: SlackSettings, *, team: str, app_id: str) -> list[Finding]:
 
 
 def _leftovers(settings: SlackSettings) -> list[Finding]:
-    if settings.signing_secret_old is None:
-        return []
-    what = "signing_secret_old is set: calls that are signed with it are taken"
-    mend = "take it out once Slack signs with the new one and every gateway was restarted"
-    return [Finding(severity=Severity.WARNING, what=what, mend=mend)]
+    """Name what works now and should not stay: a secret from before, and a token that nobody renews."""
+    found: list[Finding] = []
+    if settings.signing_secret_old is not None:
+        what = "signing_secret_old is set: calls that are signed with it are taken"
+        mend = "take it out once Slack signs with the new one and every gateway was restarted"
+        found.append(Finding(severity=Severity.WARNING, what=what, mend=mend))
+    if settings.bot_token.get_secret_value().startswith("xoxe."):
+        what = "bot_token is one that expires within twelve hours, and the gateway does not renew it"
+        mend = "use the token (xoxb-…) of an app without token rotation: `assent slack manifest` describes one"
+        found.append(Finding(severity=Severity.WARNING, what=what, mend=mend))
+    return found
 
 
 def _scopes(told: str, settings: SlackSettings) -> list[Finding]:

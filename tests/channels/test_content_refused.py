@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
+import pytest
+
+from app.ports import ChannelRefusedError, ContentRefusedError, Post
+from channels.feishu.details.failures import classify
+from channels.slack.simulator.simulator import Fault as SlackFault
+from tests.channels.slack.conformance_slack import CARD as SLACK_CARD
+from tests.channels.slack.conformance_slack import slack_stage
 from tests.fixtures.patience import eventually
 from tests.requirements import requirement
 
@@ -39,3 +47,24 @@ def _ends(stage: Stage) -> int:
     cards += [json.dumps(each["card"]) for each in stage.feishu.view(stage.feishu_chat)]
     assert not any("Acme Ltd" in card for card in cards)
     return sum("Denied" in card for card in cards)
+
+
+@pytest.mark.parametrize("words", [{"Acme Ltd"}, set[str]()])
+async def test_slack_tells_a_refusal_of_content_from_any_other(words: set[str]) -> None:
+    async with slack_stage() as stage:
+        stage.simulator.world.refused_words = words
+        if not words:
+            stage.simulator.fail_next("chat.postMessage", SlackFault.REFUSED)
+        with pytest.raises(ChannelRefusedError) as refused:
+            await stage.channel.post(Post(card=SLACK_CARD, chat_id=stage.channel.chat_id, key="dlv_1.1"))
+        assert isinstance(refused.value, ContentRefusedError) is bool(words)
+
+
+@pytest.mark.parametrize(
+    ("code", "of_content"), [(230022, True), (230025, True), (230028, True), (230099, True), (230002, False)]
+)
+def test_feishu_tells_a_refusal_of_content_from_any_other(code: int, of_content: bool) -> None:
+    answer = SimpleNamespace(code=code, msg="", raw=SimpleNamespace(status_code=400, headers={}))
+    with pytest.raises(ChannelRefusedError) as refused:
+        classify(answer, writes=True)
+    assert isinstance(refused.value, ContentRefusedError) is of_content

@@ -9,12 +9,15 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from app.usecases.cards.deliver import Deliver
+from app.usecases.platforms.pacing import Pacing
+from app.workers.outbox_worker import OutboxWorker
 from channels.feishu.simulator.simulator import FeishuSimulator
 from channels.slack.simulator.simulator import SlackSimulator
 from tests.fixtures.gateway import ManualClock, open_gateway
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from app.workers.outbox_worker import OutboxWorker
+    from app.storage.engine.store import Store
     from channels.feishu.simulator.platform import Platform
     from channels.slack.simulator.state import World
     from tests.fixtures.gateway import Gateway
@@ -42,6 +45,7 @@ class Strict:
     clock: ManualClock
     simulator: FeishuSimulator | SlackSimulator
     chat: str
+    asleep: list[datetime] = field(default_factory=list[datetime])
 
     def arrived(self) -> list[str]:
         """Return what the chat shows, in order."""
@@ -60,10 +64,17 @@ class Strict:
         return self.simulator.world if isinstance(self.simulator, SlackSimulator) else self.simulator.platform
 
     async def wait(self, seconds: float) -> None:
-        """Let time pass, after whatever is under way."""
+        """Sleep: whoever wakes first moves the clock there, once nobody who is awake still calls."""
         channel: Any = self.gateway.container.channels.get("acme", "pay")
-        await eventually(lambda: channel.under_way == 0)  # `counted` sets it
-        self.clock.advance(timedelta(seconds=seconds))
+        at, me = self.clock.now() + timedelta(seconds=seconds), asyncio.current_task()
+        assert me is not None
+        channel.awake.discard(me)  # `counted` sets it
+        self.asleep.append(at)
+        await eventually(lambda: not channel.awake and at == min(self.asleep))
+        self.asleep.remove(at)
+        channel.awake.add(me)
+        me.add_done_callback(channel.awake.discard)
+        self.clock.advance(max(at - self.clock.now(), timedelta(0)))
 
 
 def policy(channel: dict[str, object]) -> dict[str, object]:
@@ -83,15 +94,16 @@ def policy(channel: dict[str, object]) -> dict[str, object]:
 
 
 def counted(channel: Any) -> None:
-    """Count the posts that are under way."""
-    post, channel.under_way = channel.post, 0
+    """Know which posts are under way, and which are about to be, by their tasks."""
+    post, channel.awake = channel.post, set[Any]()
 
     async def counting(*arguments: Any) -> Any:
-        channel.under_way += 1
+        me = asyncio.current_task()
+        channel.awake.add(me)
         try:
             return await post(*arguments)
         finally:
-            channel.under_way -= 1
+            channel.awake.discard(me)
 
     channel.post = counting
 
@@ -178,3 +190,75 @@ async def test_after_a_refusal_nothing_is_tried_there_until_the_platform_wished(
         await carried(strict, worker)
     assert len(strict.arrived()) == 20
     assert 1 <= strict.refused() <= 4  # what was under way together, and never again
+
+
+class Awake:
+    """The store, which nobody lets time pass beside."""
+
+    def __init__(self, strict: Strict) -> None:
+        self._strict = strict
+
+    async def write(self, unit: Any, *, org: str) -> Any:
+        channel: Any = self._strict.gateway.container.channels.get("acme", "pay")
+        me = asyncio.current_task()
+        assert me is not None
+        channel.awake.add(me)
+        me.add_done_callback(channel.awake.discard)
+        return await self._strict.gateway.container.store.write(unit, org=org)
+
+
+def replica(strict: Strict) -> OutboxWorker:
+    """Return the worker of another replica, which shares with the first one the database alone."""
+    container = strict.gateway.container
+    pacing = Pacing(container.platforms, shared=cast("Store", Awake(strict)))
+    pacing.clock, pacing.sleep = container.pacing.clock, strict.wait
+    deliver = Deliver(
+        store=container.store,
+        book=container.book,
+        channels=container.channels,
+        pacing=pacing,
+        seals=container.seals,
+        give_up_after=container.settings.give_up_after,
+    )
+    return OutboxWorker(store=container.store, deliver=deliver, org="acme", channel="pay", tick=timedelta(hours=1))
+
+
+@requirement("F-45")
+async def test_two_replicas_keep_to_one_limit_together_and_no_card_is_lost(strict: Strict) -> None:
+    gateway = strict.gateway
+    _, tasks = gateway.container.work._running["acme", "pay"]
+    tasks[0].cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    for n in range(CARDS):
+        await gateway.call("POST", "/v1/requests", {"tool": "routine", "arguments": {"n": n}})
+    workers = [replica(strict), replica(strict)]
+    began = strict.clock.now()
+    async with asyncio.timeout(240):
+        while strict.gateway.rows("SELECT 1 FROM outbox WHERE status = 'queued'"):
+            if not any(await asyncio.gather(*(worker.round() for worker in workers))):
+                strict.clock.advance(timedelta(seconds=1))
+    assert len(strict.arrived()) == CARDS
+    assert strict.refused() < 0.05 * CARDS
+    assert strict.clock.now() - began < timedelta(minutes=5)
+
+
+@requirement("F-45")
+async def test_what_the_platform_said_to_one_replica_the_other_goes_by(strict: Strict) -> None:
+    gateway = strict.gateway
+    _, tasks = gateway.container.work._running["acme", "pay"]
+    tasks[0].cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    for n in range(8):
+        await gateway.call("POST", "/v1/requests", {"tool": "routine", "arguments": {"n": n}})
+    strict.place.held_until[strict.chat] = strict.clock.now() + timedelta(seconds=HOLD)  # another app used it up
+    first, second = replica(strict), replica(strict)
+    await first.round()
+    refused = strict.refused()
+    assert refused >= 1
+    await second.round()
+    assert strict.refused() == refused
+    async with asyncio.timeout(120):
+        while strict.gateway.rows("SELECT 1 FROM outbox WHERE status = 'queued'"):
+            if not any([await first.round(), await second.round()]):
+                strict.clock.advance(timedelta(seconds=1))
+    assert len(strict.arrived()) == 8

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 APP_TOKEN = "xapp-1-A0APPR0VAL-simulated"
 
 
-@requirement("S-78")
+@requirement("S-35", "S-78")
 @pytest.mark.parametrize("operation", ["token", "send", "patch", "reply", "batch_get_id", "get_user", "endpoint"])
 async def test_no_call_to_feishu_follows_a_redirect(operation: str) -> None:
     async with feishu_stage() as stage:
@@ -47,7 +47,7 @@ async def test_no_call_to_feishu_follows_a_redirect(operation: str) -> None:
         assert "elsewhere" not in [call.operation for call in stage.simulator.calls]
 
 
-@requirement("S-78")
+@requirement("S-35", "S-78")
 @pytest.mark.parametrize("method", ["chat.postMessage", "users.info", "apps.connections.open", "auth.test"])
 async def test_no_call_to_slack_follows_a_redirect(method: str) -> None:
     async with slack_stage() as stage:

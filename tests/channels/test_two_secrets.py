@@ -79,6 +79,7 @@ async def test_no_genuine_click_is_refused_while_the_secrets_change_under_load(s
 @requirement("S-04")
 async def test_a_third_secret_is_refused_and_so_is_a_pair_of_key_and_foreign_token(stage: Stage) -> None:
     request = await stage.ask()
+    assert await stage.feishu.verify_address()
     for secret, token in ((THIRD, f"{OLD}-token"), (OLD, THIRD)):
         use(stage, secret, token)
         assert (await stage.feishu.approve(stage.feishu_ids["bob"], stage.feishu_message(request))).status == 401

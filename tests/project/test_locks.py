@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tomllib
+from pathlib import Path
 
 import pytest
+from hatchling.builders.wheel import WheelBuilder
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from tests.places import ROOT
 from tests.project.source_tree import shown
+from tests.requirements import requirement
 
 LOCKS = {"gateway": [], "dev": ["dev"], "bench": ["bench"]}
 RUN_BY_THE_GATEWAY = ["guards", "limits"]  # extras of `assent`
@@ -23,6 +27,7 @@ def pins(lock: str) -> dict[str, str]:
     return dict(re.findall(r"^([a-z0-9._-]+)(?:\[[^\]]*\])?==(\S+)", text, flags=re.MULTILINE))
 
 
+@requirement("S-56")
 @pytest.mark.parametrize("lock", [*LOCKS, "build"])
 def test_every_pin_has_a_hash(lock: str) -> None:
     text = (ROOT / "requirements" / f"{lock}.txt").read_text(encoding="utf-8")
@@ -80,3 +85,13 @@ def test_what_installs_names_no_address() -> None:
 def test_dbos_is_a_matter_of_the_benchmarks_alone() -> None:
     assert "dbos" in pins("bench")
     assert "dbos" not in pins("dev")
+
+
+@requirement("S-56")
+@pytest.mark.parametrize("folder", [ROOT, ROOT / "sdk"], ids=["gateway", "sdk"])
+def test_what_is_built_twice_is_the_same_to_the_byte(folder: Path, tmp_path: Path) -> None:
+    digests = set[str]()
+    for name in ("once", "again"):
+        (wheel,) = WheelBuilder(str(folder)).build(directory=str(tmp_path / name), versions=["standard"])
+        digests.add(hashlib.sha256(Path(wheel).read_bytes()).hexdigest())
+    assert len(digests) == 1

@@ -80,7 +80,7 @@ class Copy:
         told = self.place / ".sabotage.xml"
         told.unlink(missing_ok=True)
         marks = _MARKS if postgres else f"{_MARKS} and not postgres"
-        options = ("-q", "--tb=line", "-p", "no:randomly", "-p", "no:cacheprovider", "--hypothesis-profile=quick")
+        options = ("-q", "--tb=line", "-p", "no:randomly", "-p", "no:cacheprovider", "--hypothesis-profile=sabotage")
         options = (*options, f"--timeout={seconds / 2:.0f}")
         done = subprocess.Popen(
             [sys.executable, "-m", "pytest", *options, "-m", marks, f"--junitxml={told}", *more, *tests],
@@ -132,8 +132,8 @@ def copies(root: Path, many: int) -> Iterator[list[Copy]]:
     before = {number: signal.signal(number, _leave) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
         made = [Copy(place / str(number)) for number in range(many)]
-        for copy in made:
-            shutil.copytree(root, copy.place, ignore=_LEFT_OUT, symlinks=True)
+        for copy, of in zip(made, (root, *(each.place for each in made)), strict=False):  # all as the first one is
+            shutil.copytree(of, copy.place, ignore=_LEFT_OUT, symlinks=True)
         yield made
     finally:
         for left in tuple(_running):

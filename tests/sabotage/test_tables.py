@@ -12,8 +12,16 @@ from tests.requirements import requirement
 from tests.sabotage.rows import Row, read_rows
 
 ROWS = read_rows()
-FEWEST = 20
-FEWEST_OF_A_FLOOR = {"once_unnoticed": 17}
+FEWEST = 300
+FEWEST_OF_A_FLOOR = {
+    "once_unnoticed": 17,
+    "domain": 60,
+    "usecases": 60,
+    "storage": 35,
+    "api": 45,
+    "channels": 35,
+    "sdk": 40,
+}
 
 
 @cache

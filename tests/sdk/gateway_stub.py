@@ -92,7 +92,7 @@ def _moved(row: Row, since: str | None) -> bool:
 
 
 class StubGateway:
-    """Start it with `with StubGateway() as gateway`; `rules` maps a tool to allow, deny or ask (the default)."""
+    """Start it with `with StubGateway() as gateway`; `rules` maps a tool to allow, deny, route or ask (the default)."""
 
     def __init__(self, *, certificate: ssl.SSLContext | None = None) -> None:
         self.rows: dict[str, Row] = {}
@@ -225,6 +225,9 @@ class StubGateway:
         rule = self.rules.get(str(tool), "ask")
         if rule in {"allow", "deny"}:
             answer = {"decision": rule, "rule": "small", "reason": f"told to {rule}", "message": rule}
+            return await self._answer(request, answer, status=200, lost=lost)
+        if rule == "route":
+            answer = {"decision": "allow", "rule": "small", "reason": "in a sandbox", "route": {"provider": "box"}}
             return await self._answer(request, answer, status=200, lost=lost)
         key = request.headers.get("Idempotency-Key", "")
         if key not in self._keys:

@@ -7,15 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.api.approver.standing_approvals import ConfirmBody, view_people
+from app.api.approver.standing_approvals import Digest, view_people
 from app.api.wire.bodies import PlainRoute, answer, read_model
 from app.api.wire.operations import asks, takes
-from app.api.wire.schemas import Id, NothingBody
+from app.api.wire.schemas import Id, NothingBody, Totp
 from app.domain.identity.api_key import Scope
-from app.usecases.permits.break_glass import Emergency
+from app.domain.money.payment import plain
+from app.usecases.permits.glass_terms import Emergency
 from app.usecases.permits.permit_before import glass_scope_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from decimal import Decimal
+
     from app.api.wire.services import Services
     from app.usecases.permits.standing import ShownPermit
 
@@ -35,6 +39,16 @@ class EmergencyBody(_Wire):
     tools: list[Id] = Field(default=["*"], min_length=1, max_length=50, description="names or patterns, as in rules")
     agent: Id | None = Field(default=None, description="only this agent")
     minutes: int = Field(ge=1, le=60)
+    totp: Totp | None = Field(
+        default=None, description="the six digits of the person's second factor, where a covered rule takes one"
+    )
+
+
+class GlassConfirmBody(_Wire):
+    """The digest of exactly what was read; `totp` where the first of the two has given one."""
+
+    digest: Digest
+    totp: Totp | None = Field(default=None, description="the six digits that the person's second factor shows now")
 
 
 class GlassReviewBody(_Wire):
@@ -55,6 +69,11 @@ class GlassView(BaseModel):
     agent: str | None
     tools: list[str]
     minutes: int | None
+    uses: int | None = Field(description="how often it may be used")
+    each: dict[str, str] = Field(description="how much one payment may be, by currency")
+    total: dict[str, str] = Field(description="how much all payments may be together, by currency")
+    spent: dict[str, str] = Field(description="how much they are so far")
+    factor: bool = Field(description="whether it covers what takes a second factor, for both have shown theirs")
     proposed_by: str
     proposed_at: str
     confirmed_by: str | None
@@ -75,7 +94,7 @@ class GlassesView(BaseModel):
     items: list[GlassView]
 
 
-BODIES = (EmergencyBody, GlassReviewBody)
+BODIES = (EmergencyBody, GlassConfirmBody, GlassReviewBody)
 """The models of bodies, for OpenAPI."""
 
 
@@ -95,14 +114,17 @@ def break_glass_router(c: Services) -> APIRouter:
         key = await c.access(request, Scope.APPROVER)
         body = await read_model(request, EmergencyBody)
         emergency = Emergency(tools=(*body.tools,), agent=body.agent, minutes=body.minutes, reason=body.reason.strip())
-        return answer(_view(await c.break_glass.ask(org=key.org, person=str(key.person), emergency=emergency)), 201)
+        asked = await c.break_glass.ask(org=key.org, person=str(key.person), emergency=emergency, totp=body.totp)
+        return answer(_view(asked), 201)
 
-    @router.post("/v1/break-glass/{glass_id}/confirm", **takes(ConfirmBody, GlassView))
+    @router.post("/v1/break-glass/{glass_id}/confirm", **takes(GlassConfirmBody, GlassView))
     async def confirm(glass_id: str, request: Request) -> Response:
         """Break it: from now on, for the minutes asked for, its calls run without anybody being asked."""
         key = await c.access(request, Scope.APPROVER)
-        body = await read_model(request, ConfirmBody)
-        shown = await c.break_glass.confirm(org=key.org, person=str(key.person), permit_id=glass_id, digest=body.digest)
+        body = await read_model(request, GlassConfirmBody)
+        shown = await c.break_glass.confirm(
+            org=key.org, person=str(key.person), permit_id=glass_id, digest=body.digest, totp=body.totp
+        )
         return answer(_view(shown))
 
     @router.post("/v1/break-glass/{glass_id}/end", **takes(NothingBody, GlassView))
@@ -114,7 +136,7 @@ def break_glass_router(c: Services) -> APIRouter:
 
     @router.post("/v1/break-glass/{glass_id}/review", **takes(GlassReviewBody, GlassView))
     async def review(glass_id: str, request: Request) -> Response:
-        """Say what was found, as somebody who was neither of the two. Until then it cannot be asked for again."""
+        """Say what was found, as somebody of the file's `review`, not of the two. Until then nobody can ask again."""
         key = await c.access(request, Scope.APPROVER)
         body = await read_model(request, GlassReviewBody)
         shown = await c.break_glass.review(org=key.org, person=str(key.person), permit_id=glass_id, note=body.note)
@@ -125,12 +147,22 @@ def break_glass_router(c: Services) -> APIRouter:
 
 def _view(shown: ShownPermit) -> dict[str, object]:
     permit, scope = shown.permit, glass_scope_of(shown.permit)
+    bounds = scope.bounds if scope else None
     return {
         **view_people(shown),
         "agent": scope.agent if scope else None,
         "tools": list(scope.tools) if scope else [],
         "minutes": scope.minutes if scope else None,
+        "uses": bounds.uses if bounds else None,
+        "each": _amounts(bounds.each if bounds else {}),
+        "total": _amounts(bounds.total if bounds else {}),
+        "spent": _amounts(shown.spent),
+        "factor": scope is not None and scope.factor,
         "reviewed_by": permit.reviewed_by,
         "reviewed_at": permit.reviewed_at.isoformat() if permit.reviewed_at else None,
         "review": permit.review,
     }
+
+
+def _amounts(amounts: Mapping[str, Decimal]) -> dict[str, str]:
+    return {currency: plain(amount) for currency, amount in amounts.items()}

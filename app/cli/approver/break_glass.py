@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli.approver.requests import clean, open_desk, part
+from app.cli.approver.decide import ask_totp
+from app.cli.approver.requests import Desk, Shown, clean, is_problem, open_desk, part
 from app.cli.approver.standing_approvals import confirm_scope, found_in, instant
 
 break_glass_app = typer.Typer(no_args_is_help=True, help="For an emergency: calls run without anybody being asked.")
@@ -24,7 +25,7 @@ def ask(
 ) -> None:
     """Ask to break the glass; a second person confirms it within a quarter of an hour."""
     body = {"reason": reason, "minutes": minutes, "tools": tool, **({"agent": agent} if agent else {})}
-    asked = open_desk().call("POST", "", body, under=_GLASS)
+    asked = _with_factor(open_desk(), "", body)
     typer.echo(clean(asked["scope"]))
     typer.echo(f"nothing holds yet. A second person confirms it: assent break-glass confirm {clean(asked['id'])}")
 
@@ -39,7 +40,7 @@ def confirm(
     desk = open_desk()
     found = found_in(desk, _GLASS, glass_id)
     confirm_scope(found, yes=yes)
-    broken = desk.call("POST", f"/{part(glass_id)}/confirm", {"digest": found["digest"]}, under=_GLASS)
+    broken = _with_factor(desk, f"/{part(glass_id)}/confirm", {"digest": found["digest"]})
     typer.echo(
         f"THE GLASS IS BROKEN until {instant(broken['until'])}; end it earlier: assent break-glass end {glass_id}"
     )
@@ -53,7 +54,7 @@ def end_early(glass_id: GlassId) -> None:
 
 @break_glass_app.command("review")
 def review(glass_id: GlassId, note: Annotated[str, typer.Option(help="what you found")]) -> None:
-    """Say what you found in all that was done under it, as somebody who was neither of the two."""
+    """Say what you found in all that was done under it, as somebody of the file's `review` who was neither."""
     _say(open_desk().call("POST", f"/{part(glass_id)}/review", {"note": note}, under=_GLASS))
 
 
@@ -67,13 +68,26 @@ def list_glasses() -> None:
         typer.echo("it was never broken")
 
 
+def _with_factor(desk: Desk, path: str, body: Shown) -> Shown:
+    """Send it; where it takes a code of the second factor, ask for one, once."""
+    found = desk.call("POST", path, body, under=_GLASS, unless="step_up_needed")
+    if not is_problem(found, "step_up_needed"):
+        return found
+    typer.echo(clean(found["detail"]), err=True)
+    if not found.get("missing"):
+        raise typer.Exit(code=1)
+    totp = ask_totp("the six digits that your second factor shows now")
+    return desk.call("POST", path, {**body, "totp": totp}, under=_GLASS)
+
+
 def _say(glass: dict[str, Any]) -> None:
     by = f"{clean(glass['proposed_by'])} and {clean(glass['confirmed_by'] or 'nobody yet')}"
     typer.echo(f"{clean(glass['id'])}  {'ended' if glass['revoked_by'] else glass['state']}, {_reviewed(glass)}")
     typer.echo(f"  {clean(glass['scope'])}")
     until = f"ended {instant(glass['revoked_at'])}" if glass["revoked_by"] else f"until {instant(glass['until'])}"
     used = "once" if glass["used"] == 1 else f"{glass['used']} times"
-    typer.echo(f"  by {by}, {until}, used {used}: {clean(glass['reason'])}")
+    spent = "".join(f", {clean(code)} {clean(amount)}" for code, amount in glass["spent"].items())
+    typer.echo(f"  by {by}, {until}, used {used}{spent}: {clean(glass['reason'])}")
 
 
 def _reviewed(glass: dict[str, Any]) -> str:

@@ -132,6 +132,10 @@ def _glass(policy: Policy) -> Iterator[Finding]:
         return
     directory = policy.directory
     people = {person for name in terms.of for person in directory.members(name)}
+    reviewers = {person for name in terms.review for person in directory.members(name)}
+    if not reviewers - people and len(reviewers) <= _FEWEST:
+        what = f"{policy.org}: whether somebody is left to review a broken glass, only the platform can say"
+        yield warning(what, "name somebody of the file under break_glass.review")
     kept = [name for name in terms.of if name in directory.sources]
     if len(people) >= _FEWEST:
         yield ok(f"{policy.org}: {len(people)} people may break the glass, two at a time")

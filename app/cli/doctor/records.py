@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 from app.cli.doctor.payments import PAGE, askings, error, ok, paying_tools, warning
 from app.cli.doctor.replicas import look_at_replicas
+from app.domain.call.name_pattern import NamePattern
 from app.domain.identity.api_key import Scope, is_newest, sealed_under
 from app.domain.people.assurance import Assurance
 from app.domain.rules.permits import PermitKind
@@ -24,6 +25,7 @@ from app.storage.permits.permits import list_permits
 from app.storage.requests.executions import list_elsewhere, list_unknown
 from app.storage.trail.head_file import SQLITE, head_file_of
 from app.usecases.permits.break_glass import awaits_review
+from app.usecases.permits.glass_terms import takes_factor
 from app.usecases.proving.factors import without_factor
 from app.usecases.proving.seal_standing import foreign
 from app.usecases.reading.read import Read
@@ -151,6 +153,9 @@ async def _executor(store: Store, policy: Policy) -> list[Finding]:
 async def _factors(store: Store, policy: Policy) -> list[Finding]:
     """Whoever may have to approve at L3 can do so only with a second factor; one level more may come on top."""
     needed: set[str] = set()
+    glass = policy.break_glass
+    if glass is not None and takes_factor((pattern.text for pattern in glass.tools or (NamePattern("*"),)), policy):
+        needed |= {who for name in glass.of for who in policy.directory.members(name)}
     may_rise = bool(policy.payments.step_up)
     for tool in paying_tools(policy):
         for _, asking in askings(policy, tool):

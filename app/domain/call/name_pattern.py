@@ -27,3 +27,18 @@ class NamePattern:
     def matches(self, name: str) -> bool:
         """Say whether it stands for `name`."""
         return self.text == name if self._regex is None else self._regex.fullmatch(name) is not None
+
+    def meets(self, other: NamePattern) -> bool:
+        """Say whether there is a name that both stand for."""
+        one, two = self.text, other.text
+        # From the ends: whether what is left of both, from here and from there, can be the same name.
+        below = [False] * len(two) + [True]
+        for at in range(len(two) - 1, -1, -1):
+            below[at] = two[at] == "*" and below[at + 1]
+        for letter in reversed(one):
+            row = [letter == "*" and below[-1]]
+            for at in range(len(two) - 1, -1, -1):
+                star = letter == "*" or two[at] == "*"
+                row.append((below[at] or row[-1]) if star else letter == two[at] and below[at + 1])
+            below = row[::-1]
+        return below[0]

@@ -65,7 +65,21 @@ def _glass(scope: GlassScope, language: Language) -> str:
         if scope.agent is None
         else say(language, "glass.agent", agent=_quoted(scope.agent))
     )
-    return say(language, "glass.scope", minutes=scope.minutes, agent=agent, tools=tools)
+    return say(
+        language, "glass.scope", minutes=scope.minutes, agent=agent, tools=tools, bounds=_bounds(scope, language)
+    )
+
+
+def _bounds(scope: GlassScope, language: Language) -> str:
+    """Say how often and how much; of one from before there were bounds, nothing."""
+    bounds = scope.bounds
+    if bounds is None:
+        return ""
+    uses = say(language, "standing.uses.one" if bounds.uses == 1 else "standing.uses", count=bounds.uses)
+    money = "glass.bounds.money" if bounds.each else "glass.bounds"
+    each, total = _money(bounds.each, language), _money(bounds.total, language)
+    factor = say(language, "glass.bounds.factor") if scope.factor else ""
+    return say(language, money, uses=uses, each=each, total=total) + factor
 
 
 def _money(amounts: Mapping[str, Decimal], language: Language) -> str:

@@ -44,11 +44,33 @@ class StandingTerms:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """How often a broken glass may be used, and how much may be paid under it, by currency; in others nothing."""
+
+    uses: int
+    each: Mapping[str, Decimal] = field(default_factory=dict[str, Decimal], hash=False)
+    total: Mapping[str, Decimal] = field(default_factory=dict[str, Decimal], hash=False)
+
+    def hold(self, payments: Sequence[Payment], *, used: int, spent: Mapping[str, Decimal]) -> bool:
+        """Say whether a call with these payments is within them, as the `used`-th, with all that is `spent` by then."""
+        return (
+            used <= self.uses
+            and all(payment.amount <= self.each.get(payment.currency, -1) for payment in payments)
+            and all(spent.get(code, Decimal(0)) <= self.total.get(code, -1) for code in totals(payments))
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GlassTerms:
-    """The file's `break_glass`: who may break it (two of `of`), for how long at most, and for which tools."""
+    """The file's `break_glass`: who may break it (two of `of`), for how long and how much at most, for which tools.
+
+    Somebody of `review` who was neither of the two looks at what was done.
+    """
 
     of: tuple[str, ...]
     lasts: timedelta
+    review: tuple[str, ...]
+    bounds: Bounds
     tools: tuple[NamePattern, ...] = ()
     channels: tuple[str, ...] = ()  # where everybody is told; none: those of the file's `ask`
 
@@ -220,24 +242,43 @@ class StandingScope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GlassScope:
-    """What one broken glass allows: any call of these tools, of one agent or of all, for some minutes."""
+    """What one broken glass allows: calls of these tools, of one agent or of all, for some minutes, within bounds.
+
+    `factor`: both of the two have shown a second factor, so that it also covers what takes one. One from before there
+    were `bounds` has none, and allows nothing any more.
+    """
 
     tools: tuple[str, ...]
     agent: str | None
     minutes: int
+    bounds: Bounds | None
+    factor: bool = False
 
     def written(self) -> dict[str, JsonValue]:
         """Return it as it is stored and bound by its digest."""
-        return {"tools": list(self.tools), "agent": self.agent, "minutes": self.minutes}
+        said: dict[str, JsonValue] = {"tools": list(self.tools), "agent": self.agent, "minutes": self.minutes}
+        if self.bounds is None:
+            return said
+        return {
+            **said,
+            "factor": self.factor,
+            "uses": self.bounds.uses,
+            "each": {currency: plain(amount) for currency, amount in self.bounds.each.items()},
+            "total": {currency: plain(amount) for currency, amount in self.bounds.total.items()},
+        }
 
     @classmethod
     def read(cls, stored: Mapping[str, JsonValue]) -> GlassScope:
-        """Read it back. Raises KeyError, TypeError or ValueError for what is no scope."""
+        """Read it back. Raises KeyError, TypeError, ValueError or ArithmeticError for what is no scope."""
         said = cast("Mapping[str, object]", stored)
         return cls(
             tools=tuple(cast("list[str]", said["tools"])),
             agent=cast("str | None", said["agent"]),
             minutes=cast("int", said["minutes"]),
+            bounds=Bounds(uses=cast("int", said["uses"]), each=_amounts(said["each"]), total=_amounts(said["total"]))
+            if "uses" in said
+            else None,
+            factor=said.get("factor") is True,
         )
 
     def matches(self, call: ToolCall, terms: GlassTerms) -> bool:

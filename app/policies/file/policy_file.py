@@ -20,8 +20,8 @@ from app.domain.rules.rule import Then
 from app.domain.text.canonical import digest
 from app.domain.text.language import Language
 from app.policies.asking.asking_section import read_ask, require_ask
+from app.policies.asking.glass_section import read_glass
 from app.policies.asking.rule_section import read_rules
-from app.policies.asking.standing_section import read_glass
 from app.policies.marks.entries import read_entry
 from app.policies.marks.faults import Fault, PolicyFaultsError, near
 from app.policies.marks.surroundings import Surroundings

@@ -210,6 +210,18 @@ Index(
 )
 Index("ix_outbox_delivery", outbox.c.delivery_id)
 
+turns = Table(
+    "turns",
+    metadata,
+    Column("org", Text, nullable=False),
+    Column("channel", Text, nullable=False),
+    Column("method", Text, nullable=False),  # post | edit
+    Column("chat_id", Text, nullable=False),  # "": one for all chats
+    Column("paid_until", BigInteger, nullable=False),
+    Column("held_until", BigInteger, nullable=False),
+    PrimaryKeyConstraint("org", "channel", "method", "chat_id"),
+)
+
 audit_events = Table(
     "audit_events",
     metadata,

@@ -2,18 +2,19 @@
 
 What a rule or a hook denies stays denied, and a pause stands. One person asks with a reason, a second one confirms
 exactly that; it ends by itself within the hour, or when anybody who might break it says so; and before it can be asked
-for again, somebody who was neither of the two has looked at what was done under it.
+for again, somebody of the file's `review` who was neither of the two has looked at what was done under it. How often
+it may be used and how much may be paid under it is bounded; where a rule that it covers takes a second factor, so do
+asking for it and confirming it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import structlog
 
-from app.domain.call.name_pattern import NamePattern
 from app.domain.card.card_for import instant_text
 from app.domain.card.permit_sentence import permit_sentence
 from app.domain.errors import (
@@ -31,14 +32,24 @@ from app.domain.text.visible import visible
 from app.domain.trail.audit import Kind, Record
 from app.domain.words.say import say
 from app.storage.engine.transaction import EVERY_ORG
-from app.storage.permits.permits import insert_permit, list_over, list_permits, lock_permit, lock_permits, save_permit
+from app.storage.permits.permits import (
+    insert_permit,
+    list_over,
+    list_permits,
+    lock_permit,
+    lock_permits,
+    save_permit,
+    spent_under,
+)
+from app.usecases.permits.glass_terms import Emergency, may_break, may_review, not_askable, takes_factor
 from app.usecases.permits.permit_before import glass_channels, glass_scope_of, is_intact
 from app.usecases.permits.standing import ShownPermit
+from app.usecases.proving.proof import prove_factor
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from app.domain.rules.permits import GlassTerms
+    from app.domain.identity.seals import Seals
     from app.domain.rules.policy import Policy
     from app.policies.file.policy_book import PolicyBook
     from app.storage.engine.store import Store
@@ -47,43 +58,45 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-LONGEST = timedelta(hours=1)
-"""No file makes it longer."""
 _CONFIRM_WITHIN = timedelta(minutes=15)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Emergency:
-    """What somebody asks for. `tools` are names or patterns, as in rules; `agent` None: every agent."""
-
-    tools: tuple[str, ...]
-    agent: str | None
-    minutes: int
-    reason: str
 
 
 class BreakGlass:
     """The use case."""
 
-    def __init__(self, *, store: Store, book: PolicyBook, announce: Announce) -> None:
+    def __init__(self, *, store: Store, book: PolicyBook, announce: Announce, seals: Seals) -> None:
         """Take what it works on."""
         self._store = store
         self._book = book
         self._announce = announce
+        self._seals = seals
 
-    async def ask(self, *, org: str, person: str, emergency: Emergency) -> ShownPermit:
+    async def ask(self, *, org: str, person: str, emergency: Emergency, totp: str | None = None) -> ShownPermit:
         """Write down what somebody asks for; a second person must confirm it within a quarter of an hour.
 
-        Raises NotEligibleError, InvalidError, and ConflictError while an earlier one has not been reviewed.
+        With `totp`, a code of their second factor, it covers calls that take one; then the second person gives one too.
+        Raises NotEligibleError, InvalidError, StepUpNeededError, LockedError, and ConflictError while an earlier one
+        has not been reviewed.
         """
 
         def unit(tx: Tx) -> ShownPermit | AssentError:
             policy = self._policy(org)
             earlier, now = lock_permits(tx, PermitKind.BREAK_GLASS)
-            refused = _not_askable(emergency, person, policy) or _unreviewed(earlier)
-            if refused is not None:
-                return refused
-            scope = GlassScope(tools=emergency.tools, agent=emergency.agent, minutes=emergency.minutes).written()
+            refused = not_askable(emergency, (person,), policy) or _unreviewed(earlier)
+            terms = policy.break_glass
+            if refused is not None or terms is None:
+                return refused or ConflictError()
+            if totp is not None or takes_factor(emergency.tools, policy):
+                unproven = prove_factor(tx, self._seals, person=person, totp=totp)
+                if unproven is not None:
+                    return unproven
+            scope = GlassScope(
+                tools=emergency.tools,
+                agent=emergency.agent,
+                minutes=emergency.minutes,
+                bounds=terms.bounds,
+                factor=totp is not None,
+            ).written()
             permit_id = tx.ids.new("gls")
             permit = Permit(
                 id=permit_id,
@@ -101,10 +114,12 @@ class BreakGlass:
 
         return self._alarm("break_glass.asked", org, await self._store.write(unit, org=org))
 
-    async def confirm(self, *, org: str, person: str, permit_id: str, digest: str) -> ShownPermit:
+    async def confirm(
+        self, *, org: str, person: str, permit_id: str, digest: str, totp: str | None = None
+    ) -> ShownPermit:
         """Break the glass, as the second person, who names by `digest` exactly what they read.
 
-        Raises NotFoundError, DigestMismatchError, NotEligibleError, ConflictError.
+        Raises NotFoundError, DigestMismatchError, NotEligibleError, ConflictError, StepUpNeededError, LockedError.
         """
 
         def unit(tx: Tx) -> ShownPermit | AssentError:
@@ -114,11 +129,17 @@ class BreakGlass:
             if permit is None:
                 return NotFoundError()
             if permit.status is PermitStatus.ACTIVE and permit.confirmed_by == person and digest == permit.digest:
-                return _shown(permit, policy, now)
+                return _shown(tx, permit, policy, now)
             scope = glass_scope_of(permit)
             refused = _not_confirmable(permit, scope, org, person, digest, policy, now) or _unreviewed(all_of_them)
             if refused is not None or scope is None:
                 return refused or ConflictError("what it allows cannot be read: ask anew")
+            if takes_factor(scope.tools, policy) and not scope.factor:
+                return ConflictError("by now a rule that it covers takes a second factor: ask anew, with one")
+            if scope.factor:
+                unproven = prove_factor(tx, self._seals, person=person, totp=totp)
+                if unproven is not None:
+                    return unproven
             after = replace(
                 permit,
                 status=PermitStatus.ACTIVE,
@@ -156,8 +177,10 @@ class BreakGlass:
                 return NotFoundError()
             permit, now = locked
             policy = self._policy(org)
-            if policy.directory.find(person) is None or person in permit.people:
-                return NotEligibleError("it is reviewed by somebody who was neither of the two")
+            if person in permit.people or not may_review(person, policy):
+                return NotEligibleError(
+                    "it is reviewed by somebody of `review` of `break_glass` in the file who was neither of the two"
+                )
             if permit.confirmed_by is None or permit.in_force(now):
                 return ConflictError(f"it is {permit.state(now)}: it is reviewed when it is over")
             if permit.reviewed_by is not None:
@@ -175,7 +198,7 @@ class BreakGlass:
 
         def unit(tx: Tx) -> list[ShownPermit]:
             now, policy = tx.now(), self._policy(org)
-            return [_shown(permit, policy, now) for permit in list_permits(tx, PermitKind.BREAK_GLASS)]
+            return [_shown(tx, permit, policy, now) for permit in list_permits(tx, PermitKind.BREAK_GLASS)]
 
         found = await self._store.read(unit, org=org)
         return sorted(found, key=lambda each: not awaits_review(each.permit))
@@ -237,41 +260,6 @@ def awaits_review(permit: Permit) -> bool:
     return permit.confirmed_by is not None and permit.reviewed_by is None
 
 
-def may_break(person: str, terms: GlassTerms, policy: Policy) -> bool:
-    """Say whether today's file lets a person break the glass."""
-    return any(person in policy.directory.members(name) for name in terms.of)
-
-
-def _not_askable(emergency: Emergency, person: str, policy: Policy) -> AssentError | None:
-    terms = policy.break_glass
-    if terms is None:
-        return ConflictError("the file has no `break_glass`: there is no glass to break")
-    if not may_break(person, terms, policy):
-        return NotEligibleError("you are not among those who may break the glass")
-    if not emergency.reason.strip():
-        return InvalidError("breaking the glass takes a reason", path="reason")
-    most = int(min(terms.lasts, LONGEST).total_seconds()) // 60
-    if not 1 <= emergency.minutes <= most:
-        return InvalidError(f"it lasts 1 to {most} minutes", path="minutes")
-    if not emergency.tools:
-        return InvalidError("say for which tools", path="tools")
-    beyond = [tool for tool in emergency.tools if not _covers(terms, tool)]
-    if beyond:
-        permitted = ", ".join(pattern.text for pattern in terms.tools)
-        return InvalidError(f"the glass is only for {permitted}, not for {', '.join(beyond)}", path="tools")
-    return None
-
-
-def _covers(terms: GlassTerms, tool: str) -> bool:
-    """Say whether everything that a name or pattern stands for is within the terms, as far as can be told by its text.
-
-    At every use the call's own name is held against the terms once more.
-    """
-    if not NamePattern(tool).is_glob:
-        return terms.names(tool)
-    return not terms.tools or any(each.text in {tool, "*"} for each in terms.tools)
-
-
 def _unreviewed(earlier: list[Permit]) -> AssentError | None:
     waiting = next((each for each in earlier if awaits_review(each)), None)
     if waiting is None:
@@ -293,30 +281,34 @@ def _not_confirmable(  # noqa: PLR0917 - what is confirmed, by whom, when
         return ConflictError(f"it is {permit.state(now)} already", state=permit.state(now))
     if scope is None:
         return ConflictError("what it allows cannot be read: ask anew")
+    terms = policy.break_glass
+    if terms is not None and scope.bounds != terms.bounds:
+        return ConflictError("the file has other bounds by now: ask anew")
     asked = Emergency(tools=scope.tools, agent=scope.agent, minutes=scope.minutes, reason=permit.reason)
-    return _not_askable(asked, permit.proposed_by, policy) or _not_askable(asked, person, policy)
+    return not_askable(asked, (permit.proposed_by, person), policy)
 
 
 def _ended(tx: Tx, permit: Permit, policy: Policy, now: datetime, *, by: str) -> ShownPermit:
     if permit.status is PermitStatus.REVOKED:
-        return _shown(permit, policy, now)
+        return _shown(tx, permit, policy, now)
     after = replace(permit, status=PermitStatus.REVOKED, revoked_by=by, revoked_at=now)
     save_permit(tx, permit, after)
     return _told(tx, Kind.GLASS_ENDED, after, policy, now, by=by)
 
 
-def _shown(permit: Permit, policy: Policy, now: datetime) -> ShownPermit:
+def _shown(tx: Tx, permit: Permit, policy: Policy, now: datetime) -> ShownPermit:
     scope = glass_scope_of(permit)
     return ShownPermit(
         permit=permit,
         state=permit.state(now) if scope else "unreadable",
         sentences={language: permit_sentence(scope, language, policy.zone) if scope else "?" for language in Language},
+        spent=spent_under(tx, permit.id),
     )
 
 
 def _told(tx: Tx, kind: Kind, permit: Permit, policy: Policy, now: datetime, *, by: str) -> ShownPermit:
     """Say it in the trail, and show how it stands."""
-    shown = _shown(permit, policy, now)
+    shown = _shown(tx, permit, policy, now)
     facts: dict[str, object] = {
         "standing": permit.id,
         "scope": shown.sentences[Language.EN],

@@ -9,25 +9,28 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import structlog
 
-from app.domain.errors import UnknownToolError
+from app.domain.errors import InvalidError, UnknownToolError
+from app.domain.money.payment import payments_of, totals
 from app.domain.people.assurance import Assurance
 from app.domain.people.people import email_key
 from app.domain.request.quorum import reachable
 from app.domain.rules.permits import GlassScope, Permit, PermitKind, StandingScope, permit_digest
-from app.domain.rules.policy import Ask, Deny
+from app.domain.rules.policy import Allow, Ask, Deny
 from app.domain.trail.audit import Kind, Record
 from app.storage.permits.permits import list_active, lock_permit, save_permit, spent_under
-from app.usecases.voters.electorate import voters_for
+from app.usecases.voters.electorate import amount_of, voters_for
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from app.domain.call.tool_call import ToolCall
+    from app.domain.money.payment import Payment
     from app.domain.request.caution import Caution
     from app.domain.rules.policy import Policy, Ruling
     from app.storage.engine.transaction import Tx
@@ -70,7 +73,7 @@ def permitted_before(
             if used is not None:
                 return used
     for permit in active:
-        used = _use_glass(tx, permit, judged) if permit.kind is PermitKind.BREAK_GLASS else None
+        used = _use_glass(tx, permit, judged, ruling) if permit.kind is PermitKind.BREAK_GLASS else None
         if used is not None:
             return used
     return None
@@ -88,7 +91,7 @@ def still_permits(
         return False
     permit = held[0]
     if permit.kind is PermitKind.BREAK_GLASS:
-        return not isinstance(ruling, Deny) and _glass_covers(permit, call, policy)
+        return not isinstance(ruling, Deny) and _glass_still_covers(tx, permit, call, ruling, policy)
     scope = scope_of(permit)
     return (
         scope is not None
@@ -133,14 +136,14 @@ def scope_of(permit: Permit) -> StandingScope | None:
 
 def glass_scope_of(permit: Permit) -> GlassScope | None:
     """Return what a broken glass allows; None for what cannot be read."""
-    with suppress(KeyError, TypeError, ValueError):
+    with suppress(KeyError, TypeError, ValueError, ArithmeticError, AttributeError):
         return GlassScope.read(permit.scope)
     log.error("break_glass.unreadable", permit=permit.id)
     return None
 
 
 def glass_holds(permit: Permit, policy: Policy) -> bool:
-    """Say whether the file of today still lets these two people break the glass, for as long."""
+    """Say whether the file of today still lets these two people break the glass, for as long, and for as much."""
     terms, scope = policy.break_glass, glass_scope_of(permit)
     if terms is None or scope is None or permit.confirmed_at is None:
         return False
@@ -150,12 +153,42 @@ def glass_holds(permit: Permit, policy: Policy) -> bool:
     return people <= entitled and len(people) > 1 and lasts <= min(terms.lasts, timedelta(minutes=scope.minutes))
 
 
-def _glass_covers(permit: Permit, call: ToolCall, policy: Policy) -> bool:
-    """Say whether a broken glass is of such a call, and neither of the two lets their own pass by it."""
+def _glass_covers(permit: Permit, call: ToolCall, level: Assurance, policy: Policy) -> bool:
+    """Say whether a broken glass is of such a call, which would take `level`.
+
+    Neither of the two lets their own pass by it, nor what is above their limit; and what takes a second factor passes
+    only if both have shown theirs.
+    """
     scope, terms = glass_scope_of(permit), policy.break_glass
     if scope is None or terms is None or not scope.matches(call, terms):
         return False
-    return glass_holds(permit, policy) and not any(_is_of(call, person) for person in permit.people)
+    if level >= Assurance.L3 and not scope.factor:
+        return False
+    directory = policy.directory
+    over = directory.over_limit(amount_of(call, policy.tools.get(call.tool))) if directory.limited else ()
+    unfit = {email_key(who) for who in over} & {email_key(who) for who in permit.people}
+    return not unfit and glass_holds(permit, policy) and not any(_is_of(call, person) for person in permit.people)
+
+
+def _glass_has_room(permit: Permit, payments: Sequence[Payment], spent: Mapping[str, Decimal], policy: Policy) -> bool:
+    """Say whether a broken glass, used and spent as it is, is within what was confirmed and what today's file says."""
+    scope, terms = glass_scope_of(permit), policy.break_glass
+    if scope is None or scope.bounds is None or terms is None:
+        return False
+    return all(bounds.hold(payments, used=permit.used, spent=spent) for bounds in (scope.bounds, terms.bounds))
+
+
+def _glass_still_covers(tx: Tx, permit: Permit, call: ToolCall, ruling: Ask | Allow, policy: Policy) -> bool:
+    """Say whether a call that was let pass, and is counted already, would be by today's file."""
+    level = ruling.asking.assurance if isinstance(ruling, Ask) else Assurance.L1
+    try:
+        fields = policy.whole_tool(call.tool).payment
+        payments = payments_of(fields, call.arguments) if fields else ()
+    except InvalidError:
+        return False
+    if not _glass_covers(permit, call, level, policy):
+        return False
+    return _glass_has_room(permit, payments, spent_under(tx, permit.id), policy)
 
 
 def glass_channels(policy: Policy) -> tuple[str, ...]:
@@ -211,21 +244,31 @@ def _use_standing(tx: Tx, found: Permit, judged: Judged, ruling: Ask) -> Permitt
     )
 
 
-def _use_glass(tx: Tx, found: Permit, judged: Judged) -> Permitted | None:
-    if not _glass_covers(found, judged.call, judged.policy):
+def _use_glass(tx: Tx, found: Permit, judged: Judged, ruling: Ask) -> Permitted | None:
+    level = ruling.asking.assurance
+    if not _glass_covers(found, judged.call, level, judged.policy):
         return None
     held = _held(tx, found.id)
     if held is None:
         return None
-    permit, now = held
-    if not _glass_covers(permit, judged.call, judged.policy):
+    permit, now = held  # to the commit: of two at the same time, the second reads what the first has used and spent
+    after = replace(permit, used=permit.used + 1, last_used_at=now)
+    spent, sums = spent_under(tx, permit.id), totals(judged.payments)
+    with_it = spent | {code: spent.get(code, Decimal(0)) + amount for code, amount in sums.items()}
+    if not _glass_covers(permit, judged.call, level, judged.policy):
         return None
-    _counted(tx, permit, now)
+    if not _glass_has_room(after, judged.payments, with_it, judged.policy):
+        return None
+    save_permit(tx, permit, after)
     call, people = judged.call, " and ".join(permit.people)
     return Permitted(
         standing_id=permit.id,
         reason=f"BREAK-GLASS {permit.id}: nobody was asked. {people} broke it: {permit.reason}",
-        record=Record(kind=Kind.GLASS_USED, actor=f"agent:{call.agent}", facts=_facts(judged, permit)),
+        record=Record(
+            kind=Kind.GLASS_USED,
+            actor=f"agent:{call.agent}",
+            facts={**_facts(judged, permit), "used": after.used},
+        ),
         loud=True,
         channels=glass_channels(judged.policy),
     )

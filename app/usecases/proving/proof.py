@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from app.domain.errors import LockedError, StepUpNeededError
 from app.domain.people.assurance import Assurance
+from app.domain.request.decision import Evidence
+from app.domain.request.request import API
 from app.usecases.proving.may_count import may_count, standing_worth
 from app.usecases.proving.second_factor import has_factor, locked, look_at_totp
 from app.usecases.proving.step_up import MOST_WRONG, look_at_typed
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from app.domain.identity.seals import Seals
-    from app.domain.request.decision import Evidence
     from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.policy import Policy
     from app.storage.engine.transaction import Tx
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from app.usecases.proving.step_up import Mistyped
 
 _TYPED = "the amount or the code shown"
+_CODE = "`totp` (the six digits of your second factor)"
+_NO_FACTOR = "no second factor is set up for you: ask an administrator for an invitation"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,13 +91,30 @@ def prove(
     return Assurance.L2 if given.totp is None else Assurance.L3
 
 
+def prove_factor(tx: Tx, seals: Seals, *, person: str, totp: str | None) -> StepUpNeededError | LockedError | None:
+    """Look at a code of a second factor for what is no request's; None: it was right, and is spent."""
+    evidence, level = Evidence(channel=API), Assurance.L3.value
+    if totp is None or not has_factor(tx, person):
+        tx.append(refused_click(evidence, why="step_up", person=person))
+        why = _NO_FACTOR if totp is not None else f"send {_CODE}"
+        missing = [] if totp is not None else ["totp"]
+        return StepUpNeededError(f"this takes a second factor: {why}", assurance=level, missing=missing)
+    tried = look_at_totp(tx, seals, person, totp, evidence=evidence, request_id=None)
+    if tried is None:
+        return None
+    if tried.until is not None:
+        return locked(tx, tried.until)
+    left = "" if tried.left == MOST_WRONG else f" (tries left: {tried.left})"
+    return StepUpNeededError(f"{_why(tried)}; nothing was done{left}", assurance=level, wrong="totp", left=tried.left)
+
+
 def _lacking(tx: Tx, request: ConfirmationRequest, person: str, given: Given) -> StepUpNeededError | None:
     """Say what is missing, before anything is looked at: a code is not spent in vain."""
     each = request.assurance.of_each
     wants_factor = each is Assurance.L3
     wanted = {
         "typed": (each > Assurance.L1, given.typed, f"`typed` ({_TYPED})"),
-        "totp": (wants_factor, given.totp, "`totp` (the six digits of your second factor)"),
+        "totp": (wants_factor, given.totp, _CODE),
     }
     missing = [name for name, (is_wanted, sent, _) in wanted.items() if is_wanted and sent is None]
     without = (wants_factor or given.totp is not None) and not has_factor(tx, person)
@@ -103,7 +123,7 @@ def _lacking(tx: Tx, request: ConfirmationRequest, person: str, given: Given) ->
     named = " and ".join(told for is_wanted, _, told in wanted.values() if is_wanted)
     told = [f"send {named}"] if missing else []
     if without:
-        told.append("no second factor is set up for you: ask an administrator for an invitation")
+        told.append(_NO_FACTOR)
     level = request.assurance.value
     return StepUpNeededError(f"this takes {level}: {'; '.join(told)}", assurance=level, missing=missing)
 

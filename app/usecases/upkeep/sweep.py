@@ -18,6 +18,7 @@ from app.domain.people.people import email_key
 from app.domain.request.request import DeliveryStatus
 from app.domain.trail.audit import Kind, Record
 from app.storage.cards.deliveries import find_delivery
+from app.storage.cards.turns import TURN_RETENTION, forget_turns
 from app.storage.cards.undelivered import list_late, mark_late
 from app.storage.engine.transaction import EVERY_ORG
 from app.storage.requests import due
@@ -102,7 +103,11 @@ class Sweep:
 
     async def forget(self) -> int:
         """Drop what need not be remembered any longer."""
-        return await self._store.write(lambda tx: due.forget(tx, tx.now()), org=EVERY_ORG)
+
+        def unit(tx: Tx) -> int:
+            return due.forget(tx, tx.now()) + forget_turns(tx, before=tx.now() - TURN_RETENTION)
+
+        return await self._store.write(unit, org=EVERY_ORG)
 
     def _list_due(self, tx: Tx) -> tuple[due.Due, due.Due, due.Due, due.Due, due.Due, due.Due]:
         now = tx.now()

@@ -199,6 +199,8 @@ class Judge:
                 return self._deny(RefusalCode.EXECUTOR_FAILED, reason=text(execution, "error"))
             case "unknown":
                 return self._deny(RefusalCode.OUTCOME_UNKNOWN)
+            case "pending_elsewhere":
+                return self._deny(RefusalCode.PENDING_ELSEWHERE)
             case state:
                 code = _FINAL.get(state)
                 if code is None:

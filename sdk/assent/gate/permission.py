@@ -155,6 +155,8 @@ async def executed(gateway: AsyncGateway, request: Request) -> Executed:
             raise NotApprovedError(RefusalCode.EXECUTOR_FAILED, reason=request.error, request=request)
         case State.UNKNOWN:
             raise NotApprovedError(RefusalCode.OUTCOME_UNKNOWN, request=request)
+        case State.PENDING_ELSEWHERE:  # the reason that stands there is of the people who approved it here
+            raise NotApprovedError(RefusalCode.PENDING_ELSEWHERE, request=request)
         case state:
             code = _FINAL_CODES.get(state, RefusalCode.CALL_REFUSED)
             raise NotApprovedError(code, reason=request.settled_reason, request=request)

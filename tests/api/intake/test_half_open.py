@@ -6,12 +6,13 @@ import asyncio
 import socket
 import struct
 from contextlib import asynccontextmanager, suppress
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
 
-from app.api.intake.connections import HEAD_BYTES, HEAD_SECONDS
+from app.api.intake.connections import HEAD_BYTES, HEAD_SECONDS, Connection, ConnectionWatch
 from app.api.wire import bodies
 from app.api.wire.bodies import Arrivals, Unproven, looks_signed
 from app.clock import SystemClock
@@ -122,6 +123,57 @@ async def _who_vanishes_is_no_error(gateway: Gateway) -> None:
     assert gateway.log.stat().st_size - written < 20_000
 
 
+class _Aborted:
+    """A connection's other end, as far as it can be aborted."""
+
+    def __init__(self, gone: list[str], name: str) -> None:
+        self._gone, self._name = gone, name
+
+    def abort(self) -> None:
+        self._gone.append(self._name)
+
+
+@requirement("S-65")
+async def test_where_the_last_place_is_taken_those_go_that_have_asked_for_nothing_longest() -> None:
+    gone: list[str] = []
+    open_ones = set[Any]()
+    watch = ConnectionWatch(3)
+    server = SimpleNamespace(connections=open_ones)
+
+    def comes(name: str, *, since: float, in_head: bool = True, answering: bool = False) -> Connection:
+        made = Connection.__new__(watch.protocol())
+        made.__dict__ |= {"server_state": server, "transport": _Aborted(gone, name), "since": since}
+        made.__dict__ |= {"in_head": in_head, "cycle": SimpleNamespace(response_complete=not answering)}
+        open_ones.add(made)
+        watch.admit(made)
+        return made
+
+    comes("is answered", since=1, in_head=False, answering=True)
+    comes("is kept alive", since=2, in_head=False)
+    dawdles = comes("dawdles", since=3)
+    assert gone == [], "there is a place for everybody"
+    comes("is new", since=4)
+    assert gone == ["dawdles"]
+    open_ones.discard(dawdles)
+    comes("is newer", since=5)
+    assert gone == ["dawdles", "is new"]
+    open_ones.clear()
+    for name in ("one", "two", "three"):
+        comes(f"{name} is answered", since=6, in_head=False, answering=True)
+    comes("comes too late", since=7)
+    assert gone[2:] == ["comes too late"], "nobody who is being answered is cut"
+
+
+@requirement("S-65")
+def test_a_head_without_end_is_cut_off_before_it_is_read() -> None:
+    gone: list[str] = []
+    endless = Connection.__new__(ConnectionWatch(3).protocol())
+    transport = SimpleNamespace(close=lambda: gone.append("closed"))
+    endless.__dict__ |= {"transport": transport, "head_bytes": HEAD_BYTES - 1}
+    endless.data_received(b"xx")
+    assert gone == ["closed"]
+
+
 @requirement("S-65")
 async def test_the_place_of_a_body_that_dawdles_goes_to_one_that_comes() -> None:
     arrivals, began, over = Arrivals(3), asyncio.Semaphore(0), asyncio.Event()
@@ -140,7 +192,7 @@ async def test_the_place_of_a_body_that_dawdles_goes_to_one_that_comes() -> None
         await began.acquire()
     async with arrivals.place("new"):
         pass
-    assert await held[1] == "sent away"  # the oldest, of the address that has most
+    assert await asyncio.wait_for(held[1], 5) == "sent away"  # the oldest, of the address that has most
     over.set()
     assert [await each for each in held] == ["served", "sent away", "served"]
     async with arrivals.place("few"), arrivals.place("few"), arrivals.place("few"):

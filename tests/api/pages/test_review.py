@@ -252,6 +252,7 @@ async def test_a_form_that_is_none_gets_a_page_and_no_cookie(
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
 
 
+@requirement("S-39")
 async def test_the_session_is_a_cookie_of_that_page_alone_which_no_script_reads(
     gateway: Gateway, visitor: Visitor
 ) -> None:
@@ -264,6 +265,7 @@ async def test_the_session_is_a_cookie_of_that_page_alone_which_no_script_reads(
     assert answer.content == b""
 
 
+@requirement("S-39")
 async def test_behind_https_and_a_path_the_cookie_is_secure_and_the_way_is_the_same(
     gateway: Gateway, visitor: Visitor
 ) -> None:
@@ -285,6 +287,7 @@ async def test_behind_https_and_a_path_the_cookie_is_secure_and_the_way_is_the_s
     assert page.status_code == 200
 
 
+@requirement("S-39")
 async def test_every_page_forbids_what_pages_can_be_abused_for(gateway: Gateway, visitor: Visitor) -> None:
     request = await gateway.ask()
     link = (await visitor.link(request)).json()["url"]

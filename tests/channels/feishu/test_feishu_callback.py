@@ -309,6 +309,17 @@ def test_a_pinned_tenant_s_events_only() -> None:
         read(sealed(an_event(header__tenant_key="another")), audience=pinned)
 
 
+@requirement("S-04")
+@pytest.mark.parametrize("said", ["", None])
+def test_what_we_do_not_know_ourselves_is_nobody_s(said: str | None) -> None:
+    nowhere = replace(AUDIENCE, app_id="", tenant_key="")
+    for audience in (nowhere, replace(AUDIENCE, tenant_key="")):
+        with pytest.raises(CallbackRejectedError):
+            parse_event(an_event(header__app_id=said, header__tenant_key=said), audience=audience)
+    with pytest.raises(CallbackRejectedError):
+        read(sealed(an_event(header__token=said)), secrets=replace(SECRETS, verification_tokens=("",)))
+
+
 @requirement("S-46")
 @pytest.mark.parametrize(
     "forged",
@@ -359,3 +370,11 @@ def test_the_documented_sample_parses_to_nothing_of_ours() -> None:
     assert isinstance(parse_event(payload, audience=AUDIENCE), Ignored)
     payload["event"]["action"]["value"] = {"v": 1, "t": "a1.k.h.y.m"}
     assert isinstance(parse_event(payload, audience=AUDIENCE), Click)
+
+
+@requirement("S-04")
+@pytest.mark.parametrize("given", ["", None])
+def test_without_a_verification_token_nothing_matches_not_even_nothing(given: str | None) -> None:
+    none = Secrets(encrypt_keys=(KEY,), verification_tokens=("",))
+    with pytest.raises(CallbackRejectedError, match="verification token"):
+        read_webhook(sealed(an_event(header__token=given)), now=NOW, secrets=none, audience=AUDIENCE)

@@ -35,6 +35,7 @@ from tests.channels.slack.conformance_slack import (
     slack_stage,
     token,
 )
+from tests.requirements import requirement
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -289,6 +290,7 @@ FOREIGN = [
 ]
 
 
+@requirement("S-35")
 @pytest.mark.parametrize("address", FOREIGN)
 async def test_a_private_answer_goes_to_the_channels_own_host_alone(stage: SlackStage, address: str) -> None:
     own = stage.simulator.public_url.removeprefix("http://")
@@ -300,6 +302,7 @@ async def test_a_private_answer_goes_to_the_channels_own_host_alone(stage: Slack
     assert stage.private_notes() == []
 
 
+@requirement("S-35")
 async def test_slacks_own_host_must_be_met_by_https() -> None:
     plain = SlackSettings.model_validate(
         {"type": "slack", "bot_token": "xoxb-1234", "signing_secret": "s" * 16, "channel": "C0PAY"}
@@ -311,6 +314,7 @@ async def test_slacks_own_host_must_be_met_by_https() -> None:
     assert not channel._is_own("https://hooksXslack.com/actions/T/1/A")
 
 
+@requirement("S-35")
 async def test_a_private_answer_carries_no_token(stage: SlackStage) -> None:
     click = await pressed(stage)
     redirecting = replace(click, reply_to=f"{stage.simulator.public_url}/elsewhere")

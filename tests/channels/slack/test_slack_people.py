@@ -132,6 +132,19 @@ async def test_a_sound_set_up_has_no_complaints(stage: SlackStage) -> None:
     assert {finding.severity for finding in await stage.channel.examine()} == {Severity.OK}
 
 
+async def test_a_token_that_expires_is_named_before_it_does(stage: SlackStage) -> None:
+    token = "xoxe.xoxb-1-simulated"
+    tokens = stage.simulator.world.tokens
+    tokens[token] = tokens[str(stage.simulator.configuration()["bot_token"])]
+    settings = SlackSettings.model_validate(stage.simulator.configuration() | {"bot_token": token})
+    channel = build("pay-slack", settings)
+    [warning] = [finding for finding in await channel.examine() if finding.severity is not Severity.OK]
+    await channel.close()
+    assert warning.severity is Severity.WARNING
+    assert "expires within twelve hours" in warning.what
+    assert "without token rotation" in warning.mend
+
+
 async def test_every_complaint_comes_with_its_mend(stage: SlackStage) -> None:
     configuration = {**stage.simulator.configuration(), "team_id": "T0THER", "app_id": "A0THER"}
     stage.simulator.room.has_app = False

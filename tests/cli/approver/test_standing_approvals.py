@@ -116,7 +116,7 @@ async def test_the_glass_is_broken_ended_and_reviewed_from_the_command_line(gate
     listed = (await assent("break-glass", "list", who="auditor")).stdout
     assert f"{glass}  ended, NOT REVIEWED YET" in listed
     assert f"by {ALICE} and {BOB}" in listed
-    assert "used once: payroll is stuck" in listed
+    assert "used once, CNY 400: payroll is stuck" in listed
     refused = await assent("break-glass", "review", glass, "--note", "fine", who=BOB)
     assert (refused.exit_code, "neither of the two" in refused.stderr) == (1, True)
     done = await assent("break-glass", "review", glass, "--note", "all was payroll", who=RITA)

@@ -144,7 +144,7 @@ async def test_a_live_executors_key_is_looked_for(store: Store, tmp_path: Path) 
 
 
 async def test_people_who_may_need_a_second_factor_and_have_none_are_named(store: Store, tmp_path: Path) -> None:
-    people = ["chen@acme.example", "li@acme.example", "wang@acme.example", "zhao@acme.example"]
+    people = [f"{name}@acme.example" for name in ("chen", "li", "ops", "wang", "zhao")]  # ops may break the glass
     [missing] = [each for each in told(await look(store, tmp_path), Severity.WARNING) if "factor" in each]
     assert missing == f"acme: no second factor, and payments may need one of them: {', '.join(people)}"
 
@@ -156,7 +156,7 @@ async def test_people_who_may_need_a_second_factor_and_have_none_are_named(store
             put_factor(tx, factor, is_new=True)
 
     await store.write(enrol, org="acme")
-    assert "acme: all 4 who may have to approve at L3 have a second factor" in told(
+    assert "acme: all 5 who may have to approve at L3 have a second factor" in told(
         await look(store, tmp_path), Severity.OK
     )
 
@@ -273,7 +273,7 @@ async def test_the_doctor_goes_through_the_whole_list(
     text = re.sub(r"channels:\n  pay-slack:.*?\nask:", "ask:", EXAMPLE, flags=re.DOTALL).replace(
         "pay-slack, api", "api"
     )
-    (tmp_path / "assent.yaml").write_text(text.replace(", channels: [pay-slack]}", ", channels: [api]}"))
+    (tmp_path / "assent.yaml").write_text(text.replace(", channels: [pay-slack],", ", channels: [api],"))
     said: list[str] = []
     assert await examine_all(tmp_path / "assent.yaml", {}, said.append) == 1
     whole = "\n".join(said)

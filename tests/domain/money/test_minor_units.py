@@ -87,3 +87,12 @@ def test_an_amount_between_two_currencies_is_within_nobodys_limit() -> None:
     held = {"currency": "CNY", "item": {"price": {"amount": "1"}, "currency": "USD"}}
     asked = replace(call("CNY"), arguments=held)  # pyright: ignore[reportArgumentType]
     assert amount_of(asked, Tool(name="pay", money=("item.price.amount",))) is None
+
+
+@requirement("S-79")
+@pytest.mark.parametrize(("second", "total"), [("CNY", "3"), ("USD", None), ("cny", None)])
+def test_amounts_of_two_currencies_are_within_nobodys_limit(second: str, total: str | None) -> None:
+    held = {"fee": {"amount": "1", "currency": "CNY"}, "sum": {"amount": "2", "currency": second}}
+    asked = replace(call("CNY"), arguments=held)  # pyright: ignore[reportArgumentType]
+    found = amount_of(asked, Tool(name="pay", money=("fee.amount", "sum.amount")))
+    assert found == (Amount(value=Decimal(total), currency="CNY") if total else None)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from app.domain.people.people import Directory, Person
 from app.domain.request.quorum import Stage
 from app.domain.rules import policy as policy_module
 from app.domain.rules.condition import Condition, compile_condition
+from app.domain.rules.permits import StandingTerms
 from app.domain.rules.policy import Allow, Ask, Deny, Policy, UnknownTools, judge
 from app.domain.rules.rule import Asking, Rule, Then
 from tests.requirements import requirement
@@ -218,3 +220,15 @@ def test_an_account_of_two_people_leads_to_nobody() -> None:
     twin = replace(CHEN, accounts=WANG.accounts)
     shared = Directory(people={WANG.email: WANG, CHEN.email: twin})
     assert shared.find_by_account("slack", "U0WANG") is None
+
+
+def test_what_was_permitted_beforehand_is_no_answer_where_a_condition_is_in_doubt() -> None:
+    terms = StandingTerms(lasts=timedelta(days=7), uses=3, each={"CNY": Decimal(5)}, total={"CNY": Decimal(9)})
+    own = replace(OFFICE, standing=terms)
+    rule = Rule(id="odd", tools=PAY, when=compile_condition("args.absent > 1"), then=Then.ASK, asking=own)
+    doubtful = judge(policy(rule), call(), now=NOON)
+    assert isinstance(doubtful, Ask)
+    assert doubtful.asking == OFFICE
+    certain = judge(policy(replace(rule, when=None)), call(), now=NOON)
+    assert isinstance(certain, Ask)
+    assert certain.asking.standing is terms

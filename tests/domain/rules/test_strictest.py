@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.domain.people.assurance import Assurance
 from app.domain.request.quorum import Stage
+from app.domain.request.request import Risk
 from app.domain.rules.policy import Allow, Ask, Deny, Policy
 from app.domain.rules.rule import Asking, Then
 from app.domain.rules.strictest import Wish, at_least_ask, strictest
@@ -87,3 +89,21 @@ def test_a_wish_about_an_allowed_call_asks_the_people_of_its_rule() -> None:
     )
     assert isinstance(plain, Ask)
     assert plain.asking.stages == ask.stages
+
+
+def asks(group: str, **more: Any) -> Ask:
+    asking = Asking(stages=(Stage(of=(group,), need=1),), channels=(group,), **more)
+    return Ask(rule_id=group, reason="Because.", policy_version="v", trace=(), asking=asking)
+
+
+def test_two_questions_are_one_to_the_people_of_both_in_the_shorter_time_at_the_higher_level() -> None:
+    one = asks("finance", timeout=5 * MINUTE, claim_within=MINUTE, lease=9 * MINUTE, assurance=Assurance.L2)
+    other = asks("legal", timeout=3 * MINUTE, claim_within=2 * MINUTE, lease=7 * MINUTE, risk=Risk.HIGH)
+    for own, inherited in ((one, other), (other, one)):
+        found = strictest(own, [("boss", inherited)])
+        assert isinstance(found, Ask)
+        asked = found.asking
+        assert {stage.of for stage in asked.stages} == {("finance",), ("legal",)}
+        assert set(asked.channels) == {"finance", "legal"}
+        assert (asked.timeout, asked.claim_within, asked.lease) == (3 * MINUTE, MINUTE, 7 * MINUTE)
+        assert (asked.assurance, asked.risk) == (Assurance.L2, Risk.HIGH)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import rfc8785
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.domain.errors import BadJsonError
@@ -203,3 +204,82 @@ def test_the_fast_form_of_our_own_values_is_the_canonical_one(value: dict[str, o
 @given(values)
 def test_whichever_encoder_writes_it_the_form_is_that_of_rfc_8785(value: Any) -> None:
     assert canonical(value) == rfc8785.dumps(check_value(value))
+
+
+def independent(value: Any) -> str:
+    """Write the canonical form by RFC 8785 and ECMA-262 alone; shares nothing with what is tested."""
+    match value:
+        case None | bool():
+            return {None: "null", True: "true", False: "false"}[value]
+        case int():
+            return str(value)
+        case float():
+            return _as_ecmascript(value)
+        case str():
+            return _quoted(value)
+        case list():
+            return f"[{','.join(independent(each) for each in value)}]"
+        case dict():
+            members = sorted(value, key=lambda key: key.encode("utf-16-be"))
+            return f"{{{','.join(f'{_quoted(key)}:{independent(value[key])}' for key in members)}}}"
+        case _:
+            raise TypeError
+
+
+def _quoted(text: str) -> str:
+    short = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+    return '"' + "".join(short.get(each) or (rf"\u{ord(each):04x}" if each < " " else each) for each in text) + '"'
+
+
+def _as_ecmascript(number: float) -> str:
+    """Number::toString of ECMA-262: the shortest digits that read back, and the point where the language puts it."""
+    if number == 0:
+        return "0"
+    sign, digits, exponent = Decimal(repr(number)).normalize().as_tuple()
+    text, count = "".join(map(str, digits)), len(digits)
+    point = count + int(exponent)
+    if count <= point <= 21:
+        told = text + "0" * (point - count)
+    elif 0 < point <= 21:
+        told = f"{text[:point]}.{text[point:]}"
+    elif -6 < point <= 0:
+        told = f"0.{'0' * -point}{text}"
+    else:
+        mantissa = f"{text[0]}.{text[1:]}" if count > 1 else text
+        told = f"{mantissa}e{'+' if point > 0 else '-'}{abs(point - 1)}"
+    return f"-{told}" if sign else told
+
+
+VECTORS = {
+    -0.0: "0", 1.0: "1", 5e-324: "5e-324", -5e-324: "-5e-324", 1.7976931348623157e308: "1.7976931348623157e+308",
+    295147905179352830000.0: "295147905179352830000", 9.999999999999997e22: "9.999999999999997e+22", 1e23: "1e+23",
+    1e21: "1e+21", 999999999999999900000.0: "999999999999999900000", 1e-6: "0.000001", 1e-7: "1e-7",
+    333333333.3333332: "333333333.3333332", 0.1: "0.1", 4.5: "4.5", 2e-3: "0.002",
+}  # fmt: skip
+"""From the appendix of RFC 8785, and the edges of each form."""
+
+
+@requirement("S-42")
+@given(values)
+@settings(max_examples=1_000)
+def test_an_independent_encoder_writes_the_same_bytes(value: Any) -> None:
+    assert canonical(value) == independent(value).encode()
+
+
+@requirement("S-42")
+@given(st.floats(allow_nan=False, allow_infinity=False))
+@settings(max_examples=3_000)
+def test_every_number_is_written_as_the_standard_says(number: float) -> None:
+    assert rfc8785.dumps(number).decode() == _as_ecmascript(number)
+
+
+@requirement("S-42")
+def test_the_standards_own_numbers_keys_and_texts() -> None:
+    assert {number: canonical([number]).decode()[1:-1] for number in VECTORS if abs(number) < MAX_INT} == {
+        number: text for number, text in VECTORS.items() if abs(number) < MAX_INT
+    }
+    assert {number: _as_ecmascript(number) for number in VECTORS} == VECTORS
+    keys = {"\u20ac": 1, "\r": 2, "\ufb33": 3, "1": 4, "\U0001f600": 5, "\x80": 6, "\u00f6": 7}
+    assert list(json.loads(canonical(keys))) == ["\r", "1", "\x80", "\u00f6", "\u20ac", "\U0001f600", "\ufb33"]
+    assert canonical('\u20ac$\x0f\nA\'B"\\\\"/') == '"\u20ac$\\u000f\\nA\'B\\"\\\\\\\\\\"/"'.encode()
+    assert canonical("\u00c5") != canonical("A\u030a")  # composed and decomposed stay what they are

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from app.domain.people.assurance import Assurance
 from app.domain.request.request import Risk
-from app.domain.rules.permits import GlassTerms, StandingTerms
+from app.domain.rules.permits import Bounds, GlassTerms, StandingTerms
 from app.domain.rules.policy import Allow, Ask, Deny, judge
 from app.domain.rules.rule import Then
 from app.policies.file.policy_file import LoadedPolicy, load_policy
@@ -68,7 +68,8 @@ rules:
   - id: frozen
     tools: ["*"]
     then: deny
-break_glass: {of: [finance, head], lasts: 30m, tools: ["deploy*", pay], channels: [hall]}
+break_glass: {of: [finance, head], lasts: 30m, tools: ["deploy*", pay], channels: [hall], review: [finance, board],
+              uses: 5, each: {CNY: 500}, total: {CNY: 2000}}
 """
 STANDING = "{lasts: 7d, uses: 20, each: {CNY: 500}, total: {CNY: 2000}, same: [payee, iban]}"
 WITH_STANDING = FILE.replace("tools: [pay, wire]", "tools: [pay]").replace(
@@ -182,9 +183,12 @@ def test_who_may_break_the_glass_is_read() -> None:
     assert isinstance(glass, GlassTerms)
     assert (glass.of, glass.lasts, glass.channels) == (("finance", "head"), timedelta(minutes=30), ("hall",))
     assert [pattern.text for pattern in glass.tools] == ["deploy*", "pay"]
-    least = load(FILE.replace(', lasts: 30m, tools: ["deploy*", pay], channels: [hall]', "")).policy.break_glass
+    assert glass.review == ("finance", "board")
+    assert glass.bounds == Bounds(uses=5, each={"CNY": Decimal(500)}, total={"CNY": Decimal(2000)})
+    fewer = FILE.replace(', lasts: 30m, tools: ["deploy*", pay], channels: [hall]', "").replace("uses: 5, ", "")
+    least = load(fewer).policy.break_glass
     assert least
-    assert (least.lasts, least.channels) == (timedelta(hours=1), ())
+    assert (least.lasts, least.channels, least.bounds.uses) == (timedelta(hours=1), (), 20)
     assert [pattern.text for pattern in least.tools] == ["*"]
     assert load(FILE[: FILE.index("break_glass")]).policy.break_glass is None
 
@@ -261,11 +265,28 @@ def test_who_may_break_the_glass_is_read() -> None:
         ("of: [finance, head]", "of: [head]", "44: break_glass.of: takes 2 people, but there is only 1"),
         ("of: [finance, head]", "of: []", "44: break_glass.of: takes 2 people, but there is nobody"),
         ("of: [finance, head]", "of: [finance, owners]", '44: break_glass.of[1]: unknown group "owners"'),
+        ("review: [finance, board],", "", '44: break_glass: "review" is missing'),
+        ("review: [finance, board]", "review: [finance, owners]", '44: break_glass.review[1]: unknown group "owners"'),
+        ("review: [finance, board]", "review: []",
+         '44: break_glass.review: is nobody: somebody has to look at what was done; add: review: ["a group"]'),
+        ("review: [finance, board]", "review: [board]",
+         "44: break_glass.review: could be chen@acme.example and li@acme.example alone, who may break it themselves"),
+        ("uses: 5", "uses: 0", "45: break_glass.uses: should be greater than or equal to 1"),
+        ("uses: 5, each: {CNY: 500}, total: {CNY: 2000}", "uses: 5",
+         '44: break_glass: "each" and "total" are missing: it covers payments (pay); add each: {CNY: 5000}, total:'),
+        ("each: {CNY: 500}, total: {CNY: 2000}", "each: {CNY: 500}",
+         '44: break_glass: "total" is missing: it covers payments (pay); add each: {CNY: 5000}, total: {CNY: 20000}'),
+        ("each: {CNY: 500}, total: {CNY: 2000}", "each: {CNY: 500}, total: {USD: 2000}",
+         "45: break_glass.total: lacks CNY: no payment in it could be within both"),
+        ("each: {CNY: 500}, total: {CNY: 2000}", "each: {CNY: 5000}, total: {CNY: 2000}",
+         "45: break_glass.each: is more CNY than the total"),
+        ('["deploy*", pay]', '["deploy*"]',
+         '45: break_glass.each: means nothing: no tool that it covers has a "payment"'),
         ("lasts: 30m", "lasts: 61m", "44: break_glass.lasts: must be from 1m to 1h"),
         ("lasts: 30m", "last: 30m", '44: break_glass.last: unknown key "last"; did you mean "lasts"?'),
         ('"deploy*", pay]', '"deploy*", wires]',
          '44: break_glass.tools[1]: unknown tool "wires"; did you mean "wire"?'),
-        ("channels: [hall]}", "channels: [hal]}",
+        ("channels: [hall],", "channels: [hal],",
          '44: break_glass.channels[0]: unknown channel "hal"; did you mean "hall"?'),
         ("break_glass:", "breakglass:", '44: breakglass: unknown key "breakglass"; did you mean "break_glass"?'),
     ],
@@ -344,8 +365,8 @@ def test_people_whom_a_rule_says_for_its_tiers_must_be_enough_for_the_level_it_s
 
 
 def test_the_glass_needs_somewhere_to_tell_of_it() -> None:
-    text = "org: acme\ndefault: deny\npeople: {wang@acme.example: {}, li@acme.example: {}}\n"
-    glass = "break_glass: {of: [wang@acme.example, li@acme.example]}\n"
+    text = "org: acme\ndefault: deny\npeople: {wang@acme.example: {}, li@acme.example: {}, chen@acme.example: {}}\n"
+    glass = "break_glass: {review: [chen@acme.example], of: [wang@acme.example, li@acme.example]}\n"
     (fault,) = faults(text + glass)
     assert fault.startswith('4: break_glass: has no "channels", and there is no top-level "ask"')
     assert load(text + glass.replace("]}", "], channels: [api]}")).policy.break_glass

@@ -105,3 +105,4 @@ def test_what_is_in_force_is_printed(config: Path) -> None:
     assert "budget payee-week: CNY 50000, USD 7000 per payee within 7d" in lines
     assert "behind an executor alone: pay, payroll" in lines
     assert "the glass may be broken by two of finance, board, for 1h, for pay" in lines
+    assert "at most 20 uses, CNY 50000 each, CNY 200000 in all; reviewed by finance, board" in lines

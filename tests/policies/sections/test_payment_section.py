@@ -11,7 +11,7 @@ import pytest
 from app.domain.money.payment import PaymentFields
 from app.domain.request.caution import CautionKind
 from app.domain.rules.spending import Per
-from app.policies.asking.standing_section import GlassEntry
+from app.policies.asking.glass_section import GlassEntry
 from app.policies.file.policy_file import LoadedPolicy, load_policy
 from app.policies.marks.faults import PolicyFaultsError
 from app.policies.sections.payments_section import BudgetEntry, PaymentsEntry

@@ -57,7 +57,7 @@ def test_a_gateway_whose_certificate_is_configured_is_believed(certificate: Path
         assert HookLine(url=gateway.url, folder=tmp_path, ca=str(certificate)).run(event()).decision == "allow"
 
 
-@requirement("S-08")
+@requirement("S-08", "S-58")
 def test_a_gateway_that_cannot_prove_itself_is_refused_at_once(certificate: Path, tmp_path: Path) -> None:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate)

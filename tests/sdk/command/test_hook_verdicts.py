@@ -40,6 +40,13 @@ def test_what_a_rule_denies_is_blocked_with_words_for_the_model(gateway: StubGat
     assert "do not retry" in said.reason
 
 
+def test_what_may_only_run_in_a_sandbox_does_not_run_here(gateway: StubGateway, hook: HookLine) -> None:
+    gateway.rules["Bash"] = "route"
+    said = hook.run(event())
+    assert said.decision == "deny"
+    assert "sandbox" in said.reason
+
+
 def test_an_approved_call_is_claimed_before_it_is_allowed(gateway: StubGateway, hook: HookLine) -> None:
     process = hook.begin(event())
     gateway.arrived("get")

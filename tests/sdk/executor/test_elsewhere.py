@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +18,11 @@ from assent.executor.executor import Executor, NotRun, ToolFailed, ToolSucceeded
 from assent.executor.http_tool import HttpTool
 from tests.fixtures.gateway import ManualClock, open_gateway
 from tests.requirements import requirement
+from tests.sdk.executor.asking_bank import STRIPE, AskingBank, read_payment, served
 from tests.sdk.executor.executor_gateway import Spy, executing
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from tests.fixtures.gateway import Gateway
@@ -31,25 +30,6 @@ if TYPE_CHECKING:
 
 CALL = {"payee": "Acme Ltd", "amount": "80000.00"}
 APR = ToolElsewhere("apr_1Q2w", "https://bank.example/approvals/apr_1Q2w")
-STRIPE = {
-    "error": {
-        "type": "approval_error",
-        "code": "approval_required",
-        "approval_request": "apr_1Q2w",
-        "message": "This request needs to be approved in the Dashboard.",
-        "request_log_url": "https://bank.example/logs/req_9",
-    }
-}
-
-
-def read_payment(answer: Any) -> ToolSucceeded | ToolFailed | None:
-    match answer:
-        case {"status": "paid"}:
-            return ToolSucceeded(result=answer)
-        case {"status": "refused", "why": str(why)}:
-            return ToolFailed(error=why)
-        case _:
-            return None
 
 
 def said(outcome: Any) -> Any:
@@ -57,67 +37,9 @@ def said(outcome: Any) -> Any:
     return outcome.place if isinstance(outcome, ToolElsewhere) else outcome
 
 
-# --- a service, over real HTTP ----------------------------------------------------------------------------------------
-
-
-@dataclass
-class Bank:
-    """A service that answers as it is told to; it remembers every payment that was sent, and every question."""
-
-    url: str = ""
-    status: int = 200
-    body: bytes = b""
-    headers: dict[str, str] = field(default_factory=dict[str, str])
-    answer: Callable[[web.Request], Awaitable[web.StreamResponse]] | None = None
-    known: dict[str, tuple[int, Any]] = field(default_factory=dict[str, tuple[int, Any]])
-    sent: list[str] = field(default_factory=list[str])
-    asked: list[str] = field(default_factory=list[str])
-
-    def says(self, status: int, body: Any = None, **headers: str) -> None:
-        self.status, self.headers = status, {name.replace("_", "-"): value for name, value in headers.items()}
-        self.body = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
-
-    async def pay(self, request: web.Request) -> web.StreamResponse:
-        self.sent.append(request.headers["Idempotency-Key"])
-        if self.answer is not None:
-            return await self.answer(request)
-        return web.Response(status=self.status, body=self.body, headers=self.headers)
-
-    async def tell(self, request: web.Request) -> web.Response:
-        self.asked.append(request.path)
-        status, body = self.known.get(request.match_info["of"], (404, {}))
-        return web.json_response(body, status=status)
-
-    def tool(self, **more: Any) -> HttpTool:
-        return HttpTool(
-            f"{self.url}/payments",
-            read=read_payment,
-            lookup=f"{self.url}/payments/{{key}}",
-            lookup_elsewhere=f"{self.url}/approvals/{{id}}",
-            **more,
-        )
-
-
-@asynccontextmanager
-async def served(bank: Bank) -> AsyncIterator[Bank]:
-    app = web.Application()
-    app.router.add_post("/payments", bank.pay)
-    app.router.add_get("/payments/{of}", bank.tell)
-    app.router.add_get("/approvals/{of}", bank.tell)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    bank.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    try:
-        yield bank
-    finally:
-        await runner.cleanup()
-
-
 @pytest.fixture
-async def bank() -> AsyncIterator[Bank]:
-    async with served(Bank()) as running:
+async def bank() -> AsyncIterator[AskingBank]:
+    async with served(AskingBank()) as running:
         yield running
 
 
@@ -141,7 +63,7 @@ WAITS: list[tuple[int, Any, Elsewhere]] = [
 @requirement("S-72")
 @pytest.mark.parametrize(("status", "body", "place"), WAITS)
 async def test_an_answer_with_the_id_of_an_approval_is_no_refusal(
-    bank: Bank, status: int, body: Any, place: Elsewhere
+    bank: AskingBank, status: int, body: Any, place: Elsewhere
 ) -> None:
     bank.says(status, body)
     outcome = await bank.tool()(idempotency_key="g_1", **CALL)
@@ -172,7 +94,9 @@ UNCLEAR: list[tuple[int, Any]] = [
 
 @requirement("S-72")
 @pytest.mark.parametrize(("status", "body"), UNCLEAR)
-async def test_an_answer_that_may_mean_it_without_saying_where_is_unknown(bank: Bank, status: int, body: Any) -> None:
+async def test_an_answer_that_may_mean_it_without_saying_where_is_unknown(
+    bank: AskingBank, status: int, body: Any
+) -> None:
     bank.says(status, body)
     assert isinstance(await bank.tool()(idempotency_key="g_1", **CALL), ToolUnknown)
 
@@ -191,26 +115,26 @@ REFUSALS: list[tuple[int, Any]] = [
 
 @requirement("S-72")
 @pytest.mark.parametrize(("status", "body"), REFUSALS)
-async def test_a_refusal_is_a_refusal(bank: Bank, status: int, body: Any) -> None:
+async def test_a_refusal_is_a_refusal(bank: AskingBank, status: int, body: Any) -> None:
     bank.says(status, body)
     assert isinstance(await bank.tool()(idempotency_key="g_1", **CALL), ToolFailed)
 
 
-async def test_an_accepted_call_is_what_the_reader_says_of_it(bank: Bank) -> None:
+async def test_an_accepted_call_is_what_the_reader_says_of_it(bank: AskingBank) -> None:
     bank.says(202, {"status": "paid", "message": "approved and booked", "id": "p_1"})
     assert await bank.tool()(idempotency_key="g_1", **CALL) == ToolSucceeded(
         result={"status": "paid", "message": "approved and booked", "id": "p_1"}
     )
 
 
-async def test_a_link_may_stand_in_the_header(bank: Bank) -> None:
+async def test_a_link_may_stand_in_the_header(bank: AskingBank) -> None:
     bank.says(202, {"id": "a-7", "status": "pending_approval"}, Location="/approvals/a-7")
     outcome = await bank.tool()(idempotency_key="g_1", **CALL)
     assert said(outcome) == Elsewhere(id="a-7", link=f"{bank.url}/approvals/a-7")
 
 
 @requirement("S-72")
-async def test_a_giant_answer_is_read_as_far_as_is_bearable_and_says_nothing(bank: Bank) -> None:
+async def test_a_giant_answer_is_read_as_far_as_is_bearable_and_says_nothing(bank: AskingBank) -> None:
     sent = 0
 
     async def giant(request: web.Request) -> web.StreamResponse:
@@ -235,7 +159,7 @@ async def test_a_giant_answer_is_read_as_far_as_is_bearable_and_says_nothing(ban
 @requirement("S-72")
 @pytest.mark.parametrize(("status", "kind"), [(402, ToolUnknown), (403, ToolUnknown), (400, ToolFailed)])
 async def test_a_body_that_does_not_come_is_not_waited_for_for_long(
-    bank: Bank, monkeypatch: pytest.MonkeyPatch, status: int, kind: type
+    bank: AskingBank, monkeypatch: pytest.MonkeyPatch, status: int, kind: type
 ) -> None:
     monkeypatch.setattr(http_tool, "_REFUSAL_SECONDS", 0.05)
     over = asyncio.Event()
@@ -256,7 +180,7 @@ async def test_a_body_that_does_not_come_is_not_waited_for_for_long(
     assert isinstance(outcome, kind)
 
 
-async def test_services_that_say_it_in_another_way_are_read_by_the_callers_own_reader(bank: Bank) -> None:
+async def test_services_that_say_it_in_another_way_are_read_by_the_callers_own_reader(bank: AskingBank) -> None:
     def waits(status: int, answer: Any) -> ToolElsewhere | None:
         assert status == 403
         return ToolElsewhere(answer["vier_augen"]) if isinstance(answer, dict) else answer["no"]
@@ -465,7 +389,7 @@ async def test_a_gateway_of_before_is_told_that_nobody_knows(gateway: Gateway, s
 
 
 @requirement("S-72")
-async def test_over_real_http_from_the_402_to_its_peoples_yes(gateway: Gateway, bank: Bank, spy: Spy) -> None:
+async def test_over_real_http_from_the_402_to_its_peoples_yes(gateway: Gateway, bank: AskingBank, spy: Spy) -> None:
     bank.says(402, STRIPE)
     request = await approved(gateway)
     tool = bank.tool()

@@ -509,7 +509,7 @@ async def test_a_tool_that_is_cancelled_in_its_middle_is_unknown(gateway: Gatewa
 
 async def test_an_outcome_is_reported_once_the_gateway_is_back(gateway: Gateway, spy: Spy) -> None:
     request = await approved(gateway)
-    away = [3]
+    away = [20]  # more than the client is patient with in one report
 
     def fall() -> None:
         away[0] -= 1

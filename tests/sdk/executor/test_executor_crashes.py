@@ -22,6 +22,7 @@ from tests.durability.gateway_process import SECRET, scene, until
 from tests.durability.invariants import faults
 from tests.places import ROOT
 from tests.requirements import requirement
+from tests.sdk.executor.asking_bank import STRIPE, AskingBank, served
 from tests.sdk.executor.executor_process import PLACE
 from tests.storage.rig import behind, look, sealed_anew
 
@@ -212,3 +213,27 @@ async def test_hundreds_of_deaths_leave_one_payment_for_each_approval_that_was_u
 
 def _all_found(bank: Bank, requests: list[dict[str, Any]], now: dict[str, str]) -> bool:
     return all((now[each["id"]] == "succeeded") == (bank.payments(each) == 1) for each in requests)
+
+
+@requirement("F-09", "F-48", "S-72")
+@pytest.mark.parametrize("place", ["payments.after", "outcome.before", "outcome.after", "payments.cut"])
+async def test_killed_after_the_service_said_that_it_asks_its_people_the_next_one_asks_it_and_sends_nothing(
+    sqlite_url: str, tmp_path: Path, place: str
+) -> None:
+    async with served(AskingBank()) as asking, paying(sqlite_url, tmp_path) as (gateway, bank):
+        bank.environ["LEDGER_URL"] = asking.url
+        asking.says(402, STRIPE)
+        request = await approved(gateway, 1)
+        if place.endswith("cut"):  # it lives, and never heard the answer
+            async with bank.executor(place):
+                await until("it is unknown", lambda: states(sqlite_url)[request["id"]] == "unknown")
+        else:
+            await bank.dies(place)
+        [key] = asking.sent
+        asking.known[key] = 202, {"id": "apr_1Q2w", "status": "pending_approval"}
+        await leases_run_out(sqlite_url)
+        async with bank.executor():
+            await until("it waits there", lambda: states(sqlite_url)[request["id"]] == "pending_elsewhere")
+            asking.known[key] = 200, {"status": "paid", "receipt": "R-1", "amount": 1, "currency": "CNY", "payee": "A"}
+            await until("its people said yes", lambda: states(sqlite_url)[request["id"]] == "succeeded")
+        assert asking.sent == [key]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from assent import NotApprovedError, guarded
+from assent import NotApprovedError, ToolElsewhere, guarded
 from assent.client.messages import RefusalCode
 from assent.executor.executor import ToolFailed, ToolUnknown
 from assent.hooks import Hooks
@@ -31,6 +31,7 @@ ENDS = {
     "succeeded": {"result": {"receipt": "R-1"}, "error": None},
     "failed": {"result": None, "error": "declined"},
     "unknown": {"result": None, "error": None},
+    "pending_elsewhere": {"result": None, "error": None, "elsewhere": {"id": "apr_1", "link": None}},
 }
 
 
@@ -75,6 +76,7 @@ async def test_a_guarded_function_returns_what_the_executor_got_and_never_runs_i
     [
         (ToolFailed(error="no route"), RefusalCode.EXECUTOR_FAILED, "no route"),
         (ToolUnknown(why="cut"), RefusalCode.OUTCOME_UNKNOWN, "it may have run"),
+        (ToolElsewhere("apr_1"), RefusalCode.PENDING_ELSEWHERE, "no refusal: it may still be done. Request req_"),
     ],
 )
 async def test_a_failure_or_a_doubt_of_the_executor_is_told_as_what_it_is(
@@ -130,7 +132,12 @@ def test_the_hook_command_never_lets_the_runtime_run_it_and_tells_the_outcome(
     gateway.decide("req_0001", state)
     said = finish(process)
     assert (said.decision, gateway.count("claim")) == ("deny", 0)
-    assert "executor of " in said.reason
-    told = {"succeeded": '{"receipt": "R-1"}', "failed": "declined", "unknown": "not known whether it ran"}[state]
-    assert told in said.reason
+    assert ("executor of " in said.reason) == (state != "pending_elsewhere")
+    told = {
+        "succeeded": '{"receipt": "R-1"}',
+        "failed": "declined",
+        "unknown": "not known whether it ran",
+        "pending_elsewhere": "asks its own people now. That is no refusal",
+    }
+    assert told[state] in said.reason
     assert "repeat the very same call" not in said.reason

@@ -108,6 +108,12 @@ async def test_a_denial_names_what_and_why() -> None:
     assert result.error == "rm /usr deletes the system directory /usr"
 
 
+@pytest.mark.parametrize("command", ["/usr/bin/cu?l https://files.example/x", "./bu[i]ld.sh", "/opt/t*/run"])
+async def test_a_program_that_a_pattern_names_is_not_run(command: str) -> None:
+    assert await verdict(command) == "block"
+    assert await verdict(command.replace("cu?l", "curl").replace("[i]", "i").replace("t*", "tool")) == "allow"
+
+
 async def test_further_programs_can_be_blocked_and_known_ones_released() -> None:
     guard = CommandGuard(also_blocked=["terraform"], allowed=["reboot"])
     assert await verdict("sudo terraform apply", guard=guard) == "block"

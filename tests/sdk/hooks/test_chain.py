@@ -3,13 +3,13 @@ from __future__ import annotations
 import asyncio
 import sys
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assent.client.models import OutcomeStatus
+from assent.client.models import Elsewhere, OutcomeStatus
 from assent.hooks import (
     ApprovalGateHook,
     Decision,
@@ -28,6 +28,9 @@ from assent.hooks import (
     send,
 )
 from tests.sdk.hooks.chains import Chain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 # --- denials ----------------------------------------------------------------------------------------------------------
 
@@ -224,7 +227,9 @@ class Taken:
     def __init__(self) -> None:
         self.settled: list[tuple[OutcomeStatus, str | None]] = []
 
-    async def settle(self, status: OutcomeStatus, *, result: Any = None, error: str | None = None) -> None:
+    async def settle(
+        self, status: OutcomeStatus, *, result: Any = None, error: str | None = None, elsewhere: Elsewhere | None = None
+    ) -> None:
         self.settled.append((status, error))
 
 
@@ -500,13 +505,23 @@ async def test_a_guard_insists_on_its_rewrite_and_a_rewriter_does_not() -> None:
 
 async def test_guards_that_rewrite_each_others_arguments_without_end_deny() -> None:
     chain = Chain()
-    chain.add(lambda ctx: modify({"n": 1}), 101, name="one")
-    chain.add(lambda ctx: modify({"n": 2}), 100, name="two")
+    rewrites: list[int] = []
+
+    def insists_on(n: int) -> Callable[[HookContext], HookResult]:
+        def rewrite(_: HookContext) -> HookResult:
+            rewrites.append(n)
+            return modify({"n": n})
+
+        return rewrite
+
+    chain.add(insists_on(1), 101, name="one")
+    chain.add(insists_on(2), 100, name="two")
 
     outcome = await chain.run(args={"n": 0})
 
     assert (outcome.decision, outcome.fault) == (Decision.DENY, True)
     assert "without end" in outcome.reason
+    assert len(rewrites) <= 8, "who has insisted three times is not going to agree"
 
 
 async def test_a_secret_that_a_later_hook_puts_into_a_result_is_still_redacted() -> None:

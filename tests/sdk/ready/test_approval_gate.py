@@ -35,7 +35,7 @@ class Ledger:
 
     async def pay(self, payee: str, amount: int) -> str:
         if payee == "broken":
-            raise ConnectionError("password=hunter2! refused by the bank")
+            raise LookupError("password=hunter2! refused by the bank")
         self.paid.append({"payee": payee, "amount": amount, "grant": current_grant()})
         return f"paid {amount} under sk_" + "live_0123456789abcdefghij"
 
@@ -276,7 +276,7 @@ async def test_a_tool_that_fails_is_reported_without_its_secrets(
     result = await settled(gateway, call_pay(ApprovalGate(approvals=client), ledger, payee="broken"), "approved")
     assert result.failed
     assert gateway.only.state == "failed"
-    assert gateway.only.outcomes[0]["error"] == "ConnectionError: password=[redacted: secret value] refused by the bank"
+    assert gateway.only.outcomes[0]["error"] == "LookupError: password=[redacted: secret value] refused by the bank"
 
 
 @pytest.mark.parametrize("result", ["half \ud800", object(), {"n": float("nan")}, "x" * 100_000, None])

@@ -41,9 +41,11 @@ def prepared(dialect: Sqlite) -> sqlite3.Connection:
 @requirement("F-01")
 def test_a_commit_of_sqlite_is_on_the_disk_before_it_is_answered(sqlite_file: Sqlite) -> None:
     connection = prepared(sqlite_file)
-    set_to = {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("synchronous", "journal_mode")}
+    names = ("synchronous", "journal_mode", "foreign_keys")
+    set_to = {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names}
     connection.close()
-    assert set_to == {"synchronous": 2, "journal_mode": "wal"}, "2 is FULL: an fsync for each commit"
+    expected = {"synchronous": 2, "journal_mode": "wal", "foreign_keys": 1}
+    assert set_to == expected, "2 is FULL: an fsync for each commit"
 
 
 def test_a_writer_of_sqlite_has_its_lock_from_the_beginning(sqlite_file: Sqlite) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from app.storage.cards.outbox import claim_due, list_rows, reschedule, settle
+from app.storage.cards.outbox import claim_due, list_rows, reschedule, revive_dead, settle
 from tests.requirements import requirement
 from tests.storage.rig import given_request
 
@@ -49,3 +49,16 @@ async def test_whoever_lost_a_lease_neither_settles_nor_puts_off_what_another_ha
     assert (standing.id, error) == (theirs.id, None)
     assert await store.write(lambda tx: settle(tx, theirs), org="acme") is True
     assert await store.read(lambda tx: list_rows(tx, "queued", most=9), org="acme") == []
+
+
+async def test_what_was_given_up_is_carried_out_again_only_where_somebody_says_so(
+    store: Store, clock: ManualClock
+) -> None:
+    await given_request(store, channels=("chat",))
+    [mine] = await store.write(due, org="acme")
+    assert await store.write(lambda tx: settle(tx, mine, error="the chat is gone"), org="acme") is True
+    clock.advance(100 * LEASE)
+    assert await store.write(due, org="acme") == []
+    assert await store.write(revive_dead, org="acme") == 1
+    [again] = await store.write(due, org="acme")
+    assert (again.id, again.attempts) == (mine.id, 1)

@@ -89,7 +89,10 @@ async def test_two_people_let_calls_run_about_which_people_would_be_asked_and_ev
     g = either_gateway
     asked = (await ask(g)).json()
     assert (asked["state"], asked["reason"]) == ("proposed", ASK["reason"])
-    assert asked["scope"] == "For 20 minutes every agent may use “pay” without anybody being asked, whatever it costs."
+    assert asked["scope"] == (
+        "For 20 minutes every agent may use “pay” without anybody being asked: 20 uses at most, CNY 100,000 at most "
+        "each, CNY 200,000 in all, and nothing above the limits of the two."
+    )
     assert (await submit(g))["request"]["state"] == "pending"
     with capture_logs() as logs:
         glass = await break_it(g, asked)
@@ -244,7 +247,7 @@ async def test_until_somebody_else_has_reviewed_it_no_new_one_can_be_asked_for(e
         ("crisis: [alice@acme.example, bob@acme.example, ", "crisis: [carol@acme.example, bob@acme.example, "),
         ("crisis: [alice@acme.example, bob@acme.example, ", "crisis: [alice@acme.example, carol@acme.example, "),
         ("lasts: 30m, tools: [pay, ", "lasts: 30m, tools: ["),
-        ("{of: [crisis], lasts: 30m,", "{of: [crisis], lasts: 19m,"),
+        ("review: [finance], lasts: 30m,", "review: [finance], lasts: 19m,"),
     ],
 )
 async def test_todays_file_is_asked_at_every_use_of_it_too(gateway: Gateway, old: str, new: str) -> None:

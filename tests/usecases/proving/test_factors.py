@@ -41,7 +41,7 @@ def sealed(url: str, who: str = ALICE) -> str:
 # --- sealed to one person ---------------------------------------------------------------------------------------------
 
 
-@requirement("S-29", "S-37")
+@requirement("S-29", "S-37", "S-38")
 def test_a_hidden_text_is_read_with_exactly_what_it_is_bound_to() -> None:
     seals = Seals([SECRET])
     hidden = seals.hide("the secret", bound=("factor", "acme", ALICE))
@@ -53,7 +53,7 @@ def test_a_hidden_text_is_read_with_exactly_what_it_is_bound_to() -> None:
             seals.read_hidden(hidden, bound=bound)
 
 
-@requirement("S-29")
+@requirement("S-29", "S-38")
 def test_not_a_bit_of_a_hidden_text_may_differ() -> None:
     seals, bound = Seals([SECRET]), ("factor", "acme", ALICE)
     hidden = seals.hide("the secret", bound=bound)
@@ -70,7 +70,7 @@ def test_not_a_bit_of_a_hidden_text_may_differ() -> None:
             seals.read_hidden(text, bound=bound)
 
 
-@requirement("S-29")
+@requirement("S-29", "S-38")
 async def test_a_secret_that_is_moved_to_another_person_proves_nothing(
     sqlite_url: str, acme: Path, platform: MemoryPlatform
 ) -> None:
@@ -97,7 +97,7 @@ def test_what_is_shown_once_is_in_no_repr() -> None:
 # --- the master secret is rotated -------------------------------------------------------------------------------------
 
 
-@requirement("S-29", "S-34")
+@requirement("S-29", "S-34", "S-38")
 async def test_a_factor_outlives_the_master_secret_that_it_was_sealed_with(
     sqlite_url: str, acme: Path, platform: MemoryPlatform
 ) -> None:

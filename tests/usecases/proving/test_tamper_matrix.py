@@ -419,6 +419,16 @@ async def test_a_chain_written_anew_with_its_own_witness_is_found_by_a_head_kept
     assert [place for place, _ in ends] == [kept.seq]
 
 
+@requirement("S-64")
+async def test_an_event_that_only_reads_as_it_did_was_changed(either_gateway: Gateway, tmp_path: Path) -> None:
+    crime = await _story(either_gateway, tmp_path / "kept.head")
+    seq = crime.seq("switch.set")
+    rewritten = f"UPDATE audit_events SET facts = facts || ' ' WHERE org = 'acme' AND seq = {seq}"
+    await to_thread(crime.stranger, rewritten)
+    found = await crime.verify()
+    assert any(f"event {seq} was changed" in text for _, text in found), found
+
+
 @requirement("S-60")
 async def test_a_noted_head_that_cannot_be_read_is_a_fault(gateway: Gateway, tmp_path: Path) -> None:
     crime = await _story(gateway, tmp_path / "kept.head")

@@ -1,0 +1,77 @@
+"""What a key opens is what was sealed with its secret: neither its id nor its row can be borrowed."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from app.usecases.reading.keys import _checksum
+from tests.fixtures.gateway import ManualClock
+from tests.requirements import requirement
+from tests.storage.rig import behind
+
+if TYPE_CHECKING:
+    from tests.fixtures.gateway import Gateway
+
+ALICE = "alice@acme.example"
+
+
+async def status(g: Gateway, text: str) -> int:
+    """Return what a key is answered; each looks as if it were seen for the first time."""
+    g.container.keys._known.clear()
+    return (await g.http.get("/v1/requests", headers={"authorization": f"Bearer {text}"})).status_code
+
+
+@requirement("S-34")
+async def test_the_id_of_a_key_with_another_secret_opens_nothing(gateway: Gateway) -> None:
+    text = (await gateway.key("auditor"))["authorization"].removeprefix("Bearer ")
+    _, key_id, secret, _ = text.split("_")
+    other = secrets.token_hex(26)[: len(secret)]
+    assert await status(gateway, f"ak_{key_id}_{secret}_{_checksum(key_id, secret)}") == 200
+    assert await status(gateway, f"ak_{key_id}_{other}_{_checksum(key_id, other)}") == 401
+
+
+@requirement("S-34", "S-63")
+@pytest.mark.parametrize(
+    ("who", "change"),
+    [
+        ("agent:shop", "agent = 'other'"),
+        ("agent:shop", "scope = 'evaluation'"),
+        ("agent:shop", "scope = 'admin', agent = NULL"),
+        ("auditor", "scope = 'admin'"),
+        ("auditor", "org = 'globex'"),
+        ("auditor", "expires_at = 4102444800000000"),
+        (ALICE, "person = 'bob@acme.example'"),
+        ("executor", "tools = '[\"transfer\"]'"),
+    ],
+)
+async def test_a_key_whose_row_was_changed_opens_nothing(either_gateway: Gateway, who: str, change: str) -> None:
+    g = either_gateway
+    text = (await g.key(who))["authorization"].removeprefix("Bearer ")
+    assert await status(g, text) == 200
+    with behind(g.url) as connection:
+        connection.execute(f"UPDATE api_keys SET {change} WHERE id = '{text.split('_')[1]}'")
+    assert await status(g, text) == 401
+
+
+@requirement("S-34")
+async def test_a_key_that_was_just_seen_to_work_ends_with_its_last_instant(gateway: Gateway) -> None:
+    g = gateway
+    assert isinstance(g.clock, ManualClock)
+    made = await g.call("POST", "/v1/keys", {"scope": "auditor", "label": "short", "lives_for_days": 1}, who="admin")
+    headers = {"authorization": f"Bearer {made.json()['key']}"}
+    g.clock.advance(timedelta(days=1, microseconds=-1))
+    assert (await g.http.get("/v1/requests", headers=headers)).status_code == 200
+    g.clock.advance(timedelta(microseconds=1))
+    assert (await g.http.get("/v1/requests", headers=headers)).status_code == 401
+
+
+@requirement("S-34")
+@pytest.mark.parametrize(("scheme", "answer"), [("Bearer", 200), ("bearer", 200), ("Basic", 401), ("Token", 401)])
+async def test_a_key_comes_as_a_bearers_or_not_at_all(gateway: Gateway, scheme: str, answer: int) -> None:
+    text = (await gateway.key("auditor"))["authorization"].removeprefix("Bearer ")
+    said = await gateway.http.get("/v1/requests", headers={"authorization": f"{scheme} {text}"})
+    assert said.status_code == answer
