@@ -55,6 +55,7 @@ class Door:
         if not replica.undisturbed(since):
             self._figures.cut_off += 1
         elif answer is None:
+            self._figures.late += 1
             self._figures.wrong.append(f"{method} {path} at {replica.name}: no answer ({trouble}, {took:.1f} s)")
         else:
             self._figures.answered(answer.status_code, took, waited=wait > 0)
@@ -63,6 +64,7 @@ class Door:
 
     def _judge(self, what: str, answer: httpx2.Response, took: float) -> None:
         if took > BOUND:
+            self._figures.late += 1
             self._figures.wrong.append(f"{what}: answered {answer.status_code} after {took:.1f} s")
         if answer.status_code >= 500 and answer.status_code != 503:
             self._figures.wrong.append(f"{what}: {answer.status_code} {answer.text[:200]}")

@@ -26,6 +26,8 @@ class Figures:
     happened: Counter[str] = field(default_factory=Counter[str])
     took: list[float] = field(default_factory=list[float])
     cut_off: int = 0
+    late: int = 0
+    """Calls that a gateway which was up did not answer within its bound."""
     wrong: list[str] = field(default_factory=list[str])
     created: dict[str, str] = field(default_factory=dict[str, str])
     """Requests that a gateway has acknowledged, with their references."""
@@ -64,6 +66,8 @@ class Figures:
             "seconds": round(self.seconds()),
             "calls": self.said.total(),
             "answers": dict(sorted(self.said.items())),
+            "within the bound": self.said.total() - self.late,
+            "not within the bound": self.late,
             "cut off by a kill or a freeze": self.cut_off,
             "p50 ms": self.part(0.5),
             "p99 ms": self.part(0.99),

@@ -145,7 +145,7 @@ async def judge(town: Town) -> list[str]:
         "lost": len(lost),
         "doubled": len(doubled),
         "run without approval": len(unapproved),
-        "not within the bound": len(town.figures.wrong),
+        "wrong in another way": len(standing) + len(live) + len(fell) + len(town.figures.wrong),
     }
     wrong = [*doubled, *unapproved, *lost, *standing, *live, *fell, *town.figures.wrong]
     return [f"{wrong[0]}\n{found.history(wrong[0])}", *wrong[1:]] if wrong else []
