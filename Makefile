@@ -88,12 +88,18 @@ fix: $(INSTALLED)  ## let ruff mend what it can
 
 .PHONY: crash
 crash: $(INSTALLED)  ## kill the gateway at every write, and again
-	@$(BIN)/pytest $(LONG) -q -n $(JOBS) --dist worksteal tests/durability tests/sdk/executor/test_executor_crashes.py \
+	@$(BIN)/pytest $(LONG) -q -n $(JOBS) --dist worksteal tests/durability \
+		--ignore tests/durability/campaign tests/sdk/executor/test_executor_crashes.py \
 		tests/project/test_ended_runs.py
 
 .PHONY: kill
 kill: $(INSTALLED)  ## kill -9 the executor, the gateway and the ledger between claim and outcome, 500 times (KILLS=n on each database)
 	@$(BIN)/pytest $(LONG) -s tests/durability/kills/test_executor_kills.py
+
+.PHONY: weather
+weather: $(INSTALLED)  ## ten minutes of load while everything goes wrong at random (SEED=n, MINUTES=n, JSON=path for its figures)
+	@$(if $(SEED),SEED=$(SEED)) $(if $(MINUTES),MINUTES=$(MINUTES)) $(if $(JSON),WEATHER_JSON=$(abspath $(JSON))) \
+		$(BIN)/pytest $(LONG) -s -q -p no:randomly tests/durability/campaign
 
 .PHONY: fuzz
 fuzz: $(INSTALLED)  ## throw generated requests at the API, and search for texts that take a reader of them too long

@@ -190,6 +190,8 @@ LEDGER: dict[str, Promise] = {
     "F-08": _survives("Killed between claim and side effect: reported as unknown, never repeated by itself."),
     "F-09": _survives("Killed between side effect and record: the downstream key keeps it at one payment."),
     "F-10": _survives("Sweepers killed in the middle and racing: one expiry each, claimed rows untouched."),
+    "F-11": _survives("Killed while it notes how far the trail has come: the note is whole, and the next one goes on."),
+    "F-12": _survives("Replicas restarted in turn under load: whoever waits asks again, and nobody is denied."),
     "F-13": _survives("A replica frozen inside a decision cannot write when it thaws."),
     "F-14": _survives("Approve and deny at once, on two replicas: one winner, and the loser is told who."),
     "F-15": _survives("Approve at the deadline against the sweeper: the audit's order equals the state."),
@@ -198,13 +200,28 @@ LEDGER: dict[str, Promise] = {
     "F-18": _survives("Many votes and a revocation at once: the quorum is crossed exactly at its threshold."),
     "F-19": _survives("A row lock held past the deadline: expired, always."),
     "F-20": _survives("The COMMIT's answer lost: the caller re-reads; nothing doubled, nothing lost."),
+    "F-21": _survives(
+        "The connection to the database breaks at any byte: callers are answered, and the next one works."
+    ),
     "F-22": _survives("The database stopped at once under load: ready again by itself, nothing acknowledged is lost."),
+    "F-26": _survives(
+        "The disk takes no more: refused within the bound, nothing torn, and it goes on when there is room."
+    ),
+    "F-29": _survives(
+        "A platform that answers 500, 429, late, half or not at all: nothing lost, no card twice, its limits kept."
+    ),
+    "F-31": _survives("Callbacks come three times, in any order, to any replica: one effect each."),
+    "F-32": _survives("A gateway is parted from its database, or an agent from the gateway: refused, never allowed."),
     "F-33": _survives(
         "A channel that refuses for good: the next way is tried, the others flow, and the cause is named."
     ),
+    "F-34": _survives("A host's clock is wrong: outcomes are those of a right one, for time is the database's."),
     "F-35": _survives("A storm of deadlines at one instant: all expire soon, and clicks are answered meanwhile."),
     "F-37": _survives(
         "One agent floods, with huge, slow and deep bodies: memory stays bounded, and its neighbours are served."
+    ),
+    "F-38": _survives(
+        "Connections, places or the database's speed run out: refused for now, and clicks still come in."
     ),
     "F-45": _survives(
         "Under a platform's hard limit a hundred cards all arrive, urgent ones first, with hardly a call refused."

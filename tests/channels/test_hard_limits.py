@@ -154,7 +154,7 @@ async def carried(strict: Strict, worker: OutboxWorker) -> None:
             strict.clock.advance(timedelta(seconds=1))
 
 
-@requirement("F-45")
+@requirement("F-45", "F-29")
 async def test_a_hundred_cards_all_arrive_urgent_ones_first_and_hardly_a_call_is_refused(strict: Strict) -> None:
     gateway = strict.gateway
     worker, tasks = gateway.container.work._running["acme", "pay"]

@@ -2,7 +2,7 @@
 
 It understands just enough of the protocol (version 3: one type byte, four bytes of length) to know which statement a
 message runs, prepared or not. `swallow_reply("COMMIT")` lets the server do the work and loses its answer: the client's
-connection breaks instead.
+connection breaks instead. It may also cut every connection, carry nothing (`flows`), or carry each message late.
 """
 
 from __future__ import annotations
@@ -28,6 +28,11 @@ class FaultProxy:
         self.swallows = 0
         self.port = 0
         self.refusing = False
+        self.late = 0.0  # seconds by which each answer of the server is late
+        self.breaks_after: int | None = None  # bytes of the server, of all connections: then one breaks, in a message
+        self.carried = 0  # bytes of the server
+        self.flows = asyncio.Event()  # while it is clear, bytes are lost and the ends stay open
+        self.flows.set()
         self._tasks: set[asyncio.Task[None]] = set()
 
     def swallow_reply(self, statement: str) -> None:
@@ -35,12 +40,21 @@ class FaultProxy:
         self._armed = statement
         self.swallowed.clear()
 
+    def cut(self) -> None:
+        """Break every connection, wherever it stands."""
+        for task in list(self._tasks):
+            task.cancel()
+
     async def serve_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Carry one connection."""
         if self.refusing:
             writer.close()
             return
-        server_reader, server_writer = await asyncio.open_unix_connection(self._socket_path)
+        try:
+            server_reader, server_writer = await asyncio.open_unix_connection(self._socket_path)
+        except OSError:  # the server is not there
+            writer.close()
+            return
         cut = asyncio.Event()
         forward = asyncio.ensure_future(self._forward(reader, server_writer, cut))
         back = asyncio.ensure_future(self._back(server_reader, writer, cut))
@@ -67,22 +81,34 @@ class FaultProxy:
                 if self._armed is not None and _runs(kind, body, statements) == self._armed:
                     self._armed = None
                     cut.set()
-                server.write(kind + struct.pack("!I", length) + body)
-                await server.drain()
+                if self.flows.is_set():
+                    server.write(kind + struct.pack("!I", length) + body)
+                    await server.drain()
 
     async def _back(self, server: asyncio.StreamReader, writer: asyncio.StreamWriter, cut: asyncio.Event) -> None:
         with suppress(asyncio.IncompleteReadError, ConnectionError):
             while True:
                 kind = await server.readexactly(1)
                 length = struct.unpack("!I", await server.readexactly(4))[0]
-                body = await server.readexactly(length - 4)
-                if not cut.is_set():
-                    writer.write(kind + struct.pack("!I", length) + body)
-                    await writer.drain()
-                elif kind == b"Z":  # ready for the next query: this one is over
+                message = kind + struct.pack("!I", length) + await server.readexactly(length - 4)
+                if self.late:
+                    await asyncio.sleep(self.late)
+                if cut.is_set() and kind == b"Z":  # ready for the next query: this one is over
                     self.swallows += 1
                     self.swallowed.set()
                     return
+                if self.flows.is_set() and not cut.is_set() and not await self._carried(message, writer):
+                    return
+
+    async def _carried(self, message: bytes, writer: asyncio.StreamWriter) -> bool:
+        """Bring a message to the client, or as much of it as may pass; False: that was the last of this connection."""
+        left = self.breaks_after
+        self.carried += len(message)
+        if left is not None:
+            self.breaks_after = left - len(message) if left >= len(message) else None
+        writer.write(message[:left])
+        await writer.drain()
+        return left is None or left >= len(message)
 
 
 def _runs(kind: bytes, body: bytes, statements: dict[bytes, str]) -> str | None:

@@ -77,7 +77,7 @@ def _half_a_click(*, signed: bool) -> str:
     return f"POST /v1/channels/pay-slack/callback HTTP/1.1\r\nhost: x\r\n{heads}content-length: 100\r\n\r\n{{"
 
 
-@requirement("S-65")
+@requirement("S-65", "F-38")
 @pytest.mark.process
 @pytest.mark.timeout(180)
 async def test_whoever_does_not_go_on_keeps_nobody_out(sqlite_url: str, tmp_path: Path) -> None:

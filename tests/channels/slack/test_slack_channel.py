@@ -21,6 +21,7 @@ from channels.slack.channel import SlackChannel, build
 from channels.slack.settings import SlackSettings
 from channels.slack.simulator.simulator import Fault
 from tests.channels.slack.conformance_slack import ALICE, CARD, SETTLED, SlackStage, slack_stage
+from tests.requirements import requirement
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -77,6 +78,7 @@ async def test_a_card_that_is_too_long_is_refused_without_a_call(stage: SlackSta
     assert stage.simulator.world.calls == []
 
 
+@requirement("F-29")
 @pytest.mark.parametrize(
     ("fault", "ambiguous", "left"),
     [
@@ -101,6 +103,7 @@ async def test_a_failing_post_says_whether_the_card_may_stand_and_is_sent_once(
     assert stage.messages() == left
 
 
+@requirement("F-29")
 async def test_a_hanging_post_is_given_up_as_ambiguous() -> None:
     async with slack_stage(call_seconds=0.3) as stage:
         stage.simulator.fail_next("chat.postMessage", Fault.HANG)

@@ -159,7 +159,7 @@ async def _ready_again(gateway: Gateway) -> bool:
 # --- the store --------------------------------------------------------------------------------------------------------
 
 
-@requirement("F-41")
+@requirement("F-41", "F-32")
 async def test_a_wire_that_swallows_everything_keeps_nobody_waiting(postgres_url: str, tmp_path: Path) -> None:
     async with wire(postgres_url) as (line, through), replicas(through, tmp_path, most=1) as [replica]:
         requests = [await replica.open(f"req_{n}") for n in range(3)]

@@ -42,7 +42,7 @@ FOREVER: list[Fault] = [
     "401",
     "maybe",
 ]
-pytestmark = [pytest.mark.process, requirement("S-08")]
+pytestmark = [pytest.mark.process, requirement("S-08", "F-32")]
 
 
 @pytest.fixture

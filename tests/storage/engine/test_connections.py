@@ -91,7 +91,7 @@ async def test_a_unit_of_one_org_sees_its_rows_alone_whatever_its_statement_forg
     assert both == [["acme"], ["globex"], ["acme"], []]
 
 
-@requirement("F-44")
+@requirement("F-44", "F-38")
 async def test_what_waits_for_the_database_is_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_store, "_MOST_WAITING", 3)
     begun, gate = threading.Event(), threading.Event()

@@ -107,7 +107,7 @@ async def test_while_nothing_can_be_written_all_are_refused_soon_and_then_it_hea
     await _all_are_refused_until_it_heals(database_url, why)
 
 
-@requirement("F-44")
+@requirement("F-44", "F-26")
 @pytest.mark.timeout(90)
 @pytest.mark.may_block  # the test itself reaches past the store
 async def test_a_disk_that_takes_no_more_is_told_of_and_heals(sqlite_url: str) -> None:
