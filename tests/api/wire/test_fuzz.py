@@ -132,6 +132,7 @@ def _fuzz(url: str, config: Path, examples: int) -> int:
     return sent
 
 
+@pytest.mark.heavy
 @_OTHERS_DRAW
 def test_generated_requests_find_no_crash(sqlite_url: str, config: Path, platform: MemoryPlatform) -> None:
     quick = bounds().max_examples < 100
