@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import psycopg
 from pydantic import ValidationError
 
-from app.cli.beside_database import NEW_DATABASE, counted
+from app.cli.beside_database import NEW_DATABASE, counted, seals_of
 from app.cli.doctor.payments import look_at_file
 from app.cli.doctor.records import look_at_database, look_at_records
 from app.clock import SystemClock
 from app.domain.errors import UnavailableError
-from app.domain.identity.seals import Seals, seal_ids
+from app.domain.identity.seals import seal_ids
 from app.domain.rules.rule import Then
 from app.identifiers import RandomIds
 from app.policies.file.policy_book import PolicyBook, config_check
@@ -115,7 +115,7 @@ async def _inside(config: Path, environ: Mapping[str, str]) -> list[Finding]:
     settings = Settings()  # pyright: ignore[reportCallIssue] - it loaded above
     if await asyncio.to_thread(find_present, settings.database_url) is None:
         return found
-    seals = Seals([secret.get_secret_value() for secret in settings.secret])
+    seals = seals_of(settings)
     store = make_store(dialect_for(settings.database_url, SystemClock()), RandomIds(), seals=seals)
     store.start()
     try:

@@ -108,7 +108,7 @@ class Drill:
 
     async def declare(self, *, clock: Any = None) -> list[Fenced]:
         """Do what `assent restored` does."""
-        store = make_store(dialect_for(self.url, clock or self.clock or SystemClock()), RandomIds())
+        store = make_store(dialect_for(self.url, clock or self.clock or SystemClock()), RandomIds(), seals=None)
         store.start()
         try:
             done = await DeclareRestored(store=store)(by=OLGA, reason="the disk died")

@@ -179,7 +179,7 @@ async def test_a_clock_that_was_set_back_leaves_nothing_of_the_past_on_this_side
     g = gateway
     waiting, granted = await g.ask("by_api", {"n": 1}), await g.ask("by_api", {"n": 2})
     await g.decide(granted)
-    slow = make_store(dialect_for(g.url, ManualClock(g.clock.now() - timedelta(hours=1))), RandomIds())
+    slow = make_store(dialect_for(g.url, ManualClock(g.clock.now() - timedelta(hours=1))), RandomIds(), seals=None)
     slow.start()
     try:
         done = {each.org: each for each in await DeclareRestored(store=slow)(by=OLGA, reason="a new host")}
