@@ -27,6 +27,7 @@ from app.settings import Settings
 from app.storage.engine.database_fault import database_fault
 from app.storage.engine.dialect import dialect_for
 from app.storage.make_store import make_store
+from app.storage.trail.head_file import head_file_of
 from app.usecases.upkeep.watch_pace import WatchPace
 from channels import registry
 from migrations.state import NEWEST, find_present, sqlalchemy_url
@@ -117,11 +118,12 @@ async def _inside(config: Path, environ: Mapping[str, str]) -> list[Finding]:
         return found
     seals = seals_of(settings)
     store = make_store(dialect_for(settings.database_url, SystemClock()), RandomIds(), seals=seals)
+    heads = head_file_of(settings.database_url, settings.state_dir)
     store.start()
     try:
         found += await look_at_database(store, settings)
         for org in book.orgs():
-            found += [*await look_at_records(store, book, org), *await _pace(store, org)]
+            found += [*await look_at_records(store, book, org, head_file=heads), *await _pace(store, org)]
     except UnavailableError as refusal:
         what = f"the database does not answer: {refusal.detail}"
         found.append(Finding(severity=Severity.ERROR, what=what, mend=_DATABASE_MEND))
