@@ -181,7 +181,7 @@ class VerifyTrail:
         for _ in range(_LOOKS):
 
             def look(tx: Tx) -> tuple[dict[str, object], dict[str, str]]:
-                return rows_beside(tx, since=walk.first_at), list_texts(tx)
+                return rows_beside(tx, since=walk.first_at, said=walk.beside.said), list_texts(tx)
 
             stands, texts = await self._store.read(look, org=org, long=True)
             faults = differences(stands, walk.beside, "its row", must=MUST, end=walk.last[0])

@@ -143,7 +143,7 @@ async def play(drill: Drill, backup: Backup, many: int) -> None:
         await g.quiet()
         await nothing_old_works(drill, g)
         await repeated_calls_ask_anew(drill, g)
-        assert await g.container.read.verify("acme") == (len(await trail(g)), None)
+        assert await g.verify() == (len(await trail(g)), None)
         await the_fork_is_declared(g, done)
 
 

@@ -100,7 +100,7 @@ async def test_it_may_be_stopped_and_run_again_and_reaches_everything_in_batches
         assert seen["settled"]["reason"] == "the database was restored from a backup: ask again"
     restores = await g.container.store.read(list_restores, org=EVERY_ORG)
     assert [(each.epoch, each.reason) for each in restores] == [(1, "the first"), (2, "to be sure")]
-    assert await g.container.read.verify("globex") == (
+    assert await g.verify("globex") == (
         len(g.rows("SELECT 1 FROM audit_events WHERE org='globex'")),
         None,
     )
