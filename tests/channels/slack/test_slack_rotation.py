@@ -410,8 +410,11 @@ async def test_a_token_of_the_file_is_spent_once_whoever_still_has_it(database_u
             workspace.clock.advance(timedelta(minutes=1))
             await new.speak()
             for _ in range(2):
+                workspace.clock.advance(timedelta(minutes=1))
+                await old.tick()
                 await old.speak()
                 await new.speak()
+        workspace.clock.advance(timedelta(minutes=1))
         async with replica(database_url, workspace.clock, before) as late:
             await late.speak()
     assert (workspace.words, workspace.exchanges, workspace.attempts) == (7, 2, 2)
