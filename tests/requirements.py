@@ -233,6 +233,9 @@ LEDGER: dict[str, Promise] = {
     "F-46": _survives(
         "Half an answer of a platform bars nobody and loses nothing; what it withholds is named with its scope."
     ),
+    "F-47": _survives(
+        "The database fails over to its standby: the gateway finds the new primary by itself, and names what it lost."
+    ),
     "F-48": _survives("The outcome cannot be reported, and the executor asks again: the tool is not called again."),
     "F-49": _survives("A burst at the bound of waiting requests, on every replica: as many open as may wait."),
     "F-50": _survives(

@@ -249,6 +249,24 @@ async def test_an_answer_that_never_arrives_cuts_the_channel_off_until_a_new_tok
 
 
 @requirement("S-80")
+async def test_a_renewal_whose_answer_is_lost_is_not_asked_for_again_and_again(
+    database_url: str, workspace: Workspace
+) -> None:
+    async with replica(database_url, workspace.clock, workspace.settings) as one:
+        await one.speak()
+        workspace.clock.advance(11 * HOUR)
+        workspace.slack.fail_next(METHOD, Fault.RESET_AFTER_RECEIVE)
+        for _ in range(5):
+            await one.tick()
+            workspace.clock.advance(timedelta(minutes=1))
+            assert "cut off" in await one.refused() or workspace.attempts == 2
+        assert workspace.attempts == 3  # the first pair, the answer that was lost, and the one that says so
+    async with replica(database_url, workspace.clock, workspace.reinstalled()) as mended:
+        await mended.speak()
+    assert workspace.words == 2
+
+
+@requirement("S-80")
 @pytest.mark.parametrize("fault", [Fault.RESET_BEFORE, Fault.SERVER_ERROR, Fault.UNAVAILABLE, Fault.RATE_LIMITED])
 async def test_where_slack_did_nothing_the_same_token_is_tried_again(
     sqlite_url: str, workspace: Workspace, fault: Fault

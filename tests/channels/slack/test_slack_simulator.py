@@ -523,27 +523,28 @@ async def test_a_hanging_call_does_not_hold_up_the_end(slack: SlackSimulator) ->
 # --- tokens that rotate -----------------------------------------------------------------------------------------------
 
 
-async def exchanged(stage: SlackStage, **form: str) -> dict[str, object]:
+async def exchanged(slack: SlackSimulator, **form: str) -> dict[str, object]:
     """Post a form to the method, as an app does."""
     async with aiohttp.ClientSession() as session:
-        address = f"{stage.simulator.public_url}/api/oauth.v2.access"
+        address = f"{slack.public_url}/api/oauth.v2.access"
         async with session.post(address, data=form) as response:
             return cast("dict[str, object]", await response.json())
 
 
-async def test_a_refresh_token_is_good_for_one_exchange_which_ends_the_access_before_it(stage: SlackStage) -> None:
-    given = {name: str(value) for name, value in stage.simulator.rotate_tokens().items()}
+async def test_a_refresh_token_is_good_for_one_exchange_which_ends_the_access_before_it(slack: SlackSimulator) -> None:
+    given = {name: str(value) for name, value in slack.rotate_tokens().items()}
     given["grant_type"] = "refresh_token"
-    first = await exchanged(stage, **given)
+    first = await exchanged(slack, **given)
     assert (first["ok"], first["expires_in"], first["token_type"]) == (True, 43_200, "bot")
-    assert await exchanged(stage, **given) == {"ok": False, "error": "invalid_refresh_token"}
-    second = await exchanged(stage, **given | {"refresh_token": str(first["refresh_token"])})
-    tokens = stage.simulator.world.tokens
+    assert await exchanged(slack, **given) == {"ok": False, "error": "invalid_refresh_token"}
+    second = await exchanged(slack, **given | {"refresh_token": str(first["refresh_token"])})
+    tokens = slack.world.tokens
     assert tokens[str(first["access_token"])].revoked
-    assert call_method(stage.simulator.world, "auth.test", str(first["access_token"]), {})["error"] == "token_revoked"
-    assert call_method(stage.simulator.world, "auth.test", str(second["access_token"]), {})["ok"]
-    stage.clock.advance(timedelta(hours=12))
-    assert call_method(stage.simulator.world, "auth.test", str(second["access_token"]), {})["error"] == "token_expired"
+    assert call_method(slack.world, "auth.test", str(first["access_token"]), {})["error"] == "token_revoked"
+    assert call_method(slack.world, "auth.test", str(second["access_token"]), {})["ok"]
+    clock = cast("StillClock", slack.world.clock)
+    clock.advance(timedelta(hours=12))
+    assert call_method(slack.world, "auth.test", str(second["access_token"]), {})["error"] == "token_expired"
 
 
 @pytest.mark.parametrize(
@@ -557,9 +558,9 @@ async def test_a_refresh_token_is_good_for_one_exchange_which_ends_the_access_be
     ],
 )
 async def test_an_exchange_that_slack_would_refuse_is_refused_and_spends_nothing(
-    stage: SlackStage, change: dict[str, str], error: str
+    slack: SlackSimulator, change: dict[str, str], error: str
 ) -> None:
-    given = {name: str(value) for name, value in stage.simulator.rotate_tokens().items()}
+    given = {name: str(value) for name, value in slack.rotate_tokens().items()}
     given["grant_type"] = "refresh_token"
-    assert (await exchanged(stage, **given | change))["error"] == error
-    assert (await exchanged(stage, **given))["ok"]
+    assert (await exchanged(slack, **given | change))["error"] == error
+    assert (await exchanged(slack, **given))["ok"]
