@@ -59,6 +59,7 @@ from app.usecases.platforms.channel_book import ChannelBook
 from app.usecases.platforms.confirm_accounts import ConfirmAccounts
 from app.usecases.platforms.fetch_groups import FetchGroups
 from app.usecases.platforms.pacing import Pacing
+from app.usecases.platforms.renew_access import RenewAccess
 from app.usecases.proving.factors import Factors
 from app.usecases.proving.note_refusals import NoteRefusals
 from app.usecases.proving.seal_standing import SealStanding
@@ -95,6 +96,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
+_RENEWALS_EVERY = timedelta(seconds=30)
 _ACCOUNTS_EVERY = timedelta(minutes=5)
 _GROUPS_EVERY = timedelta(minutes=1)
 _PACE_EVERY = timedelta(hours=6)
@@ -199,6 +201,9 @@ class Container:
         )
         self.confirm_accounts = ConfirmAccounts(store=store, book=book, channels=self.channels)
         self.fetch_groups = FetchGroups(store=store, book=book, channels=self.channels, clock=self.clock)
+        self.renew_access = RenewAccess(
+            store=store, seals=self.seals, clock=self.clock, ids=self.ids, later=self.supervisor.later
+        )
         self.work = ChannelWork(
             store=store,
             deliver=self.deliver,
@@ -217,6 +222,7 @@ class Container:
             work=self.work,
             seal_standing=self.seal_standing,
             fetch_groups=self.fetch_groups,
+            renew_access=self.renew_access,
             hide_secrets=lambda: hide_secrets_of(registry.loaded()),
         )
         rate = self.settings.calls_per_second
@@ -258,6 +264,7 @@ class Container:
             clock=self.clock,
             telemetry=self.telemetry,
             replicas=self.replicas,
+            renew_access=self.renew_access,
             note_refusal=NoteRefusals(
                 store=store,
                 orgs=lambda: tuple(book.orgs()),
@@ -295,6 +302,7 @@ class Container:
             await self.lineage.flush()
         with suppress(AssentError):
             await self.replicas.leave()
+        await self.renew_access.finish()
         await self.configuration.close()
         await self.heads.note()
         await self.store.stop()
@@ -313,6 +321,7 @@ class Container:
         self.timers.every(self.settings.tick, "sweep", self._sweep)
         self.timers.every(self.settings.poll, "poll", self._poll)
         self.timers.every(timedelta(seconds=2), "reload", self.reload_if_changed)
+        self.timers.every(_RENEWALS_EVERY, "access", self.renew_access, jitter=5)
         self.timers.every(_ACCOUNTS_EVERY, "accounts", self.confirm_accounts, jitter=30)
         self.timers.every(_GROUPS_EVERY, "groups", self.fetch_groups, jitter=5)
         self.timers.every(_PACE_EVERY, "pace", self._pace, jitter=60)

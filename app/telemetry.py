@@ -43,6 +43,12 @@ class Telemetry:
         self._differ = Gauge(
             "assent_replicas_differ", "1 while they differ in what must be the same", ["matter"], registry=self.registry
         )
+        self._access = Gauge(
+            "assent_channel_access_trouble",
+            "1 while a channel's access cannot be renewed: lost until a person mends it, or not now",
+            ["channel", "how"],
+            registry=self.registry,
+        )
 
     def answered(self, route: str, status: int, seconds: float) -> None:
         """Count an answer. Looking a label up costs more than counting, so it is done once a label."""
@@ -66,8 +72,12 @@ class Telemetry:
         trouble: str | None = None,
         replicas: int = 1,
         differ: Iterable[str] = (),
+        access: Mapping[str, bool] | None = None,
     ) -> bytes:
-        """Return the text that Prometheus scrapes. `outbox`: None where nobody knows."""
+        """Return the text that Prometheus scrapes. `outbox`: None where nobody knows; `access`: by channel, if lost."""
+        self._access.clear()
+        for channel, lost in (access or {}).items():
+            self._access.labels(channel=channel, how="lost" if lost else "not_now").set(1)
         self._replicas.set(replicas)
         self._differ.clear()
         for matter in differ:
