@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-NEWEST = "0012"
+NEWEST = "0013"
 """The newest revision; a test compares it with the migrations."""
 
 

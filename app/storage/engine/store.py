@@ -46,6 +46,7 @@ class Store:
 
         self.dialect = dialect
         self.seals = together.seals
+        self.vault = together.vault
         self._listeners: list[Callable[[Batch], None]] = []
         # One writer on PostgreSQL too: the head of an org's trail orders its commits anyway, so a second one only makes
         # the batches smaller (measured: a fifth fewer cycles a second, a fifth more CPU), and could deadlock with it.
