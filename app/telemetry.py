@@ -106,7 +106,7 @@ def configure_logs(log_format: str, platforms: Collection[Spec] = ()) -> None:
     )
     formatter = structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=shared,
-        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, redact, *final],
+        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *final],
     )
     handler = logging.StreamHandler()
     handler.setFormatter(formatter)

@@ -100,8 +100,8 @@ LEDGER: dict[str, Promise] = {
         "attack on the built gateway",
     ),
     "S-67": _must(
-        "Files with secrets or arguments are their owner's alone, what calls carry is encrypted in them, and a wrong or "
-        "retired secret ends nothing silently.",
+        "Files with secrets or arguments are their owner's alone, what calls carry is encrypted in them, and a "
+        "wrong or retired secret ends nothing silently.",
         "attack on the built gateway",
     ),
     "S-74": _must(
@@ -229,6 +229,9 @@ LEDGER: dict[str, Promise] = {
     ),
     "F-46": _survives(
         "Half an answer of a platform bars nobody and loses nothing; what it withholds is named with its scope."
+    ),
+    "F-47": _survives(
+        "The database fails over to its standby: the gateway finds the new primary by itself, and names what it lost."
     ),
     "F-48": _survives("The outcome cannot be reported, and the executor asks again: the tool is not called again."),
     "F-49": _survives("A burst at the bound of waiting requests, on every replica: as many open as may wait."),

@@ -24,12 +24,14 @@ from app.policies.file.policy_book import PolicyBook, config_check
 from app.policies.sections.hook_section import GUARDS
 from app.ports import AccountStatus, ChannelRefusedError, ChannelUnavailableError, Finding, Severity
 from app.settings import Settings
+from app.storage.engine.address import is_postgres, libpq_url
 from app.storage.engine.database_fault import database_fault
 from app.storage.engine.dialect import dialect_for
+from app.storage.engine.line import bounds_of
 from app.storage.make_store import make_store
 from app.usecases.upkeep.watch_pace import WatchPace
 from channels import registry
-from migrations.state import NEWEST, find_present, sqlalchemy_url
+from migrations.state import NEWEST, find_present
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -95,9 +97,9 @@ def _database() -> list[Finding]:
         what = f"the database is at {present}, this gateway needs {NEWEST}"
         return [Finding(severity=Severity.ERROR, what=what, mend="assent migrate")]
     found = [Finding(severity=Severity.OK, what=f"database: schema {present}")]
-    if url.startswith("postgresql"):
-        plain = sqlalchemy_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
-        with psycopg.connect(plain) as connection:
+    if is_postgres(url):
+        address = libpq_url(url)
+        with psycopg.connect(address, **bounds_of(address)) as connection:
             row = connection.execute(
                 "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user"
             ).fetchone()

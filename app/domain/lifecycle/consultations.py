@@ -122,7 +122,7 @@ def _due(request: ConfirmationRequest, event: TimersDue, now: datetime) -> Step:
 
 
 def _edit(request: ConfirmationRequest, event: Edited) -> Step:
-    refusal = entitled(event.by, event.voters)
+    refusal = entitled(replace(request, edited_by=None), event.by, event.voters)  # who changed it may change it again
     if refusal is not None:
         return Step(request=request, refusal=refusal)
     changed = replace(event.changed, decisions=(), version=request.version)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from app.domain.lifecycle.consultations import Consulting, consulted
 from app.domain.lifecycle.effect import IssueGrant, PostCards, RefreshCards, TellApprovers, Wake
-from app.domain.lifecycle.step import Refusal, Step
+from app.domain.lifecycle.step import Refusal, Step, no_place
 from app.domain.money.payment import bound_facts
 from app.domain.people.assurance import Assurance
 from app.domain.people.people import email_key
@@ -167,10 +167,9 @@ def _vote(request: ConfirmationRequest, event: Vote, now: datetime) -> Step:
 
 def refusal_of(request: ConfirmationRequest, decision: Decision, voters: Electorate) -> Refusal | None:
     """Say why a person's verdict would not count on this request, or None if it would."""
-    if email_key(decision.person) in request.barred or voters.is_barred(decision.person):
-        return Refusal.BARRED
-    if not voters.places_of(decision.person, decision.on_behalf_of):
-        return Refusal.NOT_ELIGIBLE
+    barred = email_key(decision.person) in request.barred or voters.is_barred(decision.person)
+    if barred or not voters.places_of(decision.person, decision.on_behalf_of):
+        return no_place(request, decision.person, barred=barred)
     if decision.verdict is Verdict.APPROVE and not voters.may_approve(decision.person, decision.on_behalf_of):
         return Refusal.OVER_LIMIT
     if decision.verdict is Verdict.APPROVE and not decision.evidence.assurance.suffices_for(request.assurance):

@@ -18,6 +18,7 @@ class Refusal(StrEnum):
     SETTLED = "already_settled"
     NOT_ELIGIBLE = "not_eligible"
     BARRED = "barred"  # the requester or the agent's owner
+    EDITED = "barred_editor"  # who changed the call: whose arguments they are, somebody else must approve
     OVER_LIMIT = "over_limit"  # the call is above what this person may approve, or its amount is not known
     STEP_UP = "step_up"  # the approval takes more than was given: a typed code, a second factor
     REPEATED = "repeated"  # this person said the same before
@@ -43,3 +44,10 @@ class Step:
     effects: tuple[Effect, ...] = ()
     record: Record | None = None
     refusal: Refusal | None = None
+
+
+def no_place(request: ConfirmationRequest, person: str, *, barred: bool) -> Refusal:
+    """Say why somebody who has no place may not decide: what they are told must be true of them."""
+    if request.bars_as_editor(person):
+        return Refusal.EDITED
+    return Refusal.BARRED if barred else Refusal.NOT_ELIGIBLE

@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from app.domain.lifecycle.effect import AskRequester, Effect, Notify, PostMore, RefreshCards, Wake
-from app.domain.lifecycle.step import Refusal, Step
+from app.domain.lifecycle.step import Refusal, Step, no_place
 from app.domain.people.people import email_key
 from app.domain.request.action import VERB_OF, Action, Who
 from app.domain.request.consultation import HandOver, Question
@@ -91,7 +91,7 @@ def may_begin(request: ConfirmationRequest, action: Action, by: str, people: Peo
     """Say why somebody may not do this at all, whatever they would put into its form; None: they may."""
     who = VERB_OF[action].who
     if not (Who.REQUESTER in who and may_answer(request, by)) and not (Who.ADMIN in who and by.startswith("key:")):
-        refusal = entitled(by, people.voters()) if Who.APPROVER in who else Refusal.NOT_ELIGIBLE
+        refusal = entitled(request, by, people.voters()) if Who.APPROVER in who else Refusal.NOT_ELIGIBLE
         if refusal is not None:
             return refusal
     if action is Action.HAND_OVER and not people.voters().places_of(by, None):
@@ -106,11 +106,12 @@ def may_answer(request: ConfirmationRequest, who: str) -> bool:
     return asked or who == f"agent:{request.call.agent}"
 
 
-def entitled(person: str, voters: Electorate) -> Refusal | None:
+def entitled(request: ConfirmationRequest, person: str, voters: Electorate) -> Refusal | None:
     """Say why somebody may not decide; None: they may."""
-    if voters.is_barred(person):
-        return Refusal.BARRED
-    return None if person in voters.entitled() else Refusal.NOT_ELIGIBLE
+    barred = voters.is_barred(person)
+    if person in voters.entitled() and not barred:
+        return None
+    return no_place(request, person, barred=barred)
 
 
 def next_version(
@@ -131,7 +132,7 @@ def _hand_over(request: ConfirmationRequest, wished: Wished, now: datetime) -> S
     own = voters.places_of(by, None)
     if not own:
         done = any((over.by, over.to) == (by, to) for over in request.handovers)
-        refusal = Refusal.REPEATED if done else entitled(by, voters) or Refusal.NOT_ELIGIBLE
+        refusal = Refusal.REPEATED if done else entitled(request, by, voters) or Refusal.NOT_ELIGIBLE
         return Step(request=request, refusal=refusal)
     changed = replace(request, handovers=(*request.handovers, HandOver(by=by, to=to, at=now, note=note)))
     after = wished.people.after(changed)
@@ -158,7 +159,7 @@ def _add(request: ConfirmationRequest, wished: Wished, now: datetime) -> Step:
     """Have somebody agree as well, in the step that is asked now."""
     del now
     person, voters = wished.wish.whom, wished.people.voters()
-    refusal = entitled(wished.by, voters)
+    refusal = entitled(request, wished.by, voters)
     if refusal is not None:
         return Step(request=request, refusal=refusal)
     if any(stage.of == (person,) for stage in request.stages):
@@ -202,7 +203,7 @@ def _used_up(before: Sequence[str], by: str) -> bool:
 def _ask(request: ConfirmationRequest, wished: Wished, now: datetime) -> Step:
     """Let an approver know something first."""
     by, text = wished.by, wished.wish.text
-    refusal = entitled(by, wished.people.voters())
+    refusal = entitled(request, by, wished.people.voters())
     if refusal is not None:
         return Step(request=request, refusal=refusal)
     if any((each.by, each.text, each.answer) == (by, text, None) for each in request.questions):

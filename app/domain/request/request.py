@@ -17,6 +17,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from app.domain.people.assurance import Assurance
+from app.domain.people.people import email_key
 from app.domain.request.quorum import barred_from_all
 
 if TYPE_CHECKING:
@@ -251,6 +252,13 @@ class ConfirmationRequest:
     def editor(self) -> str | None:
         """Whose the arguments are by now: somebody else must approve them. Nobody's where amounts were but lowered."""
         return None if self.only_lowered else self.edited_by
+
+    def bars_as_editor(self, person: str) -> bool:
+        """Say whether somebody may not decide because they changed the call, and for no other reason of their own."""
+        who, call = email_key(person), self.call
+        own = any(who in stage.barred(requester=call.requester, owner=call.owner) for stage in self.stages)
+        changed = any(who in stage.barred(requester=None, owner=None, editor=self.editor) for stage in self.stages)
+        return changed and not own
 
     @property
     def open_question(self) -> Question | None:

@@ -35,6 +35,7 @@ ACTIONS = (*(verb.action for verb in VERBS if verb.done), Action.MORE)
 
 _NOT_DONE = {
     Refusal.BARRED: ("barred", ClickResult.REFUSED),
+    Refusal.EDITED: ("barred_editor", ClickResult.REFUSED),
     Refusal.REPEATED: ("done_before", ClickResult.ALREADY),
     Refusal.UNSUITABLE: ("unsuitable", ClickResult.REFUSED),
     Refusal.TOO_OFTEN: ("too_often", ClickResult.REFUSED),

@@ -142,6 +142,7 @@ def _made(known: Recognised, made: EditMade) -> Received:
         return Received(outcome=ClickOutcome(result=ClickResult.RECORDED, sentence=sentence, card=after.now))
     keys = {
         Refusal.BARRED: "edited_other",
+        Refusal.EDITED: "edited_other",
         Refusal.TOO_SOON: "edited_read_first",
         Refusal.STEP_UP: "edited_step_up" if made.request.assurance.on_cards else "edited_factor",
     }

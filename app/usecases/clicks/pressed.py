@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from app.domain.card.card_for import outcome_sentence
-from app.domain.lifecycle.lifecycle import Refusal
+from app.domain.lifecycle.step import Refusal
 from app.domain.request.decision import Verdict
 from app.domain.request.request import Status
 from app.domain.rules.name_of import name_of
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _PLAINLY = {
     Refusal.BARRED: ("barred", ClickResult.REFUSED),
+    Refusal.EDITED: ("barred_editor", ClickResult.REFUSED),
     Refusal.OVER_LIMIT: ("over_limit", ClickResult.REFUSED),
     Refusal.STEP_UP: ("step_up", ClickResult.REFUSED),
     Refusal.NO_VOTE: ("no_vote", ClickResult.ALREADY),

@@ -14,6 +14,7 @@ from app.domain.card.form import Field, Form
 from app.domain.card.typed import TYPED, typed_field
 from app.domain.identity.seals import BadTokenError, parse_token
 from app.domain.lifecycle.lifecycle import DeadlinePassed, advance
+from app.domain.lifecycle.step import no_place
 from app.domain.people.assurance import Assurance
 from app.domain.request.action import Action
 from app.domain.request.decision import Verdict
@@ -164,7 +165,8 @@ def _before_form(tx: Tx, known: Recognised, verdict: Verdict) -> Received:
         return Received(outcome=pressed.showing(over).standing())
     voters = voters_of(request, pressed.policy, now=known.now)
     if known.person not in voters.entitled():
-        return Received(outcome=known.refuse(tx, "barred" if voters.is_barred(known.person) else "not_eligible"))
+        why = no_place(request, known.person, barred=voters.is_barred(known.person))
+        return Received(outcome=known.refuse(tx, str(why)))
     if verdict is Verdict.DENY:
         return pressed.asking(_reason_form(pressed.itself().title, pressed.channel))
     if request.assurance is not Assurance.L2:  # no card of this request has such a button

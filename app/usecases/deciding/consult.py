@@ -30,6 +30,7 @@ from app.domain.request.redact import scrubbed_for
 from app.domain.rules.name_of import name_of
 from app.storage.requests.requests import lock_request
 from app.storage.requests.sealing import why_missing
+from app.usecases.deciding.decide import LEFT_TO_OTHERS
 from app.usecases.voters.electorate import may_take, voters_of, without_account
 from app.usecases.writing.carry_out import carry_out
 from app.usecases.writing.door import door_of
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
 
-UNENTITLED = frozenset({Refusal.BARRED, Refusal.NOT_ELIGIBLE})
+UNENTITLED = frozenset({Refusal.BARRED, Refusal.EDITED, Refusal.NOT_ELIGIBLE})
 """Refusals for want of authority: the trail keeps them."""
 
 
@@ -156,8 +157,8 @@ def _error(consulted: Consulted, policy: Policy, action: Action) -> AssentError 
         case Refusal.SETTLED:
             sentence = outcome_sentence(request, policy.language, lambda email: name_of(policy, email), policy.zone)
             return AlreadySettledError(sentence, state=request.state.value)
-        case Refusal.BARRED:
-            return NotEligibleError("you asked for this, or the agent is yours: someone else must decide")
+        case Refusal.BARRED | Refusal.EDITED as why:
+            return NotEligibleError(LEFT_TO_OTHERS[why])
         case Refusal.UNSUITABLE:
             told = "this person cannot decide this request, or then nobody could: nothing was changed"
             return InvalidError(told, path=_named(action))

@@ -38,9 +38,15 @@ if TYPE_CHECKING:
     from app.domain.rules.policy import Policy
     from app.storage.engine.transaction import Tx
 
+LEFT_TO_OTHERS = {
+    Refusal.BARRED: "you asked for this, or the agent is yours: someone else must decide",
+    Refusal.EDITED: "you changed this call: somebody else must decide it as it is now",
+}
+"""What somebody's program is told who would be among those that decide, were it not their own."""
 
 _RECORDED = frozenset({
     Refusal.BARRED,
+    Refusal.EDITED,
     Refusal.NOT_ELIGIBLE,
     Refusal.OVER_LIMIT,
     Refusal.STEP_UP,
@@ -111,8 +117,8 @@ def raise_refusal(decided: Decided, policy: Policy, person: str, verdict: Verdic
             return
         case Refusal.NOT_ELIGIBLE:
             raise NotEligibleError
-        case Refusal.BARRED:
-            raise NotEligibleError("you asked for this, or the agent is yours: someone else must decide")
+        case Refusal.BARRED | Refusal.EDITED as why:
+            raise NotEligibleError(LEFT_TO_OTHERS[why])
         case Refusal.OVER_LIMIT:
             raise NotEligibleError("the amount is above what you may approve, or it is not known: you may still deny")
         case Refusal.STEP_UP:

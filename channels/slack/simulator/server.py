@@ -12,20 +12,19 @@ import asyncio
 import json
 import socket
 from collections.abc import Awaitable, Callable, MutableMapping
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 from urllib.parse import parse_qsl
 
 import uvicorn
 
+from channels.loopback import LoopbackServer
 from channels.slack.simulator.api import call_method
 from channels.slack.simulator.blocks import BlocksRefusedError, check_blocks
 from channels.slack.simulator.state import ApiCall, Fault, Note
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-
     from channels.slack.simulator.state import World
 
 Scope = MutableMapping[str, Any]  # pyright: ignore[reportExplicitAny] - the ASGI specification's own type
@@ -169,7 +168,7 @@ class Front:
         await self._on_socket(receive, send)
 
 
-class LoopbackServer:
+class Serving:
     """Serves an application on a free port of 127.0.0.1, in this process, on this loop. An async context manager."""
 
     def __init__(self, front: Front) -> None:
@@ -196,7 +195,7 @@ class LoopbackServer:
         group = await self._stack.enter_async_context(asyncio.TaskGroup())
         self._stack.push_async_callback(self._stop, server)
         group.create_task(server.serve(sockets=[listener]))
-        await server.ready.wait()
+        await server.listening.wait()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -205,23 +204,11 @@ class LoopbackServer:
 
     async def _stop(self, server: _Server) -> None:
         self._front.world.closing.set()
-        server.should_exit = True
+        server.stopping.set()
 
 
-class _Server(uvicorn.Server):
-    """A uvicorn that says when it is ready, leaves the process's signals alone, and can drop a connection."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.ready = asyncio.Event()
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets=sockets)
-        self.ready.set()
-
-    @contextmanager
-    def capture_signals(self) -> Generator[None]:
-        yield
+class _Server(LoopbackServer):
+    """A server that can drop a connection."""
 
     def drop(self, client: tuple[str, int]) -> None:
         for connection in list(self.server_state.connections):

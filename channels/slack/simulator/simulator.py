@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from channels.slack.simulator.clicks import Clicker, Delivery, Links
 from channels.slack.simulator.screen import CannotPressError
-from channels.slack.simulator.server import Front, LoopbackServer
+from channels.slack.simulator.server import Front, Serving
 from channels.slack.simulator.state import Fault, Modal, Person, Room, UserGroup, World
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class SlackSimulator:
 
     async def __aenter__(self) -> Self:
         """Serve on a free port of 127.0.0.1."""
-        await self._stack.enter_async_context(LoopbackServer(self.app))
+        await self._stack.enter_async_context(Serving(self.app))
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -45,6 +45,8 @@ def kinds(gateway: Gateway, request: dict[str, Any]) -> list[str]:
     return [kind for kind, _ in gateway.trail(request) if kind.startswith("request.")]
 
 
+CHANGED_IT = "you changed this call: somebody else must decide it as it is now"
+
 # --- who approves the changed call ------------------------------------------------------------------------------------
 
 
@@ -82,10 +84,25 @@ async def test_whoever_changes_more_cannot_approve_their_own_change_and_somebody
     assert (await edit(g, request, **changed)).status_code == 200
     after = await g.read(request)
     assert (after["state"], after["decisions"]) == ("pending", [])
-    assert (await g.decide(after)).status_code == 403
+    refused = await g.decide(after)
+    assert (refused.status_code, refused.json()["detail"]) == (403, CHANGED_IT)
     assert (await g.read(request))["state"] == "pending"
     assert (await g.decide(after, who=BOB)).json()["state"] == "approved"
     assert (await g.claim(after)).json()["arguments"] == {**TRANSFER, "memo": "none", **changed}
+
+
+@pytest.mark.parametrize("verb", [("questions", {"text": "why?"}), ("remind", {}), ("approvers", {"person": BOB})])
+async def test_whoever_changed_a_call_hears_that_and_nothing_untrue_whatever_they_try_next(
+    g: Gateway, verb: tuple[str, dict[str, Any]]
+) -> None:
+    request = await transfer(g)
+    assert (await edit(g, request, payee="Beta Ltd")).status_code == 200
+    after = await g.read(request)
+    path, body = verb[0], {**verb[1], **({} if verb[0] == "remind" else {"digest": after["digest"]})}
+    said = await g.call("POST", f"/v1/requests/{request['id']}/{path}", body, who=ALICE)
+    assert (said.status_code, said.json()["detail"]) == (403, CHANGED_IT)
+    denied = await g.decide(after, "deny", reason="no")
+    assert (denied.status_code, denied.json()["detail"]) == (403, CHANGED_IT)
 
 
 async def test_what_counts_is_the_agents_own_call_not_the_last_change(g: Gateway) -> None:
@@ -414,7 +431,10 @@ async def test_a_form_with_other_changes_says_that_somebody_else_must_approve_an
         ("Changed by Alice: payee", "Acme Ltd → Beta Ltd"),
         ("Changed by Alice: urgent", "false → true"),
     ]
-    assert (await g.press(request, "U_ALICE"))["result"] == "refused"
+    assert await g.press(request, "U_ALICE") == {
+        "result": "refused",
+        "sentence": "You changed this call: somebody else must decide it. The request still waits.",
+    }
     assert (await g.press(request, "U_BOB"))["result"] == "recorded"
     after = await g.read(request)
     assert (after["state"], after["arguments"]["urgent"]) == ("approved", True)
