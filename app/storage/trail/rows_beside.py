@@ -15,6 +15,7 @@ from app.storage.engine.dialect import from_us
 from app.storage.engine.transaction import Statement
 from app.storage.tables.hook_tables import switches
 from app.storage.tables.payment_tables import factors, payees, restores, standing_approvals
+from app.storage.tables.secret_tables import value_keys
 from app.storage.tables.tables import api_keys, policies
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ def _all_of(table: Table) -> Statement:
 
 _KEYS, _POLICIES, _SWITCHES = _all_of(api_keys), _all_of(policies), _all_of(switches)
 _STANDING, _PAYEES, _FACTORS = _all_of(standing_approvals), _all_of(payees), _all_of(factors)
+_VALUE_KEYS = _all_of(value_keys)
 _RESTORES = Statement(select(restores).where(restores.c.restored_at > bindparam("since")))
 
 
@@ -56,6 +58,9 @@ def rows_beside(tx: Tx, *, since: int) -> dict[str, object]:
     for row in tx.all(_FACTORS, for_org=tx.org):
         if row["status"] == "active":
             found[f"factor of {row['person']}"] = "active"
+    for row in tx.all(_VALUE_KEYS, for_org=tx.org):
+        if row["wrapped"] is None:
+            found[f"value key {row['number']}"] = "destroyed"
     return found | {f"restore {row['epoch']}": row["reason"] for row in tx.all(_RESTORES, since=since)}
 
 
