@@ -19,6 +19,8 @@ from app.storage.tables.secret_tables import value_keys
 from app.storage.tables.tables import api_keys, policies
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from sqlalchemy import Table
 
     from app.storage.engine.transaction import Row, Tx
@@ -31,7 +33,7 @@ def _all_of(table: Table) -> Statement:
 _KEYS, _POLICIES, _SWITCHES = _all_of(api_keys), _all_of(policies), _all_of(switches)
 _STANDING, _PAYEES, _FACTORS = _all_of(standing_approvals), _all_of(payees), _all_of(factors)
 _VALUE_KEYS = _all_of(value_keys)
-_RESTORES = Statement(select(restores).where(restores.c.restored_at > bindparam("since")))
+_RESTORES = Statement(select(restores))
 
 
 def list_texts(tx: Tx) -> dict[str, str]:
@@ -39,8 +41,12 @@ def list_texts(tx: Tx) -> dict[str, str]:
     return {row["version"]: row["text"] for row in tx.all(_POLICIES, for_org=tx.org)}
 
 
-def rows_beside(tx: Tx, *, since: int) -> dict[str, object]:
-    """Return what stands. Of restores those that were declared after `since`, the org's first event (in µs)."""
+def rows_beside(tx: Tx, *, since: int, said: Collection[str]) -> dict[str, object]:
+    """Return what stands, with the restores that concern the org.
+
+    They are those that its trail has `said`, and those declared after `since`, its first event (in µs): whether it is
+    said does not hang on two clocks that may show the same, or go back.
+    """
     found: dict[str, object] = {}
     for row in tx.all(_KEYS, for_org=tx.org):
         found |= _key(row)
@@ -58,10 +64,17 @@ def rows_beside(tx: Tx, *, since: int) -> dict[str, object]:
     for row in tx.all(_FACTORS, for_org=tx.org):
         if row["status"] == "active":
             found[f"factor of {row['person']}"] = "active"
-    for row in tx.all(_VALUE_KEYS, for_org=tx.org):
-        if row["wrapped"] is None:
-            found[f"value key {row['number']}"] = "destroyed"
-    return found | {f"restore {row['epoch']}": row["reason"] for row in tx.all(_RESTORES, since=since)}
+    found |= _destroyed(tx)
+    for row in tx.all(_RESTORES):
+        name = f"restore {row['epoch']}"
+        if name in said or row["restored_at"] > since:
+            found[name] = row["reason"]
+    return found
+
+
+def _destroyed(tx: Tx) -> dict[str, object]:
+    gone = [row["number"] for row in tx.all(_VALUE_KEYS, for_org=tx.org) if row["wrapped"] is None]
+    return {f"value key {number}": "destroyed" for number in gone}
 
 
 def _key(row: Row) -> dict[str, object]:
