@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from app.domain.identity.api_key import sealed_as_it_is
+from app.domain.lifecycle.restored import LOST, fence
 from app.domain.trail.audit import Kind, Record
 from app.storage.identity.api_keys import list_keys, put_hash
 from app.storage.identity.clear_values import encrypt_values, list_clear
@@ -15,7 +16,7 @@ from app.storage.identity.value_keys import has_caught_up, note_caught_up
 from app.storage.requests.requests import find_request, is_unread
 from app.storage.trail.audit_chain import has_kind
 from app.storage.trail.restores import list_open
-from app.usecases.writing.carry_out import seal_as_it_stands
+from app.usecases.writing.carry_out import carry_out, seal_as_it_stands
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,6 +42,8 @@ class SealStanding:
         """Take what it works on."""
         self._store = store
         self._seals = seals
+        self.lost = 0
+        """How many open requests it has ended since it was made, for nobody can read what they carried."""
 
     async def __call__(self, org: str) -> None:
         """Remember a new secret beside a known one; seal what stands if there is none yet; else say that it is foreign.
@@ -106,7 +109,10 @@ class SealStanding:
         await self._store.write(said, org=org)
 
     async def again(self, org: str, *, by: str, reason: str) -> int:
-        """Seal what stands as it is, on an operator's word; return how many requests. API keys cannot be."""
+        """Seal what stands as it is, on an operator's word; return how many requests. API keys cannot be.
+
+        What an open request carried may be lost with its secret: it is ended instead.
+        """
         sealed = await self._seal_all(org, by=by)
         await self._remember(org, sealed, by=by, reason=reason)
         return sealed
@@ -136,14 +142,19 @@ class SealStanding:
             if not page:
                 return sealed
             behind = page[-1]
-            sealed += await self._store.write(lambda tx, ids=page: self._seal(tx, ids, by), org=org)
+            whole, lost = await self._store.write(lambda tx, ids=page: self._seal(tx, ids, by), org=org)
+            sealed += whole
+            self.lost += lost
 
-    def _seal(self, tx: Tx, ids: Sequence[str], by: str) -> int:
+    def _seal(self, tx: Tx, ids: Sequence[str], by: str) -> tuple[int, int]:
         found = [request for request_id in ids if (request := find_request(tx, request_id)) is not None]
-        found = [request for request in found if not is_unread(tx, request)]  # what they say is not known
-        for request in found:
+        lost = [request for request in found if is_unread(tx, request)]  # nobody can say what was asked
+        for request in lost:
+            carry_out(tx, request, fence(request, now=tx.now(), why=LOST))
+        whole = [request for request in found if request not in lost]
+        for request in whole:
             seal_as_it_stands(tx, request, by=by, key_id=self._seals.key_ids[0])
-        return len(found)
+        return len(whole), len(lost)
 
 
 def foreign(org: str, known: Sequence[str], given: Sequence[str]) -> str:

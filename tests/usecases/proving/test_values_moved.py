@@ -243,17 +243,24 @@ async def test_a_tool_without_the_secret_settles_what_is_encrypted_and_keeps_it_
 
 
 @requirement("S-38")
-async def test_what_cannot_be_read_is_not_sealed_anew(
+async def test_what_cannot_be_read_is_not_sealed_anew_but_ended(
     database_url: str, config: Path, platform: MemoryPlatform
 ) -> None:
     async with open_gateway(database_url, config, platform) as g:
-        request = await g.ask("by_api", {"n": 1})
-        before = g.rows("SELECT * FROM requests")
+        waits, allowed, runs = [await g.ask("by_api", {"n": n}) for n in range(3)]
+        for request in (allowed, runs):
+            assert (await g.decide(request)).status_code == 200
+        assert (await g.claim(runs)).status_code == 200
+        before = g.rows("SELECT id, arguments, title FROM requests ORDER BY id")
     async with open_gateway(database_url, config, platform, secret=NEW) as g:
         assert await g.container.seal_standing.again("acme", by="olga@acme.example", reason="it is lost") == 0
-        assert g.rows("SELECT * FROM requests") == before
-        late = await g.ask("by_api", {"n": 2})
+        assert g.container.seal_standing.lost == 3
+        states = {row["id"]: row["state"] for row in g.rows("SELECT id, state FROM requests")}
+        assert [states[each["id"]] for each in (waits, allowed, runs)] == ["cancelled", "lapsed", "unknown"]
+        late = await g.ask("by_api", {"n": 4})
         assert (await g.decide(late)).status_code == 200
-        assert (await g.claim(late)).json()["arguments"] == {"n": 2}, "what is new is encrypted with a key of its own"
+        assert (await g.claim(late)).json()["arguments"] == {"n": 4}, "what is new is encrypted with a key of its own"
     async with open_gateway(database_url, config, platform, secret=f"{NEW},{SECRET}") as g:
-        assert (await g.read(request))["arguments"] == {"n": 1}, "the secret is found again"
+        after = {row["id"]: row for row in g.rows("SELECT id, arguments, title FROM requests")}
+        assert [after[row["id"]] for row in before] == before
+        assert (await g.read(waits))["arguments"] == {"n": 0}, "the secret is found again"
