@@ -102,6 +102,7 @@ _GROUPS_EVERY = timedelta(minutes=1)
 _PACE_EVERY = timedelta(hours=6)
 _FORGET_EVERY = timedelta(minutes=10)
 _WRITES_EVERY = timedelta(seconds=3)
+_KEYS_EVERY = timedelta(seconds=20)
 _ORPHANS_EVERY = timedelta(seconds=30)
 
 _SAID = ("tool", "rule", "channel", "verdict", "status", "why")
@@ -329,6 +330,7 @@ class Container:
         self.timers.every(timedelta(seconds=5), "heads", self.heads.note)
         self.timers.every(_BEAT, "replicas", self.replicas, jitter=1)
         self.timers.every(_FORGET_EVERY, "forget", self.sweep.forget, jitter=60)
+        self.timers.every(_KEYS_EVERY, "value keys", self.refresh_keys, jitter=5)
         self.timers.every(_ORPHANS_EVERY, "orphans", self._orphans, jitter=5)
         self.timers.start()
 
@@ -362,6 +364,11 @@ class Container:
         """Say who approves so fast that nothing can have been read."""
         for org in self.book.orgs():
             await self.pace.warn(org)
+
+    async def refresh_keys(self) -> None:
+        """Forget the keys of values that an operator destroyed."""
+        for org in self.book.orgs():
+            await self.seal_standing.refresh(org)
 
     async def _poll(self) -> None:
         with suppress(UnavailableError):
