@@ -59,6 +59,7 @@ from app.usecases.platforms.confirm_accounts import ConfirmAccounts
 from app.usecases.platforms.fetch_groups import FetchGroups
 from app.usecases.platforms.pacing import Pacing
 from app.usecases.platforms.renew_access import RenewAccess
+from app.usecases.platforms.send_webhooks import SendWebhooks
 from app.usecases.proving.factors import Factors
 from app.usecases.proving.note_refusals import NoteRefusals
 from app.usecases.proving.seal_standing import SealStanding
@@ -77,6 +78,7 @@ from app.usecases.upkeep.watch_writes import WatchWrites
 from app.workers.channel_work import ChannelWork
 from app.workers.configuration import Configuration
 from app.workers.notifications import Notifications
+from app.workers.outbound import Outbound
 from app.workers.supervisor import Supervisor
 from app.workers.timers import Timers
 from assent.hooks.commands.spawn import Terms
@@ -200,6 +202,9 @@ class Container:
         self.renew_access = RenewAccess(
             store=store, seals=self.seals, clock=self.clock, ids=self.ids, later=self.supervisor.later
         )
+        self.webhooks = SendWebhooks(
+            store=store, book=book, clock=self.clock, send=Outbound(), every=self.settings.tick
+        )
         self.work = ChannelWork(
             store=store,
             deliver=self.deliver,
@@ -261,6 +266,7 @@ class Container:
             telemetry=self.telemetry,
             replicas=self.replicas,
             renew_access=self.renew_access,
+            webhooks=self.webhooks,
             note_refusal=NoteRefusals(
                 store=store,
                 orgs=lambda: tuple(book.orgs()),
@@ -317,6 +323,7 @@ class Container:
     def _start_loops(self) -> None:
         self.supervisor.keep("feed", self.feed.run)
         self.supervisor.keep("sessions", self.lineage.run)
+        self.supervisor.keep("webhooks", self.webhooks.run)
         dialect = self.store.dialect
         if isinstance(dialect, Postgres):
             listener = Notifications(dialect.url, heard=self._heard, missed=self._missed)
@@ -338,6 +345,8 @@ class Container:
     def _committed(self, batch: Batch) -> None:
         self.waiters.wake(batch.changed)
         self.feed.touch(batch.records)
+        if batch.records:
+            self.webhooks.nudge()
         for pending in batch.records.values():
             for item in pending:
                 self.telemetry.wrote(item.record.kind.value)
