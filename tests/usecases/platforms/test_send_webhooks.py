@@ -5,14 +5,19 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import ssl
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 import structlog
 from aiohttp import web
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from app.domain.trail.audit import Kind, Record
 from app.domain.trail.webhooks import Webhook, read_secret
@@ -24,6 +29,7 @@ from tests.storage.rig import ManualClock, open_store
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from pathlib import Path
 
     from app.storage.engine.store import Store
 
@@ -336,3 +342,58 @@ async def test_nobody_listening_is_told_without_an_address(sqlite_url: str) -> N
         await at.send()
         [failing] = at.send.failing
     assert failing.why == "no connection (ConnectError)"
+
+
+def certificate_for(name: str, folder: Path) -> Path:
+    """Make a self-signed certificate with its key, in one file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "receiver")])
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(datetime.now(UTC) - timedelta(days=1))
+        .not_valid_after(datetime.now(UTC) + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    pem, raw = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    path = folder / f"{name}.pem"
+    path.write_bytes(key.private_bytes(pem, raw, serialization.NoEncryption()) + made.public_bytes(pem))
+    return path
+
+
+@requirement("S-35", "S-36")
+@pytest.mark.may_block  # the test itself writes certificates
+@pytest.mark.parametrize(("proves", "why"), [("localhost", ""), ("siem.example", "no connection (ConnectError)")])
+async def test_the_certificate_is_held_against_the_name_not_against_the_address(
+    proves: str, why: str, tmp_path: Path
+) -> None:
+    pem = certificate_for(proves, tmp_path)
+    theirs = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    theirs.load_cert_chain(pem)
+    got = Receiver()
+    app = web.Application()
+    app.router.add_post("/hook", got.take)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=theirs).start()
+    url = f"https://localhost:{runner.addresses[0][1]}/hook"
+    webhook = Webhook(name="siem", url=url, host="localhost", secrets=(read_secret(SECRET),), kinds=("*",))
+
+    async def resolve(host: str, port: int) -> list[str]:
+        del host, port
+        return ["127.0.0.1"]
+
+    outbound = Outbound(resolve=resolve)
+    outbound._tls = ssl.create_default_context(cafile=str(pem))
+    told = ""
+    try:
+        await outbound(webhook, b"{}", {"webhook-id": "evt_1"})
+    except NotTakenError as refusal:
+        told = refusal.why
+    assert (told, len(got.got)) == (why, 0 if why else 1)
+    await runner.cleanup()
