@@ -22,7 +22,8 @@ from app.policies.file.policy_book import PolicyBook
 from app.storage.engine.dialect import Postgres, dialect_for
 from app.storage.make_store import make_store
 from app.storage.trail.head_file import head_file_of
-from app.telemetry import Telemetry, find_tracer, hide_secrets_of, log_deed
+from app.telemetry.figures import Telemetry
+from app.telemetry.logs import find_tracer, hide_secrets_of, log_act, log_deed
 from app.usecases.asking.lift import Lift
 from app.usecases.asking.quota import Quota
 from app.usecases.asking.reopen import Reopen
@@ -104,6 +105,9 @@ _PACE_EVERY = timedelta(hours=6)
 _FORGET_EVERY = timedelta(minutes=10)
 _WRITES_EVERY = timedelta(seconds=3)
 _ORPHANS_EVERY = timedelta(seconds=30)
+
+_SAID = ("tool", "rule", "channel", "verdict", "status", "why")
+"""Facts of an event of the trail that the log repeats, where they are words of ours and not sentences of anybody."""
 
 
 class Container:
@@ -281,14 +285,7 @@ class Container:
 
     async def __aenter__(self) -> Self:
         """Open the store, the channels and the loops; what waits is rows. Raises RestoredError, with nothing open."""
-        loop = asyncio.get_running_loop()
-
-        def committed(batch: Batch) -> None:
-            if batch.changed or batch.outbox_filled or batch.records:
-                with suppress(RuntimeError):  # the loop is closed: nobody is left to wake
-                    loop.call_soon_threadsafe(self._committed, batch)
-
-        self.store.on_commit(committed)
+        self.store.on_commit(self._committed)
         self.store.start()
         try:
             await self.heads.check()
@@ -347,9 +344,11 @@ class Container:
         self.feed.touch(batch.records)
         if batch.records:
             self.webhooks.nudge()
-        for pending in batch.records.values():
+        for org, pending in batch.records.items():
             for item in pending:
                 self.telemetry.wrote(item.record.kind.value)
+                said = {name: fact for name in _SAID if isinstance(fact := item.record.facts.get(name), str)}
+                log_act(item.record.kind.value, org=org, actor=item.record.actor, request=item.request_id, **said)
         if batch.outbox_filled:
             self.work.nudge()
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 import psycopg
 from pydantic import ValidationError
 
-from app.cli.beside_database import NEW_DATABASE, counted
+from app.cli.beside_database import NEW_DATABASE, counted, seals_of
 from app.cli.doctor.channels import look_at_channels
 from app.cli.doctor.payments import look_at_file
 from app.cli.doctor.records import look_at_database, look_at_records
 from app.cli.doctor.webhooks import look_at_webhooks
 from app.clock import SystemClock
 from app.domain.errors import UnavailableError
-from app.domain.identity.seals import Seals, seal_ids
+from app.domain.identity.seals import seal_ids
 from app.domain.rules.rule import Then
 from app.identifiers import RandomIds
 from app.policies.file.policy_book import PolicyBook, config_check
@@ -30,6 +30,7 @@ from app.storage.engine.database_fault import database_fault
 from app.storage.engine.dialect import dialect_for
 from app.storage.engine.line import bounds_of
 from app.storage.make_store import make_store
+from app.storage.trail.head_file import head_file_of
 from app.usecases.upkeep.watch_pace import WatchPace
 from channels import registry
 from migrations.state import NEWEST, find_present
@@ -118,13 +119,14 @@ async def _inside(config: Path, environ: Mapping[str, str]) -> list[Finding]:
     settings = Settings()  # pyright: ignore[reportCallIssue] - it loaded above
     if await asyncio.to_thread(find_present, settings.database_url) is None:
         return found
-    seals = Seals([secret.get_secret_value() for secret in settings.secret])
+    seals = seals_of(settings)
     store = make_store(dialect_for(settings.database_url, SystemClock()), RandomIds(), seals=seals)
+    heads = head_file_of(settings.database_url, settings.state_dir)
     store.start()
     try:
         found += await look_at_database(store, settings)
         for org in book.orgs():
-            found += [*await look_at_records(store, book, org), *await _pace(store, org)]
+            found += [*await look_at_records(store, book, org, head_file=heads), *await _pace(store, org)]
             found += await look_at_webhooks(store, book, org)
     except UnavailableError as refusal:
         what = f"the database does not answer: {refusal.detail}"
