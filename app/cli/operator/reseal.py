@@ -20,9 +20,11 @@ def reseal(
 
     async def seal() -> None:
         async with beside_gateway(config, org) as at:
-            sealed = await at.seal_standing.again(at.org, by=by, reason=reason.strip())
+            done = await at.seal_standing.again(at.org, by=by, reason=reason.strip())
+        unread = f"{done.unread} that cannot be read without the secret of before stay refused; " if done.unread else ""
         typer.echo(
-            f"{at.org}: {counted(sealed, 'open request')} sealed as they stand; API keys of another secret stay dead"
+            f"{at.org}: {counted(done.sealed, 'open request')} sealed as they stand; {unread}"
+            "API keys of another secret stay dead"
         )
 
     run_command(seal())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
 
@@ -32,6 +32,13 @@ FOREIGN = (
     "and its open requests are refused. Give the old secret behind the new one, separated by a comma; if it is lost: "
     "assent reseal"
 )
+
+
+class Resealed(NamedTuple):
+    """How many requests were sealed as they stand, and how many could not be: nobody can read what they say."""
+
+    sealed: int
+    unread: int
 
 
 class SealStanding:
@@ -64,7 +71,7 @@ class SealStanding:
                 why = "the trail says that rows are sealed: none is sealed anew before `assent reseal`"
                 log.critical("secret.forgotten", org=org, why=why)
                 return
-            sealed = await self._seal_all(org, by="system")
+            sealed = (await self._seal_all(org, by="system")).sealed
         await self._remember(org, sealed, by="system", reason=None)
 
     async def refresh(self, org: str) -> None:
@@ -105,11 +112,11 @@ class SealStanding:
 
         await self._store.write(said, org=org)
 
-    async def again(self, org: str, *, by: str, reason: str) -> int:
-        """Seal what stands as it is, on an operator's word; return how many requests. API keys cannot be."""
-        sealed = await self._seal_all(org, by=by)
-        await self._remember(org, sealed, by=by, reason=reason)
-        return sealed
+    async def again(self, org: str, *, by: str, reason: str) -> Resealed:
+        """Seal what stands as it is, on an operator's word. API keys cannot be, nor what nobody can read."""
+        done = await self._seal_all(org, by=by)
+        await self._remember(org, done.sealed, by=by, reason=reason)
+        return done
 
     async def _remember(self, org: str, sealed: int, *, by: str, reason: str | None) -> None:
         newest = self._seals.key_ids[0]
@@ -121,8 +128,8 @@ class SealStanding:
 
         await self._store.write(unit, org=org)
 
-    async def _seal_all(self, org: str, *, by: str) -> int:
-        sealed, behind = 0, ""
+    async def _seal_all(self, org: str, *, by: str) -> Resealed:
+        sealed, looked_at, behind = 0, 0, ""
 
         def keys(tx: Tx) -> None:
             for key in list_keys(tx):
@@ -134,8 +141,9 @@ class SealStanding:
         while True:
             page = await self._store.read(lambda tx, after=behind: list_open(tx, behind=after, most=_PAGE), org=org)
             if not page:
-                return sealed
+                return Resealed(sealed, looked_at - sealed)
             behind = page[-1]
+            looked_at += len(page)
             sealed += await self._store.write(lambda tx, ids=page: self._seal(tx, ids, by), org=org)
 
     def _seal(self, tx: Tx, ids: Sequence[str], by: str) -> int:

@@ -14,7 +14,7 @@ from app.domain.identity.seals import Seals
 from app.storage.requests.requests import lock_request
 from tests.fixtures.gateway import SECRET, ManualClock, open_gateway, query
 from tests.requirements import requirement
-from tests.storage.rig import open_store
+from tests.storage.rig import open_store, without_seals
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,15 +103,14 @@ async def test_with_another_secret_nothing_that_waits_is_ended_and_a_pause_is_in
 
 
 @requirement("S-63", "S-67")
-async def test_an_operator_seals_what_stands_with_a_new_secret_when_the_old_one_is_lost(
-    database_url: str, config: Path, platform: MemoryPlatform, desk: Callable[..., Result],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    words = ("reseal", "--by", OLGA, "--reason", "the secret is lost", "-c", str(config))
+async def test_an_operator_seals_what_stands_when_the_seals_are_lost(
+    database_url: str, config: Path, platform: MemoryPlatform, desk: Callable[..., Result]
+) -> None:
+    words = ("reseal", "--by", OLGA, "--reason", "the seals are lost", "-c", str(config))
     async with open_gateway(database_url, config, platform) as g:
         requests = await of_each_state(g)
-    monkeypatch.setenv("ASSENT_SECRET", NEW)
-    assert await forged(database_url, requests, NEW) == {each["id"] for each in requests}
+    without_seals(database_url)
+    assert await forged(database_url, requests) == {each["id"] for each in requests}
     without = await to_thread(desk, *words)
     assert (without.exit_code, "say which org with --org: acme, globex" in without.stderr) == (2, True)
     assert (await to_thread(desk, "reseal", "--org", "acme", "-c", str(config))).exit_code == 2, "who, and why?"
@@ -120,12 +119,35 @@ async def test_an_operator_seals_what_stands_with_a_new_secret_when_the_old_one_
         0,
         "acme: 4 open requests sealed as they stand; API keys of another secret stay dead\n",
     )
-    assert await forged(database_url, requests, NEW) == set()
+    assert await forged(database_url, requests) == set()
     kept = query(database_url, "SELECT actor, facts FROM audit_events WHERE kind = 'secret.known' ORDER BY seq")
     assert kept[-1]["actor"] == OLGA
-    assert "the secret is lost" in str(kept[-1]["facts"])
+    assert "the seals are lost" in str(kept[-1]["facts"])
     assert "4" in str(kept[-1]["facts"])
     verified = await to_thread(desk, "audit", "verify", "--org", "acme", "-c", str(config))
     assert verified.exit_code == 0, verified.output
-    async with open_gateway(database_url, config, platform, secret=NEW) as g:
+    async with open_gateway(database_url, config, platform) as g:
         assert (await g.claim(requests[1])).status_code == 200, "what was approved runs, on the operator's word"
+
+
+@requirement("S-63", "S-67", "S-38")
+async def test_what_was_encrypted_under_a_lost_secret_is_not_sealed_and_stays_refused(
+    database_url: str, config: Path, platform: MemoryPlatform, desk: Callable[..., Result],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    async with open_gateway(database_url, config, platform) as g:
+        requests = await of_each_state(g)
+    monkeypatch.setenv("ASSENT_SECRET", NEW)
+    assert await forged(database_url, requests, NEW) == {each["id"] for each in requests}
+    words = ("reseal", "--by", OLGA, "--reason", "the secret is lost", "-c", str(config))
+    done = await to_thread(desk, *words, "--org", "acme")
+    assert done.exit_code == 0
+    assert done.stdout.splitlines()[-1].startswith(
+        "acme: 0 open requests sealed as they stand; 4 that cannot be read without the secret of before stay refused; "
+    )
+    assert await forged(database_url, requests, NEW) == {each["id"] for each in requests}
+    async with open_gateway(database_url, config, platform, secret=NEW) as g:
+        assert (await g.claim(requests[1])).json()["code"] == "unsealed"
+        anew = await g.ask("by_api", {"n": 9})
+        assert (await g.decide(anew)).status_code == 200
+        assert (await g.claim(anew)).status_code == 200, "what is asked anew goes on"
