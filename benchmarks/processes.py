@@ -56,7 +56,7 @@ class KeyPair:
 async def make_keys(url: str) -> KeyPair:
     """Make both keys in a migrated database."""
     clock = SystemClock()
-    store = make_store(dialect_for(url, clock), RandomIds())
+    store = make_store(dialect_for(url, clock), RandomIds(), seals=Seals([SECRET]))
     store.start()
     try:
         keys = Keys(store=store, seals=Seals([SECRET]), clock=clock)
@@ -166,6 +166,7 @@ async def gateway(folder: Path, url: str, *, keys: KeyPair | None = None, profil
             "ASSENT_DATABASE_URL": url,
             "ASSENT_CALLS_PER_SECOND": "1000000",
             "ASSENT_MAX_PENDING_PER_AGENT": "10000000",
+            "ASSENT_MAX_CARDS_PER_AGENT": "10000000",
         },
         log=folder / "gateway.log",
         url=url,

@@ -154,7 +154,9 @@ LEDGER: dict[str, Promise] = {
     "S-55": _must("What the model is told of a refusal is final and unmistakable, and names no approver."),
     "S-57": _must("A configuration with any fault does not start, and all its faults are told at once."),
     "S-65": _must("Half-open clients starve nobody, and one that vanishes is no error."),
-    "S-66": _must("One key takes its share of streams and waits, and what shows figures can be closed."),
+    "S-66": _must(
+        "One key takes its share of streams, waits and cards in a chat, and what shows figures can be closed."
+    ),
     "S-72": _must(
         "A service that asks its own people has not refused: its id is kept, the spend counts, it never runs again."
     ),
