@@ -209,6 +209,8 @@ LEDGER: dict[str, Promise] = {
     "F-26": _survives(
         "The disk takes no more: refused within the bound, nothing torn, and it goes on when there is room."
     ),
+    "F-27": _survives("A sync of the disk fails: the store takes nothing more until it is opened anew."),
+    "F-28": _survives("The power fails between any two writes, pages torn: all that was acknowledged is recovered."),
     "F-29": _survives(
         "A platform that answers 500, 429, late, half or not at all: nothing lost, no card twice, its limits kept."
     ),
