@@ -17,6 +17,7 @@ class Trouble(Enum):
     READ_ONLY = "read_only"
     LOCKED = "locked"
     SCHEMA = "schema"  # tables or columns are not there
+    UNSYNCED = "unsynced"  # the disk refused to sync a file: what it kept of what was written, nobody knows
     FAILED = "failed"  # it has failed itself: an I/O error, a broken file
 
 
@@ -27,6 +28,8 @@ _SAID = {
     Trouble.READ_ONLY: "the database takes no writes: it is read-only",
     Trouble.LOCKED: "somebody else holds what this would write, and does not let go",
     Trouble.SCHEMA: "the database is not as this gateway needs it",
+    Trouble.UNSYNCED: "whether the disk kept what was written last, nobody knows: look at it, then start this gateway "
+    "again",
     Trouble.FAILED: "the database cannot be used right now",
 }
 
@@ -51,6 +54,7 @@ _SQLITE = {
     sqlite3.SQLITE_CORRUPT: Trouble.FAILED,
     sqlite3.SQLITE_NOTADB: Trouble.FAILED,
 }
+_UNSYNCED = frozenset({sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC})
 _NO_SUCH = ("no such table", "no such column", "has no column")
 
 
@@ -67,5 +71,6 @@ def trouble_of(error: BaseException) -> Trouble | None:
     if isinstance(error, sqlite3.Error):
         if str(error).startswith(_NO_SUCH):
             return Trouble.SCHEMA
-        return _SQLITE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
+        code = getattr(error, "sqlite_errorcode", 0)
+        return Trouble.UNSYNCED if code in _UNSYNCED else _SQLITE.get(code & 0xFF)
     return None
