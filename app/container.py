@@ -67,6 +67,7 @@ from app.usecases.reading.read import Read
 from app.usecases.reading.review import Review
 from app.usecases.reading.wait import Wait, Waiters
 from app.usecases.sessions.lineage import Lineage
+from app.usecases.upkeep.fail_over import ALARMING, FailOver
 from app.usecases.upkeep.sweep import Sweep
 from app.usecases.upkeep.watch_heads import WatchHeads
 from app.usecases.upkeep.watch_pace import WatchPace
@@ -157,6 +158,7 @@ class Container:
         self.sweep = Sweep(store=store, book=book, channels=self.channels)
         self.pace = WatchPace(store=store)
         self.writes = WatchWrites(store=store)
+        self.fail_over = FailOver(store=store, is_synchronous=self.settings.synchronous_standby)
         self.replicas = WatchReplicas(
             store=store,
             book=book,
@@ -321,6 +323,7 @@ class Container:
         self.timers.every(_PACE_EVERY, "pace", self._pace, jitter=60)
         self.timers.every(_WRITES_EVERY, "writes", self.writes)
         self.timers.every(timedelta(seconds=5), "heads", self.heads.note)
+        self.timers.every(_WRITES_EVERY, "fail-over", self.fail_over.clear)
         self.timers.every(_BEAT, "replicas", self.replicas, jitter=1)
         self.timers.every(_FORGET_EVERY, "forget", self.sweep.forget, jitter=60)
         self.timers.every(_ORPHANS_EVERY, "orphans", self._orphans, jitter=5)
@@ -329,9 +332,11 @@ class Container:
     def _committed(self, batch: Batch) -> None:
         self.waiters.wake(batch.changed)
         self.feed.touch(batch.records)
-        for pending in batch.records.values():
+        for org, pending in batch.records.items():
             for item in pending:
                 self.telemetry.wrote(item.record.kind.value)
+                if item.record.kind in ALARMING:
+                    self.fail_over.alarm(org, item.record)
         if batch.outbox_filled:
             self.work.nudge()
 

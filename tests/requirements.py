@@ -204,6 +204,11 @@ LEDGER: dict[str, Promise] = {
         "The connection to the database breaks at any byte: callers are answered, and the next one works."
     ),
     "F-22": _survives("The database stopped at once under load: ready again by itself, nothing acknowledged is lost."),
+    "F-23": _survives("A synchronous standby takes over: no acknowledged decision is lost, and approvals stay good."),
+    "F-24": _survives(
+        "A standby that lags takes over: what is lost is named, nothing of before is handed out or executed twice."
+    ),
+    "F-25": _survives("The old primary comes back and a client finds it: its grants are of an epoch that is over."),
     "F-26": _survives(
         "The disk takes no more: refused within the bound, nothing torn, and it goes on when there is room."
     ),

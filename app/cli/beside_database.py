@@ -21,8 +21,8 @@ from app.identifiers import RandomIds
 from app.policies.file.policy_book import PolicyBook, config_check
 from app.policies.marks.faults import PolicyFaultsError, near
 from app.settings import Settings
-from app.storage.engine.database_fault import database_fault
 from app.storage.engine.dialect import dialect_for
+from app.storage.engine.trouble import database_fault
 from app.storage.identity.secret_ids import list_seal_ids
 from app.storage.make_store import make_store
 from app.usecases.proving.factors import Factors

@@ -25,9 +25,9 @@ from app.policies.sections.hook_section import GUARDS
 from app.ports import AccountStatus, ChannelRefusedError, ChannelUnavailableError, Finding, Severity
 from app.settings import Settings
 from app.storage.engine.address import is_postgres, libpq_url
-from app.storage.engine.database_fault import database_fault
 from app.storage.engine.dialect import dialect_for
 from app.storage.engine.line import bounds_of
+from app.storage.engine.trouble import database_fault
 from app.storage.make_store import make_store
 from app.usecases.upkeep.watch_pace import WatchPace
 from channels import registry

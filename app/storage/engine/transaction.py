@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
@@ -72,6 +73,15 @@ class Pending:
     request_version: int | None
 
 
+class Link(NamedTuple):
+    """One event of a trail: enough to find it again, or to say that it is gone."""
+
+    org: str
+    seq: int
+    hash: str
+    request_id: str | None
+
+
 @dataclass(slots=True)
 class Batch:
     """What the units of one commit leave to be done together: audit events before it, wake-ups after it."""
@@ -90,6 +100,10 @@ class Batch:
     seals: Seals | None = None
     bound: dict[str, str | None] = field(default_factory=dict[str, "str | None"])
     refused: set[str] = field(default_factory=set[str])
+    linked: list[Link] = field(default_factory=list["Link"])
+    """What was put into the trails, in its order."""
+    has_forked: bool = False
+    """Whether the database was found to have lost what was committed: from here on its trails are others."""
 
     def check_guards(self) -> None:
         """Raise LostGuardError unless every guarded write touched its one row, and all that must hold does."""
@@ -111,6 +125,20 @@ class Together:
     lock: Callable[[Tx, Sequence[str]], tuple[dict[str, list[Row]], datetime]]
     append: Callable[[Tx, Sequence[Pending]], None]
     seals: Seals | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """One unit on its way: what to run, in whose scope, and who waits for the answer."""
+
+    work: Callable[[Tx], Any]
+    org: str
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[Any]
+    about: str = ""
+    result: Any = None
+    since: float = 0.0
+    """When it was handed in, by its loop's clock, which is the monotonic one."""
 
 
 class Tx:
@@ -141,6 +169,10 @@ class Tx:
     def refused(self) -> set[str]:
         """The requests of this commit whose rows were not taken for what a gateway wrote."""
         return self._batch.refused
+
+    def of(self, org: str) -> Tx:
+        """Return the same transaction for another org; only where the scope is that of all."""
+        return Tx(self._connection, self._dialect, self.ids, org, self._batch)
 
     @property
     def locks_rows(self) -> bool:
@@ -230,6 +262,14 @@ class Tx:
             request_version=request_version,
         )
         self._batch.records.setdefault(self.org, []).append(pending)
+
+    def linked(self, link: Link) -> None:
+        """Note an event that this commit puts into a trail."""
+        self._batch.linked.append(link)
+
+    def forked(self) -> None:
+        """Say that what was committed before is not what this database has."""
+        self._batch.has_forked = True
 
     def changed(self, request_id: str) -> None:
         """Wake whoever waits for this request, after the commit."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from enum import Enum
+from urllib.parse import unquote, urlsplit
 
 import psycopg
 
@@ -17,6 +18,7 @@ class Trouble(Enum):
     READ_ONLY = "read_only"
     LOCKED = "locked"
     SCHEMA = "schema"  # tables or columns are not there
+    SUPERSEDED = "superseded"  # an old primary: another server took its place, and went on
     FAILED = "failed"  # it has failed itself: an I/O error, a broken file
 
 
@@ -27,6 +29,7 @@ _SAID = {
     Trouble.READ_ONLY: "the database takes no writes: it is read-only",
     Trouble.LOCKED: "somebody else holds what this would write, and does not let go",
     Trouble.SCHEMA: "the database is not as this gateway needs it",
+    Trouble.SUPERSEDED: "the database server that answers was replaced by another one",
     Trouble.FAILED: "the database cannot be used right now",
 }
 
@@ -51,7 +54,12 @@ _SQLITE = {
     sqlite3.SQLITE_CORRUPT: Trouble.FAILED,
     sqlite3.SQLITE_NOTADB: Trouble.FAILED,
 }
+_LONGEST_CAUSE = 300
 _NO_SUCH = ("no such table", "no such column", "has no column")
+
+
+class SupersededError(Exception):
+    """A server answers whose place another one has taken: what it says is of the past, what it is told gets lost."""
 
 
 def said_of(trouble: Trouble) -> str:
@@ -61,6 +69,8 @@ def said_of(trouble: Trouble) -> str:
 
 def trouble_of(error: BaseException) -> Trouble | None:
     """Return what a driver's error says of the whole database; None if it says nothing, or only of one unit."""
+    if isinstance(error, SupersededError):
+        return Trouble.SUPERSEDED
     if isinstance(error, psycopg.Error):
         state = error.sqlstate or ""
         return _SQLSTATES.get(state) or _SQLSTATE_CLASSES.get(state[:2])
@@ -69,3 +79,15 @@ def trouble_of(error: BaseException) -> Trouble | None:
             return Trouble.SCHEMA
         return _SQLITE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
     return None
+
+
+def database_fault(error: Exception, url: str) -> str | None:
+    """Say in one line, without the password, what the database or its driver complains of; None for other errors."""
+    cause: object = getattr(error, "orig", None) or error  # SQLAlchemy wraps the driver's own
+    if not isinstance(cause, sqlite3.Error | psycopg.Error):
+        return "its address cannot be read" if type(error).__module__.startswith("sqlalchemy.") else None
+    told = " ".join(str(cause).split())
+    password = urlsplit(url).password or ""
+    for secret in {password, unquote(password)} - {""}:
+        told = told.replace(secret, "•••")
+    return told[:_LONGEST_CAUSE] or type(cause).__name__
