@@ -73,6 +73,7 @@ from app.usecases.upkeep.watch_heads import WatchHeads
 from app.usecases.upkeep.watch_pace import WatchPace
 from app.usecases.upkeep.watch_replicas import EVERY as _BEAT
 from app.usecases.upkeep.watch_replicas import WatchReplicas
+from app.usecases.upkeep.watch_schema import WatchSchema
 from app.usecases.upkeep.watch_writes import WatchWrites
 from app.workers.channel_work import ChannelWork
 from app.workers.configuration import Configuration
@@ -82,6 +83,7 @@ from app.workers.timers import Timers
 from assent.hooks.commands.spawn import Terms
 from assent.hooks.engine.observer import Observer
 from channels import registry
+from migrations.state import NEWEST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -158,6 +160,7 @@ class Container:
         self.sweep = Sweep(store=store, book=book, channels=self.channels)
         self.pace = WatchPace(store=store)
         self.writes = WatchWrites(store=store)
+        self.schema = WatchSchema(store=store, needed=NEWEST)
         self.fail_over = FailOver(store=store, is_synchronous=self.settings.synchronous_standby)
         self.replicas = WatchReplicas(
             store=store,
@@ -256,6 +259,7 @@ class Container:
             clock=self.clock,
             telemetry=self.telemetry,
             replicas=self.replicas,
+            schema=self.schema,
             note_refusal=NoteRefusals(
                 store=store,
                 orgs=lambda: tuple(book.orgs()),
@@ -323,6 +327,7 @@ class Container:
         self.timers.every(_PACE_EVERY, "pace", self._pace, jitter=60)
         self.timers.every(_WRITES_EVERY, "writes", self.writes)
         self.timers.every(timedelta(seconds=5), "heads", self.heads.note)
+        self.timers.every(_WRITES_EVERY, "schema", self.schema)
         self.timers.every(_WRITES_EVERY, "fail-over", self.fail_over.clear)
         self.timers.every(_BEAT, "replicas", self.replicas, jitter=1)
         self.timers.every(_FORGET_EVERY, "forget", self.sweep.forget, jitter=60)

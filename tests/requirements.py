@@ -249,6 +249,10 @@ LEDGER: dict[str, Promise] = {
         "The database freezes, or its host vanishes: calls are answered, nothing is lost, it goes on by itself."
     ),
     "F-42": _survives("The wall clock steps, back or forward: what time brings goes on, and the step is logged."),
+    "F-39": _survives("A migration beside gateways that work, killed at each step: no decision fails, and it goes on."),
+    "F-43": _survives(
+        "Two migrations at once: one waits. A newer schema is named; going back is done as asked, or refused with why."
+    ),
     "F-44": _survives(
         "Writes are impossible: not ready, refused within the bound and not once for each, and it heals by itself."
     ),

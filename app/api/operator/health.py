@@ -33,13 +33,15 @@ def health_router(c: Services) -> APIRouter:
         if c.waiters.stopping:
             raise UnavailableError("stopping")
         await c.read.answers()
+        c.schema.check()
         c.replicas.check()
         seen = c.replicas.seen
         differ = {each.matter.value: each.listed for each in seen.differences if each.matter is not Matter.REFUSED}
         refused = [name for each in seen.differences if each.matter is Matter.REFUSED for name in sorted(each.values)]
         if refused:  # by whom alone: why repeats the file, and anybody may read this
             differ[Matter.REFUSED.value] = refused
-        return answer({"status": "ready", "replicas": seen.live, **({"differ": differ} if differ else {})})
+        newer = {"newer_schema": c.schema.newer} if c.schema.newer else {}
+        return answer({"status": "ready", "replicas": seen.live, **({"differ": differ} if differ else {}), **newer})
 
     @router.get("/metrics")
     async def metrics(request: Request) -> Response:

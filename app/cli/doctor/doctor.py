@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import psycopg
 from pydantic import ValidationError
 
-from app.cli.beside_database import NEW_DATABASE, counted
+from app.cli.beside_database import NEW_DATABASE, counted, wrong_schema
 from app.cli.doctor.payments import look_at_file
 from app.cli.doctor.records import look_at_database, look_at_records
 from app.clock import SystemClock
@@ -94,8 +94,8 @@ def _database() -> list[Finding]:
     if present is None:
         return [Finding(severity=Severity.WARNING, what=NEW_DATABASE)]
     if present != NEWEST:
-        what = f"the database is at {present}, this gateway needs {NEWEST}"
-        return [Finding(severity=Severity.ERROR, what=what, mend="assent migrate")]
+        mend = "assent migrate" if present < NEWEST else "start a gateway of the newer release"
+        return [Finding(severity=Severity.ERROR, what=wrong_schema(present), mend=mend)]
     found = [Finding(severity=Severity.OK, what=f"database: schema {present}")]
     if is_postgres(url):
         address = libpq_url(url)
