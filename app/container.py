@@ -18,11 +18,12 @@ from app.domain.identity.seals import Seals
 from app.domain.request.action import Action
 from app.hooks.org_hooks import Supplies, build_hooks
 from app.identifiers import RandomIds
+from app.logs import find_tracer, hide_secrets_of, log_act, log_deed
 from app.policies.file.policy_book import PolicyBook
 from app.storage.engine.dialect import Postgres, dialect_for
 from app.storage.make_store import make_store
 from app.storage.trail.head_file import head_file_of
-from app.telemetry import Telemetry, find_tracer, hide_secrets_of, log_deed
+from app.telemetry import Telemetry
 from app.usecases.asking.lift import Lift
 from app.usecases.asking.quota import Quota
 from app.usecases.asking.reopen import Reopen
@@ -58,6 +59,7 @@ from app.usecases.platforms.channel_book import ChannelBook
 from app.usecases.platforms.confirm_accounts import ConfirmAccounts
 from app.usecases.platforms.fetch_groups import FetchGroups
 from app.usecases.platforms.pacing import Pacing
+from app.usecases.platforms.renew_access import RenewAccess
 from app.usecases.proving.factors import Factors
 from app.usecases.proving.note_refusals import NoteRefusals
 from app.usecases.proving.seal_standing import SealStanding
@@ -97,12 +99,16 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
+_RENEWALS_EVERY = timedelta(seconds=30)
 _ACCOUNTS_EVERY = timedelta(minutes=5)
 _GROUPS_EVERY = timedelta(minutes=1)
 _PACE_EVERY = timedelta(hours=6)
 _FORGET_EVERY = timedelta(minutes=10)
 _WRITES_EVERY = timedelta(seconds=3)
 _ORPHANS_EVERY = timedelta(seconds=30)
+
+_SAID = ("tool", "rule", "channel", "verdict", "status", "why")
+"""Facts of an event of the trail that the log repeats, where they are words of ours and not sentences of anybody."""
 
 
 class Container:
@@ -200,6 +206,9 @@ class Container:
         )
         self.confirm_accounts = ConfirmAccounts(store=store, book=book, channels=self.channels)
         self.fetch_groups = FetchGroups(store=store, book=book, channels=self.channels, clock=self.clock)
+        self.renew_access = RenewAccess(
+            store=store, seals=self.seals, clock=self.clock, ids=self.ids, later=self.supervisor.later
+        )
         self.work = ChannelWork(
             store=store,
             deliver=self.deliver,
@@ -218,6 +227,7 @@ class Container:
             work=self.work,
             seal_standing=self.seal_standing,
             fetch_groups=self.fetch_groups,
+            renew_access=self.renew_access,
             hide_secrets=lambda: hide_secrets_of(registry.loaded()),
         )
         rate = self.settings.calls_per_second
@@ -260,6 +270,7 @@ class Container:
             telemetry=self.telemetry,
             replicas=self.replicas,
             schema=self.schema,
+            renew_access=self.renew_access,
             note_refusal=NoteRefusals(
                 store=store,
                 orgs=lambda: tuple(book.orgs()),
@@ -274,14 +285,7 @@ class Container:
 
     async def __aenter__(self) -> Self:
         """Open the store, the channels and the loops; what waits is rows. Raises RestoredError, with nothing open."""
-        loop = asyncio.get_running_loop()
-
-        def committed(batch: Batch) -> None:
-            if batch.changed or batch.outbox_filled or batch.records:
-                with suppress(RuntimeError):  # the loop is closed: nobody is left to wake
-                    loop.call_soon_threadsafe(self._committed, batch)
-
-        self.store.on_commit(committed)
+        self.store.on_commit(self._committed)
         self.store.start()
         try:
             await self.heads.check()
@@ -304,6 +308,7 @@ class Container:
             await self.lineage.flush()
         with suppress(AssentError):
             await self.replicas.leave()
+        await self.renew_access.finish()
         await self.configuration.close()
         await self.heads.note()
         await self.store.stop()
@@ -322,6 +327,7 @@ class Container:
         self.timers.every(self.settings.tick, "sweep", self._sweep)
         self.timers.every(self.settings.poll, "poll", self._poll)
         self.timers.every(timedelta(seconds=2), "reload", self.reload_if_changed)
+        self.timers.every(_RENEWALS_EVERY, "access", self.renew_access, jitter=5)
         self.timers.every(_ACCOUNTS_EVERY, "accounts", self.confirm_accounts, jitter=30)
         self.timers.every(_GROUPS_EVERY, "groups", self.fetch_groups, jitter=5)
         self.timers.every(_PACE_EVERY, "pace", self._pace, jitter=60)
@@ -342,6 +348,8 @@ class Container:
                 self.telemetry.wrote(item.record.kind.value)
                 if item.record.kind in ALARMING:
                     self.fail_over.alarm(org, item.record)
+                said = {name: fact for name in _SAID if isinstance(fact := item.record.facts.get(name), str)}
+                log_act(item.record.kind.value, org=org, actor=item.record.actor, request=item.request_id, **said)
         if batch.outbox_filled:
             self.work.nudge()
 

@@ -22,11 +22,11 @@ from app.clock import SystemClock
 from app.container import Container
 from app.domain.identity.seals import seal_ids
 from app.identifiers import RandomIds
+from app.logs import configure_logs
 from app.main import create_app
 from app.storage.engine.dialect import dialect_for
 from app.storage.make_store import make_store
 from app.storage.trail.head_file import head_file_of
-from app.telemetry import configure_logs
 from app.usecases.upkeep.watch_heads import RestoredError, WatchHeads
 from channels import registry
 
@@ -74,7 +74,7 @@ def hold_database(url: str) -> Generator[None]:
 
 async def refuse_restored(settings: Settings) -> None:
     """Look whether the database has lost what it once had, before anything starts. Raises StartRefusedError."""
-    store = make_store(dialect_for(settings.database_url, SystemClock()), RandomIds())
+    store = make_store(dialect_for(settings.database_url, SystemClock()), RandomIds(), seals=None)  # it only reads
     store.start()
     try:
         path = head_file_of(settings.database_url, settings.state_dir)

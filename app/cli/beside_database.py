@@ -68,6 +68,18 @@ def read_settings() -> Settings:
         raise typer.Exit(code=2) from None
 
 
+def seals_of(settings: Settings) -> Seals:
+    """Return the keys of ASSENT_SECRET: whoever writes rows beside a gateway seals them as it does."""
+    return Seals([secret.get_secret_value() for secret in settings.secret])
+
+
+async def foreign_secret(store: Store, org: str) -> str | None:
+    """Say that ASSENT_SECRET is none of those that an org's rows were sealed with; None: it is one of them."""
+    known = await store.read(list_seal_ids, org=org)
+    given = store.seals.key_ids if store.seals else ()
+    return foreign(org, known, given) if known and not set(known) & set(given) else None
+
+
 def refuse_faults(config: Path, *, ending: str = "; nothing was started") -> None:
     """Say every fault of the configuration and end with 2, if there is one."""
     faults = config_check(config, environ=os.environ, channel_types=registry.platforms())
@@ -135,10 +147,9 @@ class Beside:
 
     async def warn_of_secret(self) -> None:
         """Say that ASSENT_SECRET is none of those that the rows were sealed with, if so."""
-        known = await self.store.read(list_seal_ids, org=self.org)
-        given = self.store.seals.key_ids if self.store.seals else ()
-        if known and not set(known) & set(given):
-            typer.echo(f"warning: {foreign(self.org, known, given)}", err=True)
+        why = await foreign_secret(self.store, self.org)
+        if why is not None:
+            typer.echo(f"warning: {why}", err=True)
 
 
 @asynccontextmanager
@@ -154,7 +165,7 @@ async def beside_gateway(config: Path, org: str | None) -> AsyncGenerator[Beside
         raise typer.Exit(code=2)
     clock = SystemClock()
     directory = book.current(org or orgs[0]).policy.directory
-    seals = Seals([secret.get_secret_value() for secret in settings.secret])
+    seals = seals_of(settings)
     with database_or_exit(settings.database_url):
         store = make_store(dialect_for(settings.database_url, clock), RandomIds(), seals=seals)
         store.start()

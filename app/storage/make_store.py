@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from app.storage.engine.dialect import Dialect
 
 
-def make_store(dialect: Dialect, ids: IdFactory, *, seals: Seals | None = None) -> Store:
-    """Return a store; `start` opens it. `seals` hold the key of its rows: without them it writes rows without seals."""
+def make_store(dialect: Dialect, ids: IdFactory, *, seals: Seals | None) -> Store:
+    """Return a store; `start` opens it. `seals` hold the key of its rows: None, for one that writes none of them.
+
+    Nobody leaves them out by oversight: what is written without them, every gateway refuses.
+    """
     return Store(dialect, ids, together=Together(lock=lock_many, append=append_all, seals=seals))

@@ -456,3 +456,30 @@ async def test_the_doctor_asks_the_platform(desk: Desk) -> None:
         code, text = await doctor()
         assert (code, "ERROR" in text) == (1, True), text
         assert "xoxb-revoked" not in text
+
+
+@pytest.mark.process
+async def test_the_doctor_spends_no_token_while_there_is_nowhere_to_keep_what_it_brings(desk: Desk) -> None:
+    async with SlackSimulator(clock=SystemClock()) as slack:
+        settings = slack.configuration() | slack.rotate_tokens()
+        environ = dict(os.environ)
+        for name in ("refresh_token", "client_secret", "signing_secret"):
+            environ[name.upper()], settings[name] = str(settings[name]), f"${{{name.upper()}}}"
+        for name in ("bot_token", "app_token"):
+            del settings[name]
+        desk.config.write_text(PLAIN.replace("people:", f"channels:\n  s: {json.dumps(settings)}\npeople:", 1))
+
+        async def doctor() -> str:
+            done = await asyncio.to_thread(
+                forked.run, "app.cli.main", "doctor", "-c", str(desk.config), env=environ, cwd=ROOT
+            )
+            return done.stdout + done.stderr
+
+        there = os.environ["ASSENT_DATABASE_URL"]
+        environ["ASSENT_DATABASE_URL"] = f"{there}-that-is-not-there"
+        assert "s: its access is got when a gateway first starts" in await doctor()
+        assert slack.rotation.exchanges == 0
+        environ["ASSENT_DATABASE_URL"] = there
+        for _ in range(2):
+            assert "s: the token is good for workspace T9TK3CUKW" in await doctor()
+        assert slack.rotation.exchanges == 1

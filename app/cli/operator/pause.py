@@ -92,6 +92,8 @@ async def _flip(
                 typer.echo(f"{each}: {_told(switch)}")
                 set_now.append((each, switch))
         for each, switch in set_now:  # once every org is paused
+            if deny_waiting:
+                await _refuse_foreign(store, each)
             await _follow(UnderPause(store=store), each, switch, deny_waiting=deny_waiting)
         left = [(each, switch) for each in orgs for switch in pauses_of(await switches.list(each))]
     if on is None:
@@ -99,6 +101,16 @@ async def _flip(
     elif not on:
         for each, switch in left:
             typer.echo(f"{_STILL} {each}: {_told(switch)}")
+
+
+async def _refuse_foreign(store: Store, org: str) -> None:
+    """End with 1 where what waits was sealed with another secret: nothing of it can be changed. The pause stands."""
+    from app.cli.beside_database import foreign_secret
+
+    why = await foreign_secret(store, org)
+    if why is not None:
+        typer.echo(f"{why}; the pause is in force, and nothing that waits under it was ended", err=True)
+        raise typer.Exit(code=1)
 
 
 async def _follow(under: UnderPause, org: str, switch: Switch, *, deny_waiting: bool) -> None:
@@ -126,16 +138,17 @@ def _ended(ended: Ended) -> str:
 @asynccontextmanager
 async def _store() -> AsyncGenerator[Store]:
     """Open the database alone."""
-    from app.cli.beside_database import check_schema, database_or_exit, read_settings
+    from app.cli.beside_database import check_schema, database_or_exit, read_settings, seals_of
     from app.clock import SystemClock
     from app.identifiers import RandomIds
     from app.storage.engine.dialect import dialect_for
     from app.storage.make_store import make_store
 
-    url = read_settings().database_url
+    settings = read_settings()
+    url = settings.database_url
     check_schema(url, migrate_first=False)
     with database_or_exit(url):
-        store = make_store(dialect_for(url, SystemClock()), RandomIds())
+        store = make_store(dialect_for(url, SystemClock()), RandomIds(), seals=seals_of(settings))
         store.start()
         try:
             yield store

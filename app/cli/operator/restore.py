@@ -11,6 +11,7 @@ import typer
 
 # Everything else is imported where it runs: see `app.cli.main`.
 if TYPE_CHECKING:
+    from app.storage.engine.store import Store
     from app.usecases.upkeep.restored import Fenced
     from app.usecases.upkeep.watch_heads import WatchHeads
 
@@ -41,7 +42,7 @@ def restored(
 
 
 async def _declare(by: str, reason: str) -> None:
-    from app.cli.beside_database import check_schema, database_or_exit, read_settings
+    from app.cli.beside_database import check_schema, database_or_exit, read_settings, seals_of
     from app.clock import SystemClock
     from app.identifiers import RandomIds
     from app.storage.engine.dialect import dialect_for
@@ -54,9 +55,10 @@ async def _declare(by: str, reason: str) -> None:
     url = settings.database_url
     check_schema(url, migrate_first=False)
     with database_or_exit(url):
-        store = make_store(dialect_for(url, SystemClock()), RandomIds())
+        store = make_store(dialect_for(url, SystemClock()), RandomIds(), seals=seals_of(settings))
         store.start()
         try:
+            await _refuse_foreign(store)
             for each in await DeclareRestored(store=store)(by=by, reason=reason):
                 typer.echo(_told(each))
             path = head_file_of(url, settings.state_dir)
@@ -69,6 +71,19 @@ async def _declare(by: str, reason: str) -> None:
     if unwritten is not None:
         typer.echo(f"declared, but {path} could not be written ({unwritten}): mend that, then run this again", err=True)
         raise typer.Exit(code=1)
+
+
+async def _refuse_foreign(store: Store) -> None:
+    """End with 2 where rows were sealed with another secret: none of them could be fenced off."""
+    from app.cli.beside_database import foreign_secret
+    from app.storage.engine.transaction import EVERY_ORG
+    from app.storage.sessions.switches import list_orgs
+
+    for org in await store.read(list_orgs, org=EVERY_ORG):
+        why = await foreign_secret(store, org)
+        if why is not None:
+            typer.echo(f"{why}; nothing was declared", err=True)
+            raise typer.Exit(code=2)
 
 
 async def _renew(heads: WatchHeads) -> str | None:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict, deque
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
-
-import structlog
 
 from app.domain.errors import AssentError, UnavailableError
 from app.storage.engine.lane import Lane
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from app.ports import IdFactory
     from app.storage.engine.dialect import Dialect
     from app.storage.engine.transaction import Batch, Link, Together, Tx
-
-log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
 
@@ -62,7 +59,7 @@ class Store:
 
         self.dialect = dialect
         self.seals = together.seals
-        self._listeners: list[Callable[[Batch], None]] = []
+        self._listeners: list[tuple[asyncio.AbstractEventLoop, Callable[[Batch], None]]] = []
         self._tails: dict[str, deque[Link]] = defaultdict(lambda: deque(maxlen=_MOST_REMEMBERED))
         # One writer on PostgreSQL too: the head of an org's trail orders its commits anyway, so a second one only makes
         # the batches smaller (measured: a fifth fewer cycles a second, a fifth more CPU), and could deadlock with it.
@@ -75,8 +72,8 @@ class Store:
         self._open = False
 
     def on_commit(self, listener: Callable[[Batch], None]) -> None:
-        """Call `listener` after each commit, on the lane's thread: it must only hand over."""
-        self._listeners.append(listener)
+        """Call `listener` on the loop that runs now after each commit that leaves something to be done."""
+        self._listeners.append((asyncio.get_running_loop(), listener))
 
     def start(self) -> None:
         """Start the lanes' threads."""
@@ -139,8 +136,8 @@ class Store:
             self._tails.clear()
         for link in batch.linked:
             self._tails[link.org].append(link)
-        for listener in self._listeners:
-            try:
-                listener(batch)
-            except Exception:  # the commit stands, whatever those who listen make of it
-                log.exception("commit.unheard")
+        if not (batch.changed or batch.outbox_filled or batch.records):
+            return
+        for loop, listener in self._listeners:
+            with suppress(RuntimeError):  # the loop is closed: nobody is left to wake
+                loop.call_soon_threadsafe(listener, batch)

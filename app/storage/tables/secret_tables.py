@@ -1,4 +1,4 @@
-"""The table of the secrets that rows were sealed under, by their public ids. See `tables.py` for the rules."""
+"""The tables about secrets: which ones rows were sealed under, and the platforms' that we renew. See `tables.py`."""
 
 from __future__ import annotations
 
@@ -13,4 +13,19 @@ secret_ids = Table(
     Column("key_id", Text, nullable=False),
     Column("known_since", BigInteger, nullable=False),
     PrimaryKeyConstraint("org", "key_id"),
+)
+
+platform_tokens = Table(
+    "platform_tokens",
+    metadata,
+    Column("org", Text, nullable=False),
+    Column("channel", Text, nullable=False),
+    Column("pair", Text),  # sealed; none yet, or none that is any good
+    Column("ends_at", BigInteger, nullable=False),
+    Column("seeds", Text, nullable=False),  # digests of the file's renewal tokens that were spent, the newest last
+    Column("refreshing_until", BigInteger, nullable=False),  # a lease; nobody's: not before then
+    Column("refreshing_by", Text, nullable=False),
+    Column("trouble", Text, nullable=False),
+    Column("lost_at", BigInteger),  # since when only a person can mend it
+    PrimaryKeyConstraint("org", "channel"),
 )

@@ -18,6 +18,8 @@ from app.storage.tables.payment_tables import factors, payees, restores, standin
 from app.storage.tables.tables import api_keys, policies
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from sqlalchemy import Table
 
     from app.storage.engine.transaction import Row, Tx
@@ -29,7 +31,7 @@ def _all_of(table: Table) -> Statement:
 
 _KEYS, _POLICIES, _SWITCHES = _all_of(api_keys), _all_of(policies), _all_of(switches)
 _STANDING, _PAYEES, _FACTORS = _all_of(standing_approvals), _all_of(payees), _all_of(factors)
-_RESTORES = Statement(select(restores).where(restores.c.restored_at > bindparam("since")))
+_RESTORES = Statement(select(restores))
 
 
 def list_texts(tx: Tx) -> dict[str, str]:
@@ -37,8 +39,12 @@ def list_texts(tx: Tx) -> dict[str, str]:
     return {row["version"]: row["text"] for row in tx.all(_POLICIES, for_org=tx.org)}
 
 
-def rows_beside(tx: Tx, *, since: int) -> dict[str, object]:
-    """Return what stands. Of restores those that were declared after `since`, the org's first event (in µs)."""
+def rows_beside(tx: Tx, *, since: int, said: Collection[str]) -> dict[str, object]:
+    """Return what stands, with the restores that concern the org.
+
+    They are those that its trail has `said`, and those declared after `since`, its first event (in µs): whether it is
+    said does not hang on two clocks that may show the same, or go back.
+    """
     found: dict[str, object] = {}
     for row in tx.all(_KEYS, for_org=tx.org):
         found |= _key(row)
@@ -56,7 +62,11 @@ def rows_beside(tx: Tx, *, since: int) -> dict[str, object]:
     for row in tx.all(_FACTORS, for_org=tx.org):
         if row["status"] == "active":
             found[f"factor of {row['person']}"] = "active"
-    return found | {f"restore {row['epoch']}": row["reason"] for row in tx.all(_RESTORES, since=since)}
+    for row in tx.all(_RESTORES):
+        name = f"restore {row['epoch']}"
+        if name in said or row["restored_at"] > since:
+            found[name] = row["reason"]
+    return found
 
 
 def _key(row: Row) -> dict[str, object]:

@@ -28,7 +28,7 @@ from app.storage.trail.head_file import HeadFileError, Heads, find_lost, read_he
 from app.storage.trail.rows_beside import list_texts, rows_beside
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from app.domain.trail.audit import AuditEvent
@@ -49,6 +49,7 @@ class Verified:
     head: tuple[int, str]
     faults: tuple[Fault, ...]
     witness: str | None  # what of outside the database it was held against; None: nothing
+    older: int = 0  # events before the bound that the caller set: neither they nor what only they tell was looked at
 
 
 @dataclass(slots=True, kw_only=True)
@@ -56,6 +57,7 @@ class _Walk:
     """How far the chain was walked, and what of it is remembered."""
 
     expect: tuple[int, str] | None
+    older: int = 0
     seen: int = 0
     last: tuple[int, str] = (-1, GENESIS)
     first_at: int = 0
@@ -92,10 +94,14 @@ class VerifyTrail:
         self._store = store
         self._path = head_file
 
-    async def __call__(self, org: str, *, expect: tuple[int, str] | None = None) -> Verified:
-        """Verify an org's trail. `expect` is the (seq, hash) of an event that was noted down before."""
+    async def __call__(self, org: str, *, expect: tuple[int, str] | None = None, most: int | None = None) -> Verified:
+        """Verify an org's trail. `expect` is the (seq, hash) of an event that was noted down before.
+
+        Of a trail of over `most` events the newest are walked, and the requests that they opened are held against
+        them. Keys, switches, payees, permissions and the file's versions need the whole of it: they are left out.
+        """
         known, unreadable = await self._known()  # first: a gateway that runs writes it after the trail
-        walk = _Walk(expect=expect)
+        walk = await self._begin(org, expect, most)
         await self._walk(org, walk)
         faults = list(walk.faults)
         if unreadable is not None:
@@ -108,12 +114,30 @@ class VerifyTrail:
             faults.append(Fault(walk.last[0], gone))
         if expect is not None and walk.last[0] < expect[0] and not walk.broken:
             faults.append(Fault(walk.last[0], f"the trail ends at event {walk.last[0]}, and you expect {expect[0]}"))
-        if not walk.broken:
+        if not walk.broken and walk.older:
+            faults += await self._opened(org, walk)
+        elif not walk.broken:
             faults += [*await self._beside(org, walk), *await self._requests(org, walk)]
         witnesses = [str(self._path)] if mine is not None else []
         witnesses += ["the event that you expect"] if expect is not None else []
         in_order = tuple(sorted(faults, key=lambda fault: fault.seq))
-        return Verified(seen=walk.seen, head=walk.last, faults=in_order, witness=" and ".join(witnesses) or None)
+        witness = " and ".join(witnesses) or None
+        return Verified(seen=walk.seen, head=walk.last, faults=in_order, witness=witness, older=walk.older)
+
+    async def _begin(self, org: str, expect: tuple[int, str] | None, most: int | None) -> _Walk:
+        """Begin where the bound says: behind an event that is taken for what it says it is."""
+
+        def look(tx: Tx) -> list[AuditEvent]:
+            behind = get_head(tx)[0] - most if most is not None else -1
+            return list_kept(tx, after=behind - 1, most=1) if behind >= 0 else []
+
+        try:
+            found = await self._store.read(look, org=org, long=True)
+        except UnreadableEventError:
+            found = []  # the whole walk names it
+        if not found:
+            return _Walk(expect=expect)
+        return _Walk(expect=expect, older=found[0].seq + 1, last=(found[0].seq, found[0].hash))
 
     async def _held_against(self, org: str, mine: Heads, walk: _Walk) -> list[Fault]:
         lost = await self._store.read(lambda tx: find_lost(tx, mine), org=EVERY_ORG, long=True)
@@ -157,7 +181,7 @@ class VerifyTrail:
         for _ in range(_LOOKS):
 
             def look(tx: Tx) -> tuple[dict[str, object], dict[str, str]]:
-                return rows_beside(tx, since=walk.first_at), list_texts(tx)
+                return rows_beside(tx, since=walk.first_at, said=walk.beside.said), list_texts(tx)
 
             stands, texts = await self._store.read(look, org=org, long=True)
             faults = differences(stands, walk.beside, "its row", must=MUST, end=walk.last[0])
@@ -180,18 +204,31 @@ class VerifyTrail:
                 lambda tx, after=behind: list_ids(tx, behind=after, most=_ROWS), org=org, long=True
             )
             if not ids:
-                break
+                return [*faults, *_gone(walk.asked)]
             behind = ids[-1]
-            found = await self._compared(org, ids, walk.last[0])
-            for _ in range(_LOOKS - 1):
-                if not found:
-                    break
-                found = await self._compared(org, list(found), walk.last[0])
-            faults += [fault for of_one in found.values() for fault in of_one]
+            faults += await self._differing(org, ids, walk.last[0])
             for request_id in ids:
                 walk.asked.pop(request_id, None)
-        gone = [Fault(seq, f"event {seq} asked {of}, and its row is gone") for of, seq in walk.asked.items()]
-        return [*faults, *gone]
+
+    async def _opened(self, org: str, walk: _Walk) -> list[Fault]:
+        """Hold the requests that the walked events opened against their events."""
+        faults: list[Fault] = []
+        ids = list(walk.asked)
+        for at in range(0, len(ids), _ROWS):
+            some = ids[at : at + _ROWS]
+            faults += await self._differing(org, some, walk.last[0])
+            there = await self._store.read(lambda tx, some=some: list_rows_of(tx, some), org=org, long=True)
+            faults += _gone({of: walk.asked[of] for of in some if not there.get(of)})
+        return faults
+
+    async def _differing(self, org: str, ids: Sequence[str], end: int) -> list[Fault]:
+        """Compare requests with their events; what differs, a few times."""
+        found = await self._compared(org, ids, end)
+        for _ in range(_LOOKS - 1):
+            if not found:
+                break
+            found = await self._compared(org, list(found), end)
+        return [fault for of_one in found.values() for fault in of_one]
 
     async def _compared(self, org: str, ids: Sequence[str], end: int) -> dict[str, list[Fault]]:
         def look(tx: Tx) -> tuple[dict[str, list[Row]], dict[str, list[AuditEvent]]]:
@@ -200,6 +237,10 @@ class VerifyTrail:
         rows, events = await self._store.read(look, org=org, long=True)
         found = {request_id: _faults(rows.get(request_id), events[request_id], end) for request_id in ids}
         return {request_id: faults for request_id, faults in found.items() if faults}
+
+
+def _gone(asked: Mapping[str, int]) -> list[Fault]:
+    return [Fault(seq, f"event {seq} asked {of}, and its row is gone") for of, seq in asked.items()]
 
 
 def _faults(rows: list[Row] | None, events: list[AuditEvent], end: int) -> list[Fault]:

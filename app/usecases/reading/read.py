@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from app.domain.errors import NotFoundError, UnavailableError
 from app.domain.request.quorum import count
-from app.domain.trail.chain import first_fault
 from app.storage.cards.outbox import count_by_status
 from app.storage.engine.dialect import to_us
 from app.storage.engine.transaction import EVERY_ORG
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     Runs = Callable[[str], bool]
     """Which tools an executor's key may run."""
 
-_PAGE = 2_000
 _ANSWERS_WITHIN = 3.0
 """Seconds in which the database must answer for the gateway to be ready."""
 
@@ -109,21 +107,6 @@ class Read:
     async def story(self, org: str, request_id: str) -> list[AuditEvent]:
         """Return what the trail says of one request."""
         return await self._store.read(lambda tx: list_of_request(tx, request_id), org=org, long=True)
-
-    async def verify(self, org: str) -> tuple[int, str | None]:
-        """Walk an org's whole chain; return how many events were walked and the first fault, or None."""
-        seen, last = 0, None
-        while True:
-            after = last.seq if last else -1
-            events, head = await self.trail(org, after=after, most=_PAGE)
-            fault = first_fault(events, after=(last.seq, last.hash)) if last else first_fault(events)
-            seen += len(events)
-            if fault:
-                return seen, fault
-            if not events:
-                end = (last.seq, last.hash) if last else head
-                return seen, None if end == head else f"the chain ends at {end[0]}, but its head says {head[0]}"
-            last = events[-1]
 
     async def policy_text(self, org: str, version: str) -> str:
         """Return the configuration of a version, as it was written. Raises NotFoundError."""

@@ -20,6 +20,7 @@ from urllib.parse import parse_qsl
 import uvicorn
 
 from channels.loopback import LoopbackServer
+from channels.slack.simulator import rotation
 from channels.slack.simulator.api import call_method
 from channels.slack.simulator.blocks import BlocksRefusedError, check_blocks
 from channels.slack.simulator.state import ApiCall, Fault, Note
@@ -33,6 +34,7 @@ Receive = Callable[[], Awaitable[Event]]
 Send = Callable[[Event], Awaitable[None]]
 
 _DONE_FIRST: Final = frozenset({Fault.FATAL_AFTER_STORE, Fault.RESET_AFTER_RECEIVE, Fault.BROKEN_JSON})
+_UNSHOWN: Final = frozenset({"refresh_token", "client_secret"})
 _HTML: Final = b"<html><body><h1>500</h1>Something went wrong.</body></html>"
 _BROKEN: Final[dict[Fault, tuple[int, dict[str, object] | str | bytes, dict[str, str]]]] = {
     Fault.SERVER_ERROR: (500, _HTML, {"content-type": "text/html"}),
@@ -50,6 +52,7 @@ class Front:
         """Serve this world; `public_url` is set by whoever serves the application."""
         self.world = world
         self.public_url = ""
+        self.rotation: rotation.Rotation | None = None  # of an app whose tokens rotate
         self.drop: Callable[[tuple[str, int]], None] | None = None  # how the server drops a client's connection
         self._on_socket = on_socket
 
@@ -88,10 +91,15 @@ class Front:
                 world.refused_for_rate += 1
                 await _rate_limited(send, max(1, world.holds_for))
                 return
-            answer = call_method(world, method, token, arguments)
+            if method == rotation.METHOD and self.rotation is not None:
+                answer = self.rotation.exchange(world, token, arguments)
+            else:
+                answer = call_method(world, method, token, arguments)
             if "ticket" in answer:
                 answer["url"] = f"ws{self.public_url.removeprefix('http')}/link?ticket={answer.pop('ticket')}"
         answer = world.tampers.get(method, lambda whole: whole)(answer)
+        if method in world.late:
+            await world.late[method].wait()
         known = world.tokens.get(token)
         scopes = {"x-oauth-scopes": ",".join(sorted(known.scopes))} if known else {}
         await self._carry_out(fault, answer, scope, scopes, send)
@@ -241,7 +249,8 @@ def _arguments(headers: dict[str, str], query: dict[str, str], body: bytes) -> d
 
 
 def _log(method: str, arguments: dict[str, object], headers: dict[str, str]) -> ApiCall:
-    return ApiCall(method=method, arguments=arguments, authorized="authorization" in headers)
+    shown = {name: value for name, value in arguments.items() if name not in _UNSHOWN}
+    return ApiCall(method=method, arguments=shown, authorized="authorization" in headers)
 
 
 async def _rate_limited(send: Send, seconds: int) -> None:

@@ -224,7 +224,7 @@ async def test_what_hooks_note_stands_in_the_trail_in_a_form_that_the_chain_can_
     [facts] = events(hooked, "hook.noted")
     assert '"score":7' in facts
     assert '"share":"0.5"' in facts
-    _, fault = await hooked.container.read.verify("acme")
+    _, fault = await hooked.verify()
     assert fault is None
 
 

@@ -108,7 +108,7 @@ class Drill:
 
     async def declare(self, *, clock: Any = None) -> list[Fenced]:
         """Do what `assent restored` does."""
-        store = make_store(dialect_for(self.url, clock or self.clock or SystemClock()), RandomIds())
+        store = make_store(dialect_for(self.url, clock or self.clock or SystemClock()), RandomIds(), seals=None)
         store.start()
         try:
             done = await DeclareRestored(store=store)(by=OLGA, reason="the disk died")
@@ -143,7 +143,7 @@ async def play(drill: Drill, backup: Backup, many: int) -> None:
         await g.quiet()
         await nothing_old_works(drill, g)
         await repeated_calls_ask_anew(drill, g)
-        assert await g.container.read.verify("acme") == (len(await trail(g)), None)
+        assert await g.verify() == (len(await trail(g)), None)
         await the_fork_is_declared(g, done)
 
 

@@ -62,7 +62,7 @@ async def test_commits_that_lock_crosswise_both_take_effect_once(
         assert done == ["a", "b", "c", "d"]
         written = one.rows("SELECT facts FROM audit_events WHERE kind = 'hook.noted'")
         assert sorted(str(each["facts"]) for each in written) == [f'{{"unit":"{name}"}}' for name in "abcd"]
-        _, fault = await one.container.read.verify("acme")
+        _, fault = await one.verify()
         assert fault is None
 
 

@@ -39,7 +39,7 @@ async def test_a_burst_opens_as_many_as_may_wait_and_not_one_more(
             assert gateways[0].rows(PENDING) == [{"n": MOST}]
             for at, id_ in enumerate(opened):
                 await settle(gateways[at % len(gateways)], id_)
-        _, fault = await gateways[0].container.read.verify("acme")
+        _, fault = await gateways[0].verify()
         assert fault is None
 
 

@@ -54,7 +54,7 @@ def decisions(said: list[dict[str, Any]]) -> dict[str, int]:
 
 async def unbroken(gateways: list[Gateway]) -> None:
     """Walk the trail's chain."""
-    _, fault = await gateways[0].container.read.verify("acme")
+    _, fault = await gateways[0].verify()
     assert fault is None
 
 

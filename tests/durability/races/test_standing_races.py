@@ -47,7 +47,7 @@ async def test_of_64_at_the_last_use_exactly_one_is_let_through(
         assert Counter(each["decision"] for each in said) == {"allow": 1, "ask": CALLERS - 1}
         assert used(g) == [1]
         assert g.rows("SELECT count(*) AS n FROM audit_events WHERE kind = 'standing.used'") == [{"n": 1}]
-        assert await g.container.read.verify("acme") == (len(g.trail()), None)
+        assert await g.verify() == (len(g.trail()), None)
 
 
 @requirement("S-26", "S-31")

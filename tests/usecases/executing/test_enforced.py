@@ -55,7 +55,7 @@ async def test_what_a_rule_allows_gets_a_grant_that_only_an_executor_can_spend(e
     kinds = [kind for kind, _ in gateway.trail(request)]
     assert kinds == ["request.created", "call.allowed", "request.approved", "grant.claimed", "execution.succeeded"]
     assert dict(gateway.trail(request))["request.approved"] == "rule:harmless"
-    assert (await gateway.container.read.verify("acme"))[1] is None
+    assert (await gateway.verify())[1] is None
 
 
 async def test_a_hook_is_answered_with_the_request_and_the_same_call_joins_it(gateway: Gateway) -> None:

@@ -1,0 +1,179 @@
+"""Logs: structured, one line an event, without secrets or arguments."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from assent.hooks.ready.redact import redact as without_secrets
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, MutableMapping
+
+    from app.spec import Spec
+    from assent.hooks.engine.observer import HookEvent, Tracer
+
+log = structlog.get_logger("assent.hooks")
+_SECRET_NAMES = re.compile(
+    r"secret|token|password|authorization|signature|api_?key|response_url|trigger", re.IGNORECASE
+)
+_OUR_SHAPES = (r"ak_[a-z2-7]+_[a-z2-7]+_[0-9a-f]+", r"a1\.[0-9a-f]{8}\.[\w.]+", r"Bearer\s+\S+")
+_HIDDEN = "[redacted]"
+
+
+class _Shapes:
+    """What secrets look like: the gateway's own, and those of the platforms that this process knows so far.
+
+    Every log may meet the others' too, which `assent` knows.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, None] = {}
+        self.learn(_OUR_SHAPES)
+
+    def learn(self, shapes: Iterable[str]) -> None:
+        known = self._known | dict.fromkeys(shapes)
+        if known != self._known:
+            self._known = known
+            self.pattern = re.compile(rf"\b(?:{'|'.join(f'(?:{shape})' for shape in known)})")
+
+
+_shapes = _Shapes()  # logging is the process's, and so is what it hides
+
+
+def redact(_logger: object, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Hide secrets in a log event, by name and by shape. The one processor that every event passes."""
+    for key, value in event.items():
+        if _SECRET_NAMES.search(key):
+            event[key] = _HIDDEN
+        elif isinstance(value, str):
+            event[key] = without_secrets(_shapes.pattern.sub(_HIDDEN, value))[0]
+    return event
+
+
+def hide_secrets_of(platforms: Iterable[Spec]) -> None:
+    """Hide what these platforms' secrets look like in every log of this process, from now on."""
+    _shapes.learn(shape for spec in platforms for shape in spec.secret_shapes)
+
+
+def _one_line(_logger: object, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Keep what came from outside from forging lines or driving a terminal."""
+    for key, value in event.items():
+        if isinstance(value, str) and key not in {"exception", "stack"} and not value.isprintable():
+            event[key] = value.encode("unicode_escape").decode()
+    return event
+
+
+def _behind_a_bar(_logger: object, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Put each line of a trace behind a bar: it repeats what came from outside, and must not pass for an event."""
+    for key in ("exception", "stack"):
+        if isinstance(text := event.get(key), str):
+            event[key] = "\n".join(f"  | {_printable(line)}" for line in text.split("\n"))
+    return event
+
+
+def _printable(line: str) -> str:
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in line)
+
+
+def configure_logs(log_format: str, platforms: Collection[Spec] = ()) -> None:
+    """Set up structlog, and pass the standard library's records through the same processors.
+
+    Of `platforms`, the secrets are hidden and the libraries are quieter.
+    """
+    hide_secrets_of(platforms)
+    final: list[Any] = (
+        [structlog.processors.JSONRenderer()]
+        if log_format == "json"
+        else [_behind_a_bar, structlog.dev.ConsoleRenderer(colors=False)]
+    )
+    shared: list[Any] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info,
+        redact,
+        _one_line,
+    ]
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=True,
+    )
+    formatter = structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=shared,
+        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *final],
+    )
+    handler = logging.StreamHandler()
+    handler.setFormatter(formatter)
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(logging.INFO)
+    plain = logging.StreamHandler()
+    plain.setFormatter(_ActFormatter(log_format))
+    _acts.handlers, _acts.propagate = [plain], False
+    theirs = [name for spec in platforms for name in spec.loggers]
+    for noisy in ("apscheduler", "httpx", "httpx2", "urllib3", "asyncio", *theirs):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+
+
+def log_deed(event: HookEvent) -> None:
+    """Log what a hook did: who and about what, never why, for a hook's reason may repeat arguments."""
+    log.info(
+        "hook.acted",
+        deed=event.deed.value,
+        hook=event.hook,
+        moment=event.moment.value,
+        agent=event.agent,
+        tool=event.tool_name,
+        call_id=event.call_id,
+    )
+
+
+_acts = logging.getLogger("assent.acts")
+_PLAIN = re.compile(r"[\w.@:/+{}*-]{1,200}")
+"""What a line about an act repeats. Anything else could break it, and is left out."""
+
+
+def log_act(event: str, **facts: str | float | None) -> None:
+    """Say in one line who did what to which request; nothing before `configure_logs`.
+
+    Such lines are made of words of ours, so they take a short way: an agent's call writes half a dozen of them, and the
+    long way costs six times as much. Facts that are None, no plain word, or look like a secret, are left out.
+    """
+    if _acts.handlers:
+        _acts.info(event, extra={"said": {name: fact for name, fact in facts.items() if _may_be_said(fact)}})
+
+
+def _may_be_said(fact: object) -> bool:
+    if not isinstance(fact, str):
+        return fact is not None
+    return bool(_PLAIN.fullmatch(fact)) and not _shapes.pattern.search(fact) and without_secrets(fact)[0] == fact
+
+
+class _ActFormatter(logging.Formatter):
+    def __init__(self, log_format: str) -> None:
+        super().__init__()
+        self._as_json = log_format == "json"
+
+    def format(self, record: logging.LogRecord) -> str:
+        said: Mapping[str, object] = getattr(record, "said", {})
+        at = f"{datetime.fromtimestamp(record.created, UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
+        if self._as_json:
+            return json.dumps({"event": record.msg, **said, "level": "info", "timestamp": at})
+        facts = " ".join(f"{name}={fact}" for name, fact in said.items())
+        return f"{at} [info     ] {record.msg:<30} {facts}"
+
+
+def find_tracer() -> Tracer | None:
+    """Return a tracer for the hooks' spans, if this process was started with an OpenTelemetry provider; else None."""
+    from opentelemetry import trace
+
+    if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider | trace.NoOpTracerProvider):
+        return None
+    return trace.get_tracer("assent.hooks")

@@ -1,0 +1,131 @@
+"""The commands that write beside a gateway seal what they write as it does, and seal anew on an operator's word."""
+
+from __future__ import annotations
+
+from asyncio import to_thread
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from app.cli.main import app
+from app.clock import SystemClock
+from app.domain.identity.seals import Seals
+from app.storage.requests.requests import lock_request
+from tests.fixtures.gateway import SECRET, ManualClock, open_gateway, query
+from tests.requirements import requirement
+from tests.storage.rig import open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from app.storage.engine.transaction import Tx
+    from tests.fixtures.gateway import Gateway
+    from tests.fixtures.memory_platform import MemoryPlatform
+
+pytestmark = pytest.mark.may_block  # a command is a process of its own: its loop serves nobody else
+
+OLGA = "olga@acme.example"
+NEW = "another-master-secret-of-the-tests-0123456789"
+
+
+@pytest.fixture
+def desk(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    monkeypatch.setenv("ASSENT_DATABASE_URL", database_url)
+    monkeypatch.setenv("ASSENT_SECRET", SECRET)
+    return lambda *words: CliRunner().invoke(app, [*words], env={"COLUMNS": "200"})
+
+
+async def of_each_state(g: Gateway) -> list[dict[str, Any]]:
+    """Leave requests that wait, were approved, and run."""
+    requests = [await g.ask("by_api", {"n": n}) for n in range(4)]
+    for request in requests[1:3]:
+        assert (await g.decide(request)).status_code == 200
+    assert (await g.claim(requests[2])).status_code == 200
+    return requests
+
+
+async def forged(url: str, requests: list[dict[str, Any]], secret: str = SECRET) -> set[str]:
+    """Return which requests a gateway with this secret would refuse as none of its own."""
+
+    def unit(tx: Tx) -> set[str]:
+        return {request["id"] for request in requests if lock_request(tx, request["id"]) is None}
+
+    async with open_store(url, seals=Seals([secret])) as store:
+        return await store.write(unit, org="acme")
+
+
+@requirement("S-63", "S-49")
+async def test_what_a_pause_or_a_restore_ends_is_sealed_as_the_gateway_seals_it(
+    database_url: str, config: Path, platform: MemoryPlatform, desk: Callable[..., Result]
+) -> None:
+    clock = ManualClock(SystemClock().now())  # a command is a process of its own: it has no other
+    async with open_gateway(database_url, config, platform, clock=clock) as g:
+        paused, restored = await of_each_state(g), await of_each_state(g)
+        await g.call("POST", f"/v1/requests/{restored[0]['id']}/cancel", {})
+        words = ("pause", "--org", "acme", "--tool", "by_api", "--deny-waiting", "-c", str(config))
+        done = await to_thread(desk, *words)
+        assert (done.exit_code, done.stdout.splitlines()[-1]) == (
+            0,
+            "acme: 3 requests cancelled, 2 unused approvals revoked",
+        )
+        assert await forged(g.url, [*paused, *restored]) == set()
+        await to_thread(desk, "pause", "--org", "acme", "--tool", "by_api", "--lift", "-c", str(config))
+        waiting = await of_each_state(g)
+        done = await to_thread(desk, "restored", "--by", OLGA, "--reason", "the disk died")
+        assert done.exit_code == 0, done.output
+        assert [(await g.read(each))["state"] for each in waiting] == ["cancelled", "lapsed", "unknown", "cancelled"]
+        assert await forged(g.url, [*paused, *restored, *waiting]) == set()
+        assert "request.forged" not in {kind for each in waiting for kind, _ in g.trail(each)}
+
+
+@requirement("S-63", "S-67")
+async def test_with_another_secret_nothing_that_waits_is_ended_and_a_pause_is_in_force_all_the_same(
+    database_url: str, config: Path, platform: MemoryPlatform, desk: Callable[..., Result],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    clock = ManualClock(SystemClock().now())
+    async with open_gateway(database_url, config, platform, clock=clock) as g:
+        requests = await of_each_state(g)
+        monkeypatch.setenv("ASSENT_SECRET", NEW)
+        done = await to_thread(desk, "pause", "--org", "acme", "--deny-waiting", "-c", str(config))
+        assert (done.exit_code, done.stdout.splitlines()[0][:27]) == (1, "acme: everything is paused ")
+        assert "were sealed with the secrets" in done.stderr
+        assert "the pause is in force, and nothing that waits under it was ended" in done.stderr
+        refused = await to_thread(desk, "restored", "--by", OLGA, "--reason", "the disk died")
+        assert (refused.exit_code, refused.stdout) == (2, "")
+        assert refused.stderr.endswith("; nothing was declared\n")
+        assert query(g.url, "SELECT epoch FROM restores") == []
+        assert [(await g.read(each))["state"] for each in requests] == ["pending", "approved", "executing", "pending"]
+        assert (await g.claim(requests[1])).json()["code"] == "paused"
+        assert await forged(g.url, requests) == set()
+
+
+@requirement("S-63", "S-67")
+async def test_an_operator_seals_what_stands_with_a_new_secret_when_the_old_one_is_lost(
+    database_url: str, config: Path, platform: MemoryPlatform, desk: Callable[..., Result],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    words = ("reseal", "--by", OLGA, "--reason", "the secret is lost", "-c", str(config))
+    async with open_gateway(database_url, config, platform) as g:
+        requests = await of_each_state(g)
+    monkeypatch.setenv("ASSENT_SECRET", NEW)
+    assert await forged(database_url, requests, NEW) == {each["id"] for each in requests}
+    without = await to_thread(desk, *words)
+    assert (without.exit_code, "say which org with --org: acme, globex" in without.stderr) == (2, True)
+    assert (await to_thread(desk, "reseal", "--org", "acme", "-c", str(config))).exit_code == 2, "who, and why?"
+    done = await to_thread(desk, *words, "--org", "acme")
+    assert (done.exit_code, done.stdout) == (
+        0,
+        "acme: 4 open requests sealed as they stand; API keys of another secret stay dead\n",
+    )
+    assert await forged(database_url, requests, NEW) == set()
+    kept = query(database_url, "SELECT actor, facts FROM audit_events WHERE kind = 'secret.known' ORDER BY seq")
+    assert kept[-1]["actor"] == OLGA
+    assert "the secret is lost" in str(kept[-1]["facts"])
+    assert "4" in str(kept[-1]["facts"])
+    verified = await to_thread(desk, "audit", "verify", "--org", "acme", "-c", str(config))
+    assert verified.exit_code == 0, verified.output
+    async with open_gateway(database_url, config, platform, secret=NEW) as g:
+        assert (await g.claim(requests[1])).status_code == 200, "what was approved runs, on the operator's word"
