@@ -20,6 +20,7 @@ from app.cli.approver.requests import requests_app
 from app.cli.approver.standing_approvals import standing_app
 from app.cli.hooks import check_calls, hooks_app
 from app.cli.operator.audit import verify
+from app.cli.operator.backup import backup
 from app.cli.operator.factors import factors_app
 from app.cli.operator.pause import pause
 from app.cli.operator.payees import payees_app
@@ -67,6 +68,7 @@ requests_app.command("deny")(deny)
 requests_app.command("reconcile")(reconcile)
 app.command("read-only")(read_only)
 app.command("pause")(pause)
+app.command("backup")(backup)
 app.command("restored")(restored)
 app.command("reseal")(reseal)
 audit_app.command("verify")(verify)
