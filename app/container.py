@@ -18,12 +18,12 @@ from app.domain.identity.seals import Seals
 from app.domain.request.action import Action
 from app.hooks.org_hooks import Supplies, build_hooks
 from app.identifiers import RandomIds
-from app.logs import find_tracer, hide_secrets_of, log_act, log_deed
 from app.policies.file.policy_book import PolicyBook
 from app.storage.engine.dialect import Postgres, dialect_for
 from app.storage.make_store import make_store
 from app.storage.trail.head_file import head_file_of
-from app.telemetry import Telemetry
+from app.telemetry.figures import Telemetry
+from app.telemetry.logs import find_tracer, hide_secrets_of, log_act, log_deed
 from app.usecases.asking.lift import Lift
 from app.usecases.asking.quota import Quota
 from app.usecases.asking.reopen import Reopen

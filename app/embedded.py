@@ -28,12 +28,12 @@ from pydantic import ValidationError
 from app.container import Container
 from app.domain.errors import AssentError
 from app.domain.identity.api_key import Scope
-from app.logs import redact
 from app.main import create_app
 from app.ports import ListeningChannel
 from app.serve import StartRefusedError, hold_database, refuse_restored
 from app.settings import Settings
 from app.storage.engine.trouble import database_fault
+from app.telemetry.logs import redact
 from assent.client.gateway import AsyncGateway
 from migrations.state import NEWEST, find_present
 

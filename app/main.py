@@ -33,7 +33,7 @@ from app.api.operator.trail import trail_router
 from app.api.pages.review import review_router
 from app.api.wire import schemas
 from app.api.wire.problems import install
-from app.logs import log_act
+from app.telemetry.logs import log_act
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable

@@ -22,11 +22,11 @@ from app.clock import SystemClock
 from app.container import Container
 from app.domain.identity.seals import seal_ids
 from app.identifiers import RandomIds
-from app.logs import configure_logs
 from app.main import create_app
 from app.storage.engine.dialect import dialect_for
 from app.storage.make_store import make_store
 from app.storage.trail.head_file import head_file_of
+from app.telemetry.logs import configure_logs
 from app.usecases.upkeep.watch_heads import RestoredError, WatchHeads
 from channels import registry
 

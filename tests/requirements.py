@@ -100,7 +100,8 @@ LEDGER: dict[str, Promise] = {
         "attack on the built gateway",
     ),
     "S-67": _must(
-        "Files with secrets or arguments are their owner's alone, and a wrong or retired secret ends nothing silently.",
+        "Files with secrets or arguments are their owner's alone, what calls carry is encrypted in them, and a "
+        "wrong or retired secret ends nothing silently.",
         "attack on the built gateway",
     ),
     "S-74": _must(

@@ -197,10 +197,11 @@ class Stage:
         """
         clock, url = SystemClock(), self.environ["ASSENT_DATABASE_URL"]
         run.upgrade(url)
-        store = make_store(dialect_for(url, clock), RandomIds())
+        seals = Seals([self.environ["ASSENT_SECRET"]])
+        store = make_store(dialect_for(url, clock), RandomIds(), seals=seals)
         store.start()
         try:
-            keys = Keys(store=store, seals=Seals([self.environ["ASSENT_SECRET"]]), clock=clock)
+            keys = Keys(store=store, seals=seals, clock=clock)
             agent = await keys.create(
                 org="acme",
                 scope=Scope.AGENT,

@@ -11,7 +11,7 @@ from alembic import op
 from app.storage.tables.guards import drop_fence_statements, fence_statements
 
 revision = "0014"
-down_revision = "0012"
+down_revision = "0013"
 branch_labels = None
 depends_on = None
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from app.api.wire.access import Access
     from app.ports import Clock
-    from app.telemetry import Telemetry
+    from app.telemetry.figures import Telemetry
     from app.usecases.asking.lift import Lift
     from app.usecases.asking.reopen import Reopen
     from app.usecases.asking.submit import Submit

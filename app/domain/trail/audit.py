@@ -280,6 +280,11 @@ class Kind(StrEnum):
         "THE DATABASE LOST WHAT WAS COMMITTED: events {first} to {last}, of the requests {requests}",
         "数据库丢失了已提交的记录：事件 {first} 至 {last}，涉及请求 {requests}",
     )
+    VALUES_ENCRYPTED = (
+        "values.encrypted",
+        "what the calls of {requests} requests carry stood in clear, and was encrypted where it stands",
+        "{requests} 条请求的调用内容此前以明文保存，现已就地加密",
+    )
     RESTORED = (
         "trail.restored",
         "{actor} declared that the database was restored from a backup (epoch {epoch}): {reason}",

@@ -60,6 +60,7 @@ class Store:
         self.dialect = dialect
         self.seals = together.seals
         self._listeners: list[tuple[asyncio.AbstractEventLoop, Callable[[Batch], None]]] = []
+        self.vault = together.vault
         self._tails: dict[str, deque[Link]] = defaultdict(lambda: deque(maxlen=_MOST_REMEMBERED))
         # One writer on PostgreSQL too: the head of an org's trail orders its commits anyway, so a second one only makes
         # the batches smaller (measured: a fifth fewer cycles a second, a fifth more CPU), and could deadlock with it.

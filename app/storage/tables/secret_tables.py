@@ -1,8 +1,8 @@
-"""The tables about secrets: which ones rows were sealed under, and the platforms' that we renew. See `tables.py`."""
+"""The tables about secrets: which ones rows were sealed under, the platforms' that we renew, and the keys of values."""
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, PrimaryKeyConstraint, Table, Text
+from sqlalchemy import BigInteger, Column, Integer, PrimaryKeyConstraint, Table, Text
 
 from app.storage.tables.schema import metadata
 
@@ -28,4 +28,15 @@ platform_tokens = Table(
     Column("trouble", Text, nullable=False),
     Column("lost_at", BigInteger),  # since when only a person can mend it
     PrimaryKeyConstraint("org", "channel"),
+)
+
+value_keys = Table(
+    "value_keys",
+    metadata,
+    Column("org", Text, nullable=False),
+    Column("number", Integer, nullable=False),  # 1, 2, …; it stands in every value that was encrypted with the key
+    Column("wrapped", Text),  # with a key of ASSENT_SECRET; none: it was destroyed, and what it encrypted with it
+    Column("made_at", BigInteger, nullable=False),
+    Column("caught_up_at", BigInteger),  # when all that stood in clear before it was encrypted
+    PrimaryKeyConstraint("org", "number"),
 )

@@ -9,8 +9,10 @@ import structlog
 from app.domain.identity.api_key import sealed_as_it_is
 from app.domain.trail.audit import Kind, Record
 from app.storage.identity.api_keys import list_keys, put_hash
+from app.storage.identity.clear_values import encrypt_values, list_clear
 from app.storage.identity.secret_ids import list_seal_ids, remember_secret
-from app.storage.requests.requests import find_request
+from app.storage.identity.value_keys import has_caught_up, note_caught_up
+from app.storage.requests.requests import find_request, is_unread
 from app.storage.trail.audit_chain import has_kind
 from app.storage.trail.restores import list_open
 from app.usecases.writing.carry_out import seal_as_it_stands
@@ -45,6 +47,10 @@ class SealStanding:
 
         Only the very first time is anything sealed as it is. Were the memory of it taken away, the trail still has it.
         """
+        await self._seal_rows(org)
+        await self._encrypt(org)
+
+    async def _seal_rows(self, org: str) -> None:
         given = self._seals.key_ids
         known = await self._store.read(list_seal_ids, org=org)
         if given[0] in known:
@@ -60,6 +66,44 @@ class SealStanding:
                 return
             sealed = await self._seal_all(org, by="system")
         await self._remember(org, sealed, by="system", reason=None)
+
+    async def refresh(self, org: str) -> None:
+        """Forget a value key that was destroyed beside this process."""
+        if (vault := self._store.vault) is not None:
+            await self._store.read(vault.refresh, org=org)
+
+    async def _encrypt(self, org: str) -> None:
+        """Wrap the value keys with the newest secret; once, encrypt what stands in clear from before there were any."""
+        if (vault := self._store.vault) is None:
+            return
+
+        def renew(tx: Tx) -> bool:
+            vault.renew(tx)
+            return has_caught_up(tx)
+
+        caught_up = await self._store.write(renew, org=org)
+        await self.refresh(org)
+        if not caught_up:
+            await self._catch_up(org)
+
+    async def _catch_up(self, org: str) -> None:
+        done, behind = 0, ""
+        while True:
+            page = await self._store.read(
+                lambda tx, after=behind: list_clear(tx, behind=after, most=_PAGE), org=org, long=True
+            )
+            if not page:
+                break
+            behind = page[-1]
+            done += await self._store.write(lambda tx, ids=page: encrypt_values(tx, ids), org=org)
+            log.info("values.encrypted", org=org, requests=done)
+
+        def said(tx: Tx) -> None:
+            note_caught_up(tx)
+            if done:
+                tx.append(Record(kind=Kind.VALUES_ENCRYPTED, actor="system", facts={"requests": done}))
+
+        await self._store.write(said, org=org)
 
     async def again(self, org: str, *, by: str, reason: str) -> int:
         """Seal what stands as it is, on an operator's word; return how many requests. API keys cannot be."""
@@ -96,6 +140,7 @@ class SealStanding:
 
     def _seal(self, tx: Tx, ids: Sequence[str], by: str) -> int:
         found = [request for request_id in ids if (request := find_request(tx, request_id)) is not None]
+        found = [request for request in found if not is_unread(tx, request)]  # what they say is not known
         for request in found:
             seal_as_it_stands(tx, request, by=by, key_id=self._seals.key_ids[0])
         return len(found)

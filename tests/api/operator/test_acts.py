@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 
-from app.logs import _ActFormatter, log_act  # pyright: ignore[reportPrivateUsage] - the lines as they are written
+from app.telemetry.logs import _ActFormatter, log_act  # pyright: ignore[reportPrivateUsage] - the lines as they are written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -21,7 +21,7 @@ EVENT = re.compile(r"\d{4}-\d{2}-\d{2}\S*[ T]\d{2}:\d{2}:\d{2}\S* \[\w+ *\] ")
 PROGRAM = """
 import logging, sys
 import structlog
-from app.logs import configure_logs, log_act
+from app.telemetry.logs import configure_logs, log_act
 configure_logs(sys.argv[1])
 log = structlog.get_logger("assent.test")
 hostile = {hostile!r}
