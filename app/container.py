@@ -60,6 +60,7 @@ from app.usecases.platforms.confirm_accounts import ConfirmAccounts
 from app.usecases.platforms.fetch_groups import FetchGroups
 from app.usecases.platforms.pacing import Pacing
 from app.usecases.platforms.renew_access import RenewAccess
+from app.usecases.platforms.send_webhooks import SendWebhooks
 from app.usecases.proving.factors import Factors
 from app.usecases.proving.note_refusals import NoteRefusals
 from app.usecases.proving.seal_standing import SealStanding
@@ -80,6 +81,7 @@ from app.usecases.upkeep.watch_writes import WatchWrites
 from app.workers.channel_work import ChannelWork
 from app.workers.configuration import Configuration
 from app.workers.notifications import Notifications
+from app.workers.outbound import Outbound
 from app.workers.supervisor import Supervisor
 from app.workers.timers import Timers
 from assent.hooks.commands.spawn import Terms
@@ -105,6 +107,7 @@ _GROUPS_EVERY = timedelta(minutes=1)
 _PACE_EVERY = timedelta(hours=6)
 _FORGET_EVERY = timedelta(minutes=10)
 _WRITES_EVERY = timedelta(seconds=3)
+_KEYS_EVERY = timedelta(seconds=20)
 _ORPHANS_EVERY = timedelta(seconds=30)
 
 _SAID = ("tool", "rule", "channel", "verdict", "status", "why")
@@ -209,6 +212,9 @@ class Container:
         self.renew_access = RenewAccess(
             store=store, seals=self.seals, clock=self.clock, ids=self.ids, later=self.supervisor.later
         )
+        self.webhooks = SendWebhooks(
+            store=store, book=book, clock=self.clock, send=Outbound(), every=self.settings.tick
+        )
         self.work = ChannelWork(
             store=store,
             deliver=self.deliver,
@@ -271,6 +277,7 @@ class Container:
             replicas=self.replicas,
             schema=self.schema,
             renew_access=self.renew_access,
+            webhooks=self.webhooks,
             note_refusal=NoteRefusals(
                 store=store,
                 orgs=lambda: tuple(book.orgs()),
@@ -320,6 +327,7 @@ class Container:
     def _start_loops(self) -> None:
         self.supervisor.keep("feed", self.feed.run)
         self.supervisor.keep("sessions", self.lineage.run)
+        self.supervisor.keep("webhooks", self.webhooks.run)
         dialect = self.store.dialect
         if isinstance(dialect, Postgres):
             listener = Notifications(dialect.url, heard=self._heard, missed=self._missed)
@@ -337,12 +345,15 @@ class Container:
         self.timers.every(_WRITES_EVERY, "fail-over", self.fail_over.clear)
         self.timers.every(_BEAT, "replicas", self.replicas, jitter=1)
         self.timers.every(_FORGET_EVERY, "forget", self.sweep.forget, jitter=60)
+        self.timers.every(_KEYS_EVERY, "value keys", self.refresh_keys, jitter=5)
         self.timers.every(_ORPHANS_EVERY, "orphans", self._orphans, jitter=5)
         self.timers.start()
 
     def _committed(self, batch: Batch) -> None:
         self.waiters.wake(batch.changed)
         self.feed.touch(batch.records)
+        if batch.records:
+            self.webhooks.nudge()
         for org, pending in batch.records.items():
             for item in pending:
                 self.telemetry.wrote(item.record.kind.value)
@@ -372,6 +383,11 @@ class Container:
         """Say who approves so fast that nothing can have been read."""
         for org in self.book.orgs():
             await self.pace.warn(org)
+
+    async def refresh_keys(self) -> None:
+        """Forget the keys of values that an operator destroyed."""
+        for org in self.book.orgs():
+            await self.seal_standing.refresh(org)
 
     async def _poll(self) -> None:
         with suppress(UnavailableError):

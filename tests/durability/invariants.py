@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from app.domain.call.tool_call import ToolCall, binding_digest
+from app.domain.identity.seals import Seals
 from app.domain.money.payment import Payment
 from app.domain.trail.audit import AuditEvent, Kind, Record
 from app.domain.trail.chain import first_fault
-from app.domain.identity.seals import Seals
 from app.storage.engine.dialect import from_us
 from app.storage.identity.vault import ValueKey, number_of
 from app.storage.tables.request_columns import EXECUTION, REQUEST

@@ -285,6 +285,11 @@ class Kind(StrEnum):
         "what the calls of {requests} requests carry stood in clear, and was encrypted where it stands",
         "{requests} 条请求的调用内容此前以明文保存，现已就地加密",
     )
+    VALUES_DESTROYED = (
+        "values.destroyed",
+        "{actor} destroyed what all calls until here carried, with the keys {keys}: {reason}",
+        "{actor} 销毁密钥 {keys}，此前所有调用的内容不可再读：{reason}",
+    )
     RESTORED = (
         "trail.restored",
         "{actor} declared that the database was restored from a backup (epoch {epoch}): {reason}",

@@ -65,6 +65,8 @@ def note_caught_up(tx: Tx) -> None:
     tx.write(_CATCH_UP, for_org=tx.org, at=to_us(tx.now()))
 
 
-def destroy_value_keys(tx: Tx) -> int:
-    """Destroy all keys of the org; return how many. What they encrypted can be read by nobody from then on."""
-    return tx.run(_DESTROY, for_org=tx.org)
+def destroy_value_keys(tx: Tx) -> list[int]:
+    """Destroy all keys of the org; return their numbers. What they encrypted is read by nobody from then on."""
+    numbers = [each.number for each in list_value_keys(tx, tx.org) if each.wrapped is not None]
+    tx.run(_DESTROY, for_org=tx.org)
+    return numbers

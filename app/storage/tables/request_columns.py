@@ -182,7 +182,7 @@ EXECUTION = Columns(
         Column("started_at", INSTANT),
         Column("lease_until", INSTANT),
         Column("ended_at", INSTANT, of="settled_at", nullable=True),
-        Column("result", TEXT, nullable=True, hidden=_NO_TEXT),
+        Column("result", TEXT, nullable=True, hidden='"(unreadable)"'),  # it is JSON
         Column("error", TEXT, nullable=True, hidden=_NO_TEXT),
         Column("claimed_by", TEXT, nullable=True),
         Column("elsewhere_id", TEXT, of="elsewhere.id", nullable=True),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
 
 from app.domain.identity.api_key import sealed_as_it_is
+from app.domain.lifecycle.restored import LOST, fence
 from app.domain.trail.audit import Kind, Record
 from app.storage.identity.api_keys import list_keys, put_hash
 from app.storage.identity.clear_values import encrypt_values, list_clear
@@ -15,7 +16,7 @@ from app.storage.identity.value_keys import has_caught_up, note_caught_up
 from app.storage.requests.requests import find_request, is_unread
 from app.storage.trail.audit_chain import has_kind
 from app.storage.trail.restores import list_open
-from app.usecases.writing.carry_out import seal_as_it_stands
+from app.usecases.writing.carry_out import carry_out, seal_as_it_stands
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +33,13 @@ FOREIGN = (
     "and its open requests are refused. Give the old secret behind the new one, separated by a comma; if it is lost: "
     "assent reseal"
 )
+
+
+class Resealed(NamedTuple):
+    """How many requests were sealed as they stand, and how many were ended: what they carried is lost."""
+
+    sealed: int
+    lost: int
 
 
 class SealStanding:
@@ -64,7 +72,7 @@ class SealStanding:
                 why = "the trail says that rows are sealed: none is sealed anew before `assent reseal`"
                 log.critical("secret.forgotten", org=org, why=why)
                 return
-            sealed = await self._seal_all(org, by="system")
+            sealed = (await self._seal_all(org, by="system")).sealed
         await self._remember(org, sealed, by="system", reason=None)
 
     async def refresh(self, org: str) -> None:
@@ -105,11 +113,14 @@ class SealStanding:
 
         await self._store.write(said, org=org)
 
-    async def again(self, org: str, *, by: str, reason: str) -> int:
-        """Seal what stands as it is, on an operator's word; return how many requests. API keys cannot be."""
-        sealed = await self._seal_all(org, by=by)
-        await self._remember(org, sealed, by=by, reason=reason)
-        return sealed
+    async def again(self, org: str, *, by: str, reason: str) -> Resealed:
+        """Seal what stands as it is, on an operator's word. API keys cannot be.
+
+        What an open request carried may be lost with its secret: it is ended instead.
+        """
+        done = await self._seal_all(org, by=by)
+        await self._remember(org, done.sealed, by=by, reason=reason)
+        return done
 
     async def _remember(self, org: str, sealed: int, *, by: str, reason: str | None) -> None:
         newest = self._seals.key_ids[0]
@@ -121,8 +132,8 @@ class SealStanding:
 
         await self._store.write(unit, org=org)
 
-    async def _seal_all(self, org: str, *, by: str) -> int:
-        sealed, behind = 0, ""
+    async def _seal_all(self, org: str, *, by: str) -> Resealed:
+        sealed, lost, behind = 0, 0, ""
 
         def keys(tx: Tx) -> None:
             for key in list_keys(tx):
@@ -134,16 +145,21 @@ class SealStanding:
         while True:
             page = await self._store.read(lambda tx, after=behind: list_open(tx, behind=after, most=_PAGE), org=org)
             if not page:
-                return sealed
+                return Resealed(sealed, lost)
             behind = page[-1]
-            sealed += await self._store.write(lambda tx, ids=page: self._seal(tx, ids, by), org=org)
+            whole, gone = await self._store.write(lambda tx, ids=page: self._seal(tx, ids, by), org=org)
+            sealed += whole
+            lost += gone
 
-    def _seal(self, tx: Tx, ids: Sequence[str], by: str) -> int:
+    def _seal(self, tx: Tx, ids: Sequence[str], by: str) -> tuple[int, int]:
         found = [request for request_id in ids if (request := find_request(tx, request_id)) is not None]
-        found = [request for request in found if not is_unread(tx, request)]  # what they say is not known
-        for request in found:
+        lost = [request for request in found if is_unread(tx, request)]  # nobody can say what was asked
+        for request in lost:
+            carry_out(tx, request, fence(request, now=tx.now(), why=LOST))
+        whole = [request for request in found if request not in lost]
+        for request in whole:
             seal_as_it_stands(tx, request, by=by, key_id=self._seals.key_ids[0])
-        return len(found)
+        return len(whole), len(lost)
 
 
 def foreign(org: str, known: Sequence[str], given: Sequence[str]) -> str:

@@ -20,6 +20,7 @@ from app.domain.trail.chain import GENESIS, first_fault_at
 from app.policies.file.recorded import version_of
 from app.storage.engine.dialect import to_us
 from app.storage.engine.transaction import EVERY_ORG
+from app.storage.identity.vault import DESTROYED
 from app.storage.requests.request_lists import list_ids
 from app.storage.requests.request_rows import request_from_rows
 from app.storage.requests.requests import list_rows_of
@@ -253,4 +254,4 @@ def _faults(tx: Tx, rows: list[Row] | None, events: list[AuditEvent], end: int) 
     except (ValueError, KeyError, TypeError, ArithmeticError, AssentError):
         seq = events[-1].seq if events else end
         return [Fault(seq, f"event {seq}: the row of {rows[0]['id']} is not as a gateway writes it")]
-    return request_faults(request, replayed, end=end)
+    return request_faults(request, replayed, end=end, destroyed=rows[0]["unread"] == DESTROYED)

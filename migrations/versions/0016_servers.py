@@ -1,6 +1,6 @@
 """The database knows which server it was on, so that a failover is noticed by whoever comes later, too.
 
-Revision: 0015, 2026-11-23
+Revision: 0016, 2026-11-23
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0015"
-down_revision = "0014"
+revision = "0016"
+down_revision = "0015"
 branch_labels = None
 depends_on = None
 
