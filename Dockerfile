@@ -12,7 +12,7 @@ RUN /build/bin/pip wheel --no-deps --no-build-isolation --no-index --wheel-dir /
 FROM python:3.11.14-slim-bookworm
 COPY --from=build /opt/assent /opt/assent
 ENV PATH=/opt/assent/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
-RUN useradd --system --no-create-home --uid 10001 assent
+RUN useradd --system --no-create-home --uid 10001 assent && install --directory --owner assent --mode 700 /var/lib/assent
 USER assent
 WORKDIR /etc/assent
 EXPOSE 8080

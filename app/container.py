@@ -70,11 +70,13 @@ from app.usecases.reading.read import Read
 from app.usecases.reading.review import Review
 from app.usecases.reading.wait import Wait, Waiters
 from app.usecases.sessions.lineage import Lineage
+from app.usecases.upkeep.fail_over import ALARMING, FailOver
 from app.usecases.upkeep.sweep import Sweep
 from app.usecases.upkeep.watch_heads import WatchHeads
 from app.usecases.upkeep.watch_pace import WatchPace
 from app.usecases.upkeep.watch_replicas import EVERY as _BEAT
 from app.usecases.upkeep.watch_replicas import WatchReplicas
+from app.usecases.upkeep.watch_schema import WatchSchema
 from app.usecases.upkeep.watch_writes import WatchWrites
 from app.workers.channel_work import ChannelWork
 from app.workers.configuration import Configuration
@@ -85,6 +87,7 @@ from app.workers.timers import Timers
 from assent.hooks.commands.spawn import Terms
 from assent.hooks.engine.observer import Observer
 from channels import registry
+from migrations.state import NEWEST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -166,6 +169,8 @@ class Container:
         self.sweep = Sweep(store=store, book=book, channels=self.channels)
         self.pace = WatchPace(store=store)
         self.writes = WatchWrites(store=store)
+        self.schema = WatchSchema(store=store, needed=NEWEST)
+        self.fail_over = FailOver(store=store, is_synchronous=self.settings.synchronous_standby)
         self.replicas = WatchReplicas(
             store=store,
             book=book,
@@ -270,6 +275,7 @@ class Container:
             clock=self.clock,
             telemetry=self.telemetry,
             replicas=self.replicas,
+            schema=self.schema,
             renew_access=self.renew_access,
             webhooks=self.webhooks,
             note_refusal=NoteRefusals(
@@ -335,6 +341,8 @@ class Container:
         self.timers.every(_PACE_EVERY, "pace", self._pace, jitter=60)
         self.timers.every(_WRITES_EVERY, "writes", self.writes)
         self.timers.every(timedelta(seconds=5), "heads", self.heads.note)
+        self.timers.every(_WRITES_EVERY, "schema", self.schema)
+        self.timers.every(_WRITES_EVERY, "fail-over", self.fail_over.clear)
         self.timers.every(_BEAT, "replicas", self.replicas, jitter=1)
         self.timers.every(_FORGET_EVERY, "forget", self.sweep.forget, jitter=60)
         self.timers.every(_KEYS_EVERY, "value keys", self.refresh_keys, jitter=5)
@@ -349,6 +357,8 @@ class Container:
         for org, pending in batch.records.items():
             for item in pending:
                 self.telemetry.wrote(item.record.kind.value)
+                if item.record.kind in ALARMING:
+                    self.fail_over.alarm(org, item.record)
                 said = {name: fact for name in _SAID if isinstance(fact := item.record.facts.get(name), str)}
                 log_act(item.record.kind.value, org=org, actor=item.record.actor, request=item.request_id, **said)
         if batch.outbox_filled:

@@ -41,6 +41,10 @@ class Settings(BaseSettings):
     calls_per_second: Annotated[float, Field(gt=0)] = 500
     tick: timedelta = Field(default=timedelta(seconds=1), description="how often the clock is looked at")
     poll: timedelta = Field(default=timedelta(seconds=2), description="the slow poll behind every wake-up")
+    backup_url: SecretStr | None = Field(default=None, description="whom `assent backup` connects as on PostgreSQL")
+    synchronous_standby: bool = Field(
+        default=False, description="whether a commit is answered only when the standby has it: a failover loses nothing"
+    )
     state_dir: Path | None = Field(
         default=None, description="where it is kept how far the trail has come; beside the file for SQLite"
     )

@@ -11,6 +11,8 @@ context.configure(
     connection=connection,
     target_metadata=metadata,
     transaction_per_migration=True,
+    transactional_ddl=True,
+    on_version_apply=context.config.attributes["applied"],
     compare_type=True,
     compare_server_default=True,
 )

@@ -215,6 +215,11 @@ LEDGER: dict[str, Promise] = {
         "The connection to the database breaks at any byte: callers are answered, and the next one works."
     ),
     "F-22": _survives("The database stopped at once under load: ready again by itself, nothing acknowledged is lost."),
+    "F-23": _survives("A synchronous standby takes over: no acknowledged decision is lost, and approvals stay good."),
+    "F-24": _survives(
+        "A standby that lags takes over: what is lost is named, nothing of before is handed out or executed twice."
+    ),
+    "F-25": _survives("The old primary comes back and a client finds it: its grants are of an epoch that is over."),
     "F-26": _survives(
         "The disk takes no more: refused within the bound, nothing torn, and it goes on when there is room."
     ),
@@ -257,6 +262,10 @@ LEDGER: dict[str, Promise] = {
         "The database freezes, or its host vanishes: calls are answered, nothing is lost, it goes on by itself."
     ),
     "F-42": _survives("The wall clock steps, back or forward: what time brings goes on, and the step is logged."),
+    "F-39": _survives("A migration beside gateways that work, killed at each step: no decision fails, and it goes on."),
+    "F-43": _survives(
+        "Two migrations at once: one waits. A newer schema is named; going back is done as asked, or refused with why."
+    ),
     "F-44": _survives(
         "Writes are impossible: not ready, refused within the bound and not once for each, and it heals by itself."
     ),

@@ -21,8 +21,8 @@ from app.identifiers import RandomIds
 from app.policies.file.policy_book import PolicyBook, config_check
 from app.policies.marks.faults import PolicyFaultsError, near
 from app.settings import Settings
-from app.storage.engine.database_fault import database_fault
 from app.storage.engine.dialect import dialect_for
+from app.storage.engine.trouble import database_fault
 from app.storage.identity.secret_ids import list_seal_ids
 from app.storage.make_store import make_store
 from app.usecases.proving.factors import Factors
@@ -96,14 +96,28 @@ def check_schema(url: str, *, migrate_first: bool) -> None:
         if migrate_first:
             from migrations import run  # Alembic is loaded only when it has something to do
 
-            run.upgrade(url)
+            try:
+                run.bring(url, told=typer.echo)
+            except run.RefusedError as refusal:
+                typer.echo(str(refusal), err=True)
+                raise typer.Exit(code=2) from None
         present = find_present(url)
     if present is None:
         typer.echo(NEW_DATABASE, err=True)
         raise typer.Exit(code=2)
     if present != NEWEST:
-        typer.echo(f"the database is at {present}, this gateway needs {NEWEST}: run `assent migrate`", err=True)
+        typer.echo(wrong_schema(present), err=True)
         raise typer.Exit(code=2)
+
+
+def wrong_schema(present: str) -> str:
+    """Say what is wrong with a database at another revision than this release's, and what to do."""
+    if present > NEWEST:  # they are numbered, with leading zeros
+        return (
+            f"the database is at {present}, newer than the {NEWEST} of this gateway: start a gateway of the newer "
+            "release; those that run may stay for the rollout, see docs/operations.md"
+        )
+    return f"the database is at {present}, this gateway needs {NEWEST}: run `assent migrate`"
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from app.cli.approver.requests import requests_app
 from app.cli.approver.standing_approvals import standing_app
 from app.cli.hooks import check_calls, hooks_app
 from app.cli.operator.audit import verify
+from app.cli.operator.backup import backup
 from app.cli.operator.destroy_values import destroy_values
 from app.cli.operator.factors import factors_app
 from app.cli.operator.pause import pause
@@ -68,6 +69,7 @@ requests_app.command("deny")(deny)
 requests_app.command("reconcile")(reconcile)
 app.command("read-only")(read_only)
 app.command("pause")(pause)
+app.command("backup")(backup)
 app.command("restored")(restored)
 app.command("reseal")(reseal)
 app.command("destroy-values")(destroy_values)
@@ -125,16 +127,24 @@ def secret() -> None:
 
 
 @app.command()
-def migrate(revision: str = "head") -> None:
-    """Bring the database to the newest schema."""
+def migrate(
+    revision: Annotated[str, typer.Argument(help="which schema; the newest if left out")] = "head",
+    *,
+    lose_rows: Annotated[bool, typer.Option("--lose-rows", help="go back, too, with the rows of what goes")] = False,
+) -> None:
+    """Bring the database to the newest schema, or to the one that you name. A second one waits for the first."""
     from app.cli.beside_database import database_or_exit, read_settings
     from migrations import run
     from migrations.state import NEWEST, find_present
 
     url = read_settings().database_url
     with database_or_exit(url):
-        run.upgrade(url, revision)
-        typer.echo(f"the database is at {find_present(url)} (newest: {NEWEST})")
+        try:
+            run.bring(url, revision, may_lose=lose_rows, told=typer.echo)
+        except run.RefusedError as refusal:
+            typer.echo(str(refusal), err=True)
+            raise typer.Exit(code=2) from None
+        typer.echo(f"the database is at {find_present(url) or 'no schema'} (newest: {NEWEST})")
 
 
 @app.command()

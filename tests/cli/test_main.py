@@ -173,6 +173,24 @@ def test_an_old_schema_does_not_start(tmp_path: Path, monkeypatch: pytest.Monkey
     assert present == newest
 
 
+@requirement("F-43")
+def test_a_migration_goes_where_it_is_told_and_back_only_if_rows_may_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = Desk(tmp_path, f"sqlite:///{tmp_path / 'empty.db'}", monkeypatch)
+    done = desk("migrate", "0011")
+    assert (done.exit_code, find_present(desk.url)) == (0, "0011")
+    assert "to 0011: " in done.stdout
+    refused = desk("serve", "--port", "0")
+    assert (refused.exit_code, f"at 0011, this gateway needs {NEWEST}" in refused.stderr) == (2, True)
+    refused = desk("migrate", "0010")
+    assert (refused.exit_code, find_present(desk.url)) == (2, "0011")
+    assert "going back to 0010 drops what 0011 to 0011 have brought" in refused.stderr
+    done = desk("migrate", "0010", "--lose-rows")
+    assert (done.exit_code, find_present(desk.url)) == (0, "0010")
+    assert desk("migrate", "x").exit_code == 2
+
+
 @requirement("S-34")
 def test_keys_are_made_listed_and_ended(desk: Desk) -> None:
     made = desk(

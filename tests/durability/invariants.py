@@ -17,11 +17,16 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from app.domain.call.tool_call import ToolCall, binding_digest
+from app.domain.identity.seals import Seals
 from app.domain.money.payment import Payment
 from app.domain.trail.audit import AuditEvent, Kind, Record
 from app.domain.trail.chain import first_fault
 from app.storage.engine.dialect import from_us
+from app.storage.identity.vault import ValueKey, number_of
+from app.storage.tables.request_columns import EXECUTION, REQUEST
 from tests.domain.samples import FINANCE
+from tests.durability.gateway_process import SECRET
+from tests.fixtures.gateway import SECRET as EMBEDDED_SECRET
 from tests.storage.rig import behind
 
 if TYPE_CHECKING:
@@ -61,8 +66,23 @@ def snapshot(url: str, *, entitled: frozenset[str] = FINANCE) -> Snapshot:
             names = [column[0] for column in cursor.description]
             rows[table] = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
         connection.execute("COMMIT")
+        _decrypt(rows, connection)
     rows["audit_events"].sort(key=lambda row: (row["org"], row["seq"]))
     return Snapshot(rows=rows, entitled=entitled)
+
+
+def _decrypt(rows: dict[str, list[Row]], connection: Any) -> None:
+    """Put what the calls carry in the place of what is kept of it; the tests' gateways have one of two secrets."""
+    seals = Seals([SECRET, EMBEDDED_SECRET])
+    keys = {
+        (org, number): ValueKey.unwrapped(seals, org, number, text)
+        for org, number, text in connection.execute("SELECT org, number, wrapped FROM value_keys").fetchall()
+    }
+    for table, columns, of in (("requests", REQUEST, "id"), ("executions", EXECUTION, "request_id")):
+        for row in rows[table]:
+            for name in columns.hidden:
+                key = keys.get((row["org"], number_of(row[name] or "")))
+                row[name] = key.read(row[name], f"{row[of]}\n{row['id']}\n{name}") if key else row[name]
 
 
 def faults(url: str, *, entitled: frozenset[str] = FINANCE) -> list[str]:

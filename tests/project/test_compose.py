@@ -105,3 +105,16 @@ def test_the_gateways_listen_where_the_proxy_can_reach_them() -> None:
     compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
     for name in ("gateway-a", "gateway-b"):
         assert compose["services"][name]["environment"]["ASSENT_HOST"] == "0.0.0.0"
+
+
+def test_a_restored_database_is_noticed_by_both_gateways_and_a_role_takes_backups(
+    services: dict[str, dict[str, Any]],
+) -> None:
+    roles = (ROOT / "deploy" / "roles.sh").read_text(encoding="utf-8")
+
+    for name in ("gateway-a", "gateway-b"):
+        folder = services[name]["environment"]["ASSENT_STATE_DIR"]
+        assert f"state:{folder}" in services[name]["volumes"]
+        assert folder in (ROOT / "Dockerfile").read_text(encoding="utf-8")  # the gateway's account owns it
+    assert re.search(r"CREATE ROLE assent_backup LOGIN NOSUPERUSER .*NOBYPASSRLS", roles)
+    assert re.search(r"GRANT SELECT ON TABLES TO assent_backup", roles)

@@ -25,7 +25,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
-from app.storage.engine.lane import Job, Lane
+from app.storage.engine.lane import Lane
 from channels import registry
 from migrations import run
 from tests.fixtures.gateway import ACME, GLOBEX, PAY, ManualClock, open_gateway
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterator, Sequence
     from types import FrameType
 
+    from app.storage.engine.transaction import Job
     from tests.fixtures.gateway import Gateway
 
 ROOT = Path(__file__).parents[2]

@@ -34,6 +34,7 @@ def health_router(c: Services) -> APIRouter:
         if c.waiters.stopping:
             raise UnavailableError("stopping")
         await c.read.answers()
+        c.schema.check()
         c.replicas.check()
         seen = c.replicas.seen
         differ = {each.matter.value: each.listed for each in seen.differences if each.matter is not Matter.REFUSED}
@@ -42,6 +43,7 @@ def health_router(c: Services) -> APIRouter:
             differ[Matter.REFUSED.value] = refused
         cut_off = [trouble.channel for trouble in c.renew_access.troubles if trouble.lost]
         more = {**({"differ": differ} if differ else {}), **({"cut_off": cut_off} if cut_off else {})}
+        more |= {"newer_schema": c.schema.newer} if c.schema.newer else {}
         return answer({"status": "ready", "replicas": seen.live, **more})
 
     @router.get("/metrics")

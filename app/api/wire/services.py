@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from app.usecases.reading.review import Review
     from app.usecases.reading.wait import Wait, Waiters
     from app.usecases.upkeep.watch_replicas import WatchReplicas
+    from app.usecases.upkeep.watch_schema import WatchSchema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,5 +77,6 @@ class Services:
     telemetry: Telemetry
     note_refusal: NoteRefusals
     replicas: WatchReplicas
+    schema: WatchSchema
     renew_access: RenewAccess
     webhooks: SendWebhooks

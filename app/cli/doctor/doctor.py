@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import psycopg
 from pydantic import ValidationError
 
-from app.cli.beside_database import NEW_DATABASE, counted, seals_of
+from app.cli.beside_database import NEW_DATABASE, counted, seals_of, wrong_schema
 from app.cli.doctor.channels import look_at_channels
 from app.cli.doctor.payments import look_at_file
 from app.cli.doctor.records import look_at_database, look_at_records
@@ -26,9 +26,9 @@ from app.policies.sections.hook_section import GUARDS
 from app.ports import Finding, Severity
 from app.settings import Settings
 from app.storage.engine.address import is_postgres, libpq_url
-from app.storage.engine.database_fault import database_fault
 from app.storage.engine.dialect import dialect_for
 from app.storage.engine.line import bounds_of
+from app.storage.engine.trouble import database_fault
 from app.storage.make_store import make_store
 from app.storage.trail.head_file import head_file_of
 from app.usecases.upkeep.watch_pace import WatchPace
@@ -96,8 +96,8 @@ def _database() -> list[Finding]:
     if present is None:
         return [Finding(severity=Severity.WARNING, what=NEW_DATABASE)]
     if present != NEWEST:
-        what = f"the database is at {present}, this gateway needs {NEWEST}"
-        return [Finding(severity=Severity.ERROR, what=what, mend="assent migrate")]
+        mend = "assent migrate" if present < NEWEST else "start a gateway of the newer release"
+        return [Finding(severity=Severity.ERROR, what=wrong_schema(present), mend=mend)]
     found = [Finding(severity=Severity.OK, what=f"database: schema {present}")]
     if is_postgres(url):
         address = libpq_url(url)

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from app.domain.request.request import ConfirmationRequest
 
-RESTORED = "the database was restored from a backup: ask again"
+RESTORED = "the database was restored from a backup, or by a standby: ask again"
 """What a request says that can no longer be trusted."""
-_MAY_HAVE_ENDED = "the database was restored from a backup: it may have run, and ended, since then"
+_MAY_HAVE_ENDED = "the database was restored from a backup, or by a standby: it may have run, and ended, since then"
 LOST = "what it carried was lost with the secret: ask again"
 """What a request says whose values nobody can read any more."""
 

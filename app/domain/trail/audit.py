@@ -270,6 +270,16 @@ class Kind(StrEnum):
         "from here on rows are sealed with the key {key_id}; {requests} that stood were sealed as they were",
         "自此使用密钥 {key_id} 加封；{requests} 条既有记录按原样加封",
     )
+    FAILED_OVER = (
+        "database.failed_over",
+        "another server of the database took over (timeline {timeline}, epoch {epoch}); nothing was lost",
+        "数据库已由另一台服务器接管（时间线 {timeline}，第 {epoch} 纪元），没有丢失",
+    )
+    COMMITS_LOST = (
+        "database.commits_lost",
+        "THE DATABASE LOST WHAT WAS COMMITTED: events {first} to {last}, of the requests {requests}",
+        "数据库丢失了已提交的记录：事件 {first} 至 {last}，涉及请求 {requests}",
+    )
     VALUES_ENCRYPTED = (
         "values.encrypted",
         "what the calls of {requests} requests carry stood in clear, and was encrypted where it stands",

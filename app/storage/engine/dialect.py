@@ -20,6 +20,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from app.storage.engine import line
 from app.storage.engine.address import is_postgres, libpq_url
+from app.storage.engine.line import Server
 from app.storage.engine.private_files import keep_private
 from app.storage.engine.trouble import Trouble, trouble_of
 
@@ -36,6 +37,9 @@ MICROSECOND = timedelta(microseconds=1)
 CHANNEL = "assent"
 """The name under which PostgreSQL replicas tell each other what changed."""
 _CLOCK = "SELECT (extract(epoch from clock_timestamp()) * 1000000)::bigint"
+_SERVER = """\
+SELECT system_identifier::text, ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int
+FROM pg_control_system()"""
 _TRANSACTION_TIMEOUT_SINCE = 170_000
 _LOCK_SECONDS = 4
 """How long a statement waits for somebody else's lock."""
@@ -82,6 +86,10 @@ class Dialect(Protocol):
 
     def prepare(self, connection: Any) -> None:
         """Make an opened connection ready for the store."""
+        ...
+
+    def server(self, connection: Any) -> Server | None:
+        """Say which server this is, in a life of several; None where that cannot be told."""
         ...
 
     def cut(self, connection: Any) -> None:
@@ -156,6 +164,9 @@ class Sqlite:
         """Make an opened connection ready for the store."""
         for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
             connection.execute(f"PRAGMA {pragma}")
+
+    def server(self, connection: sqlite3.Connection) -> Server | None:
+        """None: a file has no standby."""
 
     def cut(self, connection: sqlite3.Connection) -> None:
         """Stop a statement that runs; what waits for the disk cannot be stopped."""
@@ -235,6 +246,16 @@ class Postgres:
         # The first of these is not kept inside a pipeline; this one always is, from PostgreSQL 17 on.
         if connection.info.server_version >= _TRANSACTION_TIMEOUT_SINCE:
             connection.execute("SET transaction_timeout = '8s'")
+
+    def server(self, connection: psycopg.Connection[Any]) -> Server | None:
+        """Ask for its system's number and its timeline; a standby, or a relative that has neither, does not say."""
+        try:
+            row = connection.execute(_SERVER).fetchone()
+        except psycopg.Error:
+            if connection.closed:
+                raise
+            return None
+        return Server(*row) if row else None
 
     def cut(self, connection: psycopg.Connection[Any]) -> None:
         """End the connection's socket under whoever waits on it."""

@@ -17,7 +17,6 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -27,7 +26,7 @@ from app.failpoints import failpoint
 from app.storage.engine.dialect import Failure
 from app.storage.engine.transaction import EVERY_ORG, Batch, LostGuardError, Tx
 from app.storage.engine.trouble import Trouble, said_of, trouble_of
-from app.storage.engine.unanswered import UNTOLD, explained, learn_fate
+from app.storage.engine.unanswered import UNTOLD, explained, learn_fate, refuse, still_patient
 
 if TYPE_CHECKING:
     import asyncio
@@ -35,7 +34,8 @@ if TYPE_CHECKING:
 
     from app.ports import IdFactory
     from app.storage.engine.dialect import Dialect
-    from app.storage.engine.transaction import Together
+    from app.storage.engine.succession import Succession
+    from app.storage.engine.transaction import Job, Together
 
 MOST = 128
 """Units in one commit at most: keeps the longest wait short."""
@@ -47,9 +47,6 @@ A process that was frozen in between must not write when it thaws: its locks may
 decided at is long past. They decide anew.
 """
 
-_LONGEST_QUEUED = 5.0
-"""Seconds that a unit may have waited for its turn when something keeps the database from being used."""
-
 _IN_VAIN = 3
 """Failures of one batch to get a lock, after which the rest of it does not try."""
 
@@ -57,20 +54,6 @@ _TRIES = 5
 """How often a unit that lost a race decides anew before its caller is told to try later."""
 
 log = structlog.get_logger(__name__)
-
-
-@dataclass(slots=True, eq=False)
-class Job:
-    """One unit on its way: what to run, in whose scope, and who waits for the answer."""
-
-    work: Callable[[Tx], Any]
-    org: str
-    loop: asyncio.AbstractEventLoop
-    future: asyncio.Future[Any]
-    about: str = ""
-    result: Any = None
-    since: float = 0.0
-    """When it was handed in, by its loop's clock, which is the monotonic one."""
 
 
 class Lane:
@@ -82,6 +65,7 @@ class Lane:
         ids: IdFactory,
         *,
         together: Together,
+        succession: Succession,
         write: bool,
         name: str,
         committed: Callable[[Batch], None],
@@ -94,6 +78,8 @@ class Lane:
         self._dialect = dialect
         self._ids = ids
         self._together = together
+        self._succession = succession
+        self._is_new = False  # the connection has written nothing yet
         self._write = write
         self._committed = committed
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
@@ -143,7 +129,7 @@ class Lane:
         log.error("store.silent", units=len(jobs), committing=committing)
         refusal = UnavailableError(UNTOLD) if committing else UnavailableError(said_of(Trouble.SILENT), retry_after=2)
         for job in jobs:
-            _refuse(job, refusal)
+            refuse(job, refusal)
 
     def refuse_waiting(self, trouble: Trouble) -> None:
         """Answer those whose turn has not come: it will not come soon. Safe to call from any thread."""
@@ -155,7 +141,7 @@ class Lane:
             if job is None:
                 self._jobs.put(None)  # the lane is to stop; nothing is queued behind
                 return
-            _refuse(job, UnavailableError(said_of(trouble), retry_after=2))
+            refuse(job, UnavailableError(said_of(trouble), retry_after=2))
 
     def _serve(self) -> None:
         stopping = False
@@ -170,7 +156,7 @@ class Lane:
                     break
                 jobs.append(job)
             if self._little or self.trouble is not None:
-                jobs = _still_patient(jobs, self.trouble or Trouble.LOCKED)
+                jobs = still_patient(jobs, self.trouble or Trouble.LOCKED)
             if jobs:
                 self._begin_turn(jobs)
                 self._serve_batch(jobs)
@@ -239,7 +225,7 @@ class Lane:
                 _answer([job])
                 return None
         trouble = self._noted(error)
-        _refuse(job, explained(error))
+        refuse(job, explained(error))
         return trouble
 
     def _hopeless(self, error: Exception) -> bool:
@@ -277,6 +263,7 @@ class Lane:
         if batch.changed:
             failpoint("commit.after")
         if self._write:
+            self._is_new = False
             self._committed(batch)
             if self._little:
                 self._be_patient(little=False)
@@ -293,6 +280,10 @@ class Lane:
         return self._write
 
     def _run_units(self, connection: Any, jobs: Sequence[Job], batch: Batch) -> None:
+        if self._is_new and self._write and self._succession.resume is not None:
+            # Before the rows are locked and read: what it finds out decides what they may still do.
+            self._dialect.scope(connection, EVERY_ORG)
+            self._succession.resume(Tx(connection, self._dialect, self._ids, EVERY_ORG, batch))
         scope = self._lock_together(connection, jobs, batch)
         for job in jobs:
             if job.org != scope:
@@ -322,14 +313,15 @@ class Lane:
             try:
                 self._connection = self._dialect.connect()
                 self._dialect.prepare(self._connection)
+                self._succession.meet(self._dialect.server(self._connection))
             except Exception as error:
                 # Said to the whole batch at once: trying again for each of its callers would keep them all waiting.
                 self._disconnect()
                 self.trouble = trouble_of(error) or Trouble.UNREACHABLE
                 log.error("store.unreachable", error=type(error).__name__)  # noqa: TRY400 - an outage, not a defect
                 raise UnavailableError(said_of(self.trouble), retry_after=2) from error
-            self._little = False
-            if self.trouble is Trouble.UNREACHABLE:
+            self._little, self._is_new = False, True
+            if self.trouble in {Trouble.UNREACHABLE, Trouble.SUPERSEDED}:
                 self.trouble = None
         return self._connection
 
@@ -356,14 +348,6 @@ def _refuse_if_frozen(began: float) -> None:
         raise LostGuardError
 
 
-def _still_patient(jobs: Sequence[Job], trouble: Trouble) -> list[Job]:
-    """Answer those who have waited for too long already; return the others."""
-    waited_too_long = [job for job in jobs if job.loop.time() - job.since > _LONGEST_QUEUED]
-    for job in waited_too_long:
-        _refuse(job, UnavailableError(said_of(trouble), retry_after=2))
-    return [job for job in jobs if job not in waited_too_long]
-
-
 def _answer(jobs: Sequence[Job]) -> None:
     """Resolve the callers' futures, with one wake-up of their loop for the whole batch."""
     by_loop: dict[Any, list[Job]] = {}
@@ -381,14 +365,6 @@ def _resolve(jobs: Sequence[Job]) -> None:
             job.future.set_exception(job.result)
         else:
             job.future.set_result(job.result)
-
-
-def _refuse(job: Job, error: Exception) -> None:
-    def fail() -> None:
-        if not job.future.done():
-            job.future.set_exception(error)
-
-    _call(job.loop, fail)
 
 
 def _call(loop: asyncio.AbstractEventLoop, callback: Callable[..., None], *arguments: object) -> None:

@@ -11,7 +11,7 @@ import os
 import socket
 import threading
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
@@ -35,6 +35,13 @@ _KEPT_ALIVE: dict[str, Any] = {
     "tcp_user_timeout": 10_000,  # milliseconds in which what was sent must have arrived
 }
 """The kernel's own watch over a TCP connection: a host that has vanished is noticed within some ten seconds."""
+
+
+class Server(NamedTuple):
+    """One server in the life of a PostgreSQL: its system's number, and how often one of it was promoted."""
+
+    system: str
+    timeline: int
 
 
 def bounds_of(url: str) -> dict[str, Any]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
@@ -72,6 +73,15 @@ class Pending:
     request_version: int | None
 
 
+class Link(NamedTuple):
+    """One event of a trail: enough to find it again, or to say that it is gone."""
+
+    org: str
+    seq: int
+    hash: str
+    request_id: str | None
+
+
 class ValueKeys(Protocol):
     """The keys that values are encrypted with where they are kept: see `app/storage/identity/vault.py`."""
 
@@ -117,6 +127,10 @@ class Batch:
     fresh_keys: set[str] = field(default_factory=set[str])
     bound: dict[str, str | None] = field(default_factory=dict[str, "str | None"])
     refused: set[str] = field(default_factory=set[str])
+    linked: list[Link] = field(default_factory=list["Link"])
+    """What was put into the trails, in its order."""
+    has_forked: bool = False
+    """Whether the database was found to have lost what was committed: from here on its trails are others."""
 
     def check_guards(self) -> None:
         """Raise LostGuardError unless every guarded write touched its one row, and all that must hold does."""
@@ -139,6 +153,20 @@ class Together:
     append: Callable[[Tx, Sequence[Pending]], None]
     seals: Seals | None = None
     vault: ValueKeys | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """One unit on its way: what to run, in whose scope, and who waits for the answer."""
+
+    work: Callable[[Tx], Any]
+    org: str
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[Any]
+    about: str = ""
+    result: Any = None
+    since: float = 0.0
+    """When it was handed in, by its loop's clock, which is the monotonic one."""
 
 
 class Tx:
@@ -169,6 +197,10 @@ class Tx:
         """What could not be decrypted in this commit, as it is kept, by row and column."""
         self.fresh_keys = batch.fresh_keys
         """The orgs for which this commit makes a key."""
+
+    def of(self, org: str) -> Tx:
+        """Return the same transaction for another org; only where the scope is that of all."""
+        return Tx(self._connection, self._dialect, self.ids, org, self._batch)
 
     @property
     def locks_rows(self) -> bool:
@@ -258,6 +290,14 @@ class Tx:
             request_version=request_version,
         )
         self._batch.records.setdefault(self.org, []).append(pending)
+
+    def linked(self, link: Link) -> None:
+        """Note an event that this commit puts into a trail."""
+        self._batch.linked.append(link)
+
+    def forked(self) -> None:
+        """Say that what was committed before is not what this database has."""
+        self._batch.has_forked = True
 
     def changed(self, request_id: str) -> None:
         """Wake whoever waits for this request, after the commit."""

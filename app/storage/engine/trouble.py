@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from enum import Enum
+from urllib.parse import unquote, urlsplit
 
 import psycopg
 
@@ -18,6 +19,7 @@ class Trouble(Enum):
     LOCKED = "locked"
     SCHEMA = "schema"  # tables or columns are not there
     UNSYNCED = "unsynced"  # the disk refused to sync a file: what it kept of what was written, nobody knows
+    SUPERSEDED = "superseded"  # an old primary: another server took its place, and went on
     FAILED = "failed"  # it has failed itself: an I/O error, a broken file
 
 
@@ -30,6 +32,7 @@ _SAID = {
     Trouble.SCHEMA: "the database is not as this gateway needs it",
     Trouble.UNSYNCED: "whether the disk kept what was written last, nobody knows: look at it, then start this gateway "
     "again",
+    Trouble.SUPERSEDED: "the database server that answers was replaced by another one",
     Trouble.FAILED: "the database cannot be used right now",
 }
 
@@ -55,7 +58,12 @@ _SQLITE = {
     sqlite3.SQLITE_NOTADB: Trouble.FAILED,
 }
 _UNSYNCED = frozenset({sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC})
+_LONGEST_CAUSE = 300
 _NO_SUCH = ("no such table", "no such column", "has no column")
+
+
+class SupersededError(Exception):
+    """A server answers whose place another one has taken: what it says is of the past, what it is told gets lost."""
 
 
 def said_of(trouble: Trouble) -> str:
@@ -65,6 +73,8 @@ def said_of(trouble: Trouble) -> str:
 
 def trouble_of(error: BaseException) -> Trouble | None:
     """Return what a driver's error says of the whole database; None if it says nothing, or only of one unit."""
+    if isinstance(error, SupersededError):
+        return Trouble.SUPERSEDED
     if isinstance(error, psycopg.Error):
         state = error.sqlstate or ""
         return _SQLSTATES.get(state) or _SQLSTATE_CLASSES.get(state[:2])
@@ -74,3 +84,15 @@ def trouble_of(error: BaseException) -> Trouble | None:
         code = getattr(error, "sqlite_errorcode", 0)
         return Trouble.UNSYNCED if code in _UNSYNCED else _SQLITE.get(code & 0xFF)
     return None
+
+
+def database_fault(error: Exception, url: str) -> str | None:
+    """Say in one line, without the password, what the database or its driver complains of; None for other errors."""
+    cause: object = getattr(error, "orig", None) or error  # SQLAlchemy wraps the driver's own
+    if not isinstance(cause, sqlite3.Error | psycopg.Error):
+        return "its address cannot be read" if type(error).__module__.startswith("sqlalchemy.") else None
+    told = " ".join(str(cause).split())
+    password = urlsplit(url).password or ""
+    for secret in {password, unquote(password)} - {""}:
+        told = told.replace(secret, "•••")
+    return told[:_LONGEST_CAUSE] or type(cause).__name__

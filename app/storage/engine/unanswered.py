@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import structlog
@@ -13,14 +14,16 @@ from app.storage.engine.transaction import LostGuardError
 from app.storage.engine.trouble import Trouble, said_of, trouble_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from app.storage.engine.dialect import Dialect
-    from app.storage.engine.transaction import Batch
+    from app.storage.engine.transaction import Batch, Job
 
 UNTOLD = "the database did not say whether it committed; read the state before you repeat the call"
 
 _TRIES = 6
+_LONGEST_QUEUED = 5.0
+"""Seconds that a unit may have waited for its turn when something keeps the database from being used."""
 
 log = structlog.get_logger(__name__)
 
@@ -66,3 +69,22 @@ def explained(error: Exception | None) -> Exception:
     if isinstance(error, LostGuardError):
         return UnavailableError("too many changes of the same request at once")
     return error
+
+
+def still_patient(jobs: Sequence[Job], trouble: Trouble) -> list[Job]:
+    """Answer those who have waited for too long already; return the others."""
+    waited_too_long = [job for job in jobs if job.loop.time() - job.since > _LONGEST_QUEUED]
+    for job in waited_too_long:
+        refuse(job, UnavailableError(said_of(trouble), retry_after=2))
+    return [job for job in jobs if job not in waited_too_long]
+
+
+def refuse(job: Job, error: Exception) -> None:
+    """Tell whoever waits for it why it is not done."""
+
+    def fail() -> None:
+        if not job.future.done():
+            job.future.set_exception(error)
+
+    with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        job.loop.call_soon_threadsafe(fail)

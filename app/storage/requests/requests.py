@@ -18,6 +18,7 @@ from app.storage.tables.hook_tables import switches
 from app.storage.tables.payment_tables import restores
 from app.storage.tables.request_columns import REQUEST
 from app.storage.tables.tables import audit_events, decisions, deliveries, outbox, requests
+from app.storage.trail.restores import EPOCH
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 _HELD = AGGREGATE.add_columns(
     # Read behind the lock, in the same statement: a claim needs no further one to know that no switch is on.
     exists().where(switches.c.org == requests.c.org, switches.c.is_on == 1).correlate(requests).label("any_switch"),
-    select(func.coalesce(func.max(restores.c.epoch), 0)).scalar_subquery().label("epoch"),
+    EPOCH.scalar_subquery().label("epoch"),
     select(func.max(restores.c.restored_at)).scalar_subquery().label("restored_at"),
     select(func.max(audit_events.c.request_version))
     .where(audit_events.c.request_id == requests.c.id)

@@ -1,4 +1,7 @@
-"""The table of the gateways that work on this database, each with what it has. See `tables.py` for the rules."""
+"""The tables of who works together: the gateways, each with what it has, and the servers of the database.
+
+See `tables.py` for the rules.
+"""
 
 from __future__ import annotations
 
@@ -20,4 +23,14 @@ replicas = Table(
     Column("seen_at", BigInteger, nullable=False),
     Column("said", Text, nullable=False, server_default=""),  # what the org's trail says that they differ in
     PrimaryKeyConstraint("org", "id"),
+)
+
+database_servers = Table(
+    "database_servers",
+    metadata,
+    Column("system", Text, nullable=False),  # PostgreSQL's own number of a cluster, which its standbys share
+    Column("timeline", BigInteger, nullable=False),  # one more with each promotion
+    Column("epoch", BigInteger, nullable=False),  # the one that began with it, or in which it was first met
+    Column("met_at", BigInteger, nullable=False),
+    PrimaryKeyConstraint("system", "timeline"),
 )

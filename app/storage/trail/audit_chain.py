@@ -15,7 +15,7 @@ from app.domain.text.canonical import plain_canonical
 from app.domain.trail.audit import AuditEvent, Kind, Record
 from app.domain.trail.chain import GENESIS, link
 from app.storage.engine.dialect import from_us, to_us
-from app.storage.engine.transaction import Pending, Row, Statement, Tx
+from app.storage.engine.transaction import Link, Pending, Row, Statement, Tx
 from app.storage.tables.tables import audit_events, audit_heads
 
 if TYPE_CHECKING:
@@ -94,6 +94,7 @@ def append_all(tx: Tx, pending: Sequence[Pending]) -> None:
             prev_hash=prev,
         )
         rows.append(_to_row(event))
+        tx.linked(Link(tx.org, event.seq, event.hash, event.request_id))
         seq, prev = event.seq, event.hash
     tx.run_many(_INSERT, rows)
     if head:

@@ -47,10 +47,15 @@ class Heads:
     orgs: Mapping[str, tuple[int, str]]
 
 
+def sqlite_file(database_url: str) -> Path:
+    """Return the file that a SQLite URL names."""
+    return Path(unquote(database_url.removeprefix(SQLITE).partition("?")[0]))
+
+
 def head_file_of(database_url: str, state_dir: Path | None) -> Path | None:
     """Say where the file of a database is: beside SQLite's, or in `state_dir`; None where it has no place."""
     if database_url.startswith(SQLITE):
-        file = Path(unquote(database_url.removeprefix(SQLITE).partition("?")[0]))
+        file = sqlite_file(database_url)
         return (state_dir or file.parent) / f"{file.name}.head"
     if state_dir is None:
         return None

@@ -9,17 +9,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sqlalchemy import bindparam, delete, func, insert, or_, select, update
+from sqlalchemy import bindparam, delete, func, insert, or_, select, union_all, update
 
 from app.storage.engine.dialect import from_us, to_us
 from app.storage.engine.transaction import Statement, Tx
 from app.storage.tables.payment_tables import restores, standing_approvals
+from app.storage.tables.replica_tables import database_servers
 from app.storage.tables.tables import executions, grants, idempotency_keys, requests
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-_NEWEST = Statement(select(func.max(restores.c.epoch).label("epoch")))
+_EPOCHS = union_all(select(restores.c.epoch), select(database_servers.c.epoch)).subquery()
+EPOCH = select(func.coalesce(func.max(_EPOCHS.c.epoch), 0).label("epoch"))
+"""The newest epoch: begun with a restore, or with another server of the database."""
+_NEWEST = Statement(EPOCH)
 _LIST = Statement(select(restores).order_by(restores.c.epoch))
 _FIND = Statement(select(restores.c.restored_at).where(restores.c.epoch == bindparam("of_epoch")))
 _INSERT = Statement(insert(restores))
@@ -89,9 +93,9 @@ class Standing:
 
 
 def get_epoch(tx: Tx) -> int:
-    """Return how many restores this database has seen."""
+    """Return the epoch of this database: how many restores, and other servers, it has seen."""
     row = tx.one(_NEWEST)
-    return (row["epoch"] if row else None) or 0
+    return row["epoch"] if row else 0
 
 
 def list_restores(tx: Tx) -> list[Restore]:

@@ -56,6 +56,22 @@ class Fenced:
     live_keys: int
 
 
+def fence_org(
+    tx: Tx, epoch: int, *, by: str, reason: str, after: datetime | None
+) -> tuple[datetime, tuple[int, str], int]:
+    """Begin an epoch in an org: return since when, where its trail ended, and how many permissions this ended."""
+    at = begin_epoch(tx, epoch, by=by, reason=reason, after=after)
+    seq, digest = get_head(tx)
+    facts = {"epoch": epoch, "head_seq": seq, "head_hash": digest, "reason": reason}
+    tx.append(Record(kind=Kind.RESTORED, actor=by, facts=facts))
+    taken = take_standing_back(tx, at, by=by)
+    for each in taken:
+        kind = Kind.GLASS_ENDED if each.is_glass else Kind.STANDING_REVOKED
+        about: dict[str, object] = {"standing": each.id, "why": RESTORED, "was_active": each.was_active}
+        tx.append(Record(kind=kind, actor=by, facts=about))
+    return at, (seq, digest), len(taken)
+
+
 class DeclareRestored:
     """The use case."""
 
@@ -76,26 +92,18 @@ class DeclareRestored:
             await self._store.write(
                 lambda tx: begin_epoch(tx, epoch, by=who, reason=reason, after=newest), org=EVERY_ORG
             )
-        return [await self._clear(org, epoch, *at) for org, at in zip(orgs, begun, strict=True)]
+        return [await self.clear(org, epoch, *at) for org, at in zip(orgs, begun, strict=True)]
 
     async def _begin(
         self, org: str, epoch: int, *, by: str, reason: str, after: datetime | None
     ) -> tuple[datetime, tuple[int, str], int]:
         def unit(tx: Tx) -> tuple[datetime, tuple[int, str], int]:
-            at = begin_epoch(tx, epoch, by=by, reason=reason, after=after)
-            seq, digest = get_head(tx)
-            facts = {"epoch": epoch, "head_seq": seq, "head_hash": digest, "reason": reason}
-            tx.append(Record(kind=Kind.RESTORED, actor=by, facts=facts))
-            taken = take_standing_back(tx, at, by=by)
-            for each in taken:
-                kind = Kind.GLASS_ENDED if each.is_glass else Kind.STANDING_REVOKED
-                about: dict[str, object] = {"standing": each.id, "why": RESTORED, "was_active": each.was_active}
-                tx.append(Record(kind=kind, actor=by, facts=about))
-            return at, (seq, digest), len(taken)
+            return fence_org(tx, epoch, by=by, reason=reason, after=after)
 
         return await self._store.write(unit, org=org)
 
-    async def _clear(self, org: str, epoch: int, at: datetime, head: tuple[int, str], standing: int) -> Fenced:
+    async def clear(self, org: str, epoch: int, at: datetime, head: tuple[int, str], standing: int) -> Fenced:
+        """Go through the rows of before, in batches. Safe to run again."""
         counts: Counter[str] = Counter()
         behind = ""
         while True:

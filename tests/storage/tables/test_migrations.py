@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +18,8 @@ from app.storage.tables.guards import statements
 from app.storage.tables.tables import ORG_TABLES, metadata
 from migrations import run
 from migrations.state import NEWEST, engine_of, find_present
-from tests.storage.rig import look
+from tests.requirements import requirement
+from tests.storage.rig import behind, look
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -116,3 +119,81 @@ def test_the_guards_are_in_place(database_url: str) -> None:
 def test_the_newest_schema_is_the_last_migration() -> None:
     script = Path(run.__file__).parent
     assert ScriptDirectory(str(script)).get_current_head() == NEWEST
+
+
+# --- several at once, back, and elsewhere -----------------------------------------------------------------------------
+
+
+@requirement("F-43")
+def test_of_two_migrations_at_once_one_waits_and_then_finds_it_done(empty_url: str) -> None:
+    told: list[list[str]] = [[], []]
+    first_step = threading.Event()
+    may_go_on = threading.Event()
+
+    def hear(line: str) -> None:
+        told[0].append(line)
+        first_step.set()
+        assert may_go_on.wait(30)
+
+    waits = threading.Event()
+
+    def hear_second(line: str) -> None:
+        told[1].append(line)
+        waits.set()
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(run.bring, empty_url, told=hear)
+        assert first_step.wait(30)
+        second = pool.submit(run.bring, empty_url, told=hear_second)
+        assert waits.wait(30)
+        assert not second.done()
+        may_go_on.set()
+        for each in (first, second):
+            each.result(60)
+    assert len(told[0]) == len(run.known())
+    assert told[1] == ["another migration is under way: waiting for it"]
+    assert differences(empty_url) == []
+
+
+@requirement("F-43")
+def test_it_goes_where_it_is_told_or_says_why_not(database_url: str) -> None:
+    [*_, before, newest] = run.known()
+    with pytest.raises(run.RefusedError, match=f"going back to {before} drops what {newest} to {newest}"):
+        run.bring(database_url, before)
+    with pytest.raises(run.RefusedError, match=f"0000 is no revision of this release: it has 0001 to {newest}"):
+        run.bring(database_url, "0000")
+    assert find_present(database_url) == newest
+    run.bring(database_url, before, may_lose=True)
+    assert find_present(database_url) == before
+    run.bring(database_url, before)
+    assert find_present(database_url) == before
+    run.bring(database_url)
+    assert differences(database_url) == []
+    with behind(database_url) as owner:
+        owner.execute("UPDATE alembic_version SET version_num = '9999'")
+    with pytest.raises(run.RefusedError, match="at 9999, and this release knows"):
+        run.bring(database_url)
+
+
+@requirement("F-43", "F-39")
+def test_a_step_that_dies_in_the_middle_leaves_the_one_before_and_is_run_again(empty_url: str) -> None:
+    """At every step: what it did is gone with it, on SQLite too, and the next migration goes on from there."""
+
+    class KilledError(Exception):
+        pass
+
+    for step in run.known():
+        present = find_present(empty_url)
+        before = schema(empty_url)
+
+        def die(line: str, step: str = step) -> None:
+            assert line.startswith(f"to {step}: ")
+            raise KilledError
+
+        with pytest.raises(KilledError):
+            run.bring(empty_url, step, told=die)
+        assert find_present(empty_url) == present
+        assert schema(empty_url) == before
+        run.bring(empty_url, step)
+        assert find_present(empty_url) == step
+    assert differences(empty_url) == []

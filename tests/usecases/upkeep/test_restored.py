@@ -97,7 +97,7 @@ async def test_it_may_be_stopped_and_run_again_and_reaches_everything_in_batches
     for request in requests:
         seen = await g.read(request)
         assert (seen["state"], seen["settled"]["by"], seen["settled"]["via"]) == ("cancelled", "system", None)
-        assert seen["settled"]["reason"] == "the database was restored from a backup: ask again"
+        assert seen["settled"]["reason"] == "the database was restored from a backup, or by a standby: ask again"
     restores = await g.container.store.read(list_restores, org=EVERY_ORG)
     assert [(each.epoch, each.reason) for each in restores] == [(1, "the first"), (2, "to be sure")]
     assert await g.verify("globex") == (

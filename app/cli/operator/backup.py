@@ -1,0 +1,113 @@
+"""`assent backup`: write everything that is committed into one file, while gateways work.
+
+It needs the database alone. The file is whole or it is not there: it is written beside its place, and moved last.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+# Everything else is imported where it runs: see `app.cli.main`.
+
+_NO_TOOL = "pg_dump is not here: install PostgreSQL's client tools, of the server's version or newer"
+_AFTER = """\
+Beside it you need, kept elsewhere: ASSENT_SECRET, assent.yaml. Keep the .head file and ASSENT_STATE_DIR out of backups.
+After a restore say `assent restored`, before a gateway starts: docs/operations.md"""
+
+
+def backup(path: Annotated[Path, typer.Argument(help="the file to write; none may be there")]) -> None:
+    """Write a backup: a SQLite file, or what pg_restore reads. On PostgreSQL it connects as ASSENT_BACKUP_URL says."""
+    from app.cli.beside_database import database_or_exit, read_settings
+    from app.storage.engine.address import is_postgres
+
+    settings = read_settings()
+    url = settings.database_url
+    if path.exists():
+        _refuse(f"{path} is there already: nothing is overwritten")
+    beside = path.with_name(f"{path.name}.new")
+    beside.unlink(missing_ok=True)
+    try:
+        with database_or_exit(url):
+            if is_postgres(url):
+                _dump(settings.backup_url.get_secret_value() if settings.backup_url else url, beside)
+            else:
+                _copy(url, beside)
+        _sync(beside)
+        beside.rename(path)
+    except OSError as error:
+        _refuse(f"{path} cannot be written: {error.strerror}")
+    finally:
+        beside.unlink(missing_ok=True)
+    typer.echo(f"{path}: {path.stat().st_size:,} bytes\n{_AFTER}")
+
+
+def _refuse(why: str) -> None:
+    typer.echo(why, err=True)
+    raise typer.Exit(code=2)
+
+
+def _copy(url: str, into: Path) -> None:
+    """Let SQLite copy its own file, page by page, beside whoever writes; then look over the copy."""
+    import sqlite3
+    from contextlib import closing
+
+    from app.storage.engine.private_files import keep_private
+    from app.storage.trail.head_file import sqlite_file
+
+    keep_private(str(into))
+    source = sqlite_file(url)
+    if not source.exists():
+        _refuse(f"{source} is not there: ASSENT_DATABASE_URL names no database")
+    with closing(sqlite3.connect(source, timeout=10)) as live, closing(sqlite3.connect(into)) as copy:
+        live.backup(copy)
+        [(said,)] = copy.execute("PRAGMA integrity_check(1)").fetchall()
+    if said != "ok":
+        _refuse(f"the copy is not sound, and is not kept: {said}")
+
+
+def _dump(url: str, into: Path) -> None:
+    """Let pg_dump write all rows of all orgs: row security stays on, and its scope is that of all."""
+    import os
+    import shutil
+    import subprocess
+
+    from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+    from app.storage.engine.address import libpq_url
+    from app.storage.engine.line import bounds_of
+
+    tool = shutil.which("pg_dump")
+    if tool is None:
+        _refuse(_NO_TOOL)
+        return
+    address = libpq_url(url)
+    said = {**bounds_of(address), **conninfo_to_dict(address)}
+    password = said.pop("password", None)  # not among the words of a process, which everybody on the host can read
+    said["options"] = f"{said.get('options', '')} -c assent.org=*".strip()
+    words = [
+        tool,
+        "--format=custom",
+        "--enable-row-security",
+        f"--file={into}",
+        f"--dbname={make_conninfo('', **said)}",
+    ]
+    environ = {**os.environ, **({"PGPASSWORD": str(password)} if password else {})}
+    os.close(os.open(into, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    done = subprocess.run(words, env=environ, check=False, capture_output=True, text=True, errors="replace")  # noqa: S603 - our own words
+    if done.returncode != 0:
+        why = " ".join(done.stderr.split()).replace(str(password) if password else "\0", "•••")
+        _refuse(f"pg_dump failed, and nothing is kept: {why[:600]}")
+
+
+def _sync(path: Path) -> None:
+    import os
+
+    for each, flags in ((path, os.O_RDONLY), (path.parent, os.O_RDONLY | os.O_DIRECTORY)):
+        handle = os.open(each, flags)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
