@@ -60,6 +60,7 @@ from app.usecases.platforms.confirm_accounts import ConfirmAccounts
 from app.usecases.platforms.fetch_groups import FetchGroups
 from app.usecases.platforms.pacing import Pacing
 from app.usecases.platforms.renew_access import RenewAccess
+from app.usecases.platforms.send_webhooks import SendWebhooks
 from app.usecases.proving.factors import Factors
 from app.usecases.proving.note_refusals import NoteRefusals
 from app.usecases.proving.seal_standing import SealStanding
@@ -78,6 +79,7 @@ from app.usecases.upkeep.watch_writes import WatchWrites
 from app.workers.channel_work import ChannelWork
 from app.workers.configuration import Configuration
 from app.workers.notifications import Notifications
+from app.workers.outbound import Outbound
 from app.workers.supervisor import Supervisor
 from app.workers.timers import Timers
 from assent.hooks.commands.spawn import Terms
@@ -205,6 +207,9 @@ class Container:
         self.renew_access = RenewAccess(
             store=store, seals=self.seals, clock=self.clock, ids=self.ids, later=self.supervisor.later
         )
+        self.webhooks = SendWebhooks(
+            store=store, book=book, clock=self.clock, send=Outbound(), every=self.settings.tick
+        )
         self.work = ChannelWork(
             store=store,
             deliver=self.deliver,
@@ -266,6 +271,7 @@ class Container:
             telemetry=self.telemetry,
             replicas=self.replicas,
             renew_access=self.renew_access,
+            webhooks=self.webhooks,
             note_refusal=NoteRefusals(
                 store=store,
                 orgs=lambda: tuple(book.orgs()),
@@ -315,6 +321,7 @@ class Container:
     def _start_loops(self) -> None:
         self.supervisor.keep("feed", self.feed.run)
         self.supervisor.keep("sessions", self.lineage.run)
+        self.supervisor.keep("webhooks", self.webhooks.run)
         dialect = self.store.dialect
         if isinstance(dialect, Postgres):
             listener = Notifications(dialect.url, heard=self._heard, missed=self._missed)
@@ -337,6 +344,8 @@ class Container:
     def _committed(self, batch: Batch) -> None:
         self.waiters.wake(batch.changed)
         self.feed.touch(batch.records)
+        if batch.records:
+            self.webhooks.nudge()
         for org, pending in batch.records.items():
             for item in pending:
                 self.telemetry.wrote(item.record.kind.value)

@@ -125,6 +125,10 @@ LEDGER: dict[str, Promise] = {
         "A platform's access that ends is renewed in time by one replica for all, and stored sealed before it is used; "
         "what is lost with an answer is said at once, with its mend."
     ),
+    "S-36": _must(
+        "What is told outside is signed, under two secrets while one is changed; the same event has the same id, and "
+        "none is passed over."
+    ),
     "S-38": _must("What is encrypted at rest opens only where it was put, whole, under a key that is still accepted."),
     "S-39": _must("Pages run no script and sit in no frame; only they press their buttons and read their cookies."),
     "S-40": _must("What came from outside forges no line of a log, not in a traceback either, and drives no terminal."),

@@ -43,6 +43,12 @@ class Telemetry:
         self._differ = Gauge(
             "assent_replicas_differ", "1 while they differ in what must be the same", ["matter"], registry=self.registry
         )
+        self._webhooks = Gauge(
+            "assent_webhook_failing_seconds",
+            "How long a receiver has taken nothing of what it is told",
+            ["webhook"],
+            registry=self.registry,
+        )
         self._access = Gauge(
             "assent_channel_access_trouble",
             "1 while a channel's access cannot be renewed: lost until a person mends it, or not now",
@@ -73,8 +79,12 @@ class Telemetry:
         replicas: int = 1,
         differ: Iterable[str] = (),
         access: Mapping[str, bool] | None = None,
+        webhooks: Mapping[str, float] | None = None,
     ) -> bytes:
         """Return the text that Prometheus scrapes. `outbox`: None where nobody knows; `access`: by channel, if lost."""
+        self._webhooks.clear()
+        for webhook, seconds in (webhooks or {}).items():
+            self._webhooks.labels(webhook=webhook).set(seconds)
         self._access.clear()
         for channel, lost in (access or {}).items():
             self._access.labels(channel=channel, how="lost" if lost else "not_now").set(1)

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import hashlib
 import json
 import os
 import re
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from typing import TYPE_CHECKING, Self
 
 import pytest
 from typer.testing import CliRunner
 
 from app.cli.main import app
+from app.storage.engine.dialect import to_us
 from channels.slack.simulator.simulator import SlackSimulator
 from migrations.state import NEWEST, find_present
 from tests.fixtures import forked
@@ -246,6 +250,32 @@ def test_the_doctor_looks_at_everything_and_says_how_to_mend(desk: Desk, monkeyp
     done = desk("doctor")
     assert done.exit_code == 1
     assert "ERROR" in done.stdout
+
+
+def test_the_doctor_says_how_each_receiver_stands(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SIEM", "SIEM_OLD"):
+        monkeypatch.setenv(name, "whsec_" + base64.b64encode(name.encode() * 8).decode())
+    hook = '{url: "https://siem.acme.example/", secret: "${SIEM}", secret_old: "${SIEM_OLD}", kinds: ["*"]}'
+    desk.config.write_text(f"{PLAIN}webhooks: {{siem: {hook}}}\n")
+    new = desk("doctor")
+    assert (new.exit_code, "siem: is told of what comes once a gateway has started" in new.stdout) == (0, True)
+    assert "siem: secret_old is set: messages bear two signatures" in new.stdout
+
+    def rows(statement: str) -> None:
+        with closing(sqlite3.connect(desk.url.removeprefix("sqlite:///"))) as connection, connection:
+            connection.execute(statement)
+
+    since = to_us(SystemClock().now())
+    rows(f"INSERT INTO webhooks VALUES ('acme', 'siem', -3, 4, 0, {since}, 'status 503')")
+    failing = desk("doctor")
+    assert failing.exit_code == 0
+    assert "WARNING  siem: takes nothing since" in failing.stdout
+    assert "(status 503), and is 2 of the trail's events behind" in failing.stdout
+    rows("UPDATE webhooks SET failing_since = failing_since - 900000000")
+    late = desk("doctor")
+    assert (late.exit_code, "ERROR    siem: takes nothing since" in late.stdout) == (1, True)
+    rows("UPDATE webhooks SET failing_since = NULL")
+    assert "siem: has taken what it was told" in desk("doctor").stdout
 
 
 @pytest.mark.parametrize("days", ["0", "-1", "3651"])

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from app.usecases.permits.standing import StandingApprovals
     from app.usecases.platforms.channel_book import ChannelBook
     from app.usecases.platforms.renew_access import RenewAccess
+    from app.usecases.platforms.send_webhooks import SendWebhooks
     from app.usecases.proving.factors import Factors
     from app.usecases.proving.note_refusals import NoteRefusals
     from app.usecases.reading.follow import Feed
@@ -76,3 +77,4 @@ class Services:
     note_refusal: NoteRefusals
     replicas: WatchReplicas
     renew_access: RenewAccess
+    webhooks: SendWebhooks

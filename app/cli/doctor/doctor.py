@@ -15,6 +15,7 @@ from app.cli.beside_database import NEW_DATABASE, counted, seals_of
 from app.cli.doctor.channels import look_at_channels
 from app.cli.doctor.payments import look_at_file
 from app.cli.doctor.records import look_at_database, look_at_records
+from app.cli.doctor.webhooks import look_at_webhooks
 from app.clock import SystemClock
 from app.domain.errors import UnavailableError
 from app.domain.identity.seals import seal_ids
@@ -126,6 +127,7 @@ async def _inside(config: Path, environ: Mapping[str, str]) -> list[Finding]:
         found += await look_at_database(store, settings)
         for org in book.orgs():
             found += [*await look_at_records(store, book, org, head_file=heads), *await _pace(store, org)]
+            found += await look_at_webhooks(store, book, org)
     except UnavailableError as refusal:
         what = f"the database does not answer: {refusal.detail}"
         found.append(Finding(severity=Severity.ERROR, what=what, mend=_DATABASE_MEND))

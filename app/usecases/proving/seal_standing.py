@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
 
@@ -35,6 +35,13 @@ FOREIGN = (
 )
 
 
+class Resealed(NamedTuple):
+    """How many requests were sealed as they stand, and how many were ended: what they carried is lost."""
+
+    sealed: int
+    lost: int
+
+
 class SealStanding:
     """The use case: at every start, for every org, before anything else is done with its rows."""
 
@@ -42,8 +49,6 @@ class SealStanding:
         """Take what it works on."""
         self._store = store
         self._seals = seals
-        self.lost = 0
-        """How many open requests it has ended since it was made, for nobody can read what they carried."""
 
     async def __call__(self, org: str) -> None:
         """Remember a new secret beside a known one; seal what stands if there is none yet; else say that it is foreign.
@@ -67,7 +72,7 @@ class SealStanding:
                 why = "the trail says that rows are sealed: none is sealed anew before `assent reseal`"
                 log.critical("secret.forgotten", org=org, why=why)
                 return
-            sealed = await self._seal_all(org, by="system")
+            sealed = (await self._seal_all(org, by="system")).sealed
         await self._remember(org, sealed, by="system", reason=None)
 
     async def refresh(self, org: str) -> None:
@@ -108,14 +113,14 @@ class SealStanding:
 
         await self._store.write(said, org=org)
 
-    async def again(self, org: str, *, by: str, reason: str) -> int:
-        """Seal what stands as it is, on an operator's word; return how many requests. API keys cannot be.
+    async def again(self, org: str, *, by: str, reason: str) -> Resealed:
+        """Seal what stands as it is, on an operator's word. API keys cannot be.
 
         What an open request carried may be lost with its secret: it is ended instead.
         """
-        sealed = await self._seal_all(org, by=by)
-        await self._remember(org, sealed, by=by, reason=reason)
-        return sealed
+        done = await self._seal_all(org, by=by)
+        await self._remember(org, done.sealed, by=by, reason=reason)
+        return done
 
     async def _remember(self, org: str, sealed: int, *, by: str, reason: str | None) -> None:
         newest = self._seals.key_ids[0]
@@ -127,8 +132,8 @@ class SealStanding:
 
         await self._store.write(unit, org=org)
 
-    async def _seal_all(self, org: str, *, by: str) -> int:
-        sealed, behind = 0, ""
+    async def _seal_all(self, org: str, *, by: str) -> Resealed:
+        sealed, lost, behind = 0, 0, ""
 
         def keys(tx: Tx) -> None:
             for key in list_keys(tx):
@@ -140,11 +145,11 @@ class SealStanding:
         while True:
             page = await self._store.read(lambda tx, after=behind: list_open(tx, behind=after, most=_PAGE), org=org)
             if not page:
-                return sealed
+                return Resealed(sealed, lost)
             behind = page[-1]
-            whole, lost = await self._store.write(lambda tx, ids=page: self._seal(tx, ids, by), org=org)
+            whole, gone = await self._store.write(lambda tx, ids=page: self._seal(tx, ids, by), org=org)
             sealed += whole
-            self.lost += lost
+            lost += gone
 
     def _seal(self, tx: Tx, ids: Sequence[str], by: str) -> tuple[int, int]:
         found = [request for request_id in ids if (request := find_request(tx, request_id)) is not None]
