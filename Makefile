@@ -32,7 +32,8 @@ CLAUDE_CODE := @anthropic-ai/claude-code@2.1.327
 CLAUDE := .cache/claude-code/node_modules/.bin/claude
 
 TESTS := $(BIN)/pytest -q -n $(JOBS) --dist worksteal
-QUICK := not long and not claude and not postgres and not process
+QUICK := -n 2 -m "not long and not claude and not heavy and not postgres and not process" --hypothesis-profile quick \
+	--ignore tests/durability --ignore tests/sabotage
 
 BOUNDED ?=
 LONG := -m "long and not claude" --timeout 3600 $(if $(BOUNDED),--bounded)
@@ -68,8 +69,8 @@ test: check  ## all checks and all tests but the slow suites; what CI runs (COVE
 	@$(if $(COVERAGE),$(MAKE) --no-print-directory coverage,$(TESTS))
 
 .PHONY: quick
-quick: $(INSTALLED)  ## the loop while working: no checks, no PostgreSQL, no test that starts processes, fewer examples
-	@$(TESTS) -m "$(QUICK)" --hypothesis-profile quick
+quick: $(INSTALLED)  ## the loop while working: no checks, no PostgreSQL, nothing heavy or that starts processes
+	@$(TESTS) $(QUICK)
 
 .PHONY: check
 check: $(INSTALLED)  ## format, lint, types, floors, budgets, unused dependencies

@@ -22,7 +22,8 @@ from app.policies.file.policy_book import PolicyBook
 from app.storage.engine.dialect import Postgres, dialect_for
 from app.storage.make_store import make_store
 from app.storage.trail.head_file import head_file_of
-from app.telemetry import Telemetry, find_tracer, hide_secrets_of, log_deed
+from app.telemetry.figures import Telemetry
+from app.telemetry.logs import find_tracer, hide_secrets_of, log_act, log_deed
 from app.usecases.asking.lift import Lift
 from app.usecases.asking.quota import Quota
 from app.usecases.asking.reopen import Reopen
@@ -58,6 +59,8 @@ from app.usecases.platforms.channel_book import ChannelBook
 from app.usecases.platforms.confirm_accounts import ConfirmAccounts
 from app.usecases.platforms.fetch_groups import FetchGroups
 from app.usecases.platforms.pacing import Pacing
+from app.usecases.platforms.renew_access import RenewAccess
+from app.usecases.platforms.send_webhooks import SendWebhooks
 from app.usecases.proving.factors import Factors
 from app.usecases.proving.note_refusals import NoteRefusals
 from app.usecases.proving.seal_standing import SealStanding
@@ -76,6 +79,7 @@ from app.usecases.upkeep.watch_writes import WatchWrites
 from app.workers.channel_work import ChannelWork
 from app.workers.configuration import Configuration
 from app.workers.notifications import Notifications
+from app.workers.outbound import Outbound
 from app.workers.supervisor import Supervisor
 from app.workers.timers import Timers
 from assent.hooks.commands.spawn import Terms
@@ -94,12 +98,17 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
+_RENEWALS_EVERY = timedelta(seconds=30)
 _ACCOUNTS_EVERY = timedelta(minutes=5)
 _GROUPS_EVERY = timedelta(minutes=1)
 _PACE_EVERY = timedelta(hours=6)
 _FORGET_EVERY = timedelta(minutes=10)
 _WRITES_EVERY = timedelta(seconds=3)
+_KEYS_EVERY = timedelta(seconds=20)
 _ORPHANS_EVERY = timedelta(seconds=30)
+
+_SAID = ("tool", "rule", "channel", "verdict", "status", "why")
+"""Facts of an event of the trail that the log repeats, where they are words of ours and not sentences of anybody."""
 
 
 class Container:
@@ -195,6 +204,12 @@ class Container:
         )
         self.confirm_accounts = ConfirmAccounts(store=store, book=book, channels=self.channels)
         self.fetch_groups = FetchGroups(store=store, book=book, channels=self.channels, clock=self.clock)
+        self.renew_access = RenewAccess(
+            store=store, seals=self.seals, clock=self.clock, ids=self.ids, later=self.supervisor.later
+        )
+        self.webhooks = SendWebhooks(
+            store=store, book=book, clock=self.clock, send=Outbound(), every=self.settings.tick
+        )
         self.work = ChannelWork(
             store=store,
             deliver=self.deliver,
@@ -213,6 +228,7 @@ class Container:
             work=self.work,
             seal_standing=self.seal_standing,
             fetch_groups=self.fetch_groups,
+            renew_access=self.renew_access,
             hide_secrets=lambda: hide_secrets_of(registry.loaded()),
         )
         rate = self.settings.calls_per_second
@@ -254,6 +270,8 @@ class Container:
             clock=self.clock,
             telemetry=self.telemetry,
             replicas=self.replicas,
+            renew_access=self.renew_access,
+            webhooks=self.webhooks,
             note_refusal=NoteRefusals(
                 store=store,
                 orgs=lambda: tuple(book.orgs()),
@@ -268,14 +286,7 @@ class Container:
 
     async def __aenter__(self) -> Self:
         """Open the store, the channels and the loops; what waits is rows. Raises RestoredError, with nothing open."""
-        loop = asyncio.get_running_loop()
-
-        def committed(batch: Batch) -> None:
-            if batch.changed or batch.outbox_filled or batch.records:
-                with suppress(RuntimeError):  # the loop is closed: nobody is left to wake
-                    loop.call_soon_threadsafe(self._committed, batch)
-
-        self.store.on_commit(committed)
+        self.store.on_commit(self._committed)
         self.store.start()
         try:
             await self.heads.check()
@@ -298,6 +309,7 @@ class Container:
             await self.lineage.flush()
         with suppress(AssentError):
             await self.replicas.leave()
+        await self.renew_access.finish()
         await self.configuration.close()
         await self.heads.note()
         await self.store.stop()
@@ -309,6 +321,7 @@ class Container:
     def _start_loops(self) -> None:
         self.supervisor.keep("feed", self.feed.run)
         self.supervisor.keep("sessions", self.lineage.run)
+        self.supervisor.keep("webhooks", self.webhooks.run)
         dialect = self.store.dialect
         if isinstance(dialect, Postgres):
             listener = Notifications(dialect.url, heard=self._heard, missed=self._missed)
@@ -316,6 +329,7 @@ class Container:
         self.timers.every(self.settings.tick, "sweep", self._sweep)
         self.timers.every(self.settings.poll, "poll", self._poll)
         self.timers.every(timedelta(seconds=2), "reload", self.reload_if_changed)
+        self.timers.every(_RENEWALS_EVERY, "access", self.renew_access, jitter=5)
         self.timers.every(_ACCOUNTS_EVERY, "accounts", self.confirm_accounts, jitter=30)
         self.timers.every(_GROUPS_EVERY, "groups", self.fetch_groups, jitter=5)
         self.timers.every(_PACE_EVERY, "pace", self._pace, jitter=60)
@@ -323,15 +337,20 @@ class Container:
         self.timers.every(timedelta(seconds=5), "heads", self.heads.note)
         self.timers.every(_BEAT, "replicas", self.replicas, jitter=1)
         self.timers.every(_FORGET_EVERY, "forget", self.sweep.forget, jitter=60)
+        self.timers.every(_KEYS_EVERY, "value keys", self.refresh_keys, jitter=5)
         self.timers.every(_ORPHANS_EVERY, "orphans", self._orphans, jitter=5)
         self.timers.start()
 
     def _committed(self, batch: Batch) -> None:
         self.waiters.wake(batch.changed)
         self.feed.touch(batch.records)
-        for pending in batch.records.values():
+        if batch.records:
+            self.webhooks.nudge()
+        for org, pending in batch.records.items():
             for item in pending:
                 self.telemetry.wrote(item.record.kind.value)
+                said = {name: fact for name in _SAID if isinstance(fact := item.record.facts.get(name), str)}
+                log_act(item.record.kind.value, org=org, actor=item.record.actor, request=item.request_id, **said)
         if batch.outbox_filled:
             self.work.nudge()
 
@@ -354,6 +373,11 @@ class Container:
         """Say who approves so fast that nothing can have been read."""
         for org in self.book.orgs():
             await self.pace.warn(org)
+
+    async def refresh_keys(self) -> None:
+        """Forget the keys of values that an operator destroyed."""
+        for org in self.book.orgs():
+            await self.seal_standing.refresh(org)
 
     async def _poll(self) -> None:
         with suppress(UnavailableError):

@@ -33,7 +33,7 @@ from app.ports import ListeningChannel
 from app.serve import StartRefusedError, hold_database, refuse_restored
 from app.settings import Settings
 from app.storage.engine.database_fault import database_fault
-from app.telemetry import redact
+from app.telemetry.logs import redact
 from assent.client.gateway import AsyncGateway
 from migrations.state import NEWEST, find_present
 

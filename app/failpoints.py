@@ -14,6 +14,8 @@ The places::
     click.recorded       its effect is committed; the platform has no answer
     deliver.before_post  a card is about to be posted; that it is tried is recorded
     deliver.after_post   the platform has the card; where it is was not recorded
+    webhook.taken        a receiver has the message; that it has it was not recorded
+    renewal.answered     the platform gave new tokens; they were not recorded
 
 Nothing else may be put here: a failpoint never changes what the gateway decides.
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 import structlog
 from fastapi import FastAPI
 from starlette.responses import JSONResponse
+from structlog.contextvars import bind_contextvars
 
 from app.api.agents import moments
 from app.api.agents.hooks import hooks_router
@@ -31,9 +33,10 @@ from app.api.operator.trail import trail_router
 from app.api.pages.review import review_router
 from app.api.wire import schemas
 from app.api.wire.problems import install
+from app.telemetry.logs import log_act
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Iterable
 
     from starlette.requests import Request
     from starlette.responses import Response
@@ -42,6 +45,8 @@ if TYPE_CHECKING:
     from app.container import Container
 
 log = structlog.get_logger(__name__)
+
+_LOOKING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 _BODIES = (
     schemas.Submission,
@@ -133,12 +138,20 @@ def _describe_bodies(app: FastAPI) -> None:
     app.openapi = openapi  # pyright: ignore[reportAttributeAccessIssue] - the documented way to extend it
 
 
+_CALL_ID = re.compile(rb"[\w.:-]{1,64}", re.ASCII)
+_TRACE = re.compile(rb"00-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")  # W3C Trace Context, version 00
+
+
 class _Measure:
-    """Count answers by route, and bind nothing to the request: a plain ASGI layer costs no task a call."""
+    """Name a call, count its answer by route, and say in one line who did what; as plain ASGI, which costs no task.
+
+    A call keeps the `X-Request-Id` that it came with, or gets one; the answer has it, and so has every line of the log.
+    """
 
     def __init__(self, app: ASGIApp, *, container: Container) -> None:
         self._app = app
         self._telemetry = container.telemetry
+        self._ids = container.ids
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -146,14 +159,42 @@ class _Measure:
             return
         started = time.perf_counter()
         status = 500
+        call_id, trace = self._names(scope["headers"])
+        bind_contextvars(call=call_id, trace=trace) if trace else bind_contextvars(call=call_id)
 
         async def watch(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                message["headers"] = [*message.get("headers", ()), (b"x-request-id", call_id.encode())]
             await send(message)
 
         await self._app(scope, receive, watch)
+        seconds = time.perf_counter() - started
+        route = getattr(scope.get("route"), "path", "unmatched")
         if b"wait=" not in scope.get("query_string", b""):
-            route = scope.get("route")
-            self._telemetry.answered(getattr(route, "path", "unmatched"), status, time.perf_counter() - started)
+            self._telemetry.answered(route, status, seconds)
+        if scope["method"] not in _LOOKING:
+            key = scope.get("state", {}).get("key")
+            log_act(
+                "call.answered",
+                method=scope["method"],
+                route=route,
+                status=status,
+                ms=round(seconds * 1000, 1),
+                org=key and key.org,
+                actor=key and key.holder,
+                request=scope.get("path_params", {}).get("request_id"),
+                call=call_id,
+                trace=trace,
+            )
+
+    def _names(self, headers: Iterable[tuple[bytes, bytes]]) -> tuple[str, str | None]:
+        """Return the call's id and the trace that it is part of, as far as the caller named them well."""
+        call_id = trace = None
+        for name, value in headers:
+            if name == b"x-request-id" and _CALL_ID.fullmatch(value):
+                call_id = value.decode()
+            elif name == b"traceparent" and (match := _TRACE.fullmatch(value)):
+                trace = match[1].decode()
+        return call_id or self._ids.new("call"), trace

@@ -26,7 +26,7 @@ from app.main import create_app
 from app.storage.engine.dialect import dialect_for
 from app.storage.make_store import make_store
 from app.storage.trail.head_file import head_file_of
-from app.telemetry import configure_logs
+from app.telemetry.logs import configure_logs
 from app.usecases.upkeep.watch_heads import RestoredError, WatchHeads
 from channels import registry
 

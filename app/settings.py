@@ -6,12 +6,12 @@ from datetime import timedelta
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from app.domain.identity.seals import MIN_SECRET
+from app.storage.engine.address import SCHEMES, is_postgres, is_readable
 
 
 class Settings(BaseSettings):
@@ -51,13 +51,11 @@ class Settings(BaseSettings):
     @field_validator("database_url")
     @classmethod
     def _known_database(cls, value: str) -> str:
-        if not value.startswith(("sqlite:///", "postgresql://", "postgresql+psycopg://")):
+        if not value.startswith(("sqlite:///", *SCHEMES)):
             raise ValueError("is sqlite:///FILE or postgresql://…")
-        try:
-            _ = urlsplit(value).port
-        except ValueError:
-            # Not with its own words: of an unquoted password it would show a part.
-            raise ValueError("cannot be read: write / @ : # ? in the password as %2F %40 %3A %23 %3F") from None
+        if is_postgres(value) and not is_readable(value):
+            # Not with what stands there: of an unquoted password it would show a part.
+            raise ValueError("cannot be read: write / @ : # ? in the password as %2F %40 %3A %23 %3F")
         return value
 
     @field_validator("trusted_proxies")

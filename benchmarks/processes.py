@@ -56,10 +56,11 @@ class KeyPair:
 async def make_keys(url: str) -> KeyPair:
     """Make both keys in a migrated database."""
     clock = SystemClock()
-    store = make_store(dialect_for(url, clock), RandomIds(), seals=Seals([SECRET]))
+    seals = Seals([SECRET])
+    store = make_store(dialect_for(url, clock), RandomIds(), seals=seals)
     store.start()
     try:
-        keys = Keys(store=store, seals=Seals([SECRET]), clock=clock)
+        keys = Keys(store=store, seals=seals, clock=clock)
         agent = await keys.create(org=ORG, scope=Scope.AGENT, label="bench", agent=AGENT, person="wang@acme.example")
         approver = await keys.create(org=ORG, scope=Scope.APPROVER, label="bench", person=APPROVER)
         return KeyPair(agent=agent.text, approver=approver.text)

@@ -10,7 +10,7 @@ from alembic import command
 from alembic.config import Config
 
 from app.storage.engine.private_files import keep_private
-from migrations.state import sqlalchemy_url
+from migrations.state import engine_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +29,7 @@ def downgrade(url: str, revision: str) -> None:
 
 
 def _run(url: str, act: Callable[[Config], None]) -> None:
-    engine = _engine(url)
+    engine = engine_of(url)
     if engine.dialect.name == "sqlite":
         keep_private(engine.url.database or "")
     try:
@@ -45,10 +45,6 @@ def _in_every_scope(connection: Connection) -> None:
     if connection.dialect.name == "postgresql":
         connection.execute(sa.text("SET assent.org = '*'"))
         connection.commit()
-
-
-def _engine(url: str) -> sa.Engine:
-    return sa.create_engine(sqlalchemy_url(url), poolclass=sa.NullPool)
 
 
 def _config(connection: Connection | None = None) -> Config:

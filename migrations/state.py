@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import psycopg
 import sqlalchemy as sa
 
-NEWEST = "0012"
+from app.storage.engine.address import is_postgres, libpq_url
+from app.storage.engine.line import bounds_of
+
+NEWEST = "0015"
 """The newest revision; a test compares it with the migrations."""
 
 
 def find_present(url: str) -> str | None:
     """Return the revision of a database; None for an empty one. Raises SQLAlchemy's OperationalError if it is away."""
-    engine = sa.create_engine(sqlalchemy_url(url), poolclass=sa.NullPool)
+    engine = engine_of(url)
     try:
         with engine.connect() as connection:
             if not sa.inspect(connection).has_table("alembic_version"):
@@ -20,7 +26,14 @@ def find_present(url: str) -> str | None:
         engine.dispose()
 
 
-def sqlalchemy_url(url: str) -> sa.URL:
-    """Return the URL with the driver that we ship: psycopg 3 for PostgreSQL."""
-    parsed = sa.make_url(url)
-    return parsed.set(drivername="postgresql+psycopg") if parsed.get_backend_name() == "postgresql" else parsed
+def engine_of(url: str) -> sa.Engine:
+    """Return an engine that keeps no connection, with the driver that we ship: psycopg 3 for PostgreSQL."""
+    if not is_postgres(url):
+        return sa.create_engine(sa.make_url(url), poolclass=sa.NullPool)
+    address = libpq_url(url)
+
+    # Its own way of connecting knows one host only.
+    def connect() -> psycopg.Connection[Any]:
+        return psycopg.connect(address, **bounds_of(address))
+
+    return sa.create_engine("postgresql+psycopg://", creator=connect, poolclass=sa.NullPool)

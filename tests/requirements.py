@@ -100,7 +100,8 @@ LEDGER: dict[str, Promise] = {
         "attack on the built gateway",
     ),
     "S-67": _must(
-        "Files with secrets or arguments are their owner's alone, and a wrong or retired secret ends nothing silently.",
+        "Files with secrets or arguments are their owner's alone, what calls carry is encrypted in them, and a "
+        "wrong or retired secret ends nothing silently.",
         "attack on the built gateway",
     ),
     "S-74": _must(
@@ -120,6 +121,14 @@ LEDGER: dict[str, Promise] = {
         "API keys are random, stored hashed, scoped, expiring, rotatable and revocable on every replica at once."
     ),
     "S-35": _must("No call names where we go: addresses are the file's, and no credential follows a redirect."),
+    "S-80": _must(
+        "A platform's access that ends is renewed in time by one replica for all, and stored sealed before it is used; "
+        "what is lost with an answer is said at once, with its mend."
+    ),
+    "S-36": _must(
+        "What is told outside is signed, under two secrets while one is changed; the same event has the same id, and "
+        "none is passed over."
+    ),
     "S-38": _must("What is encrypted at rest opens only where it was put, whole, under a key that is still accepted."),
     "S-39": _must("Pages run no script and sit in no frame; only they press their buttons and read their cookies."),
     "S-40": _must("What came from outside forges no line of a log, not in a traceback either, and drives no terminal."),
@@ -232,6 +241,9 @@ LEDGER: dict[str, Promise] = {
     ),
     "F-46": _survives(
         "Half an answer of a platform bars nobody and loses nothing; what it withholds is named with its scope."
+    ),
+    "F-47": _survives(
+        "The database fails over to its standby: the gateway finds the new primary by itself, and names what it lost."
     ),
     "F-48": _survives("The outcome cannot be reported, and the executor asks again: the tool is not called again."),
     "F-49": _survives("A burst at the bound of waiting requests, on every replica: as many open as may wait."),

@@ -20,6 +20,7 @@ from app.cli.approver.requests import requests_app
 from app.cli.approver.standing_approvals import standing_app
 from app.cli.hooks import check_calls, hooks_app
 from app.cli.operator.audit import verify
+from app.cli.operator.destroy_values import destroy_values
 from app.cli.operator.factors import factors_app
 from app.cli.operator.pause import pause
 from app.cli.operator.payees import payees_app
@@ -69,6 +70,7 @@ app.command("read-only")(read_only)
 app.command("pause")(pause)
 app.command("restored")(restored)
 app.command("reseal")(reseal)
+app.command("destroy-values")(destroy_values)
 audit_app.command("verify")(verify)
 
 Scopes = Literal["agent", "evaluation", "approver", "executor", "auditor", "admin"]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from app.storage.engine.store import Store
 from app.storage.engine.transaction import Together
+from app.storage.identity.vault import Vault
 from app.storage.requests.requests import lock_many
 from app.storage.trail.audit_chain import append_all
 
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
 
 
 def make_store(dialect: Dialect, ids: IdFactory, *, seals: Seals | None) -> Store:
-    """Return a store; `start` opens it. `seals` hold the key of its rows: None, for one that writes none of them.
+    """Return a store; `start` opens it. `seals` hold the keys of its rows and values: None where it writes none.
 
     Nobody leaves them out by oversight: what is written without them, every gateway refuses.
     """
-    return Store(dialect, ids, together=Together(lock=lock_many, append=append_all, seals=seals))
+    vault = Vault(seals) if seals is not None else None
+    return Store(dialect, ids, together=Together(lock=lock_many, append=append_all, seals=seals, vault=vault))

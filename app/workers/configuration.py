@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from app.policies.file.policy_book import PolicyBook
+    from app.policies.file.policy_file import LoadedPolicy
     from app.ports import Channel
     from app.spec import Spec
     from app.storage.engine.store import Store
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from app.usecases.hooks.known_call import HookBook
     from app.usecases.platforms.channel_book import ChannelBook
     from app.usecases.platforms.fetch_groups import FetchGroups
+    from app.usecases.platforms.renew_access import RenewAccess
     from app.usecases.proving.seal_standing import SealStanding
     from app.workers.channel_work import ChannelWork
 
@@ -50,6 +52,7 @@ class Configuration:
         work: ChannelWork,
         seal_standing: SealStanding,
         fetch_groups: FetchGroups,
+        renew_access: RenewAccess,
         hide_secrets: Callable[[], None],
     ) -> None:
         """Take what it works on; `hide_secrets` keeps the secrets of the platforms in use out of the logs."""
@@ -61,6 +64,7 @@ class Configuration:
         self._work = work
         self._seal_standing = seal_standing
         self._fetch_groups = fetch_groups
+        self._renew_access = renew_access
         self._hide_secrets = hide_secrets
         self._built: dict[tuple[str, str], tuple[object, Channel]] = {}
         self._in_use = False  # whether the configuration in force has been taken into use to the end
@@ -78,13 +82,14 @@ class Configuration:
             for name, settings in loaded.channel_settings.items():
                 known = self._built.get((org, name))
                 kept = known is not None and known[0] == settings
-                build = self._platforms[loaded.kind_of(name)].build
-                wanted[org, name] = known if kept and known else (settings, build(name, settings))
+                wanted[org, name] = known if kept and known else (settings, self._build(loaded, org, name))
         # Everything that may fail is behind us: from here on the new channels serve, then the old ones go.
         dropped = {key: built for key, built in self._built.items() if wanted.get(key) is not built}
         self._built = wanted
         self._channels.replace({key: channel for key, (_, channel) in wanted.items()})
         for key, (_, channel) in dropped.items():
+            if key not in wanted:
+                self._renew_access.forget(*key)
             await self._work.stop(key, channel)
         for (org, name), (_, channel) in wanted.items():
             self._work.start(org, name, channel)
@@ -106,6 +111,11 @@ class Configuration:
         """Close the channels; what they had in hand has ended."""
         for _, channel in self._built.values():
             await channel.close()
+
+    def _build(self, loaded: LoadedPolicy, org: str, name: str) -> Channel:
+        channel = self._platforms[loaded.kind_of(name)].build(name, loaded.channel_settings[name])
+        self._renew_access.serve(org, channel)
+        return channel
 
     async def _know_groups(self) -> None:
         """Ask who is in the platforms' groups before the next call is judged: until then nobody is."""

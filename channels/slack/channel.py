@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from app.domain.card.form import Form
     from app.domain.text.language import Language
     from app.ports import Account, Click, ClickOutcome, Finding, Inbound, InboundCall, Notice, Post
+    from app.renewal import Access, AccessKeeper
     from channels.slack.settings import SlackSettings
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -103,6 +104,20 @@ class SlackChannel:
     def edits_for(self) -> timedelta:
         """Slack names no end for an app's own messages (a workspace may); this is as long as is promised here."""
         return LIMITS.edits_for
+
+    @property
+    def first_renewal(self) -> str | None:
+        """The refresh token of assent.yaml, of an app with token rotation."""
+        token = self._settings.refresh_token
+        return token.get_secret_value() if token else None
+
+    def use_access(self, keeper: AccessKeeper) -> None:
+        """Take the bot token from there."""
+        self._client.use_access(keeper)
+
+    async def renew(self, renewal: str) -> Access:
+        """Exchange a refresh token (``oauth.v2.access``)."""
+        return await self._client.renew(renewal)
 
     async def post(self, post: Post) -> MessageRef:
         """Put a card into a conversation. The key travels as message metadata, for `find`."""

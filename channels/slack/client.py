@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
-from datetime import timedelta
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, NoReturn, Protocol, cast
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 import structlog
 
-from app.ports import ChannelRefusedError, ChannelUnavailableError, ContentRefusedError, EditClosedError
+from app.ports import ChannelRefusedError, ChannelUnavailableError
+from channels.slack.details.failures import LOST, RENEWAL, AccessOverError, RedirectRefusedError, classify, lost
+from channels.slack.details.renewed import access_in
 from channels.slack.settings import is_own_socket
 
 if TYPE_CHECKING:
@@ -28,33 +28,16 @@ if TYPE_CHECKING:
     import aiohttp
     from slack_sdk.web.async_client import AsyncWebClient
 
+    from app.renewal import Access, AccessKeeper
     from channels.slack.settings import SlackSettings
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 _HTTP_OK: Final = 200
 _HTTP_BROKEN: Final = 500
-_HTTP_RATE_LIMITED: Final = 429
-_HTTP_LATER: Final = frozenset({408, 425})
 _SDK: Final = ("slack_sdk.web.async_client", "slack_sdk.socket_mode.aiohttp")
-_LATER: Final = frozenset(
-    {"request_timeout", "service_unavailable", "internal_error", "fatal_error", "update_failed", "team_added_to_org"}
-)
-_RATE_LIMITED: Final = frozenset({"ratelimited", "rate_limited", "message_limit_exceeded"})
-_HALF_DONE: Final = frozenset({"request_timeout", "internal_error", "fatal_error"})
-_EDIT_CLOSED: Final = frozenset({"message_not_found", "cant_update_message", "edit_window_closed", "is_inactive"})
-_CONTENT: Final = frozenset({"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long"})
+_RENEWED_WITHIN: Final = 15.0  # its answer is worth waiting for: there is no second one
 _CREATES: Final = frozenset({"chat.postMessage"})  # a second attempt may leave a second message
-_MENDS: Final = {
-    "not_in_channel": "invite the app to the channel: /invite @app",
-    "channel_not_found": "check `channel` in assent.yaml, and that the app is a member",
-    "is_archived": "the channel is archived: choose another in assent.yaml",
-    "invalid_auth": "the token is wrong: copy it anew from the Slack app's page",
-    "not_authed": "the token is missing",
-    "token_revoked": "the token was revoked: reinstall the Slack app",
-    "token_expired": "the token was one of twelve hours: take one of an app without token rotation",
-    "account_inactive": "the app was removed from the workspace: reinstall it",
-}
 
 
 class _Answer(Protocol):
@@ -110,6 +93,12 @@ class SlackClient:
         self._timeout = timeout
         self._session: aiohttp.ClientSession | None = None
         self._web: AsyncWebClient | None = None
+        self._keeper: AccessKeeper | None = None
+        self._renewing = asyncio.Lock()
+
+    def use_access(self, keeper: AccessKeeper) -> None:
+        """Take the bot token from here instead of the settings, anew for every call."""
+        self._keeper = keeper
 
     async def call(
         self, method: str, arguments: Mapping[str, object], *, verb: str = "POST", within: float | None = None
@@ -117,34 +106,74 @@ class SlackClient:
         """Call a Web API method and return its answer, with the scopes it named under ``_scopes`` ("" if none).
 
         `verb` is POST (arguments as JSON), GET (as query), or FORM (POST, as query; a ``token`` there becomes the
-        header). `within` is a shorter bound in seconds than the client's own.
+        header). `within` is a shorter bound in seconds than the client's own. A token that has ended is replaced, and
+        the call made once more: Slack has done nothing of the first.
 
         Raises ChannelUnavailableError, ChannelRefusedError, or EditClosedError (from ``chat.update`` only).
         """
+        if self._keeper is None or "token" in arguments:
+            return await self._call(self._fixed_token(), method, arguments, verb=verb, within=within)
+        until = asyncio.get_running_loop().time() + within if within is not None else None
+        token = await self._in_time(self._keeper.token(), until)
+        try:
+            return await self._call(token, method, arguments, verb=verb, within=within)
+        except AccessOverError:
+            token = await self._in_time(self._keeper.token_after(token), until)
+            return await self._call(token, method, arguments, verb=verb, within=within)
+
+    async def renew(self, renewal: str) -> Access:
+        """Exchange a refresh token. Raises RenewalSpentError, ChannelRefusedError or ChannelUnavailableError."""
+        import aiohttp
+        from slack_sdk.errors import SlackApiError
+        from slack_sdk.web.async_client import AsyncWebClient
+
+        secret = self._settings.client_secret
+        async with self._renewing, _session(_RENEWED_WITHIN) as session:
+            web = AsyncWebClient(
+                base_url=self._settings.api_url, session=session, retry_handlers=[], logger=_quiet_log()
+            )
+            web.proxy = None
+            # In the form, not as the SDK's own method sends them: that warns of a future aiohttp at every call.
+            form: dict[str, object] = {"grant_type": "refresh_token", "refresh_token": renewal}
+            form |= {
+                "client_id": self._settings.client_id,
+                "client_secret": secret.get_secret_value() if secret else "",
+            }
+            try:
+                answer = await cast("_Web", web).api_call(RENEWAL, http_verb="POST", data=form)
+            except SlackApiError as error:
+                classify(RENEWAL, cast("object", error.response))
+            except (*LOST, aiohttp.ClientError) as error:
+                lost(RENEWAL, error, ambiguous=True)
+        return access_in(answer.data)
+
+    async def _in_time(self, token: Awaitable[str], until: float | None) -> str:
+        try:
+            async with asyncio.timeout_at(until):
+                return await token
+        except TimeoutError:
+            why = "no token in time for this call"
+            raise ChannelUnavailableError(why) from None
+
+    def _fixed_token(self) -> str:
+        """The token of the settings; an app-level one travels as an argument."""
+        return self._settings.bot_token.get_secret_value() if self._settings.bot_token else ""
+
+    async def _call(
+        self, token: str, method: str, arguments: Mapping[str, object], *, verb: str, within: float | None
+    ) -> dict[str, object]:
         import aiohttp
         from slack_sdk.errors import SlackApiError
 
-        web = cast("_Web", self._connection())
+        web = cast("_Web", self._connection(token))
         filled = {"json" if verb == "POST" else "params": dict(arguments)}
-        ambiguous = method in _CREATES
         try:
             async with asyncio.timeout(within):
                 answer = await web.api_call(method, http_verb="GET" if verb == "GET" else "POST", **filled)
         except SlackApiError as error:
-            _classify(method, cast("object", error.response))
-        except _RedirectRefusedError:
-            why = f"{method}: Slack answered with a redirect; check api_url"
-            raise ChannelRefusedError(why) from None
-        except aiohttp.ClientConnectorError:
-            why = f"{method}: no connection to Slack"
-            raise ChannelUnavailableError(why) from None
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            why = f"{method}: the connection to Slack was lost ({type(error).__name__})"
-            raise ChannelUnavailableError(why, ambiguous=ambiguous) from None
-        except (AttributeError, ValueError):
-            # The SDK's own stumbling over an answer of 200 that is no JSON object (a proxy's page).
-            why = f"{method}: Slack's answer is not in its form"
-            raise ChannelUnavailableError(why, ambiguous=ambiguous) from None
+            classify(method, cast("object", error.response), ambiguous=method in _CREATES)
+        except (*LOST, aiohttp.ClientError) as error:
+            lost(method, error, ambiguous=method in _CREATES)
         table = cast("dict[str, object]", answer.data)
         return {**table, "_scopes": str(answer.headers.get("x-oauth-scopes", ""))}
 
@@ -173,7 +202,7 @@ class SlackClient:
         from slack_sdk.socket_mode.aiohttp import SocketModeClient
 
         client = cast(
-            "Socket", SocketModeClient(app_token=app_token, web_client=self._connection(), logger=_quiet_log())
+            "Socket", SocketModeClient(app_token=app_token, web_client=self._connection(""), logger=_quiet_log())
         )
         client.proxy = None
         client.issue_new_wss_url = lambda: self.open_socket_address(app_token)
@@ -204,7 +233,8 @@ class SlackClient:
 
     async def close(self) -> None:
         """Let go of the connections; a later call opens them again."""
-        session, self._session, self._web = self._session, None, None
+        async with self._renewing:  # an answer that brings new tokens is waited for
+            session, self._session, self._web = self._session, None, None
         if session is not None:
             await session.close()
             await asyncio.sleep(0)  # lets the transports run their closing callbacks on this loop
@@ -215,13 +245,13 @@ class SlackClient:
             self._session = _session(self._timeout)
         return self._session
 
-    def _connection(self) -> AsyncWebClient:
+    def _connection(self, token: str) -> AsyncWebClient:
         from slack_sdk.web.async_client import AsyncWebClient
 
         session = self._http()
-        if self._web is None or self._web.session is not session:
+        if self._web is None or self._web.session is not session or self._web.token != token:
             self._web = AsyncWebClient(
-                token=self._settings.bot_token.get_secret_value(),
+                token=token,
                 base_url=self._settings.api_url,
                 session=session,
                 retry_handlers=[],
@@ -241,53 +271,9 @@ def _session(timeout: float | None = None) -> aiohttp.ClientSession:
     return aiohttp.ClientSession(timeout=limits, trace_configs=[trace])
 
 
-class _RedirectRefusedError(Exception):
-    """The API answered with a redirect; our token does not follow it."""
-
-
 async def _refuse_redirect(session: aiohttp.ClientSession, context: SimpleNamespace, params: object) -> None:
     del session, context, params
-    raise _RedirectRefusedError
-
-
-def _classify(method: str, response: object) -> NoReturn:
-    """Turn an answer that is no success into an error: by status first, for a page of HTML leaves the body empty."""
-    status = int(getattr(response, "status_code", 0) or getattr(response, "status", 0))
-    body = getattr(response, "data", None)
-    table = cast("dict[str, object]", body) if isinstance(body, dict) else {}
-    code = re.sub(r"[^a-z0-9_]", "", str(table.get("error", "")))[:60]
-    named = f"{method}: {code or f'status {status}'}"
-    ambiguous = method in _CREATES
-    if status == _HTTP_RATE_LIMITED or code in _RATE_LIMITED:
-        raise ChannelUnavailableError(named, retry_after=_retry_after(response), limited=True) from None
-    if status >= _HTTP_BROKEN:
-        raise ChannelUnavailableError(f"{method}: status {status}", ambiguous=ambiguous) from None
-    if code in _LATER:
-        raise ChannelUnavailableError(named, ambiguous=ambiguous and code in _HALF_DONE) from None
-    if status in _HTTP_LATER or (status == _HTTP_OK and not code):
-        raise ChannelUnavailableError(named, ambiguous=ambiguous) from None
-    if method == "chat.update" and code in _EDIT_CLOSED:
-        raise EditClosedError(named) from None
-    refusal = ContentRefusedError if code in _CONTENT else ChannelRefusedError
-    raise refusal(f"{named}{_detail(table, code)}") from None
-
-
-def _detail(table: dict[str, object], code: str) -> str:
-    """Add what helps to mend it: the missing scope, the places of faulty blocks (never their texts)."""
-    match table:
-        case {"error": "missing_scope", "needed": str(needed)}:
-            return f"; add the scope {needed} and reinstall the app"
-        case {"errors": list()}:
-            told = [re.sub(r'"[^"]*"', "…", str(fault)) for fault in cast("list[object]", table["errors"])]
-            return f": {'; '.join(told)[:300]}"
-        case _:
-            return f"; {_MENDS[code]}" if code in _MENDS else ""
-
-
-def _retry_after(response: object) -> timedelta | None:
-    headers = getattr(response, "headers", None)
-    wish = str(headers.get("Retry-After", "")) if headers is not None else ""
-    return timedelta(seconds=int(wish)) if re.fullmatch(r"[0-9]{1,5}", wish) else None
+    raise RedirectRefusedError
 
 
 class _Complaints(logging.Handler):

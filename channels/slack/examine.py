@@ -26,7 +26,7 @@ async def examine(client: SlackClient, settings: SlackSettings) -> list[Finding]
     try:
         identity = await client.call("auth.test", {})
     except (ChannelRefusedError, ChannelUnavailableError) as error:
-        return [Finding(severity=Severity.ERROR, what=error.why, mend="check bot_token and the way to slack.com")]
+        return [Finding(severity=Severity.ERROR, what=error.why, mend=_token_mend(settings))]
     team = str(identity.get("team_id") or identity.get("enterprise_id") or "")
     findings = [Finding(severity=Severity.OK, what=f"the token is good for workspace {team or '(unnamed)'}")]
     findings += _pins(settings, team=team, app_id=str(identity.get("app_id") or ""))
@@ -34,6 +34,11 @@ async def examine(client: SlackClient, settings: SlackSettings) -> list[Finding]
     findings += _scopes(str(identity["_scopes"]), settings)
     findings.append(await _membership(client, settings))
     return findings
+
+
+def _token_mend(settings: SlackSettings) -> str:
+    key = "refresh_token, client_id, client_secret" if settings.refresh_token else "bot_token"
+    return f"check {key} and the way to slack.com"
 
 
 def _pins(settings: SlackSettings, *, team: str, app_id: str) -> list[Finding]:
@@ -58,9 +63,9 @@ def _leftovers(settings: SlackSettings) -> list[Finding]:
         what = "signing_secret_old is set: calls that are signed with it are taken"
         mend = "take it out once Slack signs with the new one and every gateway was restarted"
         found.append(Finding(severity=Severity.WARNING, what=what, mend=mend))
-    if settings.bot_token.get_secret_value().startswith("xoxe."):
-        what = "bot_token is one that expires within twelve hours, and the gateway does not renew it"
-        mend = "use the token (xoxb-…) of an app without token rotation: `assent slack manifest` describes one"
+    if settings.bot_token and settings.bot_token.get_secret_value().startswith("xoxe."):
+        what = "bot_token is one that expires within twelve hours, and nobody renews it"
+        mend = "give refresh_token, client_id and client_secret in its place: the gateway then renews it"
         found.append(Finding(severity=Severity.WARNING, what=what, mend=mend))
     return found
 

@@ -45,7 +45,10 @@ class SlackSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     type: Literal["slack"]
-    bot_token: SecretStr
+    bot_token: SecretStr | None = None
+    refresh_token: SecretStr | None = None
+    client_id: str | None = Field(default=None, pattern=r"^[0-9]{3,30}\.[0-9]{3,30}$")
+    client_secret: SecretStr | None = None
     signing_secret: SecretStr | None = None
     signing_secret_old: SecretStr | None = None
     app_token: SecretStr | None = None
@@ -59,9 +62,17 @@ class SlackSettings(BaseModel):
 
     @field_validator("bot_token")
     @classmethod
-    def _bot_token(cls, token: SecretStr) -> SecretStr:
-        if not re.fullmatch(r"(xoxb-|xoxe\.)[\x21-\x7e]{4,}", token.get_secret_value()):
+    def _bot_token(cls, token: SecretStr | None) -> SecretStr | None:
+        if token is not None and not re.fullmatch(r"(xoxb-|xoxe\.)[\x21-\x7e]{4,}", token.get_secret_value()):
             msg = "bot_token must be the app's bot token (xoxb-…): copy it from OAuth & Permissions of the Slack app"
+            raise ValueError(msg)
+        return token
+
+    @field_validator("refresh_token")
+    @classmethod
+    def _refresh_token(cls, token: SecretStr | None) -> SecretStr | None:
+        if token is not None and not re.fullmatch(r"xoxe-[\x21-\x7e]{4,}", token.get_secret_value()):
+            msg = "refresh_token must be the app's refresh token (xoxe-…): OAuth & Permissions of the Slack app"
             raise ValueError(msg)
         return token
 
@@ -73,16 +84,17 @@ class SlackSettings(BaseModel):
             raise ValueError(msg)
         return token
 
-    @field_validator("signing_secret", "signing_secret_old")
+    @field_validator("signing_secret", "signing_secret_old", "client_secret")
     @classmethod
     def _signing_secret(cls, secret: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
         if secret is None:
             return None
         text = secret.get_secret_value().strip()
         if len(text) < _SHORTEST_SECRET:
+            shown = "Client Secret" if info.field_name == "client_secret" else "Signing Secret"
             msg = (
                 f"{info.field_name} is blank or shorter than {_SHORTEST_SECRET} characters: "
-                "copy the Signing Secret from Basic Information of the Slack app, or leave the line out"
+                f"copy the {shown} from Basic Information of the Slack app, or leave the line out"
             )
             raise ValueError(msg)
         return SecretStr(text)
@@ -132,6 +144,24 @@ class SlackSettings(BaseModel):
         if "response_host" in given or url.hostname not in _LOOPBACK:
             return given
         return {**given, "response_host": url.netloc}
+
+    @model_validator(mode="after")
+    def _renewable(self) -> Self:
+        """One token that lasts, or all that is needed to renew one that does not."""
+        if self.refresh_token is None:
+            if self.bot_token is None:
+                msg = "bot_token is missing: copy it from OAuth & Permissions of the Slack app"
+                raise ValueError(msg)
+            if self.client_secret is not None or self.client_id is not None:
+                msg = "client_id and client_secret are for refresh_token alone, which is missing: leave them out"
+                raise ValueError(msg)
+        elif self.client_id is None or self.client_secret is None:
+            msg = "refresh_token needs client_id and client_secret: copy them from Basic Information of the Slack app"
+            raise ValueError(msg)
+        elif self.bot_token is not None:
+            msg = "bot_token and refresh_token: leave bot_token out, the gateway gets its own with the refresh token"
+            raise ValueError(msg)
+        return self
 
     @model_validator(mode="after")
     def _reachable(self) -> Self:

@@ -224,6 +224,7 @@ async def test_half_an_answer_of_slack_bars_nobody_and_loses_nothing(what: str) 
         await check(calls[what], stage.simulator.world.tampers, operation, paths, but=but)
 
 
+@pytest.mark.heavy
 @requirement("F-46")
 @pytest.mark.parametrize("by", ["email", "account_id"])
 async def test_without_the_scope_of_a_status_nobody_is_inactive_and_the_scope_is_named(by: str) -> None:

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 CARDS, URGENT, HOLD = 100, 5, 10
 
 
+pytestmark = pytest.mark.heavy
+
+
 @dataclass(slots=True, kw_only=True)
 class Strict:
     """A gateway in front of a platform with a hard limit in its chat."""

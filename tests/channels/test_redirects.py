@@ -13,7 +13,7 @@ from app.ports import ChannelRefusedError, ChannelUnavailableError, Post
 from channels.feishu.listener import _Connect
 from channels.feishu.settings import is_own_connection
 from channels.feishu.simulator.simulator import Fault as FeishuFault
-from channels.slack.client import _RedirectRefusedError
+from channels.slack.details.failures import RedirectRefusedError
 from channels.slack.settings import is_own_socket
 from channels.slack.simulator.simulator import Fault as SlackFault
 from tests.channels.feishu.conformance_feishu import feishu_stage
@@ -121,7 +121,7 @@ async def test_neither_connection_follows_a_redirect_of_its_handshake() -> None:
     assert _Connect("ws://127.0.0.1:9/").process_redirect(gone) is gone
     async with slack_stage() as stage:
         socket = await stage.channel._client.socket(APP_TOKEN)
-        with pytest.raises(_RedirectRefusedError):
+        with pytest.raises(RedirectRefusedError):
             await socket.aiohttp_client_session.get(f"{stage.simulator.public_url}/moved")
         assert "elsewhere" not in [call.method for call in stage.simulator.world.calls]
         await socket.aiohttp_client_session.close()

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import hashlib
 import json
 import os
 import re
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from typing import TYPE_CHECKING, Self
 
 import pytest
 from typer.testing import CliRunner
 
 from app.cli.main import app
+from app.storage.engine.dialect import to_us
 from channels.slack.simulator.simulator import SlackSimulator
 from migrations.state import NEWEST, find_present
 from tests.fixtures import forked
@@ -248,6 +252,32 @@ def test_the_doctor_looks_at_everything_and_says_how_to_mend(desk: Desk, monkeyp
     assert "ERROR" in done.stdout
 
 
+def test_the_doctor_says_how_each_receiver_stands(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SIEM", "SIEM_OLD"):
+        monkeypatch.setenv(name, "whsec_" + base64.b64encode(name.encode() * 8).decode())
+    hook = '{url: "https://siem.acme.example/", secret: "${SIEM}", secret_old: "${SIEM_OLD}", kinds: ["*"]}'
+    desk.config.write_text(f"{PLAIN}webhooks: {{siem: {hook}}}\n")
+    new = desk("doctor")
+    assert (new.exit_code, "siem: is told of what comes once a gateway has started" in new.stdout) == (0, True)
+    assert "siem: secret_old is set: messages bear two signatures" in new.stdout
+
+    def rows(statement: str) -> None:
+        with closing(sqlite3.connect(desk.url.removeprefix("sqlite:///"))) as connection, connection:
+            connection.execute(statement)
+
+    since = to_us(SystemClock().now())
+    rows(f"INSERT INTO webhooks VALUES ('acme', 'siem', -3, 4, 0, {since}, 'status 503')")
+    failing = desk("doctor")
+    assert failing.exit_code == 0
+    assert "WARNING  siem: takes nothing since" in failing.stdout
+    assert "(status 503), and is 2 of the trail's events behind" in failing.stdout
+    rows("UPDATE webhooks SET failing_since = failing_since - 900000000")
+    late = desk("doctor")
+    assert (late.exit_code, "ERROR    siem: takes nothing since" in late.stdout) == (1, True)
+    rows("UPDATE webhooks SET failing_since = NULL")
+    assert "siem: has taken what it was told" in desk("doctor").stdout
+
+
 @pytest.mark.parametrize("days", ["0", "-1", "3651"])
 def test_a_key_lives_for_a_sensible_number_of_days_or_for_ever(desk: Desk, days: str) -> None:
     words = ("keys", "create", "--scope", "auditor", "--label", "x", "--days")
@@ -438,3 +468,30 @@ async def test_the_doctor_asks_the_platform(desk: Desk) -> None:
         code, text = await doctor()
         assert (code, "ERROR" in text) == (1, True), text
         assert "xoxb-revoked" not in text
+
+
+@pytest.mark.process
+async def test_the_doctor_spends_no_token_while_there_is_nowhere_to_keep_what_it_brings(desk: Desk) -> None:
+    async with SlackSimulator(clock=SystemClock()) as slack:
+        settings = slack.configuration() | slack.rotate_tokens()
+        environ = dict(os.environ)
+        for name in ("refresh_token", "client_secret", "signing_secret"):
+            environ[name.upper()], settings[name] = str(settings[name]), f"${{{name.upper()}}}"
+        for name in ("bot_token", "app_token"):
+            del settings[name]
+        desk.config.write_text(PLAIN.replace("people:", f"channels:\n  s: {json.dumps(settings)}\npeople:", 1))
+
+        async def doctor() -> str:
+            done = await asyncio.to_thread(
+                forked.run, "app.cli.main", "doctor", "-c", str(desk.config), env=environ, cwd=ROOT
+            )
+            return done.stdout + done.stderr
+
+        there = os.environ["ASSENT_DATABASE_URL"]
+        environ["ASSENT_DATABASE_URL"] = f"{there}-that-is-not-there"
+        assert "s: its access is got when a gateway first starts" in await doctor()
+        assert slack.rotation.exchanges == 0
+        environ["ASSENT_DATABASE_URL"] = there
+        for _ in range(2):
+            assert "s: the token is good for workspace T9TK3CUKW" in await doctor()
+        assert slack.rotation.exchanges == 1

@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 SECRET = "durability-" * 4
 OWNER = "olga@acme.example"
 PEOPLE = {"ann@acme.example": "U0ANN00001", "bob@acme.example": "U0BOB00001", "cho@acme.example": "U0CHO00001"}
+SECRETS = (
+    "bot_token", "refresh_token", "client_secret", "signing_secret", "app_token",
+    "app_secret", "encrypt_key", "verification_token",
+)  # fmt: skip
 START_SECONDS = 30.0
 """How long a gateway may take to become ready on a busy machine; it usually takes two."""
 
@@ -193,7 +197,7 @@ class Scene:
     def _without_secrets(self, channel: dict[str, object]) -> dict[str, object]:
         """Move secrets into the environment, where the file wants them."""
         shown = dict(channel)
-        for name in ("bot_token", "signing_secret", "app_token", "app_secret", "encrypt_key", "verification_token"):
+        for name in SECRETS:
             if name in shown:
                 variable = f"{channel['type']}_{name}".upper()
                 self.environ[variable] = str(shown[name])

@@ -56,6 +56,12 @@ def test_the_readme_shows_the_example_agent_word_for_word() -> None:
     assert (ROOT / "examples/readme_agent.py").read_text(encoding="utf-8").partition("\n\n")[2] == shown[1]
 
 
+def test_the_operations_page_shows_the_example_receiver_word_for_word() -> None:
+    page = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
+    example = (ROOT / "examples/webhook_receiver.py").read_text(encoding="utf-8")
+    assert f"```python\n{example.partition(chr(10) * 2)[2]}```" in page
+
+
 @pytest.mark.process
 def test_the_example_agent_pays_once_and_carries_on(tmp_path: Path) -> None:
     """It is killed while people think; the next run carries on with the approved call, and asks about its own."""

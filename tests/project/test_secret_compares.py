@@ -23,11 +23,14 @@ CONSTANT = re.compile(r"[A-Z][A-Z_]+")
 NO_CALLERS = {
     "app/domain/card/editing.py": "the paths of arguments that are kept secret",
     "channels/conformance/suite.py": "a test's own click",
+    "app/usecases/platforms/renew_access.py": "our own token, against the one that the platform has refused",
     "channels/feishu/client.py": "our own token, against the one that the platform has refused",
     "channels/feishu/simulator/clicks.py": "a stand-in finds a button by what stands on it",
     "channels/feishu/simulator/platform.py": "a stand-in's own secrets are no secrets",
+    "channels/slack/client.py": "our own token, against the one that the client was built with",
     "channels/slack/controls.py": "a token of our own, before it is sent: whether it survives its form",
     "channels/slack/settings.py": "two settings of one file, one against the other",
+    "channels/slack/simulator/rotation.py": "a stand-in's own secrets are no secrets",
     "sdk/assent/shell/programs/finding.py": "a token is a word of find's there",
 }
 """Where something is called so and authenticates nobody, with what it is."""

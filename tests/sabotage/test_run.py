@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.fixtures.patience import HANGS
 from tests.places import ROOT
 from tests.requirements import requirement
 from tests.sabotage.copies import copies
@@ -126,7 +127,7 @@ def test_copies_go_when_the_run_is_ended(checkout: Path, tmp_path: Path, number:
         assert run.stdout.readline() == b"made\n"
         assert len([*place.iterdir()]) == 1
         os.kill(run.pid, number)
-        run.wait(20)
+        run.wait(HANGS)
     if number is signal.SIGKILL:  # nobody can clean up behind that but the next one
         with copies(checkout, 1) as [copy]:
             assert [*place.iterdir()] == [copy.place.parent]

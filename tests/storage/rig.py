@@ -10,11 +10,14 @@ import psycopg
 import sqlalchemy as sa
 
 from app.clock import SystemClock
+from app.domain.identity.seals import Seals
 from app.domain.lifecycle.lifecycle import opened
 from app.identifiers import RandomIds
 from app.storage.engine.dialect import Postgres, Sqlite, dialect_for
+from app.storage.identity.vault import ValueKey, number_of
 from app.storage.make_store import make_store
 from app.storage.requests.requests import lock_request
+from app.storage.tables.request_columns import EXECUTION, REQUEST
 from app.usecases.proving.seal_standing import SealStanding
 from app.usecases.writing.carry_out import carry_out, open_request
 from tests.domain.samples import START, a_call, a_request
@@ -23,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
     from datetime import datetime, timedelta
 
-    from app.domain.identity.seals import Seals
     from app.domain.lifecycle.lifecycle import Step
     from app.domain.request.request import ConfirmationRequest
     from app.storage.engine.dialect import Dialect
@@ -145,3 +147,35 @@ async def sealed_anew(url: str, seals: Seals) -> None:
     """Seal what stands, as an operator can: a test has moved its times in the database itself."""
     async with open_store(url, seals=seals) as store:
         await SealStanding(store=store, seals=seals).again(ORG, by="test", reason="its times were moved")
+
+
+def in_clear(url: str, secret: str) -> None:
+    """Make of a database one from before values were encrypted; a stranger to its fences, with the secret."""
+    seals = Seals([secret])
+    mark = "?" if url.startswith("sqlite") else "%s"
+    with behind(url) as connection:
+        wrapped = connection.execute("SELECT org, number, wrapped FROM value_keys").fetchall()
+        keys: dict[tuple[str, int | None], ValueKey] = {
+            (org, number): ValueKey.unwrapped(seals, org, number, text) for org, number, text in wrapped
+        }
+        connection.execute("DELETE FROM value_keys")
+        guard = _without_guard(connection, lite=mark == "?")
+        for table, columns, of in (("requests", REQUEST, "id"), ("executions", EXECUTION, "request_id")):
+            names = list(columns.hidden)
+            rows = connection.execute(f"SELECT org, {of}, id, {', '.join(names)} FROM {table}").fetchall()
+            found = [(*row[:3], name, value) for row in rows for name, value in zip(names, row[3:], strict=True)]
+            for org, request_id, row_id, name, value in found:
+                key = keys.get((org, number_of(value or "")))
+                clear = key.read(value, f"{request_id}\n{row_id}\n{name}") if key else value
+                connection.execute(f"UPDATE {table} SET {name} = {mark} WHERE id = {mark}", (clear, row_id))
+        connection.execute(guard)
+
+
+def _without_guard(connection: Any, *, lite: bool) -> str:
+    """Let rows be changed without another version; return what ends that."""
+    if not lite:
+        connection.execute("ALTER TABLE requests DISABLE TRIGGER requests_versioned")
+        return "ALTER TABLE requests ENABLE TRIGGER requests_versioned"
+    made = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'requests_versioned'").fetchone()[0]
+    connection.execute("DROP TRIGGER requests_versioned")
+    return made

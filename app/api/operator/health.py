@@ -28,7 +28,8 @@ def health_router(c: Services) -> APIRouter:
     async def readyz() -> Response:
         """The process can do its work: the database answers, its own files and secret are in order, it is not stopping.
 
-        In what gateways differ is said beside it; only what makes this very one unfit makes it unready.
+        In what gateways differ, and which channels nothing reaches, is said beside it; only what makes this very one
+        unfit makes it unready.
         """
         if c.waiters.stopping:
             raise UnavailableError("stopping")
@@ -39,7 +40,9 @@ def health_router(c: Services) -> APIRouter:
         refused = [name for each in seen.differences if each.matter is Matter.REFUSED for name in sorted(each.values)]
         if refused:  # by whom alone: why repeats the file, and anybody may read this
             differ[Matter.REFUSED.value] = refused
-        return answer({"status": "ready", "replicas": seen.live, **({"differ": differ} if differ else {})})
+        cut_off = [trouble.channel for trouble in c.renew_access.troubles if trouble.lost]
+        more = {**({"differ": differ} if differ else {}), **({"cut_off": cut_off} if cut_off else {})}
+        return answer({"status": "ready", "replicas": seen.live, **more})
 
     @router.get("/metrics")
     async def metrics(request: Request) -> Response:
@@ -56,6 +59,8 @@ def health_router(c: Services) -> APIRouter:
             trouble=trouble.value if trouble else None,
             replicas=seen.live,
             differ=[each.matter.value for each in seen.differences],
+            webhooks={each.webhook: (c.clock.now() - each.since).total_seconds() for each in c.webhooks.failing},
+            access={trouble.channel: trouble.lost for trouble in c.renew_access.troubles},
         )
         return Response(text, media_type="text/plain; version=0.0.4")
 

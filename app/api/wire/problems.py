@@ -146,16 +146,9 @@ async def note_refused(request: Request, error: AssentError) -> None:
         return
     attempt = Attempt(
         org=key.org if key is not None else None,
-        actor=_actor(key) if key is not None else f"address:{request.client.host if request.client else '?'}",
+        actor=key.holder if key is not None else f"address:{request.client.host if request.client else '?'}",
         what=f"{request.method} {route}",
         code=error.code,
         request_id=request.path_params.get("request_id"),
     )
     await services.note_refusal(attempt)
-
-
-def _actor(key: ApiKey) -> str:
-    """Name who holds a key as the trail does elsewhere."""
-    if key.agent is not None:
-        return f"agent:{key.agent}"
-    return key.person or f"key:{key.id}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from app.api.wire.access import Access
     from app.ports import Clock
-    from app.telemetry import Telemetry
+    from app.telemetry.figures import Telemetry
     from app.usecases.asking.lift import Lift
     from app.usecases.asking.reopen import Reopen
     from app.usecases.asking.submit import Submit
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from app.usecases.permits.break_glass import BreakGlass
     from app.usecases.permits.standing import StandingApprovals
     from app.usecases.platforms.channel_book import ChannelBook
+    from app.usecases.platforms.renew_access import RenewAccess
+    from app.usecases.platforms.send_webhooks import SendWebhooks
     from app.usecases.proving.factors import Factors
     from app.usecases.proving.note_refusals import NoteRefusals
     from app.usecases.reading.follow import Feed
@@ -74,3 +76,5 @@ class Services:
     telemetry: Telemetry
     note_refusal: NoteRefusals
     replicas: WatchReplicas
+    renew_access: RenewAccess
+    webhooks: SendWebhooks

@@ -6,15 +6,16 @@ Says how to mend each fault.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import psycopg
 from pydantic import ValidationError
 
 from app.cli.beside_database import NEW_DATABASE, counted, seals_of
+from app.cli.doctor.channels import look_at_channels
 from app.cli.doctor.payments import look_at_file
 from app.cli.doctor.records import look_at_database, look_at_records
+from app.cli.doctor.webhooks import look_at_webhooks
 from app.clock import SystemClock
 from app.domain.errors import UnavailableError
 from app.domain.identity.seals import seal_ids
@@ -22,22 +23,23 @@ from app.domain.rules.rule import Then
 from app.identifiers import RandomIds
 from app.policies.file.policy_book import PolicyBook, config_check
 from app.policies.sections.hook_section import GUARDS
-from app.ports import AccountStatus, ChannelRefusedError, ChannelUnavailableError, Finding, Severity
+from app.ports import Finding, Severity
 from app.settings import Settings
+from app.storage.engine.address import is_postgres, libpq_url
 from app.storage.engine.database_fault import database_fault
 from app.storage.engine.dialect import dialect_for
+from app.storage.engine.line import bounds_of
 from app.storage.make_store import make_store
 from app.storage.trail.head_file import head_file_of
 from app.usecases.upkeep.watch_pace import WatchPace
 from channels import registry
-from migrations.state import NEWEST, find_present, sqlalchemy_url
+from migrations.state import NEWEST, find_present
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from app.policies.file.policy_file import LoadedPolicy
-    from app.ports import Channel
     from app.storage.engine.store import Store
 
 _DATABASE_MEND = "see ASSENT_DATABASE_URL, and whether the database runs"
@@ -51,7 +53,8 @@ async def examine_all(config: Path, environ: Mapping[str, str], say: Callable[[s
         findings += await asyncio.to_thread(_database)
         if not any(finding.severity is Severity.ERROR for finding in findings):
             findings += await _inside(config, environ)
-        findings += await _channels(config, environ)
+        book = PolicyBook(config, environ=environ, channel_types=registry.platforms())
+        findings += await look_at_channels(book, Settings())  # pyright: ignore[reportCallIssue] - it loaded above
     for finding in findings:
         say(f"{_MARK[finding.severity]}  {finding.what}")
         if finding.mend:
@@ -96,9 +99,9 @@ def _database() -> list[Finding]:
         what = f"the database is at {present}, this gateway needs {NEWEST}"
         return [Finding(severity=Severity.ERROR, what=what, mend="assent migrate")]
     found = [Finding(severity=Severity.OK, what=f"database: schema {present}")]
-    if url.startswith("postgresql"):
-        plain = sqlalchemy_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
-        with psycopg.connect(plain) as connection:
+    if is_postgres(url):
+        address = libpq_url(url)
+        with psycopg.connect(address, **bounds_of(address)) as connection:
             row = connection.execute(
                 "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user"
             ).fetchone()
@@ -124,6 +127,7 @@ async def _inside(config: Path, environ: Mapping[str, str]) -> list[Finding]:
         found += await look_at_database(store, settings)
         for org in book.orgs():
             found += [*await look_at_records(store, book, org, head_file=heads), *await _pace(store, org)]
+            found += await look_at_webhooks(store, book, org)
     except UnavailableError as refusal:
         what = f"the database does not answer: {refusal.detail}"
         found.append(Finding(severity=Severity.ERROR, what=what, mend=_DATABASE_MEND))
@@ -158,44 +162,3 @@ async def _pace(store: Store, org: str) -> list[Finding]:
         )
         for one in hurried
     ]
-
-
-async def _channels(config: Path, environ: Mapping[str, str]) -> list[Finding]:
-    found: list[Finding] = []
-    platforms = registry.platforms()
-    book = PolicyBook(config, environ=environ, channel_types=platforms)
-    for org in book.orgs():
-        for name, settings in book.current(org).channel_settings.items():
-            channel = platforms[book.current(org).kind_of(name)].build(name, settings)
-            try:
-                found += [replace(finding, what=f"{name}: {finding.what}") for finding in await channel.examine()]
-                found += await _people(book, org, channel)
-            except (ChannelUnavailableError, ChannelRefusedError) as error:
-                found.append(Finding(severity=Severity.ERROR, what=f"{name}: {error.why}"))
-            finally:
-                await channel.close()
-    return found
-
-
-async def _people(book: PolicyBook, org: str, channel: Channel) -> list[Finding]:
-    """Everyone who may be asked must be someone the platform knows."""
-    found: list[Finding] = []
-    withheld: dict[str, int] = {}
-    for person in book.current(org).policy.directory.people.values():
-        account = await channel.look_up(email=person.email, account_id=person.accounts.get(channel.kind, ""))
-        if account is not None and account.status is AccountStatus.UNKNOWN:
-            withheld[account.withheld] = withheld.get(account.withheld, 0) + 1
-        elif account is None or account.status is not AccountStatus.ACTIVE:
-            how = account.status.value if account else "unknown there"
-            what = f"{channel.name}: {person.email} cannot decide here: {how}"
-            mend = f"name the account under people: {person.email}: {{{channel.kind}: …}}, or correct the e-mail"
-            found.append(Finding(severity=Severity.WARNING, what=what, mend=mend))
-    found += [
-        Finding(
-            severity=Severity.ERROR,
-            what=f"{channel.name}: {count} of the approvers cannot decide here: whether they are active is withheld",
-            mend=why or "see what the app may read of people",
-        )
-        for why, count in withheld.items()
-    ]
-    return found

@@ -20,7 +20,9 @@ def reseal(
 
     async def seal() -> None:
         async with beside_gateway(config, org) as at:
-            sealed = await at.seal_standing.again(at.org, by=by, reason=reason.strip())
+            sealed, lost = await at.seal_standing.again(at.org, by=by, reason=reason.strip())
+        if lost:
+            typer.echo(f"{at.org}: {counted(lost, 'open request')} ended: what they carried is lost with the secret")
         typer.echo(
             f"{at.org}: {counted(sealed, 'open request')} sealed as they stand; API keys of another secret stay dead"
         )

@@ -67,6 +67,11 @@ class ApiKey:
         """Whether the key works at `now`."""
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
 
+    @property
+    def holder(self) -> str:
+        """Who holds it, as the trail names them."""
+        return f"agent:{self.agent}" if self.agent is not None else self.person or f"key:{self.id}"
+
     def runs(self, tool: str) -> bool:
         """Whether this is an executor's key that may run a tool."""
         return any(pattern.matches(tool) for pattern in self.tools)

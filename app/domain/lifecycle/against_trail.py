@@ -19,14 +19,21 @@ if TYPE_CHECKING:
     from app.domain.request.request import ConfirmationRequest
 
 
-def request_faults(request: ConfirmationRequest, replayed: Replayed, *, end: int) -> list[Fault]:
-    """Return everything in which a request's rows differ from its events. `end` is the number of the last event."""
+def request_faults(
+    request: ConfirmationRequest, replayed: Replayed, *, end: int, destroyed: bool = False
+) -> list[Fault]:
+    """Return everything in which a request's rows differ from its events. `end` is the number of the last event.
+
+    `destroyed`: what the call carried is gone for good, and is not held against what was said of it.
+    """
     if not replayed.said:
         return [
             Fault(end, f"after event {end}: the request {request.id} stands in the database, and no event asked it")
         ]
     last = max(said.seq for said in replayed.said.values())
     stands = _stands(request, replayed)
+    if destroyed:
+        stands |= {"digest": request.digest, **{name: replayed.value(name) for name in ("payment", "cautions")}}
     whose = f"the row of {request.id}"
     return [*replayed.faults, *differences(stands, replayed, whose, must=(VOTE_OF,), end=last)]
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from app.domain.trail.audit import AuditEvent
 
-MUST = ("key ", "policy ", "switch ", "standing ", "payee ", "factor of ", "restore ")
+MUST = ("key ", "policy ", "switch ", "standing ", "payee ", "factor of ", "restore ", "value key ")
 """How the names begin of what no row may say without an event."""
 
 _STATUS = {
@@ -117,6 +117,10 @@ def _restored(so_far: Replayed, seq: int, facts: Mapping[str, Any]) -> None:
     so_far.said[f"restore {facts.get('epoch')}"] = Said(facts.get("reason"), seq)
 
 
+def _values_destroyed(so_far: Replayed, seq: int, facts: Mapping[str, Any]) -> None:
+    so_far.said.update({f"value key {number}": Said("destroyed", seq) for number in facts.get("keys", ())})
+
+
 _ACTS: Mapping[Kind, Act] = {
     Kind.KEY_CREATED: _key_made,
     Kind.KEY_REVOKED: _key_revoked,
@@ -130,4 +134,5 @@ _ACTS: Mapping[Kind, Act] = {
     Kind.FACTOR_ADDED: _factor(is_active=True),
     Kind.FACTOR_REMOVED: _factor(is_active=False),
     Kind.RESTORED: _restored,
+    Kind.VALUES_DESTROYED: _values_destroyed,
 }

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 RESTORED = "the database was restored from a backup: ask again"
 """What a request says that can no longer be trusted."""
 _MAY_HAVE_ENDED = "the database was restored from a backup: it may have run, and ended, since then"
+LOST = "what it carried was lost with the secret: ask again"
+"""What a request says whose values nobody can read any more."""
 
 
 def is_open(request: ConfirmationRequest) -> bool:
@@ -33,7 +35,7 @@ def is_open(request: ConfirmationRequest) -> bool:
     return request.status is Status.PENDING
 
 
-def fence(request: ConfirmationRequest, *, now: datetime) -> Step:
+def fence(request: ConfirmationRequest, *, now: datetime, why: str = RESTORED) -> Step:
     """Close a request of before the restore; one that nothing can come of stays as it is (TOO_EARLY)."""
     if not is_open(request):
         return Step(request=request, refusal=Refusal.TOO_EARLY)
@@ -44,12 +46,12 @@ def fence(request: ConfirmationRequest, *, now: datetime) -> Step:
             claim_id=execution.claim_id,
             status=ExecutionStatus.UNKNOWN,
             result=None,
-            error=_MAY_HAVE_ENDED,
+            error=_MAY_HAVE_ENDED if why == RESTORED else why,
             by=SYSTEM,
             now=now,
         )
     if request.grant is not None:
-        return revoke(request, why=RESTORED, lost=(), now=now)
-    step = advance(request, Withdrawn(by=SYSTEM, reason=RESTORED), now=now)
+        return revoke(request, why=why, lost=(), now=now)
+    step = advance(request, Withdrawn(by=SYSTEM, reason=why), now=now)
     settled = step.request.settlement
     return replace(step, request=replace(step.request, settlement=settled and replace(settled, via=None)))

@@ -270,6 +270,16 @@ class Kind(StrEnum):
         "from here on rows are sealed with the key {key_id}; {requests} that stood were sealed as they were",
         "自此使用密钥 {key_id} 加封；{requests} 条既有记录按原样加封",
     )
+    VALUES_ENCRYPTED = (
+        "values.encrypted",
+        "what the calls of {requests} requests carry stood in clear, and was encrypted where it stands",
+        "{requests} 条请求的调用内容此前以明文保存，现已就地加密",
+    )
+    VALUES_DESTROYED = (
+        "values.destroyed",
+        "{actor} destroyed what all calls until here carried, with the keys {keys}: {reason}",
+        "{actor} 销毁密钥 {keys}，此前所有调用的内容不可再读：{reason}",
+    )
     RESTORED = (
         "trail.restored",
         "{actor} declared that the database was restored from a backup (epoch {epoch}): {reason}",

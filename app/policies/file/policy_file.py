@@ -35,6 +35,7 @@ from app.policies.sections.hook_section import ground_for, guards_beside, is_gua
 from app.policies.sections.payments_section import read_payments
 from app.policies.sections.people_section import read_directory
 from app.policies.sections.tool_section import read_tools
+from app.policies.sections.webhook_section import read_webhooks
 from assent.hooks.contract.tool_names import ALIASES, CANONICAL
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from app.domain.people.people import GroupSource
     from app.domain.rules.rule import Asking, Rule
     from app.domain.text.canonical import JsonValue
+    from app.domain.trail.webhooks import Webhook
     from app.policies.marks.yaml_marks import MarkedYaml
     from app.spec import Spec
     from assent.hooks.declared.declaration import Declaration
@@ -55,7 +57,7 @@ VERSION_LENGTH = 12
 
 _ALIASES = {**ALIASES, **{name: name for name in CANONICAL}}
 _HEAD = ("org", "language", "default", "unknown_tools", "guards", "timezone", "url")
-_SECTIONS = ("people", "groups", "channels", "tools", "rules", "payments", "break_glass", "agents", "hooks")
+_SECTIONS = ("people", "groups", "channels", "tools", "rules", "payments", "break_glass", "agents", "hooks", "webhooks")
 _KEYS = (*_HEAD, "calendar", "attention", "ask", *_SECTIONS)
 
 
@@ -72,6 +74,7 @@ class LoadedPolicy:
     text: str
     hooks: tuple[Declaration, ...] = ()
     agents: Mapping[str, AgentSettings] = field(default_factory=dict[str, AgentSettings])
+    webhooks: tuple[Webhook, ...] = ()
 
     def staffed(self, rosters: Mapping[GroupSource, frozenset[str]]) -> LoadedPolicy:
         """Return the same file with the platforms' groups as they were last told."""
@@ -147,6 +150,7 @@ def _load(
     agents, agent_hooks = read_agents(marked, ground)
     guarded = head is not None and is_guarded(head, declared=bool(hooks or agent_hooks))
     standing = guards_beside((*hooks, *agent_hooks)) if guarded else ()
+    webhooks = read_webhooks(marked, environ=environ)
     version = _version(marked)
     if head is None:
         return None
@@ -170,7 +174,12 @@ def _load(
         aliases=_ALIASES,
     )
     return LoadedPolicy(
-        policy=policy, channel_settings=settings, text=text, hooks=(*standing, *hooks, *agent_hooks), agents=agents
+        policy=policy,
+        channel_settings=settings,
+        text=text,
+        hooks=(*standing, *hooks, *agent_hooks),
+        agents=agents,
+        webhooks=webhooks,
     )
 
 

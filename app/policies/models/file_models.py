@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, SecretStr, Tag
 
 from app.domain.money.payment import FINEST, LARGEST
 from app.domain.people.assurance import Assurance
@@ -352,3 +352,13 @@ class HeadEntry(_Entry):
     guards: Literal["on", "off"] | None = None
     timezone: str | None = Field(default=None, min_length=1, max_length=64)
     url: Url | None = None
+
+
+class WebhookEntry(_Entry):
+    """``{url: https://…, secret: "${NAME}", kinds: ["request.*"]}``: who is told of the trail."""
+
+    url: Annotated[str, Field(max_length=2000)]
+    secret: SecretStr
+    secret_old: SecretStr | None = None
+    kinds: list[Annotated[str, Field(max_length=60)]] = Field(min_length=1, max_length=100)
+    private: bool = False

@@ -54,7 +54,7 @@ def read_channels(
             marked.report((*path, "type"), f'unknown channel type "{kind}"', near(str(kind), channel_types))
         else:
             model = _model(marked, path, channel_types, kind)
-            found = model and _settings(marked, path, raw, model=model, environ=environ)
+            found = model and read_settings(marked, path, raw, model=model, environ=environ)
             if found is not None:
                 settings[name] = found
     return tuple(specs), settings
@@ -69,21 +69,21 @@ def _model(marked: MarkedYaml, path: Path, channel_types: Mapping[str, Spec], ki
 
 
 def refuse_secrets_elsewhere(marked: MarkedYaml) -> None:
-    """Note every ``${NAME}`` outside of the channels: there it would be shown, stored and hashed."""
+    """Note every ``${NAME}`` outside of what has secrets: there it would be shown, stored and hashed."""
     pending: list[tuple[Path, JsonValue]] = [((), marked.value)]
     while pending:
         path, value = pending.pop()
-        if path == ("channels",):
+        if path in {("channels",), ("webhooks",)}:
             continue
         if isinstance(value, dict):
             pending.extend(((*path, key), part) for key, part in value.items())
         elif isinstance(value, list):
             pending.extend(((*path, index), part) for index, part in enumerate(value))
         elif isinstance(value, str) and (found := _OUTSIDE.search(value)):
-            marked.report(path, f"{found[0]}: secrets may only stand inside channels")
+            marked.report(path, f"{found[0]}: secrets may only stand inside channels and webhooks")
 
 
-def _settings(
+def read_settings(
     marked: MarkedYaml,
     path: Path,
     raw: dict[str, JsonValue],
@@ -91,6 +91,7 @@ def _settings(
     model: type[BaseModel],
     environ: Mapping[str, str],
 ) -> BaseModel | None:
+    """Return a part of the file with its secrets, through its model; None, with every fault noted."""
     before = len(marked.faults)
     written = {key: value for key, value in raw.items() if key != "type" or "type" in model.model_fields}
     language = marked.value.get("language") if isinstance(marked.value, dict) else None

@@ -19,6 +19,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
 from app.storage.engine import line
+from app.storage.engine.address import is_postgres, libpq_url
 from app.storage.engine.private_files import keep_private
 from app.storage.engine.trouble import Trouble, trouble_of
 
@@ -349,11 +350,10 @@ def payloads(changed: Iterable[tuple[str, str]]) -> list[str]:
 
 def dialect_for(url: str, clock: Clock) -> Sqlite | Postgres:
     """Choose by URL: ``sqlite:///path`` or ``postgresql://…``. Raises ValueError for anything else."""
+    if is_postgres(url):
+        return Postgres(libpq_url(url))
     parsed = sa.make_url(url)
     backend = parsed.get_backend_name()
     if backend == "sqlite" and parsed.database not in {None, "", ":memory:"}:
         return Sqlite(unquote(str(parsed.database)), clock)
-    if backend == "postgresql":
-        plain = parsed.set(drivername="postgresql")
-        return Postgres(plain.render_as_string(hide_password=False))
     raise ValueError(f"ASSENT_DATABASE must be sqlite:///FILE or postgresql://…, not {backend!r}")

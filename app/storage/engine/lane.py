@@ -246,7 +246,7 @@ class Lane:
         return not isinstance(error, LostGuardError) and self._dialect.failure(error) is Failure.FATAL
 
     def _transact(self, jobs: Sequence[Job]) -> None:
-        batch = Batch(seals=self._together.seals)
+        batch = Batch(seals=self._together.seals, vault=self._together.vault)
         connection = self._connected()
         began = time.monotonic()
         ticket: str | None = None

@@ -25,7 +25,9 @@ OPENS_WITHIN = 5
 ANSWERS_WITHIN = 2
 """Seconds in which a server that lives answers somebody new. The smallest that libpq knows."""
 
-_KEPT_ALIVE = {
+_TIMED_OUT = "connection timeout expired"
+
+_KEPT_ALIVE: dict[str, Any] = {
     "connect_timeout": OPENS_WITHIN,
     "keepalives_idle": 5,
     "keepalives_interval": 2,
@@ -38,7 +40,10 @@ _KEPT_ALIVE = {
 def bounds_of(url: str) -> dict[str, Any]:
     """Return the bounds that this URL leaves to us; what it says itself holds."""
     said = conninfo_to_dict(url)
-    return {name: bound for name, bound in _KEPT_ALIVE.items() if name not in said}
+    bounds = {name: bound for name, bound in _KEPT_ALIVE.items() if name not in said}
+    if "," in str(said.get("host") or said.get("hostaddr") or "") and "target_session_attrs" not in said:
+        bounds["target_session_attrs"] = "read-write"  # of several, the one that is the primary now
+    return bounds
 
 
 def cut(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
@@ -60,12 +65,15 @@ def cut_after(connection: psycopg.Connection[Any], seconds: float) -> Generator[
 
 
 def is_silent(url: str) -> bool:
-    """Whether the server says nothing at all to somebody new, not even that it wants nobody."""
+    """Whether the server says nothing at all to somebody new, not even that it wants nobody.
+
+    Of several servers: nobody can be written to, and one of them says nothing.
+    """
     try:
         bounds: dict[str, Any] = {**bounds_of(url), "connect_timeout": ANSWERS_WITHIN}
         psycopg.connect(url, **bounds).close()
     except psycopg.errors.ConnectionTimeout:
         return True
-    except psycopg.Error:
-        return False
+    except psycopg.Error as error:
+        return _TIMED_OUT in str(error)  # of several attempts the driver raises the last one's, and names all
     return False

@@ -7,9 +7,8 @@ it, so no network call, hook or channel can slip into a transaction. See `lane.p
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
-
-import structlog
 
 from app.domain.errors import AssentError, UnavailableError
 from app.storage.engine.lane import Job, Lane
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     from app.ports import IdFactory
     from app.storage.engine.dialect import Dialect
     from app.storage.engine.transaction import Batch, Together, Tx
-
-log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
 
@@ -46,7 +43,8 @@ class Store:
 
         self.dialect = dialect
         self.seals = together.seals
-        self._listeners: list[Callable[[Batch], None]] = []
+        self._listeners: list[tuple[asyncio.AbstractEventLoop, Callable[[Batch], None]]] = []
+        self.vault = together.vault
         # One writer on PostgreSQL too: the head of an org's trail orders its commits anyway, so a second one only makes
         # the batches smaller (measured: a fifth fewer cycles a second, a fifth more CPU), and could deadlock with it.
         self._writer = lane("store-write", write=True)
@@ -58,8 +56,8 @@ class Store:
         self._open = False
 
     def on_commit(self, listener: Callable[[Batch], None]) -> None:
-        """Call `listener` after each commit, on the lane's thread: it must only hand over."""
-        self._listeners.append(listener)
+        """Call `listener` on the loop that runs now after each commit that leaves something to be done."""
+        self._listeners.append((asyncio.get_running_loop(), listener))
 
     def start(self) -> None:
         """Start the lanes' threads."""
@@ -114,8 +112,8 @@ class Store:
         return await future
 
     def _committed(self, batch: Batch) -> None:
-        for listener in self._listeners:
-            try:
-                listener(batch)
-            except Exception:  # the commit stands, whatever those who listen make of it
-                log.exception("commit.unheard")
+        if not (batch.changed or batch.outbox_filled or batch.records):
+            return
+        for loop, listener in self._listeners:
+            with suppress(RuntimeError):  # the loop is closed: nobody is left to wake
+                loop.call_soon_threadsafe(listener, batch)

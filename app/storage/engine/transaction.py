@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -72,6 +72,30 @@ class Pending:
     request_version: int | None
 
 
+class ValueKeys(Protocol):
+    """The keys that values are encrypted with where they are kept: see `app/storage/identity/vault.py`."""
+
+    def newest(self, tx: Tx, org: str) -> Any:
+        """Return the key that an org's values are encrypted with; it is made if there is none that can be read."""
+        ...
+
+    def find(self, tx: Tx, org: str, number: int) -> Any:
+        """Return a key by its number, or why there is none."""
+        ...
+
+    def alarm(self, org: str, request_id: str) -> None:
+        """Say that something cannot be read and was not destroyed."""
+        ...
+
+    def renew(self, tx: Tx) -> None:
+        """Wrap the org's keys with the newest secret, as far as they can be read; make the first one."""
+        ...
+
+    def refresh(self, tx: Tx) -> None:
+        """Look at the org's keys as they are kept now; one that was destroyed meanwhile is forgotten."""
+        ...
+
+
 @dataclass(slots=True)
 class Batch:
     """What the units of one commit leave to be done together: audit events before it, wake-ups after it."""
@@ -88,6 +112,9 @@ class Batch:
     """What must be so in an org when its units commit, each once."""
     held: list[Any] = field(default_factory=list[Any])
     seals: Seals | None = None
+    vault: ValueKeys | None = None
+    unread: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+    fresh_keys: set[str] = field(default_factory=set[str])
     bound: dict[str, str | None] = field(default_factory=dict[str, "str | None"])
     refused: set[str] = field(default_factory=set[str])
 
@@ -111,12 +138,16 @@ class Together:
     lock: Callable[[Tx, Sequence[str]], tuple[dict[str, list[Row]], datetime]]
     append: Callable[[Tx, Sequence[Pending]], None]
     seals: Seals | None = None
+    vault: ValueKeys | None = None
 
 
 class Tx:
     """One unit's view of a transaction, in the scope of one org."""
 
-    __slots__ = ("_batch", "_connection", "_dialect", "_now", "ids", "org")
+    __slots__ = (
+        "_batch", "_connection", "_dialect", "_now", "bound", "fresh_keys", "ids", "org", "refused", "seals", "unread",
+        "vault",
+    )  # fmt: skip
 
     def __init__(self, connection: Any, dialect: Dialect, ids: IdFactory, org: str, batch: Batch) -> None:
         """Built by the store alone."""
@@ -126,21 +157,18 @@ class Tx:
         self._now: datetime | None = None
         self.ids = ids
         self.org = org
-
-    @property
-    def seals(self) -> Seals | None:
+        self.seals = batch.seals
         """What rows are sealed with; None in a tool that has no key."""
-        return self._batch.seals
-
-    @property
-    def bound(self) -> dict[str, str | None]:
+        self.bound = batch.bound
         """The digests of what the locked requests of this commit ask, by id."""
-        return self._batch.bound
-
-    @property
-    def refused(self) -> set[str]:
+        self.refused = batch.refused
         """The requests of this commit whose rows were not taken for what a gateway wrote."""
-        return self._batch.refused
+        self.vault = batch.vault
+        """What values are encrypted with; None in a tool that has no key."""
+        self.unread = batch.unread
+        """What could not be decrypted in this commit, as it is kept, by row and column."""
+        self.fresh_keys = batch.fresh_keys
+        """The orgs for which this commit makes a key."""
 
     @property
     def locks_rows(self) -> bool:

@@ -9,10 +9,12 @@ from sqlalchemy import bindparam, insert, or_, select, update
 from app.domain.request.request import ExecutionStatus, GrantStatus
 from app.storage.engine.dialect import to_us
 from app.storage.engine.transaction import Statement, Tx
+from app.storage.identity.vault import hidden
 from app.storage.tables.request_columns import EXECUTION, GRANT
 from app.storage.tables.tables import executions, grants
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
     from app.domain.request.request import ConfirmationRequest, Execution, Grant
@@ -74,12 +76,20 @@ def save_execution(tx: Tx, request: ConfirmationRequest, before: Execution | Non
     if after is None or before == after:
         return
     if before is not None:
-        tx.guard(_END, execution_id=after.id, **EXECUTION.saved(after))
+        tx.guard(_END, execution_id=after.id, **_hidden(tx, request, after, EXECUTION.saved(after)))
         return
     tx.write(
         _START,
         org=tx.org,
         request_id=request.id,
         grant_id=request.grant.id if request.grant else None,
-        **EXECUTION.inserted(after),
+        **_hidden(tx, request, after, EXECUTION.inserted(after)),
     )
+
+
+def _hidden(
+    tx: Tx, request: ConfirmationRequest, execution: Execution, columns: Mapping[str, object]
+) -> Mapping[str, object]:
+    if execution.result is None and execution.error is None:
+        return columns
+    return hidden(tx, columns, EXECUTION.hidden, request_id=request.id, row_id=execution.id)

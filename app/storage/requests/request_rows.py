@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
+from app.storage.identity.vault import show
 from app.storage.tables.request_columns import DECISION, EXECUTION, GRANT, REQUEST
 from app.storage.tables.tables import decisions, executions, grants, requests
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from app.domain.request.request import ConfirmationRequest
-    from app.storage.engine.transaction import Row
+    from app.storage.engine.transaction import Row, Tx
 
 AGGREGATE = (
     select(
@@ -32,9 +33,11 @@ AGGREGATE = (
 """One row a decision, everything else repeated."""
 
 
-def request_from_rows(rows: Sequence[Row]) -> ConfirmationRequest:
-    """Build the aggregate of its rows."""
-    row = rows[0]
+def request_from_rows(tx: Tx, rows: Sequence[Row]) -> ConfirmationRequest:
+    """Build the aggregate of its rows; what is encrypted in them is decrypted in place first."""
+    row = rows[0]  # the others repeat it
+    if "unread" not in row:
+        show(tx, row, ((REQUEST.hidden, ""), (EXECUTION.hidden, "execution_")))
     return REQUEST.read(
         row,
         decisions=tuple([DECISION.read(each) for each in rows if each["decision_id"]]),

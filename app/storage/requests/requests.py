@@ -10,6 +10,7 @@ from sqlalchemy import and_, bindparam, exists, func, insert, literal, select, u
 from app.domain.call.tool_call import call_digest
 from app.storage.engine.dialect import from_us
 from app.storage.engine.transaction import Row, Statement, Tx
+from app.storage.identity.vault import hidden
 from app.storage.requests.decisions import drop_decision
 from app.storage.requests.request_rows import AGGREGATE, request_from_rows
 from app.storage.requests.sealing import read_sealed, seals_of
@@ -19,7 +20,7 @@ from app.storage.tables.request_columns import REQUEST
 from app.storage.tables.tables import audit_events, decisions, deliveries, outbox, requests
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy import BindParameter, Subquery
@@ -121,13 +122,20 @@ _PENDING_HOLDS = {on_cards: _holds(on_cards=on_cards) for on_cards in (False, Tr
 def insert_request(tx: Tx, request: ConfirmationRequest) -> None:
     """Write a new request."""
     columns = REQUEST.inserted(request)
-    tx.write(_INSERT, **columns, **seals_of(tx, request, columns, whole=True))
+    sealed = seals_of(tx, request, columns, whole=True)
+    tx.write(_INSERT, **_hidden(tx, request, columns), **sealed)
 
 
 def find_request(tx: Tx, request_id: str) -> ConfirmationRequest | None:
     """Read a request as it stands."""
     rows = tx.all(_GET, request_id=request_id, for_org=tx.org)
-    return request_from_rows(rows) if rows else None
+    return request_from_rows(tx, rows) if rows else None
+
+
+def is_unread(tx: Tx, request: ConfirmationRequest) -> bool:
+    """Say whether values of a request that this unit has read could not be decrypted."""
+    rows = {request.id, request.execution.id if request.execution else None}
+    return any(row_id in rows for row_id, _ in tx.unread)
 
 
 def list_rows_of(tx: Tx, ids: Sequence[str]) -> dict[str, list[Row]]:
@@ -219,11 +227,16 @@ def save_request(tx: Tx, before: ConfirmationRequest, after: ConfirmationRequest
     statement, written = (_SAVE_ALL, REQUEST.saved) if more else (_SAVE, REQUEST.often)
     columns = written(after)
     sealed = seals_of(tx, after, columns, whole=more)
-    tx.guard(statement, request_id=before.id, old_version=before.version, **columns, **sealed)
+    kept = _hidden(tx, after, columns) if more else columns
+    tx.guard(statement, request_id=before.id, old_version=before.version, **kept, **sealed)
     if before.decisions:
-        kept = {decision.person for decision in after.decisions}
-        for person in sorted({decision.person for decision in before.decisions} - kept):
+        still = {decision.person for decision in after.decisions}
+        for person in sorted({decision.person for decision in before.decisions} - still):
             drop_decision(tx, after.id, person)
+
+
+def _hidden(tx: Tx, request: ConfirmationRequest, columns: Mapping[str, object]) -> Mapping[str, object]:
+    return hidden(tx, columns, REQUEST.hidden, request_id=request.id, row_id=request.id)
 
 
 def count_pending(tx: Tx, agent: str, *, on_cards: bool) -> int:

@@ -21,6 +21,7 @@ from app.domain.errors import AssentError, NotFoundError, UnsealedError
 from app.domain.identity.seals import BadTokenError
 from app.domain.lifecycle.restored import is_open
 from app.domain.trail.audit import Kind, Record
+from app.storage.identity.vault import DESTROYED
 from app.storage.requests.request_rows import request_from_rows
 from app.storage.tables.request_columns import DECISION, EXECUTION, GRANT, REQUEST
 from app.storage.trail.audit_chain import was_said
@@ -102,12 +103,15 @@ def read_sealed(tx: Tx, rows: Sequence[Row]) -> ConfirmationRequest | None:
     row = rows[0]
     tx.bound[row["id"]] = row["bound_digest"]
     try:
-        request = request_from_rows(rows)
-        why = None if tx.seals is None else _fault(tx, rows, request)
+        request = request_from_rows(tx, rows)
+        why = None if tx.seals is None else row["unread"] or _fault(tx, rows, request)
     except (ValueError, KeyError, TypeError, ArithmeticError, AssentError):
         request, why = None, "it cannot be read"
     if why is None:
         return request
+    if row.get("unread") == DESTROYED:  # on an operator's word, as the trail says
+        tx.refused.add(row["id"])
+        return None
     if row["id"] not in tx.refused and not was_said(
         tx, row["id"], Kind.FORGED
     ):  # it is said once, however often it is tried

@@ -109,6 +109,7 @@ class Column:
     default: str | None = None  # of the database, for rows that are older than the column
     refers: str | None = None  # "table.column"
     unique: bool = False
+    hidden: str | None = None  # it is encrypted where it is kept, and this stands for it where it cannot be read
 
     @property
     def steps(self) -> tuple[str, ...]:
@@ -155,6 +156,7 @@ class Columns(Generic[T]):
         self.parts = dict(parts or {})
         self.elsewhere = frozenset(elsewhere)
         self.kept = tuple(column for column in self.all if not column.given)
+        self.hidden = {column.name: column.hidden for column in self.kept if column.hidden is not None}
         self._prefix = prefix
         self.inserted = Written(self.kept)
         self.saved = Written([column for column in self.kept if not column.key])

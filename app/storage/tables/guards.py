@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 _SETTLED = "a settled request never changes its status"
 _UNVERSIONED = "a status changes only with the next version, which needs its audit event"
@@ -58,6 +58,19 @@ def drop_fence_statements(dialect: str, tables: Iterable[str]) -> tuple[str, ...
     return () if dialect == "sqlite" else tuple(f"DROP POLICY IF EXISTS org_rows ON {table}" for table in tables)
 
 
+def versioned_statements(dialect: str, others: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the DDL that lets values be encrypted in a row that stands, without another version of it.
+
+    `others` are the columns that must be the same then; None: nothing is let through, as before 0013.
+    """
+    same = "IS" if dialect == "sqlite" else "IS NOT DISTINCT FROM"
+    encrypted = [f"NEW.{name} {same} OLD.{name}" for name in others or ()]
+    but = f" AND NOT ({' AND '.join(encrypted)} AND NEW.arguments LIKE 'e1.%')" if encrypted else ""
+    if dialect == "sqlite":
+        return ("DROP TRIGGER requests_versioned", _sqlite_versioned(but))
+    return (_postgresql_guard(but).replace("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION", 1),)
+
+
 _TRIGGERS = {
     "requests_settled": "requests",
     "requests_versioned": "requests",
@@ -73,9 +86,7 @@ def _sqlite() -> tuple[str, ...]:
             WHEN OLD.status <> 'pending' AND (NEW.status <> OLD.status OR NEW.settled_at IS NOT OLD.settled_at
                  OR NEW.settled_by IS NOT OLD.settled_by OR NEW.digest <> OLD.digest)
             BEGIN SELECT RAISE(ABORT, '{_SETTLED}'); END""",
-        f"""CREATE TRIGGER requests_versioned BEFORE UPDATE ON requests
-            WHEN NEW.version <> OLD.version + 1
-            BEGIN SELECT RAISE(ABORT, '{_UNVERSIONED}'); END""",
+        _sqlite_versioned(),
         f"""CREATE TRIGGER requests_kept BEFORE DELETE ON requests
             BEGIN SELECT RAISE(ABORT, '{_SETTLED}'); END""",
         f"""CREATE TRIGGER audit_events_unchanged BEFORE UPDATE ON audit_events
@@ -85,9 +96,14 @@ def _sqlite() -> tuple[str, ...]:
     )
 
 
-def _postgresql() -> tuple[str, ...]:
-    return (
-        f"""CREATE FUNCTION assent_guard_request() RETURNS trigger LANGUAGE plpgsql AS $$
+def _sqlite_versioned(but: str = "") -> str:
+    return f"""CREATE TRIGGER requests_versioned BEFORE UPDATE ON requests
+            WHEN NEW.version <> OLD.version + 1{but}
+            BEGIN SELECT RAISE(ABORT, '{_UNVERSIONED}'); END"""
+
+
+def _postgresql_guard(but: str = "") -> str:
+    return f"""CREATE FUNCTION assent_guard_request() RETURNS trigger LANGUAGE plpgsql AS $$
             BEGIN
               IF TG_OP = 'DELETE' THEN
                 RAISE EXCEPTION '{_SETTLED}' USING ERRCODE = 'insufficient_privilege';
@@ -97,11 +113,16 @@ def _postgresql() -> tuple[str, ...]:
                    OR NEW.settled_by IS DISTINCT FROM OLD.settled_by OR NEW.digest <> OLD.digest) THEN
                 RAISE EXCEPTION '{_SETTLED}' USING ERRCODE = 'insufficient_privilege';
               END IF;
-              IF NEW.version <> OLD.version + 1 THEN
+              IF NEW.version <> OLD.version + 1{but} THEN
                 RAISE EXCEPTION '{_UNVERSIONED}' USING ERRCODE = 'insufficient_privilege';
               END IF;
               RETURN NEW;
-            END $$""",
+            END $$"""
+
+
+def _postgresql() -> tuple[str, ...]:
+    return (
+        _postgresql_guard(),
         f"""CREATE FUNCTION assent_guard_audit() RETURNS trigger LANGUAGE plpgsql AS $$
             BEGIN
               RAISE EXCEPTION '{_APPEND_ONLY}' USING ERRCODE = 'insufficient_privilege';

@@ -60,6 +60,8 @@ def _attach_key(request: ConfirmationRequest) -> str | None:
 _NAMES = listed(str, str, few=True)  # those of the rules and tools of a file
 _STAGES = listed(Stage.facts, lambda found: _stage(**found), few=True)
 _AMOUNT = Kept(TEXT.type, plain, Decimal)
+_NO_OBJECT, _NO_TEXT, _NONE_OF_THEM = '{"":"unreadable"}', "(unreadable)", "[]"
+"""What stands for an encrypted value that cannot be read, in a list of requests for one."""
 
 REQUEST = Columns(
     ConfirmationRequest,
@@ -75,13 +77,13 @@ REQUEST = Columns(
         Column("requester", TEXT, of="call.requester", nullable=True),
         Column("owner", TEXT, of="call.owner", nullable=True),
         Column("tool", TEXT, of="call.tool"),
-        Column("arguments", OBJECT, of="call.arguments"),
-        Column("claim", TEXT, of="call.claim", nullable=True),
+        Column("arguments", OBJECT, of="call.arguments", hidden=_NO_OBJECT),
+        Column("claim", TEXT, of="call.claim", nullable=True, hidden=_NO_TEXT),
         Column("call_digest", TEXT),
         Column("digest", TEXT),
         Column("nonce", TEXT),
         Column("code", TEXT),
-        Column("title", TEXT),
+        Column("title", TEXT, hidden=_NO_TEXT),
         Column("pinned", _NAMES),
         Column("sensitive", _NAMES),
         Column("rule_id", TEXT, nullable=True),
@@ -107,14 +109,19 @@ REQUEST = Columns(
         Column("timer_at", INSTANT, derived=lambda of: of.timers[0].at if of.timers else None, nullable=True),
         Column("reminded_at", INSTANT, nullable=True),
         Column("extensions", WHOLE, default="0"),
-        Column("handovers", documents(HandOver, at=INSTANT), default="[]"),
-        Column("questions", documents(Question, at=INSTANT, answered_at=INSTANT), default="[]"),
-        Column("proposed", OBJECT, nullable=True),
+        Column("handovers", documents(HandOver, at=INSTANT), default="[]", hidden=_NONE_OF_THEM),
+        Column("questions", documents(Question, at=INSTANT, answered_at=INSTANT), default="[]", hidden=_NONE_OF_THEM),
+        Column("proposed", OBJECT, nullable=True, hidden=_NO_OBJECT),
         Column("edited_by", TEXT, nullable=True),
         Column("only_lowered", FLAG, default="0"),
         Column("assurance", word(Assurance), default="L1"),
-        Column("payments", documents(Payment, amount=_AMOUNT), default="[]"),
-        Column("cautions", documents(Caution, kind=word(CautionKind), values=Kept(TEXT.type, dict)), default="[]"),
+        Column("payments", documents(Payment, amount=_AMOUNT), default="[]", hidden=_NONE_OF_THEM),
+        Column(
+            "cautions",
+            documents(Caution, kind=word(CautionKind), values=Kept(TEXT.type, dict)),
+            default="[]",
+            hidden=_NONE_OF_THEM,
+        ),
         Column("near_key", TEXT, nullable=True),
         Column("enforced", FLAG, default="0"),
         Column("allowed_by", TEXT, nullable=True),
@@ -175,8 +182,8 @@ EXECUTION = Columns(
         Column("started_at", INSTANT),
         Column("lease_until", INSTANT),
         Column("ended_at", INSTANT, of="settled_at", nullable=True),
-        Column("result", TEXT, nullable=True),
-        Column("error", TEXT, nullable=True),
+        Column("result", TEXT, nullable=True, hidden='"(unreadable)"'),  # it is JSON
+        Column("error", TEXT, nullable=True, hidden=_NO_TEXT),
         Column("claimed_by", TEXT, nullable=True),
         Column("elsewhere_id", TEXT, of="elsewhere.id", nullable=True),
         Column("elsewhere_link", TEXT, of="elsewhere.link", nullable=True),

@@ -1,8 +1,8 @@
-"""The table of the secrets that rows were sealed under, by their public ids. See `tables.py` for the rules."""
+"""The tables about secrets: which ones rows were sealed under, the platforms' that we renew, and the keys of values."""
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, PrimaryKeyConstraint, Table, Text
+from sqlalchemy import BigInteger, Column, Integer, PrimaryKeyConstraint, Table, Text
 
 from app.storage.tables.schema import metadata
 
@@ -13,4 +13,30 @@ secret_ids = Table(
     Column("key_id", Text, nullable=False),
     Column("known_since", BigInteger, nullable=False),
     PrimaryKeyConstraint("org", "key_id"),
+)
+
+platform_tokens = Table(
+    "platform_tokens",
+    metadata,
+    Column("org", Text, nullable=False),
+    Column("channel", Text, nullable=False),
+    Column("pair", Text),  # sealed; none yet, or none that is any good
+    Column("ends_at", BigInteger, nullable=False),
+    Column("seeds", Text, nullable=False),  # digests of the file's renewal tokens that were spent, the newest last
+    Column("refreshing_until", BigInteger, nullable=False),  # a lease; nobody's: not before then
+    Column("refreshing_by", Text, nullable=False),
+    Column("trouble", Text, nullable=False),
+    Column("lost_at", BigInteger),  # since when only a person can mend it
+    PrimaryKeyConstraint("org", "channel"),
+)
+
+value_keys = Table(
+    "value_keys",
+    metadata,
+    Column("org", Text, nullable=False),
+    Column("number", Integer, nullable=False),  # 1, 2, …; it stands in every value that was encrypted with the key
+    Column("wrapped", Text),  # with a key of ASSENT_SECRET; none: it was destroyed, and what it encrypted with it
+    Column("made_at", BigInteger, nullable=False),
+    Column("caught_up_at", BigInteger),  # when all that stood in clear before it was encrypted
+    PrimaryKeyConstraint("org", "number"),
 )

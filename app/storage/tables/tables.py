@@ -31,7 +31,7 @@ from sqlalchemy import (
 
 from app.domain.request.decision import Verdict
 from app.domain.request.request import DeliveryStatus, ExecutionStatus, GrantStatus, State, Status
-from app.storage.tables import hook_tables, payment_tables, replica_tables, secret_tables
+from app.storage.tables import hook_tables, payment_tables, replica_tables, secret_tables, webhook_tables
 from app.storage.tables.request_columns import DECISION, EXECUTION, GRANT, REQUEST
 from app.storage.tables.schema import metadata
 
@@ -316,7 +316,7 @@ policies = Table(
     PrimaryKeyConstraint("org", "version"),
 )
 
-MODULES = (hook_tables, payment_tables, replica_tables, secret_tables)
+MODULES = (hook_tables, payment_tables, replica_tables, secret_tables, webhook_tables)
 """Where the other tables are: importing them has put these into `metadata`."""
 
 ORG_TABLES = tuple(table.name for table in metadata.sorted_tables if "org" in table.columns)

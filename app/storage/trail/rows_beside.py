@@ -15,6 +15,7 @@ from app.storage.engine.dialect import from_us
 from app.storage.engine.transaction import Statement
 from app.storage.tables.hook_tables import switches
 from app.storage.tables.payment_tables import factors, payees, restores, standing_approvals
+from app.storage.tables.secret_tables import value_keys
 from app.storage.tables.tables import api_keys, policies
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def _all_of(table: Table) -> Statement:
 
 _KEYS, _POLICIES, _SWITCHES = _all_of(api_keys), _all_of(policies), _all_of(switches)
 _STANDING, _PAYEES, _FACTORS = _all_of(standing_approvals), _all_of(payees), _all_of(factors)
+_VALUE_KEYS = _all_of(value_keys)
 _RESTORES = Statement(select(restores))
 
 
@@ -62,11 +64,17 @@ def rows_beside(tx: Tx, *, since: int, said: Collection[str]) -> dict[str, objec
     for row in tx.all(_FACTORS, for_org=tx.org):
         if row["status"] == "active":
             found[f"factor of {row['person']}"] = "active"
+    found |= _destroyed(tx)
     for row in tx.all(_RESTORES):
         name = f"restore {row['epoch']}"
         if name in said or row["restored_at"] > since:
             found[name] = row["reason"]
     return found
+
+
+def _destroyed(tx: Tx) -> dict[str, object]:
+    gone = [row["number"] for row in tx.all(_VALUE_KEYS, for_org=tx.org) if row["wrapped"] is None]
+    return {f"value key {number}": "destroyed" for number in gone}
 
 
 def _key(row: Row) -> dict[str, object]:

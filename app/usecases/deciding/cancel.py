@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from app.domain.errors import AlreadySettledError, AssentError, NotFoundError
 from app.domain.lifecycle.lifecycle import Withdrawn, advance
+from app.domain.request.redact import scrubbed_for
 from app.domain.request.request import Status
 from app.storage.requests.requests import lock_request
 from app.usecases.writing.carry_out import carry_out
@@ -36,7 +37,7 @@ class Cancel:
             if locked is None or (agent is not None and locked[0].call.agent != agent):
                 return NotFoundError()
             request, now = locked
-            step = advance(request, Withdrawn(by=by, reason=reason), now=now)
+            step = advance(request, Withdrawn(by=by, reason=scrubbed_for(reason, request) if reason else None), now=now)
             after = carry_out(tx, request, step)
             if step.refusal is not None and after.status is not Status.CANCELLED:
                 return AlreadySettledError(f"the request is {after.state.value}", state=after.state.value)

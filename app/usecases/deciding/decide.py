@@ -24,6 +24,7 @@ from app.domain.lifecycle.lifecycle import Refusal, Vote, VoteWithdrawn, advance
 from app.domain.lifecycle.step import Step
 from app.domain.request.decision import Decision, Evidence, Verdict
 from app.domain.request.quorum import Tally, count
+from app.domain.request.redact import scrubbed_for
 from app.domain.rules.name_of import name_of
 from app.usecases.proving.may_count import reading_still_left, voters_when
 from app.usecases.voters.electorate import acts_for
@@ -81,7 +82,7 @@ def decide(
         id=tx.ids.new("dec"),
         person=person,
         verdict=verdict,
-        reason=reason or None,
+        reason=scrubbed_for(reason, request) if reason else None,  # it stands in the trail
         at=now,
         evidence=evidence,
         on_behalf_of=acts_for(person, request, voters),

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
 
 from app.domain.identity.api_key import sealed_as_it_is
+from app.domain.lifecycle.restored import LOST, fence
 from app.domain.trail.audit import Kind, Record
 from app.storage.identity.api_keys import list_keys, put_hash
+from app.storage.identity.clear_values import encrypt_values, list_clear
 from app.storage.identity.secret_ids import list_seal_ids, remember_secret
-from app.storage.requests.requests import find_request
+from app.storage.identity.value_keys import has_caught_up, note_caught_up
+from app.storage.requests.requests import find_request, is_unread
 from app.storage.trail.audit_chain import has_kind
 from app.storage.trail.restores import list_open
-from app.usecases.writing.carry_out import seal_as_it_stands
+from app.usecases.writing.carry_out import carry_out, seal_as_it_stands
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +35,13 @@ FOREIGN = (
 )
 
 
+class Resealed(NamedTuple):
+    """How many requests were sealed as they stand, and how many were ended: what they carried is lost."""
+
+    sealed: int
+    lost: int
+
+
 class SealStanding:
     """The use case: at every start, for every org, before anything else is done with its rows."""
 
@@ -45,6 +55,10 @@ class SealStanding:
 
         Only the very first time is anything sealed as it is. Were the memory of it taken away, the trail still has it.
         """
+        await self._seal_rows(org)
+        await self._encrypt(org)
+
+    async def _seal_rows(self, org: str) -> None:
         given = self._seals.key_ids
         known = await self._store.read(list_seal_ids, org=org)
         if given[0] in known:
@@ -58,14 +72,55 @@ class SealStanding:
                 why = "the trail says that rows are sealed: none is sealed anew before `assent reseal`"
                 log.critical("secret.forgotten", org=org, why=why)
                 return
-            sealed = await self._seal_all(org, by="system")
+            sealed = (await self._seal_all(org, by="system")).sealed
         await self._remember(org, sealed, by="system", reason=None)
 
-    async def again(self, org: str, *, by: str, reason: str) -> int:
-        """Seal what stands as it is, on an operator's word; return how many requests. API keys cannot be."""
-        sealed = await self._seal_all(org, by=by)
-        await self._remember(org, sealed, by=by, reason=reason)
-        return sealed
+    async def refresh(self, org: str) -> None:
+        """Forget a value key that was destroyed beside this process."""
+        if (vault := self._store.vault) is not None:
+            await self._store.read(vault.refresh, org=org)
+
+    async def _encrypt(self, org: str) -> None:
+        """Wrap the value keys with the newest secret; once, encrypt what stands in clear from before there were any."""
+        if (vault := self._store.vault) is None:
+            return
+
+        def renew(tx: Tx) -> bool:
+            vault.renew(tx)
+            return has_caught_up(tx)
+
+        caught_up = await self._store.write(renew, org=org)
+        await self.refresh(org)
+        if not caught_up:
+            await self._catch_up(org)
+
+    async def _catch_up(self, org: str) -> None:
+        done, behind = 0, ""
+        while True:
+            page = await self._store.read(
+                lambda tx, after=behind: list_clear(tx, behind=after, most=_PAGE), org=org, long=True
+            )
+            if not page:
+                break
+            behind = page[-1]
+            done += await self._store.write(lambda tx, ids=page: encrypt_values(tx, ids), org=org)
+            log.info("values.encrypted", org=org, requests=done)
+
+        def said(tx: Tx) -> None:
+            note_caught_up(tx)
+            if done:
+                tx.append(Record(kind=Kind.VALUES_ENCRYPTED, actor="system", facts={"requests": done}))
+
+        await self._store.write(said, org=org)
+
+    async def again(self, org: str, *, by: str, reason: str) -> Resealed:
+        """Seal what stands as it is, on an operator's word. API keys cannot be.
+
+        What an open request carried may be lost with its secret: it is ended instead.
+        """
+        done = await self._seal_all(org, by=by)
+        await self._remember(org, done.sealed, by=by, reason=reason)
+        return done
 
     async def _remember(self, org: str, sealed: int, *, by: str, reason: str | None) -> None:
         newest = self._seals.key_ids[0]
@@ -77,8 +132,8 @@ class SealStanding:
 
         await self._store.write(unit, org=org)
 
-    async def _seal_all(self, org: str, *, by: str) -> int:
-        sealed, behind = 0, ""
+    async def _seal_all(self, org: str, *, by: str) -> Resealed:
+        sealed, lost, behind = 0, 0, ""
 
         def keys(tx: Tx) -> None:
             for key in list_keys(tx):
@@ -90,15 +145,21 @@ class SealStanding:
         while True:
             page = await self._store.read(lambda tx, after=behind: list_open(tx, behind=after, most=_PAGE), org=org)
             if not page:
-                return sealed
+                return Resealed(sealed, lost)
             behind = page[-1]
-            sealed += await self._store.write(lambda tx, ids=page: self._seal(tx, ids, by), org=org)
+            whole, gone = await self._store.write(lambda tx, ids=page: self._seal(tx, ids, by), org=org)
+            sealed += whole
+            lost += gone
 
-    def _seal(self, tx: Tx, ids: Sequence[str], by: str) -> int:
+    def _seal(self, tx: Tx, ids: Sequence[str], by: str) -> tuple[int, int]:
         found = [request for request_id in ids if (request := find_request(tx, request_id)) is not None]
-        for request in found:
+        lost = [request for request in found if is_unread(tx, request)]  # nobody can say what was asked
+        for request in lost:
+            carry_out(tx, request, fence(request, now=tx.now(), why=LOST))
+        whole = [request for request in found if request not in lost]
+        for request in whole:
             seal_as_it_stands(tx, request, by=by, key_id=self._seals.key_ids[0])
-        return len(found)
+        return len(whole), len(lost)
 
 
 def foreign(org: str, known: Sequence[str], given: Sequence[str]) -> str:

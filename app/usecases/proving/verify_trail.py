@@ -20,6 +20,7 @@ from app.domain.trail.chain import GENESIS, first_fault_at
 from app.policies.file.recorded import version_of
 from app.storage.engine.dialect import to_us
 from app.storage.engine.transaction import EVERY_ORG
+from app.storage.identity.vault import DESTROYED
 from app.storage.requests.request_lists import list_ids
 from app.storage.requests.request_rows import request_from_rows
 from app.storage.requests.requests import list_rows_of
@@ -231,11 +232,12 @@ class VerifyTrail:
         return [fault for of_one in found.values() for fault in of_one]
 
     async def _compared(self, org: str, ids: Sequence[str], end: int) -> dict[str, list[Fault]]:
-        def look(tx: Tx) -> tuple[dict[str, list[Row]], dict[str, list[AuditEvent]]]:
-            return list_rows_of(tx, ids), list_of_requests(tx, ids)
+        def look(tx: Tx) -> dict[str, list[Fault]]:
+            events = list_of_requests(tx, ids)
+            rows = list_rows_of(tx, ids)
+            return {of_one: _faults(tx, rows.get(of_one), events[of_one], end) for of_one in ids}
 
-        rows, events = await self._store.read(look, org=org, long=True)
-        found = {request_id: _faults(rows.get(request_id), events[request_id], end) for request_id in ids}
+        found = await self._store.read(look, org=org, long=True)
         return {request_id: faults for request_id, faults in found.items() if faults}
 
 
@@ -243,13 +245,13 @@ def _gone(asked: Mapping[str, int]) -> list[Fault]:
     return [Fault(seq, f"event {seq} asked {of}, and its row is gone") for of, seq in asked.items()]
 
 
-def _faults(rows: list[Row] | None, events: list[AuditEvent], end: int) -> list[Fault]:
+def _faults(tx: Tx, rows: list[Row] | None, events: list[AuditEvent], end: int) -> list[Fault]:
     if not rows:
         return []  # it was there a moment ago; that its event has no row is said of all in the end
     replayed = replay(events)
     try:
-        request = request_from_rows(rows)
+        request = request_from_rows(tx, rows)
     except (ValueError, KeyError, TypeError, ArithmeticError, AssentError):
         seq = events[-1].seq if events else end
         return [Fault(seq, f"event {seq}: the row of {rows[0]['id']} is not as a gateway writes it")]
-    return request_faults(request, replayed, end=end)
+    return request_faults(request, replayed, end=end, destroyed=rows[0]["unread"] == DESTROYED)

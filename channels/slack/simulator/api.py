@@ -114,6 +114,8 @@ def _token(world: World, token: str | None) -> Token:
         raise _Refusal("invalid_auth")
     if known.revoked:
         raise _Refusal("token_revoked")
+    if known.until is not None and world.clock.now() >= known.until:
+        raise _Refusal("token_expired")
     return known
 
 

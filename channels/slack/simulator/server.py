@@ -12,20 +12,20 @@ import asyncio
 import json
 import socket
 from collections.abc import Awaitable, Callable, MutableMapping
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 from urllib.parse import parse_qsl
 
 import uvicorn
 
+from channels.loopback import LoopbackServer
+from channels.slack.simulator import rotation
 from channels.slack.simulator.api import call_method
 from channels.slack.simulator.blocks import BlocksRefusedError, check_blocks
 from channels.slack.simulator.state import ApiCall, Fault, Note
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-
     from channels.slack.simulator.state import World
 
 Scope = MutableMapping[str, Any]  # pyright: ignore[reportExplicitAny] - the ASGI specification's own type
@@ -34,6 +34,7 @@ Receive = Callable[[], Awaitable[Event]]
 Send = Callable[[Event], Awaitable[None]]
 
 _DONE_FIRST: Final = frozenset({Fault.FATAL_AFTER_STORE, Fault.RESET_AFTER_RECEIVE, Fault.BROKEN_JSON})
+_UNSHOWN: Final = frozenset({"refresh_token", "client_secret"})
 _HTML: Final = b"<html><body><h1>500</h1>Something went wrong.</body></html>"
 _BROKEN: Final[dict[Fault, tuple[int, dict[str, object] | str | bytes, dict[str, str]]]] = {
     Fault.SERVER_ERROR: (500, _HTML, {"content-type": "text/html"}),
@@ -51,6 +52,7 @@ class Front:
         """Serve this world; `public_url` is set by whoever serves the application."""
         self.world = world
         self.public_url = ""
+        self.rotation: rotation.Rotation | None = None  # of an app whose tokens rotate
         self.drop: Callable[[tuple[str, int]], None] | None = None  # how the server drops a client's connection
         self._on_socket = on_socket
 
@@ -89,10 +91,15 @@ class Front:
                 world.refused_for_rate += 1
                 await _rate_limited(send, max(1, world.holds_for))
                 return
-            answer = call_method(world, method, token, arguments)
+            if method == rotation.METHOD and self.rotation is not None:
+                answer = self.rotation.exchange(world, token, arguments)
+            else:
+                answer = call_method(world, method, token, arguments)
             if "ticket" in answer:
                 answer["url"] = f"ws{self.public_url.removeprefix('http')}/link?ticket={answer.pop('ticket')}"
         answer = world.tampers.get(method, lambda whole: whole)(answer)
+        if method in world.late:
+            await world.late[method].wait()
         known = world.tokens.get(token)
         scopes = {"x-oauth-scopes": ",".join(sorted(known.scopes))} if known else {}
         await self._carry_out(fault, answer, scope, scopes, send)
@@ -169,7 +176,7 @@ class Front:
         await self._on_socket(receive, send)
 
 
-class LoopbackServer:
+class Serving:
     """Serves an application on a free port of 127.0.0.1, in this process, on this loop. An async context manager."""
 
     def __init__(self, front: Front) -> None:
@@ -196,7 +203,7 @@ class LoopbackServer:
         group = await self._stack.enter_async_context(asyncio.TaskGroup())
         self._stack.push_async_callback(self._stop, server)
         group.create_task(server.serve(sockets=[listener]))
-        await server.ready.wait()
+        await server.listening.wait()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -205,23 +212,11 @@ class LoopbackServer:
 
     async def _stop(self, server: _Server) -> None:
         self._front.world.closing.set()
-        server.should_exit = True
+        server.stopping.set()
 
 
-class _Server(uvicorn.Server):
-    """A uvicorn that says when it is ready, leaves the process's signals alone, and can drop a connection."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.ready = asyncio.Event()
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets=sockets)
-        self.ready.set()
-
-    @contextmanager
-    def capture_signals(self) -> Generator[None]:
-        yield
+class _Server(LoopbackServer):
+    """A server that can drop a connection."""
 
     def drop(self, client: tuple[str, int]) -> None:
         for connection in list(self.server_state.connections):
@@ -254,7 +249,8 @@ def _arguments(headers: dict[str, str], query: dict[str, str], body: bytes) -> d
 
 
 def _log(method: str, arguments: dict[str, object], headers: dict[str, str]) -> ApiCall:
-    return ApiCall(method=method, arguments=arguments, authorized="authorization" in headers)
+    shown = {name: value for name, value in arguments.items() if name not in _UNSHOWN}
+    return ApiCall(method=method, arguments=shown, authorized="authorization" in headers)
 
 
 async def _rate_limited(send: Send, seconds: int) -> None:

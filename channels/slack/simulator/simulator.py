@@ -19,8 +19,9 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Final, Self
 
 from channels.slack.simulator.clicks import Clicker, Delivery, Links
+from channels.slack.simulator.rotation import Rotation
 from channels.slack.simulator.screen import CannotPressError
-from channels.slack.simulator.server import Front, LoopbackServer
+from channels.slack.simulator.server import Front, Serving
 from channels.slack.simulator.state import Fault, Modal, Person, Room, UserGroup, World
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class SlackSimulator:
 
     async def __aenter__(self) -> Self:
         """Serve on a free port of 127.0.0.1."""
-        await self._stack.enter_async_context(LoopbackServer(self.app))
+        await self._stack.enter_async_context(Serving(self.app))
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -100,6 +101,23 @@ class SlackSimulator:
             "app_id": self.world.app_id,
             "team_id": self.world.team_id,
         }
+
+    def rotate_tokens(self) -> dict[str, object]:
+        """Turn token rotation on, for good, and return what assent.yaml then says in the place of ``bot_token``."""
+        self.app.rotation = self.app.rotation or Rotation()
+        self.world.tokens[self._bot_token].revoked = True
+        return {
+            "refresh_token": self.app.rotation.give(self.world),
+            "client_id": self.app.rotation.client_id,
+            "client_secret": self.app.rotation.client_secret,
+        }
+
+    @property
+    def rotation(self) -> Rotation:
+        """The app's tokens, once they rotate."""
+        if self.app.rotation is None:
+            raise LookupError("this app's tokens do not rotate: rotate_tokens() comes first")
+        return self.app.rotation
 
     def add_person(
         self,

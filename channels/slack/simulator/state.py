@@ -150,6 +150,7 @@ class Token:
     kind: str  # "bot" or "app"
     scopes: frozenset[str]
     revoked: bool = False
+    until: datetime | None = None  # of an app with token rotation
 
 
 @dataclass(slots=True, kw_only=True)
@@ -208,6 +209,7 @@ class World:
         self.calls: list[ApiCall] = []
         self.faults: defaultdict[str, deque[Fault]] = defaultdict(deque)
         self.tampers: dict[str, Callable[[dict[str, object]], dict[str, object]]] = {}  # by method: what answers become
+        self.late: dict[str, asyncio.Event] = {}  # by method: it is done at once, and answered when this is set
         self.enterprise_id = ""  # whose workspace this is
         self.org_wide = False  # the app is installed in the whole organisation, not in one workspace
         self.limits_rate = False

@@ -104,6 +104,7 @@ def counted_reads(g: Gateway, monkeypatch: pytest.MonkeyPatch) -> list[None]:
     return looks
 
 
+@pytest.mark.heavy
 async def test_two_thousand_waiters_on_one_process_are_all_answered(
     sqlite_url: str, config: Path, platform: MemoryPlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -229,6 +229,7 @@ async def test_slack_guests_strangers_and_leavers_are_refused(stage: Stage, mark
     assert await stage.state(request) == "approved"
 
 
+@pytest.mark.heavy
 @requirement("S-20")
 async def test_one_genuine_callback_a_hundred_times_is_one_decision(stage: Stage) -> None:
     request = await stage.ask()

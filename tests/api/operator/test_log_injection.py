@@ -21,7 +21,7 @@ EVENT = re.compile(r"\d{4}-\d{2}-\d{2}\S*[ T]\d{2}:\d{2}:\d{2}\S* \[\w+ *\] ")
 PROGRAM = """
 import logging, sys
 import structlog
-from app.telemetry import configure_logs
+from app.telemetry.logs import configure_logs, log_act
 configure_logs(sys.argv[1])
 log = structlog.get_logger("assent.test")
 hostile = {hostile!r}
@@ -39,6 +39,7 @@ def fail(text):
 for text in hostile:
     log.warning("a.refusal", why=text, listed=[text], mapped={{text: text}}, error=Hostile(text))
     log.warning(text)
+    log_act("an.act", actor=text, request="req_1", status=200)
     logging.getLogger("a.library").warning("it says %s", text)
     try:
         fail(text)
@@ -60,7 +61,7 @@ async def logged(log_format: str) -> list[bytes]:
 @requirement("S-40")
 async def test_every_event_is_one_line_that_is_one_json_object_whatever_it_repeats() -> None:
     lines = await logged("json")
-    assert len(lines) == 6 * len(HOSTILE)
+    assert len(lines) == 7 * len(HOSTILE)
     for line in lines:
         assert isinstance(json.loads(line), dict)
         assert line.isascii()
@@ -72,7 +73,7 @@ async def test_every_event_is_one_line_that_is_one_json_object_whatever_it_repea
 async def test_on_a_console_no_line_begins_like_an_event_that_is_none_and_nothing_drives_it() -> None:
     lines = [line.decode() for line in await logged("console")]
     events = [line for line in lines if EVENT.match(line)]
-    assert len(events) == 6 * len(HOSTILE)
+    assert len(events) == 7 * len(HOSTILE)
     others = [line for line in lines if not EVENT.match(line)]
     assert others
     assert all(line.startswith("  | ") for line in others)

@@ -9,7 +9,7 @@ import pytest
 import structlog
 from pydantic import BaseModel
 
-from app.telemetry import hide_secrets_of, log_deed, redact
+from app.telemetry.logs import hide_secrets_of, log_deed, redact
 from assent.hooks import Deed, HookEvent, Moment
 from channels import registry
 from tests.fixtures.specs import a_spec
@@ -110,7 +110,7 @@ def test_spans_are_made_where_the_process_was_started_with_a_provider_and_nowher
 
 _LEVELS = """
 import logging
-from app.telemetry import configure_logs
+from app.telemetry.logs import configure_logs
 from channels import registry
 configure_logs("json", registry.loaded())
 print(*(logging.getLogger(name).level for name in ("slack_sdk", "Lark", "httpx", "somebody")))
@@ -119,7 +119,7 @@ print(*(logging.getLogger(name).level for name in ("slack_sdk", "Lark", "httpx",
 _SPANS = """
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
-from app.telemetry import find_tracer
+from app.telemetry.logs import find_tracer
 print(find_tracer())
 trace.set_tracer_provider(TracerProvider())
 print(hasattr(find_tracer(), "start_as_current_span"))
@@ -141,7 +141,7 @@ def test_what_comes_from_outside_neither_begins_a_line_nor_drives_a_terminal(log
 
 _HOSTILE = r"""
 import logging, sys, structlog
-from app.telemetry import configure_logs
+from app.telemetry.logs import configure_logs
 configure_logs(sys.argv[1])
 text = "a\r\nforged line \x1b[2J\x00\x07\x85\u2028\u2029 end"
 structlog.get_logger("x").warning("callback.rejected", why=text)

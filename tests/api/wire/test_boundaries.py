@@ -216,6 +216,7 @@ async def _links(g: Gateway) -> list[tuple[str, dict[str, Any]]]:
     return links
 
 
+@pytest.mark.heavy
 @requirement("S-15")
 @pytest.mark.parametrize("visits", [1, pytest.param(1_000, marks=[pytest.mark.long, pytest.mark.timeout(3600)])])
 async def test_looking_never_decides(

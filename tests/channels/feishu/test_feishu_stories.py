@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.cli.doctor import doctor
+from app.cli.doctor import channels as channels_doctor
 from app.ports import Severity
 from channels.feishu.details.people import STATUS_SCOPE
 from channels.feishu.examine import setup_steps
@@ -341,7 +341,7 @@ async def test_without_the_scope_of_a_status_a_click_is_told_so_doctor_names_it_
     press = await stage.press(request, "alice", "approve")
     assert "assent doctor" in str((press.toast or {})["content"])
     assert await stage.state(request) == "pending"
-    [finding] = await doctor._people(container.book, "acme", container.channels.get("acme", "pay-feishu"))
+    [finding] = await channels_doctor._people(container.book, "acme", container.channels.get("acme", "pay-feishu"))
     assert finding.severity is Severity.ERROR
     assert STATUS_SCOPE in finding.mend
     stage.feishu.platform.scopes.add(STATUS_SCOPE)

@@ -142,7 +142,7 @@ async def test_a_token_that_expires_is_named_before_it_does(stage: SlackStage) -
     await channel.close()
     assert warning.severity is Severity.WARNING
     assert "expires within twelve hours" in warning.what
-    assert "without token rotation" in warning.mend
+    assert "give refresh_token, client_id and client_secret" in warning.mend
 
 
 async def test_every_complaint_comes_with_its_mend(stage: SlackStage) -> None:

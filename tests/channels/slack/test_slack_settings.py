@@ -57,6 +57,39 @@ def test_what_could_not_work_is_refused_with_the_mend(change: dict[str, object],
         SlackSettings.model_validate({**GOOD, **change})
 
 
+ROTATING = {name: value for name, value in GOOD.items() if name != "bot_token"} | {
+    "refresh_token": "xoxe-1-abcdefghijkl",
+    "client_id": "17653672481.19874698323",
+    "client_secret": "4f1b2c3d4e5f60718293a4b5c6d7e8f9",
+}
+
+
+def test_a_channel_whose_tokens_rotate_needs_three_lines_for_the_one() -> None:
+    settings = SlackSettings.model_validate(ROTATING)
+    assert settings.bot_token is None
+    assert "abcdefghijkl" not in repr(settings)
+    assert "4f1b2c3d" not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    ("change", "mend"),
+    [
+        ({"refresh_token": None}, "bot_token is missing"),
+        ({"refresh_token": None, "bot_token": "xoxb-1234"}, "client_id and client_secret are for refresh_token"),
+        ({"refresh_token": "xoxb-1234-5678"}, "OAuth & Permissions"),
+        ({"refresh_token": "xoxe.xoxb-1-of-access"}, "must be the app's refresh token"),
+        ({"client_id": None}, "refresh_token needs client_id and client_secret"),
+        ({"client_id": "A0APPR0VAL"}, "pattern"),
+        ({"client_secret": None}, "refresh_token needs client_id and client_secret"),
+        ({"client_secret": "  "}, "copy the Client Secret"),
+        ({"bot_token": "xoxe.xoxb-1-of-access"}, "leave bot_token out"),
+    ],
+)
+def test_half_of_what_renews_tokens_is_refused_with_the_mend(change: dict[str, object], mend: str) -> None:
+    with pytest.raises(ValidationError, match=mend):
+        SlackSettings.model_validate({**ROTATING, **change})
+
+
 @pytest.mark.parametrize("field", ["bot_token", "signing_secret", "app_token"])
 def test_neither_a_refusal_nor_a_printed_setting_shows_a_secret(field: str) -> None:
     with pytest.raises(ValidationError) as refusal:

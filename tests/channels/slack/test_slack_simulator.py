@@ -13,6 +13,7 @@ import pytest
 
 from channels.conformance.harness import StillClock
 from channels.slack.card import render
+from channels.slack.simulator.api import call_method
 from channels.slack.simulator.blocks import BlocksRefusedError, check_blocks, check_view, stray_markup
 from channels.slack.simulator.simulator import CannotPressError, Fault, SlackSimulator
 from channels.slack.simulator.state import Message, Version
@@ -517,3 +518,49 @@ async def test_a_hanging_call_does_not_hold_up_the_end(slack: SlackSimulator) ->
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.2):
             await ask(slack, "auth.test")
+
+
+# --- tokens that rotate -----------------------------------------------------------------------------------------------
+
+
+async def exchanged(slack: SlackSimulator, **form: str) -> dict[str, object]:
+    """Post a form to the method, as an app does."""
+    async with aiohttp.ClientSession() as session:
+        address = f"{slack.public_url}/api/oauth.v2.access"
+        async with session.post(address, data=form) as response:
+            return cast("dict[str, object]", await response.json())
+
+
+async def test_a_refresh_token_is_good_for_one_exchange_which_ends_the_access_before_it(slack: SlackSimulator) -> None:
+    given = {name: str(value) for name, value in slack.rotate_tokens().items()}
+    given["grant_type"] = "refresh_token"
+    first = await exchanged(slack, **given)
+    assert (first["ok"], first["expires_in"], first["token_type"]) == (True, 43_200, "bot")
+    assert await exchanged(slack, **given) == {"ok": False, "error": "invalid_refresh_token"}
+    second = await exchanged(slack, **given | {"refresh_token": str(first["refresh_token"])})
+    tokens = slack.world.tokens
+    assert tokens[str(first["access_token"])].revoked
+    assert call_method(slack.world, "auth.test", str(first["access_token"]), {})["error"] == "token_revoked"
+    assert call_method(slack.world, "auth.test", str(second["access_token"]), {})["ok"]
+    clock = cast("StillClock", slack.world.clock)
+    clock.advance(timedelta(hours=12))
+    assert call_method(slack.world, "auth.test", str(second["access_token"]), {})["error"] == "token_expired"
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"client_id": "1.2"}, "invalid_client_id"),
+        ({"client_secret": "0" * 32}, "bad_client_secret"),
+        ({"grant_type": "authorization_code"}, "invalid_grant_type"),
+        ({"refresh_token": "xoxe-1-of-nobody"}, "invalid_refresh_token"),
+        ({"code": "1"}, "invalid_arguments"),
+    ],
+)
+async def test_an_exchange_that_slack_would_refuse_is_refused_and_spends_nothing(
+    slack: SlackSimulator, change: dict[str, str], error: str
+) -> None:
+    given = {name: str(value) for name, value in slack.rotate_tokens().items()}
+    given["grant_type"] = "refresh_token"
+    assert (await exchanged(slack, **given | change))["error"] == error
+    assert (await exchanged(slack, **given))["ok"]

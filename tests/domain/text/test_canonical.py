@@ -259,6 +259,7 @@ VECTORS = {
 """From the appendix of RFC 8785, and the edges of each form."""
 
 
+@pytest.mark.heavy
 @requirement("S-42")
 @given(values)
 @settings(max_examples=1_000)
@@ -266,6 +267,7 @@ def test_an_independent_encoder_writes_the_same_bytes(value: Any) -> None:
     assert canonical(value) == independent(value).encode()
 
 
+@pytest.mark.heavy
 @requirement("S-42")
 @given(st.floats(allow_nan=False, allow_infinity=False))
 @settings(max_examples=3_000)

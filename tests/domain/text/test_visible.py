@@ -82,6 +82,7 @@ def all_are_written_by_number(chars: list[str]) -> bool:
     return visible("".join([f"a{char}b" for char in chars])) == expected
 
 
+@pytest.mark.heavy
 @requirement("S-19")
 def test_every_character_without_a_look_of_its_own_is_written_by_its_number() -> None:
     """All of Unicode: controls, formats, separators, surrogates, private and unassigned, and what looks blank."""

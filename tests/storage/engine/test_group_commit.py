@@ -149,7 +149,7 @@ async def test_units_that_wait_together_share_a_commit(database_url: str) -> Non
         assert results == [f"n{index}" for index in range(20)]
         assert stage.said == ["COMMIT", "BEGIN", "COMMIT"]  # the busy one's end, then one for all
         assert await stage.notes() == results
-        assert [len(batch.changed) for batch in stage.batches] == [0, 20]
+        assert [len(batch.changed) for batch in stage.batches] == [20]
 
 
 async def test_a_unit_that_raises_fails_alone(database_url: str) -> None:

@@ -8,9 +8,10 @@ import pytest
 
 from app.domain.identity.api_key import Scope
 from migrations import run
-from tests.fixtures.gateway import open_gateway
+from tests.fixtures.gateway import SECRET, open_gateway
 from tests.fixtures.standing import BOB, RITA, write_standing
 from tests.requirements import requirement
+from tests.storage.rig import in_clear
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,11 +38,13 @@ async def test_what_waited_before_the_upgrade_takes_a_click_and_earlier_votes_co
         request = await g.ask("wrap", {"n": 1})
         assert (await g.decide(request, who=BOB)).json()["state"] == "pending"
         keys = dict(g.keys)
+    in_clear(database_url, SECRET)
     run.downgrade(database_url, "0005")
     run.upgrade(database_url)
     async with open_gateway(database_url, config, platform) as g:
         # Going back took the seals along: an operator says that what stands may be taken for what was asked.
-        assert await g.container.seal_standing.again("acme", by="olga@acme.example", reason="went back and forth") == 1
+        done = await g.container.seal_standing.again("acme", by="olga@acme.example", reason="went back and forth")
+        assert done == (1, 0)
         g.keys |= keys
         before = await g.read(request)
         assert (before["assurance"], before["enforced"], before["payments"]) == ("L1", False, [])
@@ -55,11 +58,13 @@ async def test_going_back_is_refused_while_something_open_would_become_laxer(
 ) -> None:
     async with open_gateway(database_url, config, platform) as g:
         request = await g.ask("wire", WIRE)  # only an executor runs it: the older gateway would hand it to the agent
+    in_clear(database_url, SECRET)
     with pytest.raises(RuntimeError, match="1 open request"):
         run.downgrade(database_url, "0005")
     run.upgrade(database_url)  # from the step that was refused
     async with open_gateway(database_url, config, platform) as g:
         assert (await g.decide(request, who=RITA, verdict="deny", reason="no")).json()["state"] == "denied"
+    in_clear(database_url, SECRET)
     run.downgrade(database_url, "0005")
 
 
@@ -73,6 +78,7 @@ async def test_keys_run_what_they_ran_claims_are_their_claimers_and_going_back_w
         assert (await g.claim(request, who="executor")).status_code == 200
         claimed = g.rows("SELECT claimed_by FROM executions")
         keys = dict(g.keys)
+    in_clear(database_url, SECRET)
     run.downgrade(database_url, "0006")
     run.upgrade(database_url)
     async with open_gateway(database_url, config, platform) as g:
@@ -80,6 +86,7 @@ async def test_keys_run_what_they_ran_claims_are_their_claimers_and_going_back_w
         assert g.rows("SELECT tools FROM api_keys WHERE scope = 'executor'") == [{"tools": '["*"]'}]
         assert g.rows("SELECT claimed_by FROM executions") == claimed != [{"claimed_by": None}]
         await g.container.keys.create(org="acme", scope=Scope.EXECUTOR, label="sms", tools=["sms_*"])
+    in_clear(database_url, SECRET)
     with pytest.raises(RuntimeError, match="1 executor's key would run every tool"):
         run.downgrade(database_url, "0006")
 
@@ -95,6 +102,7 @@ async def test_what_was_sealed_before_holds_after_the_upgrade_and_what_waits_els
         assert (await g.claim(first)).status_code == 200
         rows = g.rows("SELECT id, seal FROM requests ORDER BY id")
         keys = dict(g.keys)
+    in_clear(database_url, SECRET)
     run.downgrade(database_url, "0008")
     run.upgrade(database_url)
     async with open_gateway(database_url, config, platform) as g:
@@ -104,11 +112,13 @@ async def test_what_was_sealed_before_holds_after_the_upgrade_and_what_waits_els
         assert (await g.decide(third, who=RITA)).json()["state"] == "approved"
         said = await g.report(first, "pending_elsewhere")
         assert said.json()["state"] == "pending_elsewhere", said.text
+    in_clear(database_url, SECRET)
     with pytest.raises(RuntimeError, match="1 call waits at the service"):
         run.downgrade(database_url, "0008")
     run.upgrade(database_url)  # the newer steps were taken back before this one refused
     async with open_gateway(database_url, config, platform) as g:  # and nothing of it was taken apart
         g.keys |= keys
         assert (await g.report(first, "failed", error="refused there")).json()["state"] == "failed"
+    in_clear(database_url, SECRET)
     run.downgrade(database_url, "0008")
     run.upgrade(database_url)

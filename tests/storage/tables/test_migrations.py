@@ -15,7 +15,7 @@ from alembic.script import ScriptDirectory
 from app.storage.tables.guards import statements
 from app.storage.tables.tables import ORG_TABLES, metadata
 from migrations import run
-from migrations.state import NEWEST, find_present, sqlalchemy_url
+from migrations.state import NEWEST, engine_of, find_present
 from tests.storage.rig import look
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _other_default(*arguments: object) -> bool:
 
 def differences(url: str) -> list[object]:
     """Let Alembic compare the database with the tables in the code, types and defaults included."""
-    engine = sa.create_engine(sqlalchemy_url(url), poolclass=sa.NullPool)
+    engine = engine_of(url)
     with closing(engine.connect()) as connection:
         options = {"compare_type": True, "compare_server_default": _other_default}
         found = compare_metadata(MigrationContext.configure(connection, opts=options), metadata)

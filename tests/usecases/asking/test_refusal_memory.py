@@ -47,8 +47,7 @@ async def lift(g: Gateway, request: dict[str, Any], who: str = ALICE, **body: An
 
 
 def cautions(g: Gateway, said: dict[str, Any]) -> list[dict[str, Any]]:
-    (row,) = g.rows(f"SELECT cautions FROM requests WHERE id = '{said['request']['id']}'")
-    return json.loads(row["cautions"])
+    return g.kept("cautions", said["request"]["id"])
 
 
 def lifted(g: Gateway) -> list[dict[str, Any]]:

@@ -107,6 +107,7 @@ async def test_what_was_typed_is_in_no_answer_row_or_line(
 ) -> None:
     async with paying(sqlite_url, tmp_path / "orgs", platform) as g:
         request = await asked(g, payment("5000", "Nobody Known"))
+        assert cautions(g, request)
         tried: list[dict[str, Any]] = [{"typed": "CANARY-1"}, {"typed": "CANARY-1" * 40}, {"totp": 777123}]
         for sent in (*tried, {"typed": "x", "totp": "CANARY"}):
             said = await g.decide(request, **sent)
@@ -115,7 +116,6 @@ async def test_what_was_typed_is_in_no_answer_row_or_line(
             assert "777123" not in said.text
         assert "CANARY" not in repr(g.content())
         assert (await approve(g, request))["state"] == "approved"
-        assert cautions(g, request)
     told = capsys.readouterr()
     assert "CANARY" not in told.out + told.err
 

@@ -23,7 +23,7 @@ NEW = "another-master-secret-of-the-tests-0123456789"
 
 
 def _swapped(s: Stranger, of: str, _: dict[str, Any]) -> None:
-    s(f"UPDATE requests SET arguments = replace(arguments, 'DE02', 'DE66') WHERE id = '{of}'")
+    s(f"""UPDATE requests SET arguments = '{{"n":1,"account":"DE66"}}' WHERE id = '{of}'""")
 
 
 def _later(s: Stranger, of: str, _: dict[str, Any]) -> None:
@@ -135,7 +135,6 @@ async def test_a_person_who_presses_a_button_is_told(gateway: Gateway) -> None:
     request = await g.ask("pay")
     stranger = await to_thread(Stranger, g)
     _swapped(stranger, request["id"], {})
-    stranger(f"UPDATE requests SET arguments = replace(arguments, 'Acme', 'Evil') WHERE id = '{request['id']}'")
     told = await g.press(request)
     assert "not what was asked" in str(told)
     assert (await g.read(request))["state"] == "pending"

@@ -226,7 +226,7 @@ def _15_a_key_that_nobody_made(c: Crime) -> int:
 @edit
 def _16_other_arguments_under_the_digest(c: Crime) -> int:
     of = c.ids["issued"]
-    c.stranger(f"UPDATE requests SET arguments = replace(arguments, 'DE02', 'DE66') WHERE id = '{of}'")
+    c.stranger(f"""UPDATE requests SET arguments = '{{"n":1,"account":"DE66"}}' WHERE id = '{of}'""")
     return c.seq("request.created", "issued")
 
 

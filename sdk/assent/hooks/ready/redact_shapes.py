@@ -18,7 +18,7 @@ from typing import TypeAlias
 Accept: TypeAlias = Callable[[re.Match[str]], bool]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Shape:
     """One kind of secret. What is taken out is the group `secret`, `quoted` or `plain`; without these, the match."""
 

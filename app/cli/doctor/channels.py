@@ -1,0 +1,125 @@
+"""What `assent doctor` sees of the channels: what each says of itself, and whether it knows who may be asked."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from app.clock import SystemClock
+from app.domain.errors import AssentError
+from app.domain.identity.seals import Seals
+from app.identifiers import RandomIds
+from app.ports import AccountStatus, ChannelRefusedError, ChannelUnavailableError, Finding, Severity
+from app.renewal import RenewingChannel
+from app.storage.engine.dialect import dialect_for
+from app.storage.make_store import make_store
+from app.usecases.platforms.renew_access import MEND, RenewAccess
+from app.workers.supervisor import Supervisor
+from channels import registry
+from migrations.state import NEWEST, find_present
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from app.policies.file.policy_book import PolicyBook
+    from app.ports import Channel
+    from app.settings import Settings
+
+
+async def look_at_channels(book: PolicyBook, settings: Settings) -> list[Finding]:
+    """Look at every channel of every org."""
+    found: list[Finding] = []
+    platforms = registry.platforms()
+    channels = [
+        (org, platforms[book.current(org).kind_of(name)].build(name, given))
+        for org in book.orgs()
+        for name, given in book.current(org).channel_settings.items()
+    ]
+    async with _access(settings) as access:
+        for org, channel in channels:
+            try:
+                await _one(book, org, channel, access=access, found=found)
+            except (ChannelUnavailableError, ChannelRefusedError, AssentError) as error:
+                found.append(Finding(severity=Severity.ERROR, what=f"{channel.name}: {error}"))
+            finally:
+                await channel.close()
+    return found
+
+
+@asynccontextmanager
+async def _access(settings: Settings) -> AsyncGenerator[RenewAccess | None]:
+    """Keep the channels' access as a gateway does: what is got here is stored, or nothing is got."""
+    if await asyncio.to_thread(_present, settings.database_url) != NEWEST:
+        yield None
+        return
+    seals, clock, supervisor = Seals([each.get_secret_value() for each in settings.secret]), SystemClock(), Supervisor()
+    store = make_store(dialect_for(settings.database_url, clock), RandomIds(), seals=seals)
+    store.start()
+    access = RenewAccess(store=store, seals=seals, clock=clock, ids=RandomIds(), later=supervisor.later)
+    try:
+        yield access
+    finally:
+        await access.finish()
+        await supervisor.stop()
+        await store.stop()
+
+
+def _present(url: str) -> str | None:
+    try:
+        return find_present(url)
+    except Exception:  # noqa: BLE001 - what the driver says is a finding already
+        return None
+
+
+async def _one(
+    book: PolicyBook, org: str, channel: Channel, *, access: RenewAccess | None, found: list[Finding]
+) -> None:
+    """Add to what was found, step by step: a platform that does not answer hides nothing of what it did say."""
+    if isinstance(channel, RenewingChannel) and channel.first_renewal is not None and access is None:
+        what = f"{channel.name}: its access is got when a gateway first starts: not before there is where to keep it"
+        found.append(Finding(severity=Severity.WARNING, what=what, mend="start the gateway, and ask again"))
+        return
+    if access is not None:
+        access.serve(org, channel)
+    found += [replace(finding, what=f"{channel.name}: {finding.what}") for finding in await channel.examine()]
+    found += await _renewals(channel, access)
+    found += await _people(book, org, channel)
+
+
+async def _renewals(channel: Channel, access: RenewAccess | None) -> list[Finding]:
+    """Say whose access can be renewed no more, or could not when it was last tried."""
+    troubles = [each for each in await access.look() if each.channel == channel.name] if access is not None else []
+    return [
+        Finding(
+            severity=Severity.ERROR if each.lost else Severity.WARNING,
+            what=f"{channel.name}: its access cannot be renewed{'' if each.lost else ' now'}: {each.why}",
+            mend=MEND if each.lost else "see the gateway's log; it is tried again",
+        )
+        for each in troubles
+    ]
+
+
+async def _people(book: PolicyBook, org: str, channel: Channel) -> list[Finding]:
+    """Everyone who may be asked must be someone the platform knows."""
+    found: list[Finding] = []
+    withheld: dict[str, int] = {}
+    for person in book.current(org).policy.directory.people.values():
+        account = await channel.look_up(email=person.email, account_id=person.accounts.get(channel.kind, ""))
+        if account is not None and account.status is AccountStatus.UNKNOWN:
+            withheld[account.withheld] = withheld.get(account.withheld, 0) + 1
+        elif account is None or account.status is not AccountStatus.ACTIVE:
+            how = account.status.value if account else "unknown there"
+            what = f"{channel.name}: {person.email} cannot decide here: {how}"
+            mend = f"name the account under people: {person.email}: {{{channel.kind}: …}}, or correct the e-mail"
+            found.append(Finding(severity=Severity.WARNING, what=what, mend=mend))
+    found += [
+        Finding(
+            severity=Severity.ERROR,
+            what=f"{channel.name}: {count} of the approvers cannot decide here: whether they are active is withheld",
+            mend=why or "see what the app may read of people",
+        )
+        for why, count in withheld.items()
+    ]
+    return found

@@ -1,0 +1,83 @@
+"""The webhooks of the file: who outside is told of which events, where, and with which secret it is proved."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from app.domain.text.addresses import LOOPBACK, why_not
+from app.domain.trail.audit import Kind
+from app.domain.trail.webhooks import BadSecretError, Webhook, covers, read_secret
+from app.policies.marks.entries import section
+from app.policies.models.file_models import WebhookEntry
+from app.policies.sections.channel_section import read_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic import SecretStr
+
+    from app.policies.marks.yaml_marks import MarkedYaml, Path
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9A-Fa-f:.]{2,45}")
+_LITERAL = re.compile(r"[0-9.]+|[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*")
+_URL = re.compile(r"[\x21-\x7e]+")
+
+
+def read_webhooks(marked: MarkedYaml, *, environ: Mapping[str, str]) -> tuple[Webhook, ...]:
+    """Return them, in the order of the file."""
+    found: list[Webhook] = []
+    for name, raw in section(marked, "webhooks").items():
+        path: Path = ("webhooks", name)
+        if not _NAME.fullmatch(name):
+            marked.report(path, "a webhook's name is of small letters, digits, - and _")
+        if not isinstance(raw, dict):
+            marked.report(path, "must be a mapping")
+            continue
+        if "type" in raw:
+            marked.report((*path, "type"), 'unknown key "type"')
+        entry = read_settings(marked, path, raw, model=WebhookEntry, environ=environ)
+        if isinstance(entry, WebhookEntry):
+            found.append(_read(marked, path, name, entry))
+    return tuple(found)
+
+
+def _read(marked: MarkedYaml, path: Path, name: str, entry: WebhookEntry) -> Webhook:
+    for at, pattern in enumerate(entry.kinds):
+        if not any(covers(pattern, kind.value) for kind in Kind):
+            marked.report((*path, "kinds", at), f'"{pattern}" is no kind of event', "see docs/trail.md")
+    host = _host(marked, (*path, "url"), entry)
+    secrets = [_secret(marked, (*path, "secret"), entry.secret)]
+    if entry.secret_old is not None:
+        secrets.append(_secret(marked, (*path, "secret_old"), entry.secret_old))
+        if secrets[0] and secrets[0] == secrets[1]:
+            marked.report((*path, "secret_old"), "is secret: it is the one from before; else leave it out")
+    kinds = tuple(entry.kinds)
+    return Webhook(name=name, url=entry.url, host=host, secrets=tuple(secrets), kinds=kinds, private=entry.private)
+
+
+def _secret(marked: MarkedYaml, path: Path, given: SecretStr) -> bytes:
+    try:
+        return read_secret(given.get_secret_value().strip())
+    except BadSecretError as refused:
+        marked.report(path, str(refused))
+        return b""
+
+
+def _host(marked: MarkedYaml, path: Path, entry: WebhookEntry) -> str:
+    """Return the host of an address that may be written, or note why it may not."""
+    try:
+        parts = urlsplit(entry.url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        host, port, parts = "", None, urlsplit("")
+    plain = parts.scheme == "http" and host in LOOPBACK
+    if not _URL.fullmatch(entry.url) or not _HOST.fullmatch(host) or port == 0 or "@" in parts.netloc or parts.fragment:
+        marked.report(path, "must be https://host[:port]/path, without a user, a password or a #")
+    elif parts.scheme != "https" and not plain:
+        marked.report(path, "must be https (plain http only to localhost, 127.0.0.1 or [::1])")
+    elif _LITERAL.fullmatch(host) and (refused := why_not(host, host=host, private=entry.private)):
+        marked.report(path, f"{host}: {refused}")
+    return host

@@ -1,0 +1,1 @@
+"""What whoever runs it sees: figures, and lines of a log."""
