@@ -112,8 +112,12 @@ def _count(*, on_cards: bool) -> Statement:
 
 
 def _holds(*, on_cards: bool) -> Statement:
-    counted = select(func.count()).select_from(_waiting(bindparam("enough"), on_cards=on_cards)).scalar_subquery()
-    return Statement(select(literal(1).label("holds")).where(bindparam("most") >= counted))
+    bounds = [("most", "enough", False), ("most_cards", "enough_cards", True)][: 2 if on_cards else 1]
+    held = (
+        bindparam(most) >= select(func.count()).select_from(_waiting(bindparam(enough), on_cards=of)).scalar_subquery()
+        for most, enough, of in bounds
+    )
+    return Statement(select(literal(1).label("holds")).where(*held))
 
 
 _COUNT_PENDING = {on_cards: _count(on_cards=on_cards) for on_cards in (False, True)}
@@ -248,9 +252,10 @@ def count_pending(tx: Tx, agent: str, *, on_cards: bool) -> int:
 
 def hold_pending(tx: Tx, agent: str, *, most: int, most_cards: int | None) -> None:
     """Let this unit's commit stand only if, when it is its turn, `count_pending` says no more than these."""
-    for on_cards, bound in ((False, most), (True, most_cards)):
-        if bound is not None:
-            tx.hold(_PENDING_HOLDS[on_cards], for_org=tx.org, agent=agent, enough=bound + 1, most=bound)
+    bounds = {"most": most, "enough": most + 1}
+    if most_cards is not None:
+        bounds |= {"most_cards": most_cards, "enough_cards": most_cards + 1}
+    tx.hold(_PENDING_HOLDS[most_cards is not None], for_org=tx.org, agent=agent, **bounds)
 
 
 def find_edited(tx: Tx, agent: str, session: str, of_digest: str, *, states: Collection[State]) -> str | None:
