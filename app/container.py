@@ -151,7 +151,7 @@ class Container:
 
     def _build_usecases(self) -> None:
         store, book = self.store, self.book
-        quota = Quota(most_pending=self.settings.max_pending_per_agent)
+        quota = Quota(most_pending=self.settings.max_pending_per_agent, most_cards=self.settings.max_cards_per_agent)
         self.switches = Switches(store=store, clock=self.clock)
         self.lineage = Lineage(store=store, book=book, clock=self.clock)
         self.hooks = HookBook(book, self._build_hooks)

@@ -27,6 +27,7 @@ class Settings(BaseSettings):
     port: Annotated[int, Field(ge=0, le=65535)] = 8080
     log_format: Annotated[str, Field(pattern="^(json|console)$")] = "console"
     max_pending_per_agent: Annotated[int, Field(ge=1)] = 1_000
+    max_cards_per_agent: Annotated[int, Field(ge=1)] = 100
     max_waiters: Annotated[int, Field(ge=1)] = 50_000
     operations_token: SecretStr | None = Field(default=None, description="what /metrics and /openapi.json then ask for")
     hook_processes: Annotated[int, Field(ge=1)] = 16

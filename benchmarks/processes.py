@@ -167,6 +167,7 @@ async def gateway(folder: Path, url: str, *, keys: KeyPair | None = None, profil
             "ASSENT_DATABASE_URL": url,
             "ASSENT_CALLS_PER_SECOND": "1000000",
             "ASSENT_MAX_PENDING_PER_AGENT": "10000000",
+            "ASSENT_MAX_CARDS_PER_AGENT": "10000000",
         },
         log=folder / "gateway.log",
         url=url,

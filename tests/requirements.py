@@ -163,7 +163,9 @@ LEDGER: dict[str, Promise] = {
     "S-55": _must("What the model is told of a refusal is final and unmistakable, and names no approver."),
     "S-57": _must("A configuration with any fault does not start, and all its faults are told at once."),
     "S-65": _must("Half-open clients starve nobody, and one that vanishes is no error."),
-    "S-66": _must("One key takes its share of streams and waits, and what shows figures can be closed."),
+    "S-66": _must(
+        "One key takes its share of streams, waits and cards in a chat, and what shows figures can be closed."
+    ),
     "S-72": _must(
         "A service that asks its own people has not refused: its id is kept, the spend counts, it never runs again."
     ),
@@ -221,6 +223,8 @@ LEDGER: dict[str, Promise] = {
     "F-26": _survives(
         "The disk takes no more: refused within the bound, nothing torn, and it goes on when there is room."
     ),
+    "F-27": _survives("A sync of the disk fails: the store takes nothing more until it is opened anew."),
+    "F-28": _survives("The power fails between any two writes, pages torn: all that was acknowledged is recovered."),
     "F-29": _survives(
         "A platform that answers 500, 429, late, half or not at all: nothing lost, no card twice, its limits kept."
     ),

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from websockets.datastructures import Headers
+from websockets.exceptions import InvalidStatus
+from websockets.http11 import Response as Answer
 
 from app.ports import ChannelRefusedError, ChannelUnavailableError, Post
 from channels.feishu.listener import _Connect
@@ -114,7 +117,7 @@ async def test_an_address_elsewhere_is_never_connected_to() -> None:
 
 @requirement("S-78")
 async def test_neither_connection_follows_a_redirect_of_its_handshake() -> None:
-    gone = RuntimeError("302")
+    gone = InvalidStatus(Answer(302, "Found", Headers({"Location": "ws://127.0.0.1:9/elsewhere"})))
     assert _Connect("ws://127.0.0.1:9/").process_redirect(gone) is gone
     async with slack_stage() as stage:
         socket = await stage.channel._client.socket(APP_TOKEN)

@@ -22,7 +22,7 @@ from app.storage.engine import line
 from app.storage.engine.address import is_postgres, libpq_url
 from app.storage.engine.line import Server
 from app.storage.engine.private_files import keep_private
-from app.storage.engine.trouble import trouble_of
+from app.storage.engine.trouble import Trouble, trouble_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -147,9 +147,16 @@ class Sqlite:
         self.sa: SaDialect = sqlite.dialect(paramstyle="named")
         self._path = path
         self._clock = clock
+        self._unsynced: Exception | None = None
 
     def connect(self) -> sqlite3.Connection:
-        """Open a connection for one thread of the store."""
+        """Open a connection for one thread of the store, unless a sync has failed: then never again.
+
+        The system forgets what a failed sync did not write, and the next one succeeds without it. Whoever begins anew
+        reads what is really there.
+        """
+        if self._unsynced is not None:
+            raise self._unsynced
         keep_private(self._path)
         return sqlite3.connect(self._path, isolation_level=None, check_same_thread=False, timeout=_LOCK_SECONDS)
 
@@ -202,10 +209,12 @@ class Sqlite:
 
     def failure(self, error: Exception) -> Failure:
         """Say what to do about an error."""
+        if trouble_of(error) is Trouble.UNSYNCED:
+            self._unsynced = error
         return Failure.AGAIN if isinstance(error, sqlite3.IntegrityError) else Failure.FATAL
 
     def fate(self, ticket: str | None, witness: str | None) -> CommitFate:
-        """A failed COMMIT of SQLite did not commit: the library answers only after the fsync."""
+        """A failed COMMIT of SQLite did not commit, unless its sync failed: then nobody is told that it did not."""
         del ticket, witness
         return CommitFate.ABORTED
 

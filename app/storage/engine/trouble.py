@@ -18,6 +18,7 @@ class Trouble(Enum):
     READ_ONLY = "read_only"
     LOCKED = "locked"
     SCHEMA = "schema"  # tables or columns are not there
+    UNSYNCED = "unsynced"  # the disk refused to sync a file: what it kept of what was written, nobody knows
     SUPERSEDED = "superseded"  # an old primary: another server took its place, and went on
     FAILED = "failed"  # it has failed itself: an I/O error, a broken file
 
@@ -29,6 +30,8 @@ _SAID = {
     Trouble.READ_ONLY: "the database takes no writes: it is read-only",
     Trouble.LOCKED: "somebody else holds what this would write, and does not let go",
     Trouble.SCHEMA: "the database is not as this gateway needs it",
+    Trouble.UNSYNCED: "whether the disk kept what was written last, nobody knows: look at it, then start this gateway "
+    "again",
     Trouble.SUPERSEDED: "the database server that answers was replaced by another one",
     Trouble.FAILED: "the database cannot be used right now",
 }
@@ -54,6 +57,7 @@ _SQLITE = {
     sqlite3.SQLITE_CORRUPT: Trouble.FAILED,
     sqlite3.SQLITE_NOTADB: Trouble.FAILED,
 }
+_UNSYNCED = frozenset({sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC})
 _LONGEST_CAUSE = 300
 _NO_SUCH = ("no such table", "no such column", "has no column")
 
@@ -77,7 +81,8 @@ def trouble_of(error: BaseException) -> Trouble | None:
     if isinstance(error, sqlite3.Error):
         if str(error).startswith(_NO_SUCH):
             return Trouble.SCHEMA
-        return _SQLITE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
+        code = getattr(error, "sqlite_errorcode", 0)
+        return Trouble.UNSYNCED if code in _UNSYNCED else _SQLITE.get(code & 0xFF)
     return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from sqlalchemy import bindparam, exists, func, insert, literal, select, update
+from sqlalchemy import and_, bindparam, exists, func, insert, literal, select, update
 
 from app.domain.call.tool_call import call_digest
 from app.storage.engine.dialect import from_us
@@ -17,7 +17,7 @@ from app.storage.requests.sealing import read_sealed, seals_of
 from app.storage.tables.hook_tables import switches
 from app.storage.tables.payment_tables import restores
 from app.storage.tables.request_columns import REQUEST
-from app.storage.tables.tables import audit_events, decisions, requests
+from app.storage.tables.tables import audit_events, decisions, deliveries, outbox, requests
 from app.storage.trail.restores import EPOCH
 
 if TYPE_CHECKING:
@@ -89,15 +89,35 @@ _SAVE_ALL = _save([*REQUEST.saved.names, "seal", "bound_digest"])
 _COUNT_MOST = 20_000  # beyond this the exact number no longer matters to anyone
 
 
-def _waiting(most: int | BindParameter[int]) -> Subquery:
+_HELD_BACK = (
+    # Its first card has not been due yet: it comes together with others, as one message.
+    exists()
+    .where(deliveries.c.request_id == requests.c.id, outbox.c.delivery_id == deliveries.c.id)
+    .where(outbox.c.kind == "post", outbox.c.status == "queued")
+    .where(outbox.c.attempts == 0, outbox.c.due_at > requests.c.created_at)
+    .correlate(requests)
+)
+_ON_CARDS = and_(exists().where(deliveries.c.request_id == requests.c.id).correlate(requests), ~_HELD_BACK)
+
+
+def _waiting(most: int | BindParameter[int], *, on_cards: bool) -> Subquery:
     """Select an agent's requests that wait, up to `most`."""
     ours = requests.c.org == bindparam("for_org"), requests.c.agent == bindparam("agent")
-    return select(requests.c.id).where(*ours, requests.c.state == "pending").limit(most).subquery()
+    found = select(requests.c.id).where(*ours, requests.c.state == "pending").limit(most)
+    return (found.where(_ON_CARDS) if on_cards else found).subquery()
 
 
-_COUNT_PENDING = Statement(select(func.count().label("pending")).select_from(_waiting(_COUNT_MOST)))
-_COUNTED = select(func.count()).select_from(_waiting(bindparam("enough"))).scalar_subquery()
-_PENDING_HOLDS = Statement(select(literal(1).label("holds")).where(bindparam("most") >= _COUNTED))
+def _count(*, on_cards: bool) -> Statement:
+    return Statement(select(func.count().label("pending")).select_from(_waiting(_COUNT_MOST, on_cards=on_cards)))
+
+
+def _holds(*, on_cards: bool) -> Statement:
+    counted = select(func.count()).select_from(_waiting(bindparam("enough"), on_cards=on_cards)).scalar_subquery()
+    return Statement(select(literal(1).label("holds")).where(bindparam("most") >= counted))
+
+
+_COUNT_PENDING = {on_cards: _count(on_cards=on_cards) for on_cards in (False, True)}
+_PENDING_HOLDS = {on_cards: _holds(on_cards=on_cards) for on_cards in (False, True)}
 
 
 def insert_request(tx: Tx, request: ConfirmationRequest) -> None:
@@ -220,15 +240,17 @@ def _hidden(tx: Tx, request: ConfirmationRequest, columns: Mapping[str, object])
     return hidden(tx, columns, REQUEST.hidden, request_id=request.id, row_id=request.id)
 
 
-def count_pending(tx: Tx, agent: str) -> int:
-    """Return how many of an agent's requests wait for a decision."""
-    row = tx.one(_COUNT_PENDING, for_org=tx.org, agent=agent)
+def count_pending(tx: Tx, agent: str, *, on_cards: bool) -> int:
+    """Return how many of an agent's requests wait for a decision; `on_cards`: of those whose cards are out, or due."""
+    row = tx.one(_COUNT_PENDING[on_cards], for_org=tx.org, agent=agent)
     return int(row["pending"]) if row else 0
 
 
-def hold_pending(tx: Tx, agent: str, *, most: int) -> None:
-    """Let this unit's commit stand only if, when it is its turn, no more than `most` of an agent's requests wait."""
-    tx.hold(_PENDING_HOLDS, for_org=tx.org, agent=agent, enough=most + 1, most=most)
+def hold_pending(tx: Tx, agent: str, *, most: int, most_cards: int | None) -> None:
+    """Let this unit's commit stand only if, when it is its turn, `count_pending` says no more than these."""
+    for on_cards, bound in ((False, most), (True, most_cards)):
+        if bound is not None:
+            tx.hold(_PENDING_HOLDS[on_cards], for_org=tx.org, agent=agent, enough=bound + 1, most=bound)
 
 
 def find_edited(tx: Tx, agent: str, session: str, of_digest: str, *, states: Collection[State]) -> str | None:

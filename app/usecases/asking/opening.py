@@ -15,7 +15,7 @@ from app.domain.call.tool import title_for
 from app.domain.call.tool_call import binding_digest
 from app.domain.lifecycle.lifecycle import opened, permitted
 from app.domain.request.quorum import reachable
-from app.domain.request.request import ConfirmationRequest
+from app.domain.request.request import API, ConfirmationRequest
 from app.domain.request.timetable import EPOCH
 from app.domain.rules.policy import Allow, Ask, Deny, raised, why
 from app.domain.rules.rule import Asking
@@ -33,9 +33,11 @@ from app.usecases.writing.carry_out import carry_out, open_request
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from app.domain.errors import TooManyError
     from app.domain.identity.seals import Seals
     from app.domain.request.caution import Caution
     from app.storage.engine.transaction import Tx
+    from app.usecases.asking.quota import Place
     from app.usecases.judging.judge_call import Judged
     from app.usecases.permits.permit_before import Permitted
 
@@ -64,15 +66,16 @@ class Asked:
 class Opening:
     """One judged call, on which nothing stands yet, in one unit of work."""
 
-    def __init__(self, tx: Tx, judged: Judged, seals: Seals, *, of_digest: str) -> None:
+    def __init__(self, tx: Tx, judged: Judged, seals: Seals, place: Place, *, of_digest: str) -> None:
         """Read the clock: the request begins now."""
         self._tx = tx
         self._judged = judged
         self._seals = seals
+        self._place = place
         self._of_digest = of_digest
         self._now = tx.now()
 
-    def settle(self, ruling: Ask | Allow, targets: Mapping[str, str]) -> Answered | Asked:
+    def settle(self, ruling: Ask | Allow, targets: Mapping[str, str]) -> Answered | Asked | TooManyError:
         """Weigh the call and write what follows. `targets` maps each channel that may be asked to its cards' chat."""
         tx, judged, now = self._tx, self._judged, self._now
         cautions = near_copies(tx, judged, now=now)
@@ -87,7 +90,9 @@ class Opening:
             case Ask() as asked:
                 return self._ask(asked, cautions, targets)
 
-    def _ask(self, ruling: Ask, cautions: Sequence[Caution], targets: Mapping[str, str]) -> Answered | Asked:
+    def _ask(
+        self, ruling: Ask, cautions: Sequence[Caution], targets: Mapping[str, str]
+    ) -> Answered | Asked | TooManyError:
         judged, tx = self._judged, self._tx
         denied = denied_before(tx, judged, ruling, of_digest=self._of_digest)
         if denied is not None:
@@ -117,6 +122,9 @@ class Opening:
             )
             return self._turn_away(nobody, ruled(judged, nobody, allowed=False))
         request = replace(self._build(ruling.asking, ruling.rule_id, why(ruling)), cautions=tuple(cautions))
+        full = self._place.take(tx, on_cards=any(name != API for name in ruling.asking.channels))
+        if full is not None:
+            return full  # nothing was written yet
         _begin(tx, request, judged, targets)
         self._spend(request.id)
         return Asked(request=request, attached=False)

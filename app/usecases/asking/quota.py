@@ -1,8 +1,9 @@
-"""How many requests one agent may have waiting: a flood from one must not wear down approvers or the store.
+"""How much one agent may have waiting: a flood from one must not wear down approvers, their chats or the store.
 
-The bound is kept by the commit itself: it stands only if, behind the lock of the org's trail, no more wait than may
-(`hold_pending`). So it holds on every replica together. Before that, a number in memory says whether the bound is near;
-only then does the unit that opens count the rows, and refuse. Far from it the hot path counts nothing.
+Two bounds: on requests that wait, and, far lower, on those of them that stand in a chat as cards. Both are kept by the
+commit itself: it stands only if, behind the lock of the org's trail, no more wait than may (`hold_pending`). So they
+hold on every replica together. Before that, a number in memory says whether a bound is near; only then does the unit
+that opens count the rows, and refuse. Far from it the hot path counts nothing.
 """
 
 from __future__ import annotations
@@ -18,32 +19,42 @@ if TYPE_CHECKING:
 
 
 class Quota:
-    """The bound on pending requests an agent."""
+    """The bounds on what waits of an agent."""
 
-    def __init__(self, *, most_pending: int) -> None:
-        """Take the bound."""
-        self._most = most_pending
-        self._known: dict[tuple[str, str], int] = {}
+    def __init__(self, *, most_pending: int, most_cards: int) -> None:
+        """Take the bounds."""
+        self._most = {False: most_pending, True: most_cards}  # by whether it stands on cards
+        self._known: dict[tuple[str, str, bool], int] = {}
 
     def place(self, agent: str) -> Place:
         """Return the place that one submission asks for: its unit takes it."""
         return Place(self, agent)
 
-    def take(self, tx: Tx, agent: str, *, again: bool) -> TooManyError | None:
+    def take(self, tx: Tx, agent: str, *, on_cards: bool, again: bool) -> TooManyError | None:
         """Take a place for one request more, in the unit that opens it, or say why there is none.
 
         Runs on the writer's thread alone. The number that is known may be too high (a unit that was rolled back, a
         request that was settled): then the rows are counted. It may be too low (another replica): then the commit does
         not stand, and the unit comes `again`.
         """
-        waiting = self._known.get((tx.org, agent), self._most)
-        if again or waiting >= self._most // 2:
-            waiting = self._known[tx.org, agent] = count_pending(tx, agent)
-        if waiting >= self._most:
-            return TooManyError(f"{waiting} requests of this agent wait already; {self._most} may", retry_after=5)
-        self._known[tx.org, agent] = waiting + 1
-        hold_pending(tx, agent, most=self._most)
+        kinds = (False, True) if on_cards else (False,)
+        waiting = {kind: self._waiting(tx, agent, on_cards=kind, again=again) for kind in kinds}
+        for kind, many in waiting.items():
+            if many >= self._most[kind]:
+                where = "stand before people as cards already" if kind else "wait already"
+                told = f"{many} requests of this agent {where}; {self._most[kind]} may"
+                return TooManyError(told, retry_after=5)
+        for kind, many in waiting.items():
+            self._known[tx.org, agent, kind] = many + 1
+        hold_pending(tx, agent, most=self._most[False], most_cards=self._most[True] if on_cards else None)
         return None
+
+    def _waiting(self, tx: Tx, agent: str, *, on_cards: bool, again: bool) -> int:
+        most = self._most[on_cards]
+        known = self._known.get((tx.org, agent, on_cards), most)
+        if again or known >= most // 2:
+            known = self._known[tx.org, agent, on_cards] = count_pending(tx, agent, on_cards=on_cards)
+        return known
 
 
 @dataclass(slots=True)
@@ -54,7 +65,7 @@ class Place:
     _agent: str
     _again: bool = False
 
-    def take(self, tx: Tx) -> TooManyError | None:
+    def take(self, tx: Tx, *, on_cards: bool) -> TooManyError | None:
         """Take it, or say why there is none; a unit that runs again trusts nothing that it knew before."""
         again, self._again = self._again, True
-        return self._quota.take(tx, self._agent, again=again)
+        return self._quota.take(tx, self._agent, on_cards=on_cards, again=again)

@@ -157,11 +157,8 @@ class Submit:
         def unit(tx: Tx) -> Answered | Asked | AssentError:
             standing = come_back(tx)
             if standing is not None:
-                return standing  # a repetition opens nothing: it may come back however many others wait
-            refusal = place.take(tx)
-            if refusal is not None:
-                return refusal
-            opening = Opening(tx, judged, self._seals, of_digest=of_digest)
+                return standing  # a repetition opens nothing: it takes no place, however many others wait
+            opening = Opening(tx, judged, self._seals, place, of_digest=of_digest)
             found = opening.settle(ruling, targets)
             if isinstance(found, Asked):
                 opener = (

@@ -27,6 +27,7 @@ from app.domain.rules.rule import Asking, Then
 from app.domain.rules.spending import Budget, PaymentTerms, Per
 from app.policies.file.policy_book import PolicyBook
 from app.usecases.asking.opening import Answered, Opening
+from app.usecases.asking.quota import Quota
 from app.usecases.judging.judge_call import NOTHING_SAID, Judged
 from app.usecases.payments.payees import Payees
 from assent.hooks.engine.outcome import Outcome
@@ -191,8 +192,10 @@ class Story:
             payments=payments_of(FIELDS, call.arguments),
         )
 
+        place = Quota(most_pending=1_000_000, most_cards=1_000_000).place(agent)
+
         def unit(tx: Tx) -> Any:
-            return Opening(tx, judged, Seals(["a-secret-" * 5]), of_digest=call_digest(call)).settle(ruling, {})
+            return Opening(tx, judged, Seals(["a-secret-" * 5]), place, of_digest=call_digest(call)).settle(ruling, {})
 
         now = self.clock.now()
         owner = OWNERS[agent] or f"agent {agent}"

@@ -81,6 +81,16 @@ async def test_one_key_cannot_take_every_stream(sqlite_url: str) -> None:
 
 
 @requirement("S-66")
+async def test_a_stream_too_many_is_answered_before_it_begins(
+    sqlite_url: str, config: Path, platform: MemoryPlatform
+) -> None:
+    async with open_gateway(sqlite_url, config, platform, max_streams=1) as g:
+        g.container.feed._places.take("somebody else")
+        refused = await g.call("GET", "/v1/events", who="auditor")
+        assert (refused.status_code, refused.json()["code"], refused.headers["retry-after"]) == (429, "too_many", "5")
+
+
+@requirement("S-66")
 @pytest.mark.parametrize("path", ["/metrics", "/openapi.json"])
 async def test_figures_are_open_unless_a_token_is_set(
     sqlite_url: str, config: Path, platform: MemoryPlatform, path: str
