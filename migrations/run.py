@@ -79,7 +79,10 @@ def bring(url: str, revision: str = _HEAD, *, may_lose: bool = False, told: Told
                 f"the database is at {present}: going back to {target} drops what {order[there + 1]} to {present} have "
                 "brought, with its rows. Take a backup, stop every gateway, and say --lose-rows"
             )
-        command.downgrade(config, target)
+        try:
+            command.downgrade(config, target)
+        except RuntimeError as refusal:  # a step that cannot be gone back behind says why itself
+            raise RefusedError(str(refusal)) from None
 
     _run(url, act, told)
 
