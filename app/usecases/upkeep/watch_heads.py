@@ -59,10 +59,16 @@ class WatchHeads:
         self._noted = known
 
     async def note(self) -> None:
-        """Write down how far the trail has come, if it has moved on; never anything older than what stands there."""
+        """Write down how far the trail has come, if it has moved on; never anything older than what stands there.
+
+        Nor what another gateway has seen that shares the file: this one may be left behind on an old primary.
+        """
         if self._path is None:
             return
-        noted = self._noted
+        try:
+            noted = await asyncio.to_thread(read_heads, self._path) or self._noted
+        except HeadFileError:
+            noted = self._noted
 
         def unit(tx: Tx) -> tuple[Heads, str | None]:
             heads = find_heads(tx)

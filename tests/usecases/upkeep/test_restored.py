@@ -167,6 +167,21 @@ async def test_another_event_at_the_same_place_is_noticed_and_a_declared_restore
         await watch.check()
 
 
+@pytest.mark.may_block
+@requirement("F-25", "F-40")
+async def test_a_gateway_left_behind_writes_nothing_over_what_another_one_has_seen(
+    either_gateway: Gateway, tmp_path: Path
+) -> None:
+    g, file = either_gateway, tmp_path / "shared.head"
+    watch = WatchHeads(store=g.container.store, path=file)
+    await watch.note()
+    for seen in (Heads(epoch=3, orgs={}), Heads(epoch=0, orgs={"acme": (10_000, "a" * 64)})):
+        write_heads(file, seen)  # by a gateway on the server that was promoted
+        await g.ask("by_api", {})
+        await watch.note()
+        assert read_heads(file) == seen
+
+
 async def test_a_file_that_cannot_be_written_stops_nobody(
     sqlite_url: str, config: Path, platform: MemoryPlatform, tmp_path: Path
 ) -> None:
