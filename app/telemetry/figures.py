@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import threading
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    GCCollector,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+    generate_latest,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -16,6 +27,7 @@ class Telemetry:
     def __init__(self) -> None:
         """Declare them."""
         self.registry = CollectorRegistry()
+        self._one_at_a_time = threading.Lock()
         self.events = Counter(
             "assent_events", "What this process wrote into the trail, by kind", ["kind"], registry=self.registry
         )
@@ -33,28 +45,31 @@ class Telemetry:
         )
         self._http_by: dict[tuple[str, int], Histogram] = {}
         self._events_by: dict[str, Counter] = {}
-        self._waiting = Gauge("assent_waiting_calls", "Callers that are held now", registry=self.registry)
-        self._trouble = Gauge(
-            "assent_database_trouble", "1 while the database cannot be used, by why", ["why"], registry=self.registry
+        for collector in (ProcessCollector, PlatformCollector, GCCollector):
+            collector(registry=self.registry)
+        self._build = self._gauge("build_info", "1; its labels say which software this is", "version")
+        self._build.labels(version=version("assent-gateway")).set(1)
+        self._waiting = self._gauge("waiting_calls", "Callers that are held now")
+        self._streams = self._gauge("event_streams", "Listeners to the trail that are served now")
+        self._backlog = self._gauge("lane_backlog", "Units of work that wait for the database, by lane", "lane")
+        self._trouble = self._gauge("database_trouble", "1 while the database cannot be used, by why", "why")
+        self._outbox = self._gauge("outbox_rows", "Outbox rows by status", "status")
+        self._requests = self._gauge("requests", "Requests in a state in which something is owed", "state")
+        self._oldest = self._gauge("oldest_seconds", "How long the oldest waits that waits", "what")
+        self._replicas = self._gauge("replicas", "Gateways that work on this database now")
+        self._differ = self._gauge("replicas_differ", "1 while they differ in what must be the same", "matter")
+        self._webhooks = self._gauge(
+            "webhook_failing_seconds", "How long a receiver has taken nothing of what it is told", "webhook"
         )
-        self._outbox = Gauge("assent_outbox_rows", "Outbox rows by status", ["status"], registry=self.registry)
-
-        self._replicas = Gauge("assent_replicas", "Gateways that work on this database now", registry=self.registry)
-        self._differ = Gauge(
-            "assent_replicas_differ", "1 while they differ in what must be the same", ["matter"], registry=self.registry
-        )
-        self._webhooks = Gauge(
-            "assent_webhook_failing_seconds",
-            "How long a receiver has taken nothing of what it is told",
-            ["webhook"],
-            registry=self.registry,
-        )
-        self._access = Gauge(
-            "assent_channel_access_trouble",
+        self._access = self._gauge(
+            "channel_access_trouble",
             "1 while a channel's access cannot be renewed: lost until a person mends it, or not now",
-            ["channel", "how"],
-            registry=self.registry,
+            "channel",
+            "how",
         )
+
+    def _gauge(self, name: str, told: str, *labels: str) -> Gauge:
+        return Gauge(f"assent_{name}", told, labels, registry=self.registry)
 
     def answered(self, route: str, status: int, seconds: float) -> None:
         """Count an answer. Looking a label up costs more than counting, so it is done once a label."""
@@ -75,28 +90,41 @@ class Telemetry:
         *,
         waiting: int,
         outbox: Mapping[str, int] | None,
+        requests: Mapping[str, int] | None = None,
+        oldest: Mapping[str, float] | None = None,
+        backlog: Mapping[str, int] | None = None,
+        streams: int = 0,
         trouble: str | None = None,
         replicas: int = 1,
         differ: Iterable[str] = (),
         access: Mapping[str, bool] | None = None,
         webhooks: Mapping[str, float] | None = None,
     ) -> bytes:
-        """Return the text that Prometheus scrapes. `outbox`: None where nobody knows; `access`: by channel, if lost."""
-        self._webhooks.clear()
-        for webhook, seconds in (webhooks or {}).items():
-            self._webhooks.labels(webhook=webhook).set(seconds)
-        self._access.clear()
-        for channel, lost in (access or {}).items():
-            self._access.labels(channel=channel, how="lost" if lost else "not_now").set(1)
-        self._replicas.set(replicas)
-        self._differ.clear()
-        for matter in differ:
-            self._differ.labels(matter=matter).set(1)
-        self._waiting.set(waiting)
-        self._trouble.clear()
-        if trouble is not None:
-            self._trouble.labels(why=trouble).set(1)
-        self._outbox.clear()
-        for status in ("queued", "done", "dead") if outbox is not None else ():
-            self._outbox.labels(status=status).set((outbox or {}).get(status, 0))
-        return generate_latest(self.registry)
+        """Return the text that Prometheus scrapes. None where nobody knows; `access`: by channel, if it is lost."""
+        with self._one_at_a_time:
+            self._waiting.set(waiting)
+            self._streams.set(streams)
+            self._replicas.set(replicas)
+            _put(self._backlog, {(lane,): waits for lane, waits in (backlog or {}).items()})
+            _put(self._trouble, {(trouble,): 1} if trouble is not None else {})
+            counted = (
+                {(status,): outbox.get(status, 0) for status in ("queued", "done", "dead")}
+                if outbox is not None
+                else {}
+            )
+            _put(self._outbox, counted)
+            _put(self._requests, {(state,): count for state, count in (requests or {}).items()})
+            _put(self._oldest, {(what,): seconds for what, seconds in (oldest or {}).items()})
+            _put(self._differ, {(matter,): 1 for matter in differ})
+            _put(
+                self._access, {(channel, "lost" if lost else "not_now"): 1 for channel, lost in (access or {}).items()}
+            )
+            _put(self._webhooks, {(webhook,): seconds for webhook, seconds in (webhooks or {}).items()})
+            return generate_latest(self.registry)
+
+
+def _put(gauge: Gauge, values: Mapping[tuple[str, ...], float]) -> None:
+    """Let a gauge say this and nothing else: what is over is not left behind at its last value."""
+    gauge.clear()
+    for labels, value in values.items():
+        gauge.labels(*labels).set(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -50,14 +51,19 @@ def health_router(c: Services) -> APIRouter:
     async def metrics(request: Request) -> Response:
         """Prometheus' text format."""
         c.access.to_operations(request)
-        rows = None
+        standing = None
         with suppress(UnavailableError):  # then the figures are needed most
-            rows = await c.read.outbox_by_status()
+            standing = await c.read.standing()
         trouble = c.read.trouble
         seen = c.replicas.seen
-        text = c.telemetry.render(
+        text = await asyncio.to_thread(  # what the kernel says of the process is read from files
+            c.telemetry.render,
             waiting=len(c.waiters),
-            outbox=rows,
+            streams=len(c.feed),
+            backlog=c.read.backlog(),
+            outbox=standing and standing.outbox,
+            requests=standing and standing.requests,
+            oldest=standing and standing.oldest,
             trouble=trouble.value if trouble else None,
             replicas=seen.live,
             differ=[each.matter.value for each in seen.differences],

@@ -106,6 +106,7 @@ _ORPHANED = Statement(
     .distinct()
 )
 _COUNTS = Statement(select(outbox.c.status, func.count().label("rows")).group_by(outbox.c.status))
+_OLDEST = Statement(select(func.min(outbox.c.created_at).label("at")).where(outbox.c.status == "queued"))
 _LIST = Statement(
     select(outbox)
     .where(outbox.c.org == bindparam("for_org"), outbox.c.status == bindparam("of_status"))
@@ -193,6 +194,12 @@ def list_neglected(tx: Tx, *, since: timedelta) -> set[tuple[str, str]]:
 def count_by_status(tx: Tx) -> dict[str, int]:
     """Return how many rows are queued, done and dead."""
     return {row["status"]: int(row["rows"]) for row in tx.all(_COUNTS)}
+
+
+def oldest_queued(tx: Tx) -> datetime | None:
+    """Return since when the oldest errand waits that is not done."""
+    row = tx.one(_OLDEST)
+    return from_us(row["at"]) if row is not None and row["at"] is not None else None
 
 
 def list_rows(tx: Tx, status: str, *, most: int) -> list[tuple[OutboxRow, str | None]]:

@@ -88,6 +88,11 @@ class Store:
         """What keeps the database from being used, as far as is known; None: nothing."""
         return self._watch.trouble or self._writer.trouble or self._reader.trouble
 
+    def backlog(self) -> dict[str, int]:
+        """Return how many units wait for each lane, by its name."""
+        lanes = {"write": self._writer, "read": self._reader, "read_long": self._long_reader}
+        return {name: lane.backlog for name, lane in lanes.items()}
+
     def note(self, trouble: Trouble | None) -> None:
         """Remember what kept somebody from writing to what matters, if anything is known of it."""
         self._writer.trouble = trouble or self._writer.trouble

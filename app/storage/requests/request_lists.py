@@ -5,15 +5,17 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from sqlalchemy import and_, bindparam, or_, select
+from sqlalchemy import and_, bindparam, func, or_, select
 
 from app.domain.request.request import OPEN_STATES, UNCERTAIN_STATES, State
+from app.storage.engine.dialect import from_us
 from app.storage.engine.transaction import Row, Statement, Tx
 from app.storage.requests.requests import find_request
 from app.storage.tables.tables import executions, requests
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
+    from datetime import datetime
 
     from app.domain.request.request import ConfirmationRequest
 
@@ -50,6 +52,9 @@ _VERSIONS = Statement(
         requests.c.id.in_([bindparam(f"id_{index}") for index in range(MOST_VERSIONS)]),
     )
 )
+
+_COUNTS = Statement(select(requests.c.state, func.count().label("rows")).group_by(requests.c.state))
+_OLDEST = Statement(select(func.min(requests.c.created_at).label("at")).where(requests.c.status == "pending"))
 
 _OF_SESSION = (
     requests.c.org == bindparam("for_org"),
@@ -129,3 +134,15 @@ def _running_first(rows: Sequence[Row]) -> str | None:
     running = [row for row in rows if row["state"] in UNCERTAIN_STATES | {State.EXECUTING}]
     chosen = next(iter(running or rows), None)
     return chosen["id"] if chosen else None
+
+
+def count_open(tx: Tx) -> dict[str, int]:
+    """Return how many requests are in each state in which something is owed; over all orgs, in its scope."""
+    counted = {row["state"]: int(row["rows"]) for row in tx.all(_COUNTS)}
+    return {state.value: counted.get(state.value, 0) for state in sorted(OPEN_STATES)}
+
+
+def oldest_pending(tx: Tx) -> datetime | None:
+    """Return since when the oldest request waits that waits for people."""
+    row = tx.one(_OLDEST)
+    return from_us(row["at"]) if row is not None and row["at"] is not None else None

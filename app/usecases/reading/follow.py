@@ -50,6 +50,10 @@ class Feed:
         self._wake = asyncio.Event()
         self._stopping = False
 
+    def __len__(self) -> int:
+        """Return how many listen now."""
+        return sum(map(len, self._listeners.values()))
+
     def crowded(self, who: str) -> bool:
         """Whether no more listeners are taken, or none with this key, which has its share."""
         return self._places.crowded(who, more=1)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from app.domain.errors import NotFoundError, UnavailableError
 from app.domain.request.quorum import count
-from app.storage.cards.outbox import count_by_status
+from app.storage.cards.outbox import count_by_status, oldest_queued
 from app.storage.engine.dialect import to_us
 from app.storage.engine.transaction import EVERY_ORG
 from app.storage.engine.trouble import Trouble, said_of
-from app.storage.requests.request_lists import END_OF_TIME, list_requests
+from app.storage.requests.request_lists import END_OF_TIME, count_open, list_requests, oldest_pending
 from app.storage.requests.requests import find_request
 from app.storage.trail.audit_chain import get_head, list_events, list_of_request
 from app.storage.trail.policy_versions import find_policy
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     Runs = Callable[[str], bool]
     """Which tools an executor's key may run."""
 
+_COUNTED_FOR = 30.0
 _ANSWERS_WITHIN = 3.0
 """Seconds in which the database must answer for the gateway to be ready."""
 
@@ -42,6 +45,15 @@ _ANSWERS_WITHIN = 3.0
 def place_of(request: ConfirmationRequest) -> tuple[int, str]:
     """Return where a request stands in the list, for `Read.page` to go on behind it."""
     return to_us(request.created_at), request.id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What is owed: errands by status, requests by state, and for how many seconds the oldest of each waits."""
+
+    outbox: Mapping[str, int]
+    requests: Mapping[str, int]
+    oldest: Mapping[str, float]
 
 
 class Read:
@@ -52,6 +64,7 @@ class Read:
         self._store = store
         self._book = book
         self._warned = WarnedBefore()
+        self._counted: tuple[float, Mapping[str, int]] | None = None
 
     async def get(
         self, org: str, request_id: str, *, agent: str | None, runs: Runs | None = None
@@ -130,9 +143,28 @@ class Read:
         """What keeps the database from being used, as far as is known."""
         return self._store.trouble
 
-    async def outbox_by_status(self) -> dict[str, int]:
-        """Return how many errands are queued, done and dead, over all orgs."""
-        return await self._store.read(count_by_status, org=EVERY_ORG, long=True)
+    async def standing(self) -> Standing:
+        """Return how much of what is owed, over all orgs. Requests are counted twice a minute at most."""
+        counted = self._counted
+        anew = counted is None or time.monotonic() - counted[0] > _COUNTED_FOR
+
+        def unit(tx: Tx) -> Standing:
+            now = tx.now()
+            waits = [oldest_pending(tx), oldest_queued(tx)]
+            pending, queued = [max(0.0, (now - since).total_seconds()) if since else 0.0 for since in waits]
+            requests = count_open(tx) if counted is None or anew else counted[1]
+            return Standing(
+                outbox=count_by_status(tx), requests=requests, oldest={"pending": pending, "outbox": queued}
+            )
+
+        found = await self._store.read(unit, org=EVERY_ORG, long=True)
+        if anew:
+            self._counted = time.monotonic(), found.requests
+        return found
+
+    def backlog(self) -> dict[str, int]:
+        """Return how many units wait for each lane of the store."""
+        return self._store.backlog()
 
     async def warned(self, org: str, requests: Sequence[ConfirmationRequest]) -> list[tuple[Warned, ...]]:
         """Return what people are warned of, for each request, and what keeps it from running now."""
