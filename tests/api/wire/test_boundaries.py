@@ -88,7 +88,9 @@ async def test_another_orgs_ids_answer_byte_for_byte_like_unknown_ones(either_ga
     before = g.content()
     for method, path, who in OPERATIONS:
         body = BODIES.get(path.rsplit("/", 1)[-1])
-        unknown = await g.call(method, path.replace("{id}", RandomIds().new("req")), body, who=who, x_request_id="named")
+        unknown = await g.call(
+            method, path.replace("{id}", RandomIds().new("req")), body, who=who, x_request_id="named"
+        )
         assert unknown.status_code == 404
         for kind, foreign_id in foreign.items():
             said = await g.call(method, path.replace("{id}", foreign_id), body, who=who, x_request_id="named")
