@@ -14,7 +14,7 @@ import structlog
 
 from app.domain.errors import UnavailableError
 from app.domain.trail.audit import Kind, Record
-from app.domain.trail.replicas import Difference, Matter, Replica, differ, unread_secrets
+from app.domain.trail.replicas import APART, Difference, Matter, Replica, differ, unread_secrets
 from app.storage.engine.transaction import EVERY_ORG
 from app.storage.identity.secret_ids import list_all_seal_ids
 from app.storage.trail.replicas import (
@@ -90,12 +90,14 @@ class WatchReplicas:
         self._clock = clock
         self._key_ids = tuple(key_ids)
         self._software = software
+        self.off = timedelta(0)
+        """How far this host's clock is ahead of the database's, where that is an alarm: by the last look."""
         self._logged: frozenset[Matter] = frozenset()
 
     async def __call__(self) -> None:
         """Write down what this gateway has, look at the others, and say what has changed."""
 
-        def unit(tx: Tx) -> tuple[datetime, dict[str, Written], set[str]]:
+        def unit(tx: Tx) -> tuple[datetime, timedelta, dict[str, Written], set[str]]:
             before = self._clock.now()
             now = tx.lock_now()
             ahead = before + (self._clock.now() - before) / 2 - now
@@ -112,9 +114,10 @@ class WatchReplicas:
             for org in mine:
                 others = [each for each in written.get(org, Written()).replicas if self._is_other(each, now)]
                 unread |= unread_secrets(self._key_ids, others, known.get(org, ()))
-            return now, _with(written, mine), unread
+            return now, ahead, _with(written, mine), unread
 
-        now, written, unread = await self._store.write(unit, org=EVERY_ORG)
+        now, ahead, written, unread = await self._store.write(unit, org=EVERY_ORG)
+        self.off = ahead if abs(ahead) > APART else timedelta(0)
         seen = look(written, now)
         mine = {org: found for org, found in seen.orgs.items() if org in self._book.orgs()}
         self.seen = replace(seen, orgs=mine, unread=frozenset(unread))
