@@ -235,6 +235,9 @@ LEDGER: dict[str, Promise] = {
     ),
     "F-34": _survives("A host's clock is wrong: outcomes are those of a right one, for time is the database's."),
     "F-35": _survives("A storm of deadlines at one instant: all expire soon, and clicks are answered meanwhile."),
+    "F-36": _survives(
+        "A gateway restarts under many who wait: they come back spread, all are held again and answered; memory holds."
+    ),
     "F-37": _survives(
         "One agent floods, with huge, slow and deep bodies: memory stays bounded, and its neighbours are served."
     ),

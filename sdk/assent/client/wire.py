@@ -94,10 +94,15 @@ class Wire:
         return None if self._ahead is None else instant.timestamp() - self._ahead - self._pace.monotonic()
 
     async def back_off(self, attempt: int, *, at_least: float = 0.0, at_most: float) -> None:
-        """Sleep before the next attempt: doubling, jittered over its upper half, never beyond `at_most`."""
+        """Sleep before the next attempt: doubling, jittered over its upper half, never beyond `at_most`.
+
+        What the gateway asks for at least is jittered too, over half as much again: all who waited when it stopped are
+        told the same, and would come back at the same instant.
+        """
         pace = self._pace
-        span = min(pace.last_backoff, pace.first_backoff * 2 ** min(attempt - 1, 16)) * (0.5 + pace.jitter() / 2)
-        await pace.sleep(max(0.0, min(max(span, at_least), at_most)))
+        chance = pace.jitter()
+        span = min(pace.last_backoff, pace.first_backoff * 2 ** min(attempt - 1, 16)) * (0.5 + chance / 2)
+        await pace.sleep(max(0.0, min(max(span, at_least * (1 + chance / 2)), at_most)))
 
     async def ask(
         self, method: str, path: str, *, body: Json | None = None, headers: Mapping[str, str] | None = None
