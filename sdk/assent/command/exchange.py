@@ -35,9 +35,10 @@ def quote(text: str) -> str:
 
 
 def pause(attempt: int, *, at_least: float, at_most: float) -> None:
-    """Sleep before the next attempt: doubling, jittered over its upper half."""
-    span = min(_LAST_PAUSE, _FIRST_PAUSE * 2 ** min(attempt - 1, 16)) * (0.5 + os.urandom(1)[0] / 510)
-    time.sleep(max(0.0, min(max(span, at_least), at_most)))
+    """Sleep before the next attempt: doubling, jittered over its upper half; `at_least` over half as much again."""
+    chance = os.urandom(1)[0] / 510
+    span = min(_LAST_PAUSE, _FIRST_PAUSE * 2 ** min(attempt - 1, 16)) * (0.5 + chance)
+    time.sleep(max(0.0, min(max(span, at_least * (1 + chance)), at_most)))
 
 
 def persist(

@@ -16,6 +16,7 @@ import pytest
 
 from assent.client.pace import Pace
 from assent.client.wire import Wire
+from assent.command import exchange
 from tests.fixtures.gateway import open_gateway
 from tests.fixtures.patience import eventually
 from tests.requirements import requirement
@@ -119,3 +120,13 @@ async def test_all_who_are_told_the_same_span_come_back_at_different_instants() 
     assert all(tenths[n] > 50 for n in range(10))
     await wire.back_off(1, at_least=60.0, at_most=30.0)
     assert slept[-1] == 30.0
+
+
+@requirement("F-36")
+def test_so_do_hooks_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept = list[float]()
+    monkeypatch.setattr(exchange.time, "sleep", slept.append)
+    for _ in range(1_000):
+        exchange.pause(1, at_least=1.0, at_most=30.0)
+    assert all(1.0 <= each <= 1.5 for each in slept)
+    assert len({round(each, 2) for each in slept}) > 40
