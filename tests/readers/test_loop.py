@@ -132,6 +132,7 @@ def test_every_reader_has_its_call() -> None:
 
 
 @requirement("S-61")
+@pytest.mark.heavy
 @pytest.mark.may_block
 @pytest.mark.parametrize(
     "sizes", [(28_000, LARGEST), pytest.param(SIZES, marks=[pytest.mark.long, pytest.mark.timeout(3600)], id="all")]
