@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     from tests.fixtures.memory_platform import MemoryPlatform
 
-MOST_SECONDS = 0.1
+MOST_SECONDS = 0.1 if sys.gettrace() is None else 0.4  # coverage looks at every line: that is no work of ours
 HOLDS = """
   - {id: pattern, tools: [t], when: 'args.text.matches("^([A-Za-z0-9]+[- ]?)+$")', then: allow}
   - {id: nested, tools: [t], when: 'args.items.exists(x, args.items.exists(y, x == y && y == args.text))', then: allow}
