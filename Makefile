@@ -32,7 +32,7 @@ CLAUDE_CODE := @anthropic-ai/claude-code@2.1.327
 CLAUDE := .cache/claude-code/node_modules/.bin/claude
 
 TESTS := $(BIN)/pytest -q -n $(JOBS) --dist worksteal
-QUICK := -n 2 -m "not long and not claude and not heavy and not postgres and not process" --hypothesis-profile quick \
+QUICK := -m "not long and not claude and not heavy and not postgres and not process" --hypothesis-profile quick \
 	--ignore tests/durability --ignore tests/sabotage
 
 BOUNDED ?=
