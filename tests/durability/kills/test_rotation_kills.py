@@ -11,6 +11,7 @@ import pytest
 
 from channels.slack.simulator.rotation import METHOD
 from tests.durability.gateway_process import Scene, scene, until
+from tests.fixtures.patience import HANGS
 from tests.places import ROOT
 from tests.requirements import requirement
 from tests.storage.rig import behind, look
@@ -65,7 +66,9 @@ async def test_a_gateway_killed_before_it_kept_the_tokens_says_what_is_lost_and_
         async with made.gateway() as gateway:
             await until("it is said", lambda: "access.lost" in gateway.log.read_text())
             assert "refresh_token" in gateway.log.read_text()
-            ready = (await gateway.call("payer", "GET", "/readyz")).json()
+            async with asyncio.timeout(HANGS):  # the line of the log comes first
+                while not (ready := (await gateway.call("payer", "GET", "/readyz")).json()).get("cut_off"):
+                    await asyncio.sleep(0.01)
             assert ready["cut_off"] == ["pay-slack"]
             figures = (await gateway.call("payer", "GET", "/metrics")).text
             assert 'assent_channel_access_trouble{channel="pay-slack",how="lost"} 1.0' in figures
