@@ -52,8 +52,12 @@ def redact(_logger: object, _name: str, event: MutableMapping[str, Any]) -> Muta
         if _SECRET_NAMES.search(key):
             event[key] = _HIDDEN
         elif isinstance(value, str):
-            event[key] = without_secrets(_shapes.pattern.sub(_HIDDEN, value))[0]
+            event[key] = _redacted(value)
     return event
+
+
+def _redacted(text: str) -> str:
+    return without_secrets(_shapes.pattern.sub(_HIDDEN, text))[0]
 
 
 def hide_secrets_of(platforms: Iterable[Spec]) -> None:
@@ -153,7 +157,7 @@ def log_act(event: str, **facts: str | float | None) -> None:
 def _may_be_said(fact: object) -> bool:
     if not isinstance(fact, str):
         return fact is not None
-    return bool(_PLAIN.fullmatch(fact)) and not _shapes.pattern.search(fact) and without_secrets(fact)[0] == fact
+    return bool(_PLAIN.fullmatch(fact)) and _redacted(fact) == fact
 
 
 class _ActFormatter(logging.Formatter):
