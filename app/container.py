@@ -74,6 +74,8 @@ from app.usecases.reading.wait import Wait, Waiters
 from app.usecases.sessions.lineage import Lineage
 from app.usecases.upkeep.fail_over import FailOver
 from app.usecases.upkeep.sweep import Sweep
+from app.usecases.upkeep.watch_cards import EVERY as _LOOKS_EVERY
+from app.usecases.upkeep.watch_cards import WatchCards
 from app.usecases.upkeep.watch_heads import WatchHeads
 from app.usecases.upkeep.watch_pace import WatchPace
 from app.usecases.upkeep.watch_replicas import EVERY as _BEAT
@@ -208,6 +210,7 @@ class Container:
             give_up_after=self.settings.give_up_after,
             contact=self.contact,
         )
+        self.watch_cards = WatchCards(store=store, book=book, channels=self.channels, pacing=self.pacing)
         self.confirm_accounts = ConfirmAccounts(store=store, book=book, channels=self.channels)
         self.fetch_groups = FetchGroups(store=store, book=book, channels=self.channels, clock=self.clock)
         self.renew_access = RenewAccess(
@@ -350,7 +353,8 @@ class Container:
         self.timers.every(_BEAT, "replicas", self.replicas, jitter=1)
         self.timers.every(_FORGET_EVERY, "forget", self.sweep.forget, jitter=60)
         self.timers.every(_KEYS_EVERY, "value keys", self.refresh_keys, jitter=5)
-        self.timers.every(_ORPHANS_EVERY, "orphans", self._orphans, jitter=5)
+        self.timers.every(_ORPHANS_EVERY, "orphans", lambda: self.work.settle_orphans(self.channels), jitter=5)
+        self.timers.every(_LOOKS_EVERY, "cards", self.watch_cards, jitter=2)
         self.timers.start()
 
     def _committed(self, batch: Batch) -> None:
@@ -393,6 +397,3 @@ class Container:
         with suppress(UnavailableError):
             await self.wait.poll()
         self.feed.touch_all()
-
-    async def _orphans(self) -> None:
-        await self.work.settle_orphans(self.channels)

@@ -119,6 +119,10 @@ class FeishuChannel:
         """Return None: the platform cannot be asked by uuid; within `deduplicates_for`, posting again is how to ask."""
         return None
 
+    async def list_missing(self, refs: tuple[MessageRef, ...], /) -> frozenset[str]:
+        """Say which of these messages are not there; the platform is asked one by one."""
+        return frozenset([ref.message_id for ref in refs if not await self._client.is_there(ref.message_id)])
+
     async def refresh(self, ref: MessageRef, card: Card) -> None:
         """Make the message show `card`."""
         await self._client.replace_card(ref.message_id, render_content(card))
