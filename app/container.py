@@ -71,6 +71,7 @@ from app.usecases.reading.review import Review
 from app.usecases.reading.wait import Wait, Waiters
 from app.usecases.sessions.lineage import Lineage
 from app.usecases.upkeep.fail_over import ALARMING, FailOver
+from app.usecases.upkeep.retain import Retain
 from app.usecases.upkeep.sweep import Sweep
 from app.usecases.upkeep.watch_heads import WatchHeads
 from app.usecases.upkeep.watch_pace import WatchPace
@@ -108,7 +109,6 @@ _PACE_EVERY = timedelta(hours=6)
 _FORGET_EVERY = timedelta(minutes=10)
 _WRITES_EVERY = timedelta(seconds=3)
 _KEYS_EVERY = timedelta(seconds=20)
-_ORPHANS_EVERY = timedelta(seconds=30)
 
 _SAID = ("tool", "rule", "channel", "verdict", "status", "why")
 """Facts of an event of the trail that the log repeats, where they are words of ours and not sentences of anybody."""
@@ -167,6 +167,7 @@ class Container:
         self.read = Read(store=store, book=book)
         self.wait = Wait(store=store, waiters=self.waiters)
         self.sweep = Sweep(store=store, book=book, channels=self.channels)
+        self.retain = Retain(store=store, book=book, counted=self.telemetry.retained)
         self.pace = WatchPace(store=store)
         self.writes = WatchWrites(store=store)
         self.schema = WatchSchema(store=store, needed=NEWEST)
@@ -345,8 +346,9 @@ class Container:
         self.timers.every(_WRITES_EVERY, "fail-over", self.fail_over.clear)
         self.timers.every(_BEAT, "replicas", self.replicas, jitter=1)
         self.timers.every(_FORGET_EVERY, "forget", self.sweep.forget, jitter=60)
+        self.timers.every(timedelta(hours=1), "retention", self.retain, jitter=300)
         self.timers.every(_KEYS_EVERY, "value keys", self.refresh_keys, jitter=5)
-        self.timers.every(_ORPHANS_EVERY, "orphans", self._orphans, jitter=5)
+        self.timers.every(timedelta(seconds=30), "orphans", self._orphans, jitter=5)
         self.timers.start()
 
     def _committed(self, batch: Batch) -> None:
