@@ -73,6 +73,7 @@ from app.usecases.reading.review import Review
 from app.usecases.reading.wait import Wait, Waiters
 from app.usecases.sessions.lineage import Lineage
 from app.usecases.upkeep.fail_over import FailOver
+from app.usecases.upkeep.retain import Retain
 from app.usecases.upkeep.sweep import Sweep
 from app.usecases.upkeep.watch_cards import EVERY as _LOOKS_EVERY
 from app.usecases.upkeep.watch_cards import WatchCards
@@ -169,6 +170,7 @@ class Container:
         self.read = Read(store=store, book=book)
         self.wait = Wait(store=store, waiters=self.waiters)
         self.sweep = Sweep(store=store, book=book, channels=self.channels)
+        self.retain = Retain(store=store, book=book, counted=self.telemetry.retained)
         self.pace = WatchPace(store=store)
         self.writes = WatchWrites(store=store)
         self.schema = WatchSchema(store=store, needed=NEWEST)
@@ -352,6 +354,7 @@ class Container:
         self.timers.every(_WRITES_EVERY, "fail-over", self.fail_over.clear)
         self.timers.every(_BEAT, "replicas", self.replicas, jitter=1)
         self.timers.every(_FORGET_EVERY, "forget", self.sweep.forget, jitter=60)
+        self.timers.every(timedelta(hours=1), "retention", self.retain, jitter=300)
         self.timers.every(_KEYS_EVERY, "value keys", self.refresh_keys, jitter=5)
         self.timers.every(_ORPHANS_EVERY, "orphans", lambda: self.work.settle_orphans(self.channels), jitter=5)
         self.timers.every(_LOOKS_EVERY, "cards", self.watch_cards, jitter=2)

@@ -295,6 +295,11 @@ class Kind(StrEnum):
         "{actor} destroyed what all calls until here carried, with the keys {keys}: {reason}",
         "{actor} 销毁密钥 {keys}，此前所有调用的内容不可再读：{reason}",
     )
+    ROWS_REMOVED = (
+        "rows.removed",
+        "removed, as retention says, of before {until}: {requests} requests, {deliveries} cards, {outbox} errands",
+        "按保留期限删除了 {until} 之前的记录：请求 {requests} 条、卡片 {deliveries} 张、发送任务 {outbox} 条",
+    )
     RESTORED = (
         "trail.restored",
         "{actor} declared that the database was restored from a backup (epoch {epoch}): {reason}",
