@@ -24,7 +24,7 @@ from app.storage.engine.unanswered import KINDS
 from app.storage.make_store import make_store
 from app.storage.trail.head_file import head_file_of
 from app.telemetry.figures import Telemetry
-from app.telemetry.logs import find_tracer, hide_secrets_of, log_deed, log_records
+from app.telemetry.logs import find_tracer, hide_secrets_of, log_deed
 from app.usecases.asking.lift import Lift
 from app.usecases.asking.quota import Quota
 from app.usecases.asking.reopen import Reopen
@@ -75,6 +75,7 @@ from app.usecases.sessions.lineage import Lineage
 from app.usecases.upkeep.fail_over import FailOver
 from app.usecases.upkeep.retain import Retain
 from app.usecases.upkeep.sweep import Sweep
+from app.usecases.upkeep.watch_alarms import WatchAlarms
 from app.usecases.upkeep.watch_cards import EVERY as _LOOKS_EVERY
 from app.usecases.upkeep.watch_cards import WatchCards
 from app.usecases.upkeep.watch_heads import WatchHeads
@@ -83,6 +84,7 @@ from app.usecases.upkeep.watch_replicas import EVERY as _BEAT
 from app.usecases.upkeep.watch_replicas import WatchReplicas
 from app.usecases.upkeep.watch_schema import WatchSchema
 from app.usecases.upkeep.watch_writes import WatchWrites
+from app.workers.after_commit import AfterCommit
 from app.workers.channel_work import ChannelWork
 from app.workers.configuration import Configuration
 from app.workers.notifications import Notifications
@@ -101,7 +103,6 @@ if TYPE_CHECKING:
     from app.policies.file.policy_file import LoadedPolicy
     from app.ports import Clock, IdFactory
     from app.settings import Settings
-    from app.storage.engine.transaction import Batch
     from assent.hooks.engine.registry import HookRegistry
 
 log = structlog.get_logger(__name__)
@@ -110,6 +111,7 @@ _RENEWALS_EVERY = timedelta(seconds=30)
 _ACCOUNTS_EVERY = timedelta(minutes=5)
 _GROUPS_EVERY = timedelta(minutes=1)
 _PACE_EVERY = timedelta(hours=6)
+_ALARMS_EVERY = timedelta(seconds=10)
 _FORGET_EVERY = timedelta(minutes=10)
 _WRITES_EVERY = timedelta(seconds=3)
 _KEYS_EVERY = timedelta(seconds=20)
@@ -231,6 +233,24 @@ class Container:
             supervisor=self.supervisor,
             tick=self.settings.tick,
         )
+        self.alarms = WatchAlarms(
+            store=store,
+            book=book,
+            channels=self.channels,
+            contact=self.contact,
+            troubles=lambda: self.renew_access.troubles,
+            announce=announce,
+            name=self.replicas.id,
+        )
+        self.after_commit = AfterCommit(
+            waiters=self.waiters,
+            feed=self.feed,
+            webhooks=self.webhooks,
+            fail_over=self.fail_over,
+            alarms=self.alarms,
+            telemetry=self.telemetry,
+            work=self.work,
+        )
         self.configuration = Configuration(
             store=store,
             book=book,
@@ -300,7 +320,7 @@ class Container:
 
     async def __aenter__(self) -> Self:
         """Open the store, the channels and the loops; what waits is rows. Raises RestoredError, with nothing open."""
-        self.store.on_commit(self._committed)
+        self.store.on_commit(self.after_commit)
         self.store.on_failure(self.telemetry.database_failed)
         self.store.start()
         try:
@@ -339,7 +359,7 @@ class Container:
         self.supervisor.keep("webhooks", self.webhooks.run)
         dialect = self.store.dialect
         if isinstance(dialect, Postgres):
-            listener = Notifications(dialect.url, heard=self._heard, missed=self._missed)
+            listener = Notifications(dialect.url, heard=self.after_commit.heard, missed=self.after_commit.missed)
             self.supervisor.keep("notifications", listener.run)
         self.timers.every(self.settings.tick, "sweep", self._sweep)
         self.timers.every(self.settings.poll, "poll", self._poll)
@@ -352,6 +372,7 @@ class Container:
         self.timers.every(timedelta(seconds=5), "heads", self.heads.note)
         self.timers.every(_WRITES_EVERY, "schema", self.schema)
         self.timers.every(_WRITES_EVERY, "fail-over", self.fail_over.clear)
+        self.timers.every(max(_ALARMS_EVERY, self.settings.tick), "alarms", self.alarms, jitter=2)
         self.timers.every(_BEAT, "replicas", self.replicas, jitter=1)
         self.timers.every(_FORGET_EVERY, "forget", self.sweep.forget, jitter=60)
         self.timers.every(timedelta(hours=1), "retention", self.retain, jitter=300)
@@ -359,25 +380,6 @@ class Container:
         self.timers.every(_ORPHANS_EVERY, "orphans", lambda: self.work.settle_orphans(self.channels), jitter=5)
         self.timers.every(_LOOKS_EVERY, "cards", self.watch_cards, jitter=2)
         self.timers.start()
-
-    def _committed(self, batch: Batch) -> None:
-        self.waiters.wake(batch.changed)
-        self.feed.touch(batch.records)
-        if batch.records:
-            self.webhooks.nudge()
-            self.fail_over.alarm_of(batch.records)
-        self.telemetry.committed(batch.records, batch.seconds)
-        log_records(batch.records)
-        if batch.outbox_filled:
-            self.work.nudge()
-
-    def _heard(self, changed: list[tuple[str, str]]) -> None:
-        self.waiters.wake(changed)
-        self.feed.touch(org for org, _ in changed)
-
-    def _missed(self) -> None:
-        self.waiters.wake(list(self.waiters.waited_for()))
-        self.feed.touch_all()
 
     async def _sweep(self) -> None:
         await self.break_glass.end_over()

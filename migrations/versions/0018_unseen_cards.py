@@ -1,6 +1,6 @@
 """Cards that a platform took are asked for once: does it show them?
 
-Revision: 0020, 2026-11-23
+Revision: 0018, 2026-11-23
 """
 
 from __future__ import annotations

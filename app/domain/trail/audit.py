@@ -285,6 +285,8 @@ class Kind(StrEnum):
         "THE DATABASE LOST WHAT WAS COMMITTED: events {first} to {last}, of the requests {requests}",
         "数据库丢失了已提交的记录：事件 {first} 至 {last}，涉及请求 {requests}",
     )
+    ALARM_RAISED = ("alarm.raised", "ALARM: {alarm}", "告警：{alarm}")
+    ALARM_OVER = ("alarm.over", "the alarm is over: {alarm}", "告警解除：{alarm}")
     VALUES_ENCRYPTED = (
         "values.encrypted",
         "what the calls of {requests} requests carry stood in clear, and was encrypted where it stands",

@@ -140,6 +140,13 @@ executions = Table(
     CheckConstraint("status <> 'pending_elsewhere' OR elsewhere_id IS NOT NULL", name="elsewhere"),
 )
 Index(
+    "ix_executions_unknown",  # asked for every few seconds
+    executions.c.org,
+    executions.c.ended_at,
+    postgresql_where=text("status = 'unknown'"),
+    sqlite_where=text("status = 'unknown'"),
+)
+Index(
     "ix_executions_due",
     executions.c.lease_until,
     postgresql_where=text("status = 'started'"),
