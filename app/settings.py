@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from ipaddress import ip_network
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import Annotated, Any
 
 from pydantic import Field, SecretStr, field_validator
 from pydantic.fields import FieldInfo
-from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from app.domain.identity.seals import MIN_SECRET
@@ -23,17 +21,14 @@ PREFIX = "ASSENT_"
 IN_FILES = ("secret", "database_url", "operations_token", "backup_url")
 """The settings that are secrets: ``ASSENT_<NAME>_FILE`` names the file that one stands in."""
 
-NOT_FROM_ITS_FILE = "secret_file"
-"""The type of a fault that is its file's, and whose text has its mend."""
 
-
-@dataclass(frozen=True, slots=True)
-class _Unread:
-    why: str
+def is_of_a_file(fault: Mapping[str, Any]) -> bool:
+    """Say whether a fault of the settings is a file's: its text has its mend."""
+    return isinstance(fault.get("ctx", {}).get("error"), SecretFileError)
 
 
 def from_files(environ: Mapping[str, str]) -> dict[str, object]:
-    """Return the settings that stand in files; of one that cannot be read, what makes its field say why."""
+    """Return the settings that stand in files; for one that cannot be read the fault, which its field raises."""
     told = {name.upper(): value for name, value in environ.items()}
     found: dict[str, object] = {}
     for name in IN_FILES:
@@ -43,7 +38,7 @@ def from_files(environ: Mapping[str, str]) -> dict[str, object]:
         try:
             found[name] = find_secret(told, variable)
         except SecretFileError as fault:
-            found[name] = _Unread(str(fault))
+            found[name] = fault
     return found
 
 
@@ -142,6 +137,6 @@ class Settings(BaseSettings):
     @field_validator(*IN_FILES, mode="before")  # the last one, so it is the first to be asked
     @classmethod
     def _read(cls, value: object) -> object:
-        if isinstance(value, _Unread):
-            raise PydanticCustomError(NOT_FROM_ITS_FILE, "{why}", {"why": value.why})
+        if isinstance(value, SecretFileError):
+            raise value
         return value
