@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
+STOPS_WITHIN = 10
+"""Seconds that calls in flight have to end when a stop is asked for; whoever ends the process waits longer."""
+
 _SQLITE = "sqlite:///"
 
 
@@ -136,7 +139,7 @@ def run_server(settings: Settings, config: Path, environ: Mapping[str, str], *, 
             proxy_headers=bool(settings.trusted_proxies),
             forwarded_allow_ips=settings.trusted_proxies,
             server_header=False,
-            timeout_graceful_shutdown=10,
+            timeout_graceful_shutdown=STOPS_WITHIN,
             timeout_keep_alive=75,
             backlog=8192,
         ),

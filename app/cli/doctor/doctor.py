@@ -68,8 +68,9 @@ def _settings() -> list[Finding]:
         settings = Settings()  # pyright: ignore[reportCallIssue] - its fields come from the environment
     except ValidationError as error:
         return [
-            Finding(severity=Severity.ERROR, what=f"ASSENT_{str(fault['loc'][0]).upper()}: {fault['msg']}")
+            Finding(severity=Severity.ERROR, what=f"ASSENT_{str(fault['loc'][0]).upper()}: {said}")
             for fault in error.errors(include_input=False, include_url=False)
+            for said in (fault["msg"].removeprefix("Value error, "),)
         ]
     ids = seal_ids(secret.get_secret_value() for secret in settings.secret)
     sealed = f"{counted(len(ids), 'master secret')}, key ids {', '.join(ids)}"
