@@ -203,10 +203,10 @@ async def test_a_channel_that_is_no_longer_configured_makes_its_cards_undelivera
     gateway.rewrite("channels: [chat, api]", "channels: [api]")
     await gateway.reload()
     gateway.clock.advance(timedelta(seconds=5))  # pyright: ignore[reportAttributeAccessIssue] - a manual clock
-    await gateway.container._orphans()
+    await gateway.container.work.settle_orphans(gateway.container.channels)
     assert (await gateway.read(request))["state"] == "pending"  # another replica may know the channel already
     gateway.clock.advance(timedelta(minutes=6))  # pyright: ignore[reportAttributeAccessIssue] - a manual clock
-    await gateway.container._orphans()
+    await gateway.container.work.settle_orphans(gateway.container.channels)
     seen = await gateway.read(request)
     assert (seen["state"], seen["settled"]["reason"]) == ("undeliverable", "chat: the channel is no longer configured")
 

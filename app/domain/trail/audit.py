@@ -127,6 +127,11 @@ class Kind(StrEnum):
         "{channel} refused what the card said; it goes there without the call: {why}",
         "{channel} 拒绝卡片内容，改发不含调用内容的卡片：{why}",
     )
+    CARD_MISSING = (
+        "card.missing",
+        "{channel} took a card and does not show it; it is posted anew",
+        "{channel} 已收下卡片但并未显示，将重新发送",
+    )
     CARD_LATE = ("card.late", "a card to {channel} is late: {why}", "卡片尚未送达 {channel}：{why}")
     CARD_REROUTED = (
         "card.rerouted",

@@ -168,8 +168,17 @@ deliveries = Table(
     Column("audience", Text, nullable=False, server_default="approvers"),
     Column("carrier_id", Text),  # the card in which this one is shown, with others
     Column("content_refused", Integer, nullable=False, server_default="0"),  # it is shown without the call
+    Column("looked", Integer, nullable=False, server_default="0"),  # see `app.storage.cards.unseen`
     CheckConstraint(_one_of("status", DeliveryStatus), name="status"),
     UniqueConstraint("request_id", "channel", "chat_id"),
+)
+Index(
+    "ix_deliveries_unseen",
+    deliveries.c.org,
+    deliveries.c.channel,
+    deliveries.c.posted_at,
+    postgresql_where=text("status = 'live' AND looked <> 1"),
+    sqlite_where=text("status = 'live' AND looked <> 1"),
 )
 Index(
     "ix_deliveries_carrier",
