@@ -20,10 +20,11 @@ from app.hooks.org_hooks import Supplies, build_hooks
 from app.identifiers import RandomIds
 from app.policies.file.policy_book import PolicyBook
 from app.storage.engine.dialect import Postgres, dialect_for
+from app.storage.engine.unanswered import KINDS
 from app.storage.make_store import make_store
 from app.storage.trail.head_file import head_file_of
 from app.telemetry.figures import Telemetry
-from app.telemetry.logs import find_tracer, hide_secrets_of, log_act, log_deed
+from app.telemetry.logs import find_tracer, hide_secrets_of, log_deed, log_records
 from app.usecases.asking.lift import Lift
 from app.usecases.asking.quota import Quota
 from app.usecases.asking.reopen import Reopen
@@ -57,6 +58,7 @@ from app.usecases.permits.standing import StandingApprovals
 from app.usecases.platforms.announce import Announce
 from app.usecases.platforms.channel_book import ChannelBook
 from app.usecases.platforms.confirm_accounts import ConfirmAccounts
+from app.usecases.platforms.contact import Contact
 from app.usecases.platforms.fetch_groups import FetchGroups
 from app.usecases.platforms.pacing import Pacing
 from app.usecases.platforms.renew_access import RenewAccess
@@ -70,7 +72,7 @@ from app.usecases.reading.read import Read
 from app.usecases.reading.review import Review
 from app.usecases.reading.wait import Wait, Waiters
 from app.usecases.sessions.lineage import Lineage
-from app.usecases.upkeep.fail_over import ALARMING, FailOver
+from app.usecases.upkeep.fail_over import FailOver
 from app.usecases.upkeep.sweep import Sweep
 from app.usecases.upkeep.watch_cards import EVERY as _LOOKS_EVERY
 from app.usecases.upkeep.watch_cards import WatchCards
@@ -112,9 +114,6 @@ _WRITES_EVERY = timedelta(seconds=3)
 _KEYS_EVERY = timedelta(seconds=20)
 _ORPHANS_EVERY = timedelta(seconds=30)
 
-_SAID = ("tool", "rule", "channel", "verdict", "status", "why")
-"""Facts of an event of the trail that the log repeats, where they are words of ours and not sentences of anybody."""
-
 
 class Container:
     """Everything that a running gateway is made of. An async context manager: inside it, the gateway works."""
@@ -131,7 +130,7 @@ class Container:
         """Build the graph. Raises PolicyFaultsError for a faulty configuration; nothing is opened yet."""
         self.settings = settings
         self.clock = clock or SystemClock()
-        self.telemetry = Telemetry()
+        self.telemetry = Telemetry(database_errors=KINDS)
         self.platforms = registry.platforms()
         self.book = PolicyBook(config, environ=environ, channel_types=self.platforms)
         hide_secrets_of(registry.loaded())
@@ -140,6 +139,7 @@ class Container:
         self.store = make_store(dialect_for(settings.database_url, self.clock), self.ids, seals=self.seals)
         self.heads = WatchHeads(store=self.store, path=head_file_of(settings.database_url, settings.state_dir))
         self.channels = ChannelBook()
+        self.contact = Contact(self.channels)
         self.waiters = Waiters(most=settings.max_waiters)
         self.feed = Feed(store=self.store, most=settings.max_streams)
         self.supervisor = Supervisor()
@@ -208,6 +208,7 @@ class Container:
             pacing=self.pacing,
             seals=self.seals,
             give_up_after=self.settings.give_up_after,
+            contact=self.contact,
         )
         self.watch_cards = WatchCards(store=store, book=book, channels=self.channels, pacing=self.pacing)
         self.confirm_accounts = ConfirmAccounts(store=store, book=book, channels=self.channels)
@@ -224,6 +225,7 @@ class Container:
             clicks=self.clicks,
             confirm_accounts=self.confirm_accounts,
             fetch_groups=self.fetch_groups,
+            contact=self.contact,
             supervisor=self.supervisor,
             tick=self.settings.tick,
         )
@@ -273,6 +275,7 @@ class Container:
             under_pause=UnderPause(store=store),
             clicks=self.clicks,
             channels=self.channels,
+            contact=self.contact,
             keys=self.keys,
             factors=self.factors,
             clock=self.clock,
@@ -296,6 +299,7 @@ class Container:
     async def __aenter__(self) -> Self:
         """Open the store, the channels and the loops; what waits is rows. Raises RestoredError, with nothing open."""
         self.store.on_commit(self._committed)
+        self.store.on_failure(self.telemetry.database_failed)
         self.store.start()
         try:
             await self.heads.check()
@@ -358,13 +362,9 @@ class Container:
         self.feed.touch(batch.records)
         if batch.records:
             self.webhooks.nudge()
-        for org, pending in batch.records.items():
-            for item in pending:
-                self.telemetry.wrote(item.record.kind.value)
-                if item.record.kind in ALARMING:
-                    self.fail_over.alarm(org, item.record)
-                said = {name: fact for name in _SAID if isinstance(fact := item.record.facts.get(name), str)}
-                log_act(item.record.kind.value, org=org, actor=item.record.actor, request=item.request_id, **said)
+            self.fail_over.alarm_of(batch.records)
+        self.telemetry.committed(batch.records, batch.seconds)
+        log_records(batch.records)
         if batch.outbox_filled:
             self.work.nudge()
 

@@ -71,6 +71,27 @@ class Setup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """A variable that a first channel refers to: its name, where a person finds its value, and one that would do."""
+
+    name: str
+    where: str
+    example: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Starter:
+    """What `assent init` writes of a first channel.
+
+    `lines` are the lines of YAML below the channel's name, ``type`` first; all that differs from one installation to
+    the next stands in them as ``${NAME}``, with its `needs`. With the examples in their place the settings are good.
+    """
+
+    lines: tuple[str, ...]
+    needs: tuple[Need, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
     """A platform: its package's ``SPEC``. Making one loads no library of the platform; `build` may.
 
@@ -85,6 +106,7 @@ class Spec:
     build: Callable[[str, Any], Channel]  # the second is of `settings`: nothing else reaches it
     limits: Limits
     setup: Setup | None = None
+    starter: Starter | None = None
     has_departments: bool = False
     loggers: tuple[str, ...] = ()
     secret_shapes: tuple[str, ...] = ()

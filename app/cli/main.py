@@ -18,6 +18,7 @@ from app.cli.approver.decide import approve, deny
 from app.cli.approver.reconcile import reconcile
 from app.cli.approver.requests import requests_app
 from app.cli.approver.standing_approvals import standing_app
+from app.cli.firstrun.init import init
 from app.cli.hooks import check_calls, hooks_app
 from app.cli.operator.audit import verify
 from app.cli.operator.backup import backup
@@ -63,6 +64,7 @@ for group, name in (
     (factors_app, "factors"),
 ):
     app.add_typer(group, name=name)
+app.command("init")(init)
 app.command("check")(check_calls)
 requests_app.command("approve")(approve)
 requests_app.command("deny")(deny)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.spec import Setup, Spec
+from app.spec import Need, Setup, Spec, Starter
 from channels.feishu.settings import LIMITS, FeishuSettings
 
 if TYPE_CHECKING:
@@ -36,6 +36,24 @@ SPEC = Spec(
         receives=("webhook", "websocket"),
         without_address="websocket",
         tell=_steps,
+    ),
+    starter=Starter(
+        lines=(
+            "type: feishu",
+            'app_id: "${FEISHU_APP_ID}"',
+            'app_secret: "${FEISHU_APP_SECRET}"',
+            'chat: "${FEISHU_CHAT}"',
+            "receive: websocket     # needs no public address; or webhook, with encrypt_key and verification_token",
+        ),
+        needs=(
+            Need(name="FEISHU_APP_ID", where="cli_…: Credentials & Basic Info of the app", example="cli_0example"),
+            Need(name="FEISHU_APP_SECRET", where="App Secret: on the same page", example="0123456789abcdefexample"),
+            Need(
+                name="FEISHU_CHAT",
+                where="oc_…: the chat's id, at the end of its settings; add the bot there",
+                example="oc_0example",
+            ),
+        ),
     ),
     has_departments=True,
     loggers=("Lark",),

@@ -217,6 +217,13 @@ class FeishuChannel:
 class ListeningFeishuChannel(FeishuChannel):
     """The same over a long connection that we open: no public address is needed."""
 
+    _listener: Listener | None = None
+
+    @property
+    def connected(self) -> bool:
+        """Whether the connection stands."""
+        return self._listener is not None and self._listener.connected
+
     def read(self, call: InboundCall, *, now: datetime) -> Inbound:
         """Refuse: this app's calls come on the connection."""
         del call, now
@@ -224,7 +231,7 @@ class ListeningFeishuChannel(FeishuChannel):
 
     async def listen(self, receive: Callable[[Inbound], Awaitable[HttpAnswer]]) -> None:
         """Receive clicks by long connection until cancelled."""
-        listener = Listener(
+        listener = self._listener = Listener(
             name=self._name,
             client=self._client,
             audience=self._audience,

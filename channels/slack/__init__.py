@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.spec import Setup, Spec
+from app.spec import Need, Setup, Spec, Starter
 from channels.slack.settings import LIMITS, SlackSettings
 
 if TYPE_CHECKING:
@@ -37,6 +37,32 @@ SPEC = Spec(
         receives=("webhook", "socket"),
         without_address="socket",
         tell=_manifest,
+    ),
+    starter=Starter(
+        lines=(
+            "type: slack",
+            'bot_token: "${SLACK_BOT_TOKEN}"',
+            'app_token: "${SLACK_APP_TOKEN}"',
+            'channel: "${SLACK_CHANNEL}"',
+            "receive: socket        # needs no public address; or webhook, with signing_secret",
+        ),
+        needs=(
+            Need(
+                name="SLACK_BOT_TOKEN",
+                where="xoxb-…: OAuth & Permissions of the app, once it is installed",
+                example="xoxb-0000-example",
+            ),
+            Need(
+                name="SLACK_APP_TOKEN",
+                where="xapp-…: Basic Information, App-Level Tokens, scope connections:write",
+                example="xapp-0000-example",
+            ),
+            Need(
+                name="SLACK_CHANNEL",
+                where="C…: at the end of the channel's details; /invite the app there",
+                example="C0EXAMPLE0",
+            ),
+        ),
     ),
     loggers=("slack_sdk",),
     secret_shapes=(r"xox[a-z]-[\w-]+", r"xapp-[\w-]+", r"xoxe\.[\w.-]+", r"https://hooks\.slack\.com/\S+"),

@@ -332,6 +332,13 @@ def _named(told: object, form: re.Pattern[str]) -> str:
 class ListeningSlackChannel(SlackChannel):
     """The same over Socket Mode: Slack's calls come on a connection that we open with the app-level token."""
 
+    _listener: SocketListener | None = None
+
+    @property
+    def connected(self) -> bool:
+        """Whether the connection stands."""
+        return self._listener is not None and self._listener.connected
+
     def read(self, call: InboundCall, *, now: datetime) -> Inbound:
         """Refuse: this app's calls come on the connection."""
         del call, now
@@ -342,7 +349,7 @@ class ListeningSlackChannel(SlackChannel):
         token = self._settings.app_token
         if token is None:
             raise ChannelRefusedError("app_token is missing")
-        listener = SocketListener(
+        listener = self._listener = SocketListener(
             self._client,
             receive,
             name=self._name,

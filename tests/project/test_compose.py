@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from ipaddress import ip_address, ip_network
 from typing import Any
 
 import pytest
@@ -118,3 +119,15 @@ def test_a_restored_database_is_noticed_by_both_gateways_and_a_role_takes_backup
         assert folder in (ROOT / "Dockerfile").read_text(encoding="utf-8")  # the gateway's account owns it
     assert re.search(r"CREATE ROLE assent_backup LOGIN NOSUPERUSER .*NOBYPASSRLS", roles)
     assert re.search(r"GRANT SELECT ON TABLES TO assent_backup", roles)
+
+
+def test_the_gateways_believe_the_proxy_and_nobody_else_about_addresses(
+    compose: dict[str, Any], services: dict[str, dict[str, Any]]
+) -> None:
+    address = ip_address(services["proxy"]["networks"]["default"]["ipv4_address"])
+    [pool] = compose["networks"]["default"]["ipam"]["config"]
+
+    for name in ("gateway-a", "gateway-b"):
+        assert services[name]["environment"]["ASSENT_TRUSTED_PROXIES"] == str(address)
+    assert address in ip_network(pool["subnet"])
+    assert address not in ip_network(pool["ip_range"])  # or another service could get it first

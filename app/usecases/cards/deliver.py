@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from app.usecases.cards.message import Item
     from app.usecases.cards.next_way import Ended
     from app.usecases.platforms.channel_book import ChannelBook
+    from app.usecases.platforms.contact import Contact
     from app.usecases.platforms.pacing import Pacing
 
 T = TypeVar("T")
@@ -104,6 +105,7 @@ class Deliver:
         pacing: Pacing,
         seals: Seals,
         give_up_after: timedelta,
+        contact: Contact,
     ) -> None:
         """Take what it works on.
 
@@ -116,6 +118,7 @@ class Deliver:
         self._pacing = pacing
         self._seals = seals
         self._give_up_after = give_up_after
+        self._contact = contact
 
     async def __call__(self, row: OutboxRow) -> None:
         """Carry out a claimed row and settle or reschedule it."""
@@ -161,11 +164,13 @@ class Deliver:
             case Showing():
                 async with self._pacing.edit(row.org, channel):
                     await channel.refresh(plan.message, plan.card)
+                self._contact.sent(row.channel)
                 edits_for = channel.edits_for - _EDIT_MARGIN
                 await self._write(row, lambda tx: remember_shown(tx, row, plan, edits_for=edits_for))
             case _Saying():
                 async with self._pacing.post(row.org, channel, plan.message.chat_id):
                     await channel.notify(plan.message, plan.notice)
+                self._contact.sent(row.channel)
                 await self._write(row, lambda tx: settle(tx, row))
             case _Later():
                 await self._write(row, lambda tx: look_again(tx, row))
@@ -240,6 +245,7 @@ class Deliver:
             failpoint("deliver.before_post")
             async with self._pacing.post(row.org, channel, post.chat_id):
                 message = await channel.post(post)
+            self._contact.sent(row.channel)
             failpoint("deliver.after_post")
         sent, found, edits_for = plan, message, channel.edits_for - _EDIT_MARGIN
         await self._write(row, lambda tx: remember_posted(tx, row, sent, found, edits_for=edits_for))
@@ -256,6 +262,8 @@ class Deliver:
     # --- what came of it ----------------------------------------------------------------------------------------------
 
     async def _unavailable(self, row: OutboxRow, plan: _Plan, error: ChannelUnavailableError) -> None:
+        if not error.limited:
+            self._contact.unsent(row.channel)
         unseen = isinstance(plan, Showing) and any(item.delivery.message is None for item in plan.items)
         patience = _REFRESH_FOR if row.errand is Errand.REFRESH and not unseen else self._give_up_after
         # It surely did not arrive, now or in an earlier attempt: the next one need not look for it.

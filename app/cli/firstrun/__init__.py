@@ -1,0 +1,1 @@
+"""The first hour: what writes a first configuration, by asking."""
