@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from app.domain.people.people import Directory
     from app.domain.trail.audit import AuditEvent
+    from app.policies.file.policy_file import LoadedPolicy
     from app.storage.engine.store import Store
 
 NEW_DATABASE = "the database is new: `assent migrate` (or `assent serve --migrate`) makes its tables"
@@ -143,7 +144,12 @@ class Beside:
     seal_standing: SealStanding
     read: Read
     store: Store
-    directory: Directory
+    loaded: LoadedPolicy
+
+    @property
+    def directory(self) -> Directory:
+        """Whom the org's file knows."""
+        return self.loaded.policy.directory
 
     async def warn_of_secret(self) -> None:
         """Say that ASSENT_SECRET is none of those that the rows were sealed with, if so."""
@@ -164,7 +170,7 @@ async def beside_gateway(config: Path, org: str | None) -> AsyncGenerator[Beside
         typer.echo(f"say which org with --org: {', '.join(orgs)}", err=True)
         raise typer.Exit(code=2)
     clock = SystemClock()
-    directory = book.current(org or orgs[0]).policy.directory
+    loaded = book.current(org or orgs[0])
     seals = seals_of(settings)
     with database_or_exit(settings.database_url):
         store = make_store(dialect_for(settings.database_url, clock), RandomIds(), seals=seals)
@@ -179,7 +185,7 @@ async def beside_gateway(config: Path, org: str | None) -> AsyncGenerator[Beside
                 seal_standing=SealStanding(store=store, seals=seals),
                 read=read,
                 store=store,
-                directory=directory,
+                loaded=loaded,
             )
         finally:
             await store.stop()
