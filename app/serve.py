@@ -29,6 +29,7 @@ from app.storage.engine.dialect import dialect_for
 from app.storage.make_store import make_store
 from app.storage.trail.head_file import head_file_of
 from app.telemetry.logs import configure_logs
+from app.telemetry.provider import TracingRefusedError, start_provider
 from app.usecases.reading.at_start import NOT_YET, AtStart
 from app.usecases.upkeep.watch_heads import RestoredError, WatchHeads
 from channels import registry
@@ -164,6 +165,10 @@ def run_server(
     """
     host, port = address.getsockname()[:2]
     configure_logs(settings.log_format, registry.loaded())
+    try:
+        start_provider(environ)
+    except TracingRefusedError as refusal:
+        raise StartRefusedError(str(refusal)) from None
     log.info("secrets.loaded", key_ids=seal_ids(secret.get_secret_value() for secret in settings.secret))
     log.info("address.bound", host=host, port=port)
     container = Container(settings, config, environ)

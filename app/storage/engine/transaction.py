@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from app.domain.trail.audit import Record
     from app.ports import IdFactory
     from app.storage.engine.dialect import Dialect
+    from app.telemetry.tracing import Traced
 
 Row = dict[str, Any]
 Hold = tuple["Statement", tuple[tuple[str, object], ...]]
@@ -169,6 +170,7 @@ class Job:
     future: asyncio.Future[Any]
     about: str = ""
     result: Any = None
+    traced: Traced | None = None
     since: float = 0.0
     """When it was handed in, by its loop's clock, which is the monotonic one."""
 
@@ -177,7 +179,8 @@ class Tx:
     """One unit's view of a transaction, in the scope of one org."""
 
     __slots__ = (
-        "_batch", "_connection", "_dialect", "_now", "bound", "fresh_keys", "ids", "org", "refused", "seals", "unread",
+        "_batch", "_connection", "_dialect", "_now", "bound", "fresh_keys", "ids", "org", "refused", "seals", "traced",
+        "unread",
         "vault",
     )  # fmt: skip
 
@@ -189,6 +192,8 @@ class Tx:
         self._now: datetime | None = None
         self.ids = ids
         self.org = org
+        self.traced: Traced | None = None
+        """What this unit is told of the trace that it is part of, and tells; None where nobody traces it."""
         self.seals = batch.seals
         """What rows are sealed with; None in a tool that has no key."""
         self.bound = batch.bound

@@ -128,7 +128,8 @@ def insert_request(tx: Tx, request: ConfirmationRequest) -> None:
     """Write a new request."""
     columns = REQUEST.inserted(request)
     sealed = seals_of(tx, request, columns, whole=True)
-    tx.write(_INSERT, **_hidden(tx, request, columns), **sealed)
+    traceparent = tx.traced.parent if tx.traced is not None else None
+    tx.write(_INSERT, **_hidden(tx, request, columns), **sealed, traceparent=traceparent)
 
 
 def find_request(tx: Tx, request_id: str) -> ConfirmationRequest | None:
