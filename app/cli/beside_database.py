@@ -22,6 +22,7 @@ from app.policies.file.policy_book import PolicyBook, config_check
 from app.policies.marks.faults import PolicyFaultsError, near
 from app.settings import Settings, is_of_its_file
 from app.storage.engine.dialect import dialect_for
+from app.storage.engine.pooler import SHARED, shares_sessions
 from app.storage.engine.trouble import database_fault
 from app.storage.identity.secret_ids import list_seal_ids
 from app.storage.make_store import make_store
@@ -94,6 +95,7 @@ def refuse_faults(config: Path, *, ending: str = "; nothing was started") -> Non
 def check_schema(url: str, *, migrate_first: bool) -> None:
     """End with 2 unless the database answers and is at the newest schema."""
     with database_or_exit(url):
+        refuse_shared_sessions(url)
         if migrate_first:
             from migrations import run  # Alembic is loaded only when it has something to do
 
@@ -108,6 +110,13 @@ def check_schema(url: str, *, migrate_first: bool) -> None:
         raise typer.Exit(code=2)
     if present != NEWEST:
         typer.echo(wrong_schema(present), err=True)
+        raise typer.Exit(code=2)
+
+
+def refuse_shared_sessions(url: str) -> None:
+    """End with 2 if a pooler gives sessions away between transactions. Raises psycopg.Error."""
+    if shares_sessions(url):
+        typer.echo(f"ASSENT_DATABASE_URL: {SHARED}", err=True)
         raise typer.Exit(code=2)
 
 

@@ -29,6 +29,7 @@ from app.settings import Settings
 from app.storage.engine.address import is_postgres, libpq_url
 from app.storage.engine.dialect import dialect_for
 from app.storage.engine.line import bounds_of
+from app.storage.engine.pooler import SHARED, shares_sessions
 from app.storage.engine.trouble import database_fault
 from app.storage.identity.api_keys import list_keys
 from app.storage.make_store import make_store
@@ -98,10 +99,12 @@ def _configuration(config: Path, environ: Mapping[str, str]) -> list[Finding]:
 def _database() -> list[Finding]:
     url = Settings().database_url  # pyright: ignore[reportCallIssue] - it loaded above
     try:
-        present = find_present(url)
+        shared, present = shares_sessions(url), find_present(url)
     except Exception as error:  # noqa: BLE001 - whatever the driver says is the finding
         why = database_fault(error, url) or type(error).__name__
         return [Finding(severity=Severity.ERROR, what=f"the database does not answer: {why}", mend=_DATABASE_MEND)]
+    if shared:
+        return [Finding(severity=Severity.ERROR, what=f"ASSENT_DATABASE_URL: {SHARED}")]
     if present is None:
         return [Finding(severity=Severity.WARNING, what=NEW_DATABASE)]
     if present != NEWEST:
