@@ -155,8 +155,8 @@ coverage: $(INSTALLED)  ## the tests of `make test`, with branch coverage; fails
 	@$(BIN)/coverage report
 
 .PHONY: compose-lint
-compose-lint: $(INSTALLED)  ## look over docker-compose.yml and the Dockerfile (no Docker needed)
-	@$(BIN)/pytest -q -p no:randomly tests/project/test_compose.py
+compose-lint: $(INSTALLED)  ## look over docker-compose.yml, the Dockerfile and deploy/ (no Docker needed)
+	@$(BIN)/pytest -q -p no:randomly tests/project/test_compose.py tests/deploy
 
 # --- upkeep ---
 

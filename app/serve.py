@@ -5,11 +5,12 @@ What would make a start pointless is found before anything runs: another gateway
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import gc
 import os
 import socket
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -20,6 +21,7 @@ import uvicorn
 from app.api.intake.connections import ConnectionWatch, connections_allowed
 from app.clock import SystemClock
 from app.container import Container
+from app.domain.errors import AssentError
 from app.domain.identity.seals import seal_ids
 from app.identifiers import RandomIds
 from app.main import create_app
@@ -27,17 +29,24 @@ from app.storage.engine.dialect import dialect_for
 from app.storage.make_store import make_store
 from app.storage.trail.head_file import head_file_of
 from app.telemetry.logs import configure_logs
+from app.usecases.reading.at_start import NOT_YET, AtStart
 from app.usecases.upkeep.watch_heads import RestoredError, WatchHeads
 from channels import registry
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
+    from collections.abc import Callable, Generator, Mapping, Sequence
 
     from app.settings import Settings
+    from app.usecases.reading.at_start import OrgAtStart
 
 log = structlog.get_logger(__name__)
 
+STOPS_WITHIN = 10
+"""Seconds that calls in flight have to end when a stop is asked for; whoever ends the process waits longer."""
+
 _SQLITE = "sqlite:///"
+_ANSWERS_WITHIN = 5.0
+"""Seconds that the greeting waits for the platforms, to say how many people they know."""
 
 
 class StartRefusedError(Exception):
@@ -104,9 +113,12 @@ def open_address(host: str, port: int) -> socket.socket:
 class _Server(uvicorn.Server):
     """Lets held calls go as soon as a stop is asked for; uvicorn alone would wait for them first."""
 
-    def __init__(self, config: uvicorn.Config, container: Container) -> None:
+    def __init__(
+        self, config: uvicorn.Config, container: Container, greet: Callable[[Sequence[OrgAtStart]], None]
+    ) -> None:
         super().__init__(config)
         self._container = container
+        self._greet = greet
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -114,6 +126,23 @@ class _Server(uvicorn.Server):
         gc.collect()
         gc.freeze()
         gc.set_threshold(50_000, 50, 100)
+        if self.started:
+            self._container.supervisor.later(self._say_how_it_stands())
+
+    async def _say_how_it_stands(self) -> None:
+        c = self._container
+        with suppress(AssentError):  # of a database that is silent by now, the log says more
+            if c.channels.all():
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(c.confirm_accounts.all_asked.wait(), _ANSWERS_WITHIN)
+            troubles = dict.fromkeys(c.channels.all(), NOT_YET) | c.confirm_accounts.troubles
+            look = AtStart(store=c.store, book=c.book)
+            self._greet(
+                [
+                    await look(org, {name: why for (of, name), why in troubles.items() if of == org and why})
+                    for org in c.book.orgs()
+                ]
+            )
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._container.waiters.stop()
@@ -121,11 +150,22 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def run_server(settings: Settings, config: Path, environ: Mapping[str, str], *, address: socket.socket) -> None:
-    """Serve on an opened address until told to stop. Raises StartRefusedError when the start failed."""
+def run_server(
+    settings: Settings,
+    config: Path,
+    environ: Mapping[str, str],
+    *,
+    address: socket.socket,
+    greet: Callable[[str, int, Sequence[OrgAtStart]], None],
+) -> None:
+    """Serve on an opened address until told to stop. Raises StartRefusedError when the start failed.
+
+    `greet` is told the host, the port and how each org stands, once it serves and the platforms have had a moment.
+    """
+    host, port = address.getsockname()[:2]
     configure_logs(settings.log_format, registry.loaded())
     log.info("secrets.loaded", key_ids=seal_ids(secret.get_secret_value() for secret in settings.secret))
-    log.info("address.bound", host=address.getsockname()[0], port=address.getsockname()[1])
+    log.info("address.bound", host=host, port=port)
     container = Container(settings, config, environ)
     server = _Server(
         uvicorn.Config(
@@ -136,11 +176,12 @@ def run_server(settings: Settings, config: Path, environ: Mapping[str, str], *, 
             proxy_headers=bool(settings.trusted_proxies),
             forwarded_allow_ips=settings.trusted_proxies,
             server_header=False,
-            timeout_graceful_shutdown=10,
+            timeout_graceful_shutdown=STOPS_WITHIN,
             timeout_keep_alive=75,
             backlog=8192,
         ),
         container,
+        lambda orgs: greet(host, port, orgs),
     )
     server.run(sockets=[address])
     if not server.started:

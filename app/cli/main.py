@@ -107,6 +107,7 @@ def serve(
 ) -> None:
     """Run the gateway."""
     from app.cli.beside_database import check_schema, read_settings, refuse_faults
+    from app.cli.greeting import Greeting
     from app.serve import StartRefusedError, hold_database, open_address, refuse_restored, run_server
 
     settings = read_settings()
@@ -116,7 +117,7 @@ def serve(
             check_schema(settings.database_url, migrate_first=migrate_first)
             asyncio.run(refuse_restored(settings))
             address = open_address(host or settings.host, settings.port if port is None else port)
-            run_server(settings, config, dict(os.environ), address=address)
+            run_server(settings, config, dict(os.environ), address=address, greet=Greeting(settings))
     except StartRefusedError as refusal:
         typer.echo(str(refusal), err=True)
         raise typer.Exit(code=2) from None

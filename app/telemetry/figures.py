@@ -66,6 +66,15 @@ class Telemetry:
         self.access_refused = Counter(
             "assent_access_refused", "Attempts that were refused, by the code of why", ["code"], registry=self.registry
         )
+        self._removed = Counter(
+            "assent_retention_removed",
+            "Rows that the file's retention removed, by what they were",
+            ["what"],
+            registry=self.registry,
+        )
+        self._more = self._gauge(
+            "retention_more", "1 while the last round of retention had more to remove than it had time for", "org"
+        )
         self.http = Histogram(
             "assent_http_seconds",
             "Time to answer, by route and status; held calls are not counted",
@@ -152,6 +161,12 @@ class Telemetry:
     def database_failed(self, kind: str) -> None:
         """Count a transaction that failed; from any thread."""
         self.database_errors.labels(kind=kind).inc()
+
+    def retained(self, org: str, removed: Mapping[str, int], more: bool) -> None:  # noqa: FBT001 - a figure
+        """Count what a round of retention removed of an org, and say whether its time was over before its work."""
+        for what, rows in removed.items():
+            self._removed.labels(what).inc(rows)
+        self._more.labels(org).set(int(more))
 
     def render(
         self,

@@ -282,6 +282,6 @@ async def test_a_reload_that_fails_half_way_is_finished_later(
     with pytest.raises(UnavailableError):
         await gateway.reload()
     monkeypatch.setattr(gateway.container.configuration, "_remember", remember)
-    await gateway.container.reload_if_changed()
+    await gateway.container.configuration.use_if_changed()
     request = await gateway.ask("pay_two")
     assert sorted(m.ref.chat_id for m in gateway.platform.of(request["id"])) == ["C1", "C3"]

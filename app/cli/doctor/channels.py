@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from app.settings import Settings
 
 
-async def look_at_channels(book: PolicyBook, settings: Settings) -> list[Finding]:
-    """Look at every channel of every org."""
+async def look_at_channels(book: PolicyBook, settings: Settings, active: dict[str, set[str] | None]) -> list[Finding]:
+    """Look at every channel of every org. `active` gets who of each org has an account; None where one did not say."""
     found: list[Finding] = []
     platforms = registry.platforms()
     channels = [
@@ -37,15 +37,22 @@ async def look_at_channels(book: PolicyBook, settings: Settings) -> list[Finding
         for org in book.orgs()
         for name, given in book.current(org).channel_settings.items()
     ]
+    active |= {org: set[str]() for org in book.orgs()}
     async with _access(settings) as access:
         for org, channel in channels:
             try:
-                await _one(book, org, channel, access=access, found=found)
+                known = await _one(book, org, channel, access=access, found=found)
+                active[org] = _union(active[org], known)
             except (ChannelUnavailableError, ChannelRefusedError, AssentError) as error:
+                active[org] = None
                 found.append(Finding(severity=Severity.ERROR, what=f"{channel.name}: {error}"))
             finally:
                 await channel.close()
     return found
+
+
+def _union(one: set[str] | None, other: set[str] | None) -> set[str] | None:
+    return None if one is None or other is None else one | other
 
 
 @asynccontextmanager
@@ -75,17 +82,22 @@ def _present(url: str) -> str | None:
 
 async def _one(
     book: PolicyBook, org: str, channel: Channel, *, access: RenewAccess | None, found: list[Finding]
-) -> None:
-    """Add to what was found, step by step: a platform that does not answer hides nothing of what it did say."""
+) -> set[str] | None:
+    """Add to what was found, step by step: a platform that does not answer hides nothing of what it did say.
+
+    Return whom it knows, None if it did not say.
+    """
     if isinstance(channel, RenewingChannel) and channel.first_renewal is not None and access is None:
         what = f"{channel.name}: its access is got when a gateway first starts: not before there is where to keep it"
         found.append(Finding(severity=Severity.WARNING, what=what, mend="start the gateway, and ask again"))
-        return
+        return None
     if access is not None:
         access.serve(org, channel)
     found += [replace(finding, what=f"{channel.name}: {finding.what}") for finding in await channel.examine()]
     found += await _renewals(channel, access)
-    found += await _people(book, org, channel)
+    active: set[str] = set()
+    found += await _people(book, org, channel, active)
+    return active
 
 
 async def _renewals(channel: Channel, access: RenewAccess | None) -> list[Finding]:
@@ -101,8 +113,8 @@ async def _renewals(channel: Channel, access: RenewAccess | None) -> list[Findin
     ]
 
 
-async def _people(book: PolicyBook, org: str, channel: Channel) -> list[Finding]:
-    """Everyone who may be asked must be someone the platform knows."""
+async def _people(book: PolicyBook, org: str, channel: Channel, active: set[str]) -> list[Finding]:
+    """Everyone who may be asked must be someone the platform knows; those who are, are added to `active`."""
     found: list[Finding] = []
     withheld: dict[str, int] = {}
     for person in book.current(org).policy.directory.people.values():
@@ -114,6 +126,8 @@ async def _people(book: PolicyBook, org: str, channel: Channel) -> list[Finding]
             what = f"{channel.name}: {person.email} cannot decide here: {how}"
             mend = f"name the account under people: {person.email}: {{{channel.kind}: …}}, or correct the e-mail"
             found.append(Finding(severity=Severity.WARNING, what=what, mend=mend))
+        else:
+            active.add(person.email)
     found += [
         Finding(
             severity=Severity.ERROR,

@@ -30,8 +30,10 @@ from app.storage.engine.address import is_postgres, libpq_url
 from app.storage.engine.dialect import dialect_for
 from app.storage.engine.line import bounds_of
 from app.storage.engine.trouble import database_fault
+from app.storage.identity.api_keys import list_keys
 from app.storage.make_store import make_store
 from app.storage.trail.head_file import head_file_of
+from app.usecases.reading.at_start import warnings_at_start
 from app.usecases.upkeep.watch_pace import WatchPace
 from channels import registry
 from migrations.state import NEWEST, find_present
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from app.domain.identity.api_key import ApiKey
     from app.policies.file.policy_file import LoadedPolicy
     from app.storage.engine.store import Store
 
@@ -50,12 +53,16 @@ _MARK = {Severity.OK: "ok     ", Severity.WARNING: "WARNING", Severity.ERROR: "E
 async def examine_all(config: Path, environ: Mapping[str, str], say: Callable[[str], object]) -> int:
     """Print every finding; return 0 if none is an error, else 1."""
     findings = [*_settings(), *_configuration(config, environ), *look_at_secret_files(config, environ)]
+    keys: dict[str, list[ApiKey]] = {}
     if not any(finding.severity is Severity.ERROR for finding in findings):
         findings += await asyncio.to_thread(_database)
         if not any(finding.severity is Severity.ERROR for finding in findings):
-            findings += await _inside(config, environ)
+            findings += await _inside(config, environ, keys)
         book = PolicyBook(config, environ=environ, channel_types=registry.platforms())
-        findings += await look_at_channels(book, Settings())  # pyright: ignore[reportCallIssue] - it loaded above
+        active: dict[str, set[str] | None] = {}
+        findings += await look_at_channels(book, Settings(), active)  # pyright: ignore[reportCallIssue] - it loaded above
+        for org, live in keys.items():
+            findings += warnings_at_start(book.current(org).policy, live, active=active[org])
     for finding in findings:
         say(f"{_MARK[finding.severity]}  {finding.what}")
         if finding.mend:
@@ -68,8 +75,9 @@ def _settings() -> list[Finding]:
         settings = Settings()  # pyright: ignore[reportCallIssue] - its fields come from the environment
     except ValidationError as error:
         return [
-            Finding(severity=Severity.ERROR, what=f"ASSENT_{str(fault['loc'][0]).upper()}: {fault['msg']}")
+            Finding(severity=Severity.ERROR, what=f"ASSENT_{str(fault['loc'][0]).upper()}: {said}")
             for fault in error.errors(include_input=False, include_url=False)
+            for said in (fault["msg"].removeprefix("Value error, "),)
         ]
     ids = seal_ids(secret.get_secret_value() for secret in settings.secret)
     sealed = f"{counted(len(ids), 'master secret')}, key ids {', '.join(ids)}"
@@ -112,8 +120,8 @@ def _database() -> list[Finding]:
     return found
 
 
-async def _inside(config: Path, environ: Mapping[str, str]) -> list[Finding]:
-    """Look at what the file asks for and what the rows say, org by org."""
+async def _inside(config: Path, environ: Mapping[str, str], keys: dict[str, list[ApiKey]]) -> list[Finding]:
+    """Look at what the file asks for and what the rows say, org by org. `keys` gets the live ones of each."""
     book = PolicyBook(config, environ=environ, channel_types=registry.platforms())
     found = [finding for org in book.orgs() for finding in look_at_file(book.current(org).policy)]
     found += [finding for org in book.orgs() for finding in _guards(book.current(org))]
@@ -129,6 +137,8 @@ async def _inside(config: Path, environ: Mapping[str, str]) -> list[Finding]:
         for org in book.orgs():
             found += [*await look_at_records(store, book, org, head_file=heads), *await _pace(store, org)]
             found += await look_at_webhooks(store, book, org)
+            now, all_keys = await store.read(lambda tx: (tx.now(), list_keys(tx)), org=org, long=True)
+            keys[org] = [key for key in all_keys if key.live(now)]
     except UnavailableError as refusal:
         what = f"the database does not answer: {refusal.detail}"
         found.append(Finding(severity=Severity.ERROR, what=what, mend=_DATABASE_MEND))

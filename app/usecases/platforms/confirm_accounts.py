@@ -51,6 +51,7 @@ class _Round:
 
     confirmed: int = 0
     waited: float = 0.0
+    failed: str = ""  # why somebody could not be asked about
     withheld: tuple[str, ...] = ()  # of whom the platform did not say how they stand, each with what is missing
 
 
@@ -70,6 +71,8 @@ class ConfirmAccounts:
         self._book = book
         self._channels = channels
         self._sleep = sleep
+        self.troubles: dict[tuple[str, str], str] = {}  # of channels that were asked: why not about everybody, or ""
+        self.all_asked = asyncio.Event()
 
     async def __call__(self) -> int:
         """Ask every channel about everyone who may be asked; return how many accounts were confirmed."""
@@ -87,6 +90,9 @@ class ConfirmAccounts:
             why = at.withheld[0]
             log.error("account.unknown", channel=channel.name, people=len(at.withheld), why=why, mend="assent doctor")
         await self._store.write(_drop_strangers(channel.name, set(people)), org=org)
+        self.troubles[org, channel.name] = at.failed
+        if self.troubles.keys() >= self._channels.all().keys():
+            self.all_asked.set()
         return at.confirmed
 
     async def _in_order(self, org: str, channel: Channel) -> list[Person]:
@@ -107,6 +113,7 @@ class ConfirmAccounts:
             try:
                 accounts = await _look_up(channel, group)
             except _FAILED as error:
+                at.failed = error.why
                 wish = error.retry_after if isinstance(error, ChannelUnavailableError) else None
                 if wish is None:
                     _not_confirmed(channel, group, error.why)

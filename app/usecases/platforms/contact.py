@@ -12,9 +12,13 @@ from typing import TYPE_CHECKING
 from app.ports import ListeningChannel
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from app.usecases.platforms.channel_book import ChannelBook
 
 SEND, HEAR = "send", "hear"
+DEAF_AFTER = 120.0
+"""Seconds that a connection may be down: platforms close theirs in passing, and a listener opens the next one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +36,9 @@ class Contact:
         """Nothing has been sent or heard yet."""
         self.heard: dict[str, float] = {}
         """When a genuine call last came, by the monotonic clock. Written as it is: every click passes here."""
+        self.clock: Callable[[], float] = time.monotonic
         self._channels = channels
+        self._down: dict[str, float] = {}
         self._sent: dict[str, float] = {}
         self._unsent: set[str] = set()
 
@@ -44,6 +50,15 @@ class Contact:
     def unsent(self, name: str) -> None:
         """The platform could not be reached, or could not take anything."""
         self._unsent.add(name)
+
+    def deaf(self) -> list[str]:
+        """Return the channels whose connection has been down for too long. To be asked every few seconds."""
+        now = self.clock()
+        listening = [
+            (name, each) for (_, name), each in self._channels.all().items() if isinstance(each, ListeningChannel)
+        ]
+        self._down = {name: self._down.get(name, now) for name, each in listening if not each.connected}
+        return [name for name, since in self._down.items() if now - since >= DEAF_AFTER]
 
     def directions(self) -> dict[tuple[str, str], Direction]:
         """Return how it stands with each channel of the file now, by its name and the direction."""

@@ -1,6 +1,6 @@
 """Cards that a platform took are asked for once: does it show them?
 
-Revision: 0020, 2026-11-23
+Revision: 0018, 2026-11-23
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0020"
-down_revision = "0016"
+revision = "0018"
+down_revision = "0017"
 branch_labels = None
 depends_on = None
 

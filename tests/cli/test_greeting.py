@@ -1,0 +1,165 @@
+"""What `assent serve` says of itself: lines for a person, one line for a log; and the doctor warns alike."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import pty
+import re
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from app.cli.greeting import database_shown
+from app.domain.identity.api_key import ApiKey, Scope
+from app.policies.file.policy_file import load_policy
+from app.usecases.reading.at_start import warnings_at_start
+from channels import registry
+from channels.slack.simulator.simulator import SlackSimulator
+from tests.durability.gateway_process import SECRET, scene, until
+from tests.fixtures import forked
+from tests.fixtures.gateway import SystemClock
+from tests.fixtures.patience import HANGS
+from tests.places import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RULES = """\
+org: acme
+default: ask
+people:
+  alice@acme.example: {}
+  carol@acme.example: {}
+groups:
+  finance: [alice@acme.example]
+tools:
+  pay: {}
+"""
+ASK = "ask: {stages: [{of: [finance]}], channels: [NAME]}\n"
+
+
+async def words_of(there: int, last: str) -> str:
+    """Read a terminal until it says that."""
+    loop, said, over = asyncio.get_running_loop(), bytearray(), asyncio.Event()
+
+    def read() -> None:
+        with suppress(OSError):
+            said.extend(os.read(there, 65536))
+        if last.encode() in said:
+            over.set()
+
+    loop.add_reader(there, read)
+    try:
+        async with asyncio.timeout(HANGS):
+            await over.wait()
+    finally:
+        loop.remove_reader(there)
+    return said.decode()
+
+
+@pytest.mark.process
+async def test_a_person_is_greeted_and_the_doctor_warns_of_the_same(tmp_path: Path, sqlite_url: str) -> None:
+    async with SlackSimulator(clock=SystemClock()) as slack:
+        settings, environ = slack.configuration(), dict(os.environ)
+        for name in ("bot_token", "signing_secret", "app_token"):
+            environ[name.upper()], settings[name] = str(settings[name]), f"${{{name.upper()}}}"
+        environ |= {"ASSENT_SECRET": SECRET, "ASSENT_DATABASE_URL": sqlite_url}
+        channels = f"channels:\n  team: {json.dumps(settings)}\n"
+        config = tmp_path / "assent.yaml"
+        config.write_text(RULES + ASK.replace("NAME", "team") + channels)
+        there, terminal = pty.openpty()
+        words = ("app.cli.main", "serve", "-c", str(config), "--port", "0")
+        process = forked.start(*words, env=environ, cwd=ROOT, stdout=terminal, stderr=terminal)
+        os.close(terminal)
+        try:
+            said = await words_of(there, "correct the e-mail")
+        finally:
+            process.kill()
+            await process.ended()
+            os.close(there)
+        checked = await asyncio.to_thread(
+            forked.run, "app.cli.main", "doctor", "-c", str(config), env=environ, cwd=ROOT
+        )
+
+    greeting = said[said.index("Assent ") :].replace("\r", "")
+    assert re.match(r"Assent \S+ answers on http://127\.0\.0\.1:\d+\n  ready\?    http://\S+/readyz\n", greeting)
+    assert f"  database  SQLite, {sqlite_url.removeprefix('sqlite:///')}\n" in greeting
+    assert "  acme: 0 rules, 1 tool; everything else: ask\n" in greeting
+    assert "    team (slack): 0 of 2 people found\n" in greeting
+    warned = re.findall(r"^  WARNING   (.*)$", greeting, re.MULTILINE)
+    assert [line.partition(": ")[2][:21] for line in warned] == ["no agent has a key: n", "nobody will be asked:"]
+    assert [line for line in warned if f"WARNING  {line}" not in checked.stdout] == []
+    secrets = [SECRET, *(environ[name] for name in ("BOT_TOKEN", "SIGNING_SECRET", "APP_TOKEN"))]
+    assert [secret for secret in secrets if secret in said] == []
+
+
+@pytest.mark.process
+async def test_where_nobody_looks_the_same_is_one_line_of_the_log(tmp_path: Path, sqlite_url: str) -> None:
+    async with scene(sqlite_url, tmp_path, "slack") as made:
+        made.environ["ASSENT_LOG_FORMAT"] = "json"
+        async with made.gateway() as gateway:
+            await until("it greets", lambda: "gateway.greeted" in gateway.log.read_text())
+            lines = [json.loads(line) for line in gateway.log.read_text().splitlines() if "gateway.greeted" in line]
+            [line] = lines
+            assert line["address"] == gateway.address
+    assert line["database"].startswith("SQLite, ")
+    assert line["orgs"]["acme"]["rules"] == 5
+    assert line["orgs"]["acme"]["channels"] == {"pay-slack": "3 of 4 people found"}
+    assert line["warnings"] == []
+
+
+def _key(scope: Scope, person: str | None) -> ApiKey:
+    return ApiKey(
+        id="k", org="acme", scope=scope, label="", secret_hash="", created_at=datetime(2026, 1, 5, tzinfo=UTC),
+        expires_at=None, revoked_at=None, agent="shop" if scope is Scope.AGENT else None, person=person,
+    )  # fmt: skip
+
+
+AGENT, ALICE, CAROL = (
+    _key(Scope.AGENT, None),
+    _key(Scope.APPROVER, "alice@acme.example"),
+    _key(Scope.APPROVER, "carol@acme.example"),
+)
+CHAT = 'channels: {c: {type: slack, bot_token: "${T}", app_token: "${A}", channel: C0PAY0001, receive: socket}}\n'
+
+
+@pytest.mark.parametrize(
+    ("channel", "keys", "active", "said"),
+    [
+        ("api", (), set(), ["no agent has a key", "nobody can decide: there is no channel"]),
+        ("api", (AGENT,), set(), ["nobody can decide: there is no channel"]),
+        ("api", (AGENT, CAROL), set(), ["nobody can decide: there is no channel"]),  # nobody asks her
+        ("api", (AGENT, ALICE), set(), []),
+        ("c", (AGENT,), set(), ["nobody will be asked: no approver has an account"]),
+        ("c", (AGENT,), {"carol@acme.example"}, ["nobody will be asked: no approver has an account"]),
+        ("c", (AGENT,), {"alice@acme.example"}, []),
+        ("c", (AGENT,), None, []),  # the platform has not said
+        ("c", (AGENT, ALICE), set(), []),
+    ],
+)
+def test_warned_is_of_what_would_be_noticed_only_when_a_call_waits_in_vain(
+    tmp_path: Path, channel: str, keys: tuple[ApiKey, ...], active: set[str] | None, said: list[str]
+) -> None:
+    path = tmp_path / "assent.yaml"
+    path.write_text(RULES + ASK.replace("NAME", channel) + (CHAT if channel == "c" else ""))
+    environ = {"T": "xoxb-0123456789", "A": "xapp-0123456789"}
+    policy = load_policy(path, environ=environ, channel_types=registry.platforms()).policy
+    found = warnings_at_start(policy, keys, active=active)
+    assert [finding.what.removeprefix("acme: ")[: len(what)] for finding, what in zip(found, said, strict=True)] == said
+    assert all(finding.mend for finding in found)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("sqlite:////var/lib/a%20b/assent.db", "SQLite, /var/lib/a b/assent.db"),
+        ("postgresql+psycopg://app:hid%40den@one:5432,two/assent", "PostgreSQL, assent on one,two"),
+        ("postgresql:///assent?host=/run/pg&password=hidden", "PostgreSQL, assent on /run/pg"),
+    ],
+)
+def test_a_database_is_named_without_its_password(url: str, shown: str) -> None:
+    assert database_shown(url) == shown
