@@ -161,7 +161,7 @@ def list_rows_of(tx: Tx, ids: Sequence[str]) -> dict[str, list[Row]]:
 
 
 def list_states(tx: Tx, ids: Sequence[str]) -> dict[str, str]:
-    """Return the states by which lists and counts find requests: worked out when a row is written, and not read back."""
+    """Return the states by which requests are listed and counted: written with a row, and not read back with it."""
     size, wanted = _wanted(ids)
     return {row["id"]: row["state"] for row in tx.all(_states(size), for_org=tx.org, **wanted)}
 
