@@ -6,14 +6,17 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from structlog.testing import capture_logs
 from typer.testing import CliRunner, Result
 
+from app.cli import progress
 from app.cli.main import app
 from app.storage.engine.transaction import EVERY_ORG
+from app.storage.trail.cuts import list_cuts, put_cut
 from app.storage.trail.head_file import find_heads, find_lost
 from tests.fixtures.gateway import SECRET, Gateway
 from tests.fixtures.tampering import Stranger
@@ -324,6 +327,44 @@ async def test_the_matrix_of_cuts(archive: Archive) -> None:
         for file, text in kept.items():
             (a.folder / file).write_bytes(text)
     assert (await a.verify(segments=True))[0] == 0
+
+
+async def test_a_cut_that_was_sealed_and_of_which_no_event_tells_is_named(archive: Archive) -> None:
+    """Whoever has the secret as well can seal a record, but not behind what the trail says."""
+    a = archive
+    await a.story("denied")
+    await a.cut()
+    await a.story("cancelled")
+    newest = (await a.g.container.store.read(list_cuts, org="acme"))[-1]
+    event = (await events(a.g))[1]
+    made = replace(newest, first=newest.last + 1, prev=newest.hash, last=event.seq, hash=event.hash)
+    await a.g.container.store.write(lambda tx: put_cut(tx, made, a.g.container.seals), org="acme")
+    code, said = await a.verify()
+    assert (code, f"no event says of the cut at event {event.seq} what its record says" in said) == (1, True), said
+
+
+@requirement("S-63")
+async def test_a_gateway_remembers_behind_a_cut_that_its_rows_are_sealed(archive: Archive) -> None:
+    a = archive
+    await a.story("denied")
+    await a.cut()
+    assert "secret.known" not in {each.record.kind for each in await events(a.g)}
+    strange = await asyncio.to_thread(Stranger, a.g)
+    strange("DELETE FROM secret_ids")
+    with capture_logs() as logs:
+        await a.g.container.seal_standing("acme")
+    assert "secret.forgotten" in {line["event"] for line in logs}
+
+
+async def test_a_long_command_says_how_far_it_is(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_EVERY", 0.0)
+    await archive.story("denied")
+    done = await archive.run("audit", "cut", "--to", str(archive.folder), *WHO)
+    said = [line.split(" ", 1)[1] for line in done.stderr.splitlines()]
+    assert list(dict.fromkeys(said)) == [
+        "events verified …", "events exported …", "events read back …", "events deleted …",
+    ]  # fmt: skip
+    assert "events verified …" in (await archive.run("audit", "verify")).stderr
 
 
 async def test_a_stranger_verifies_the_files_with_what_the_page_says(archive: Archive, tmp_path: Path) -> None:
