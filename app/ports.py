@@ -228,7 +228,7 @@ class ChannelUnavailableError(Exception):
     ) -> None:
         """Keep a short reason without secrets."""
         super().__init__(why)
-        self.why = why
+        self.why = why[:1000]
         self.retry_after = retry_after
         self.limited = limited
         self.ambiguous = ambiguous
@@ -240,7 +240,7 @@ class ChannelRefusedError(Exception):
     def __init__(self, why: str) -> None:
         """Keep a short reason without secrets, naming the platform's code and the mend where it is known."""
         super().__init__(why)
-        self.why = why
+        self.why = why[:1000]
 
 
 class ContentRefusedError(ChannelRefusedError):

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Text, and_, bindparam, cast, delete, func, insert, literal_column, or_, select, union_all, update
 
+from app.domain.identity.seals import BadTokenError
 from app.domain.money.payment import FINEST
 from app.domain.request.request import State
 from app.storage.engine.dialect import from_us, to_us
 from app.storage.engine.transaction import Statement, Tx
+from app.storage.identity.vault import ValueKey, number_of
 from app.storage.tables.payment_tables import payee_history, spends
 from app.storage.tables.tables import requests
 
@@ -151,6 +153,7 @@ def list_spent(
 def _alike(payees: int, amounts: int) -> Statement:
     return Statement(
         select(
+            spends.c.id,
             spends.c.payee_key,
             spends.c.amount,
             spends.c.currency,
@@ -180,7 +183,7 @@ def list_alike(tx: Tx, payments: Sequence[Payment], *, since: datetime, instead_
             payee_key=row["payee_key"],
             units=row["amount"],
             currency=row["currency"],
-            reference=row["reference"],
+            reference=_readable(tx, row["reference"], row["id"]),
             at=from_us(row["at"]),
             request_id=row["request_id"],
             succeeded=row["request_id"] is None or row["state"] == State.SUCCEEDED,
@@ -256,7 +259,35 @@ def retire_spends(tx: Tx, ids: Mapping[str, str]) -> None:
 def insert_spends(tx: Tx, rows: Sequence[dict[str, object]]) -> None:
     """Count payments from now on; see `app.usecases.payments.weigh.spend` for what a row says."""
     at = to_us(tx.now())
-    tx.run_many(_INSERT, [{"id": tx.ids.new("spd"), "org": tx.org, "at": at, **row} for row in rows])
+    tx.run_many(_INSERT, [{**_with_id(tx, tx.ids.new("spd"), row), "org": tx.org, "at": at} for row in rows])
+
+
+def _with_id(tx: Tx, spend_id: str, row: dict[str, object]) -> dict[str, object]:
+    return {**row, "id": spend_id, "reference": _kept(tx, row["reference"], spend_id)}
+
+
+def _kept(tx: Tx, reference: object, spend_id: str) -> object:
+    """Return a reference as it is kept, encrypted: it is read beside the others of a payee, and never looked for."""
+    if not isinstance(reference, str) or tx.vault is None:
+        return reference
+    return tx.vault.newest(tx, tx.org).hide(reference, _place(spend_id))
+
+
+def _readable(tx: Tx, kept: str | None, spend_id: str) -> str | None:
+    """Return a reference. One that cannot be read is none: such a payment is like any other to that payee."""
+    number = number_of(kept) if kept is not None else None
+    if kept is None or number is None or tx.vault is None:
+        return kept
+    key = tx.vault.find(tx, tx.org, number)
+    try:
+        return key.read(kept, _place(spend_id)) if isinstance(key, ValueKey) else None
+    except BadTokenError:
+        tx.vault.alarm(tx.org, spend_id)
+        return None
+
+
+def _place(spend_id: str) -> str:
+    return f"{spend_id}\n{spend_id}\nreference"
 
 
 def drop_spends(tx: Tx, request_id: str) -> None:

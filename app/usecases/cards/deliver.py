@@ -23,6 +23,7 @@ import structlog
 
 from app.domain.card.own_approval import approval_told
 from app.domain.errors import AssentError
+from app.domain.request.redact import unquoted
 from app.domain.request.request import Audience, DeliveryStatus
 from app.failpoints import failpoint
 from app.ports import ChannelRefusedError, ChannelUnavailableError, ContentRefusedError, EditClosedError, Post
@@ -44,6 +45,7 @@ from app.usecases.cards.message import compose_message, item_of, items_with
 from app.usecases.cards.next_way import NextWays
 from app.usecases.cards.notices import notice_for
 from app.usecases.cards.remember_delivery import Sending, Showing, look_again, postpone, remember_posted, remember_shown
+from app.usecases.cards.secret_texts import complaint_without
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,6 +69,7 @@ T = TypeVar("T")
 log = structlog.get_logger(__name__)
 
 _EDIT_MARGIN = timedelta(days=1)  # cards are posted anew this long before the platform stops their buttons
+_LONGEST_WHY = 300
 _REFRESH_FOR = timedelta(days=14)
 
 
@@ -158,6 +161,13 @@ class Deliver:
             await self._unavailable(row, plan, ChannelUnavailableError(type(error).__name__, ambiguous=True))
 
     async def _act(self, row: OutboxRow, channel: Channel, plan: _Plan) -> None:
+        try:
+            await self._do(row, channel, plan)
+        except (ChannelRefusedError, ChannelUnavailableError) as error:
+            error.why = _kept(error.why, plan)
+            raise
+
+    async def _do(self, row: OutboxRow, channel: Channel, plan: _Plan) -> None:
         match plan:
             case Sending():
                 await self._send(row, channel, plan)
@@ -306,6 +316,18 @@ class Deliver:
 
     async def _write(self, row: OutboxRow, unit: Callable[[Tx], T]) -> T:
         return await self._store.write(unit, org=row.org)
+
+
+def _kept(why: str, plan: _Plan) -> str:
+    """Return what is kept, in clear, of why a platform did not take something: it may quote what it was given."""
+    match plan:
+        case Sending() | Showing():
+            why = complaint_without(why, plan.card, [item.request for item in plan.items])
+        case _Saying():
+            why = unquoted(why, plan.notice.text.splitlines())
+        case _:
+            pass
+    return why[:_LONGEST_WHY]
 
 
 def _tells_outcome(item: Item) -> bool:
