@@ -22,6 +22,7 @@ from app.telemetry.tracing import Traced
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Mapping
+    from contextlib import AbstractContextManager
 
     from opentelemetry.context import Context
     from opentelemetry.trace import Span, Tracer
@@ -37,13 +38,27 @@ _MOST_LINKS = 8
 _SERVER_ERROR = 500
 
 
+class _HookTracer:
+    """Opens the spans of hooks: as the engine asks for them, and without what a failing hook says."""
+
+    def __init__(self, tracer: Tracer) -> None:
+        self._tracer = tracer
+
+    def start_as_current_span(
+        self, name: str, *, attributes: Mapping[str, AttributeValue] | None = None
+    ) -> AbstractContextManager[Span]:
+        return self._tracer.start_as_current_span(
+            name, attributes=attributes, record_exception=False, set_status_on_exception=False
+        )
+
+
 class Spans:
     """Opens them, with the process's provider."""
 
     def __init__(self) -> None:
         """Take the tracers."""
         self._tracer = trace.get_tracer("assent", version("assent-gateway"))
-        self.hooks: Tracer = trace.get_tracer("assent.hooks", version("assent-gateway"))
+        self.hooks = _HookTracer(trace.get_tracer("assent.hooks", version("assent-gateway")))
         """For a span around each hook's judgement."""
 
     def serves(self, path: str) -> bool:

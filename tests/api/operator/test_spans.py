@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -141,6 +142,20 @@ async def test_no_argument_no_person_and_no_payee_stands_in_a_span(
     assert "/v1/requests" in said
 
 
+async def test_a_failing_hooks_words_stand_in_no_span(
+    sqlite_url: str, config: Path, platform: MemoryPlatform, exporter: InMemorySpanExporter
+) -> None:
+    path = config / "acme.yaml"
+    hooks = "hooks:\n  - {id: by-note, on: PreToolUse, tools: [pay], python: tests.api.agents.acme_hooks.by_note}\n"
+    await asyncio.to_thread(path.write_text, hooks + await asyncio.to_thread(path.read_text))
+    async with open_gateway(sqlite_url, config, platform) as g:
+        await g.call("POST", "/v1/requests", {"tool": "pay", "arguments": {"note": "crash", "amount": 1}})
+    hook = named(exporter, "hook by-note")
+    assert hook.parent is not None
+    assert "hook by-note" in children(exporter, named(exporter, "judge pay"))
+    assert (hook.events, hook.status.description) == ((), None)
+
+
 async def test_what_fails_is_marked_by_its_kind_alone(traced: Gateway, exporter: InMemorySpanExporter) -> None:
     def unit(tx: Any) -> None:
         raise ValueError("Acme Ltd")
@@ -168,19 +183,36 @@ async def test_without_a_provider_there_are_no_spans_and_no_request_keeps_a_trac
     assert gateway.rows("SELECT traceparent FROM requests") == [{"traceparent": None}]
 
 
-@pytest.mark.process
+ENDPOINT = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}
+
+
 @pytest.mark.parametrize(
-    ("environ", "says"),
+    ("environ", "named"),
     [
-        ({}, "None False"),
-        ({"OTEL_SERVICE_NAME": "pay-approvals"}, "None False"),
-        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "OTEL_SDK_DISABLED": "true"}, "None False"),
-        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "OTEL_TRACES_EXPORTER": "none"}, "None False"),
-        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}, "Spans True assent"),
-        ({"OTEL_TRACES_EXPORTER": "console", "OTEL_SERVICE_NAME": "pay-approvals"}, "Spans True pay-approvals"),
+        ({}, None),
+        ({"OTEL_SERVICE_NAME": "pay-approvals"}, None),
+        (ENDPOINT | {"OTEL_SDK_DISABLED": "true"}, None),
+        (ENDPOINT | {"OTEL_TRACES_EXPORTER": "none"}, None),
+        (ENDPOINT, "assent"),
+        ({"OTEL_TRACES_EXPORTER": "console", "OTEL_SERVICE_NAME": "pay-approvals"}, "pay-approvals"),
     ],
 )
-def test_a_provider_is_there_only_if_the_environment_asks_for_one(environ: dict[str, str], says: str) -> None:
+def test_a_provider_is_there_only_if_the_environment_asks_for_one(
+    environ: dict[str, str], named: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[TracerProvider] = []
+    monkeypatch.setattr(trace, "set_tracer_provider", given.append)
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)  # the SDK has its own way to its settings
+    start_provider(environ)
+    assert [provider.resource.attributes["service.name"] for provider in given] == ([named] if named else [])
+    for provider in given:
+        provider.shutdown()
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(("environ", "says"), [({}, "None False"), (ENDPOINT, "Spans True")])
+def test_nothing_of_the_sdk_is_imported_until_the_environment_asks_for_it(environ: dict[str, str], says: str) -> None:
     told = subprocess.run(
         [sys.executable, "-c", _STARTED], capture_output=True, text=True, timeout=60, check=True, cwd=ROOT, env=environ
     )
@@ -194,9 +226,6 @@ from app.telemetry.provider import find_spans, start_provider
 start_provider(os.environ)
 spans = find_spans()
 said = [type(spans).__name__.replace("NoneType", "None"), "opentelemetry.sdk.trace" in sys.modules]
-if spans is not None:
-    from opentelemetry import trace
-    said.append(trace.get_tracer_provider().resource.attributes["service.name"])
 print(*said, flush=True)
 os._exit(0)
 """
