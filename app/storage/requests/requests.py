@@ -160,7 +160,7 @@ def list_rows_of(tx: Tx, ids: Sequence[str]) -> dict[str, list[Row]]:
 
 
 def list_states(tx: Tx, ids: Sequence[str]) -> dict[str, str]:
-    """Return the states by which lists and counts find requests: worked out when a row is written, and not read back."""
+    """Return the states by which lists and counts find requests: worked out as a row is written, and not read back."""
     size, wanted = _wanted(ids)
     return {row["id"]: row["state"] for row in tx.all(_states(size), for_org=tx.org, **wanted)}
 
