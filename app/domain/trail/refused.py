@@ -15,6 +15,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "copy": ("it was a second copy of the card", "卡片的重复副本"),
     "other_secret": ("the card was signed with a key that this gateway does not know", "卡片签名所用的密钥未知"),
     "unsealed": ("what is stored is not what was asked", "存储的内容与申请不符"),
+    "retry": ("where the card is was not known yet", "尚不知卡片位置"),
     # Who pressed.
     "unmapped": ("the account is nobody who is known", "账号未对应任何人"),
     "inactive": ("the account is a guest's, a bot's or deactivated", "账号为访客、机器人或已停用"),
