@@ -115,7 +115,7 @@ def serve(
     refuse_faults(config)
     try:
         with hold_database(settings.database_url):
-            check_schema(settings.database_url, migrate_first=migrate_first)
+            check_schema(settings.database_url, migrate_first=migrate_first, writes=True)
             asyncio.run(refuse_restored(settings))
             address = open_address(host or settings.host, settings.port if port is None else port)
             run_server(settings, config, dict(os.environ), address=address, greet=Greeting(settings))
