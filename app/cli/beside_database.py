@@ -21,9 +21,9 @@ from app.identifiers import RandomIds
 from app.policies.file.policy_book import PolicyBook, config_check
 from app.policies.marks.faults import PolicyFaultsError, near
 from app.settings import Settings, is_of_its_file
+from app.storage.database.mends import lacking_rights, mend_of
+from app.storage.database.pooler import SHARED, shares_sessions
 from app.storage.engine.dialect import dialect_for
-from app.storage.engine.mends import lacking_rights, mend_of
-from app.storage.engine.pooler import SHARED, shares_sessions
 from app.storage.engine.trouble import database_fault
 from app.storage.identity.secret_ids import list_seal_ids
 from app.storage.make_store import make_store

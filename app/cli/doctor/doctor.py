@@ -26,11 +26,11 @@ from app.policies.file.policy_book import PolicyBook, config_check
 from app.policies.sections.hook_section import GUARDS
 from app.ports import Finding, Severity
 from app.settings import Settings
+from app.storage.database.mends import lacking_rights, mend_of
+from app.storage.database.pooler import SHARED, shares_sessions
 from app.storage.engine.address import is_postgres, libpq_url
 from app.storage.engine.dialect import dialect_for
 from app.storage.engine.line import bounds_of
-from app.storage.engine.mends import lacking_rights, mend_of
-from app.storage.engine.pooler import SHARED, shares_sessions
 from app.storage.engine.trouble import database_fault
 from app.storage.identity.api_keys import list_keys
 from app.storage.make_store import make_store

@@ -104,9 +104,9 @@ def _dump(url: str, into: Path) -> None:
     import psycopg
     from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+    from app.storage.database.mends import mend_of
     from app.storage.engine.address import libpq_url
     from app.storage.engine.line import bounds_of
-    from app.storage.engine.mends import mend_of
 
     tool = shutil.which("pg_dump")
     if tool is None:
