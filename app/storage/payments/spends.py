@@ -237,6 +237,12 @@ _VOUCHED = Statement(
     .where(spends.c.org == bindparam("for_org"), _OF_REQUESTS, *_WENT_WELL)
     .group_by(*(spends.c[name] for name in _PAYEE))
 )
+# How much was spent under a permission is told as long as it is listed: such a row stays, without its request.
+_PART = Statement(
+    update(spends)
+    .where(spends.c.org == bindparam("for_org"), _OF_REQUESTS, spends.c.standing_id.is_not(None))
+    .values(request_id=None)
+)
 _DROP_ALL = Statement(delete(spends).where(spends.c.org == bindparam("for_org"), _OF_REQUESTS))
 _HISTORY = (payee_history.c.org == bindparam("for_org"), *(payee_history.c[n] == bindparam(f"of_{n}") for n in _PAYEE))
 _KNOWN = Statement(select(payee_history.c.paid_at).where(*_HISTORY))
@@ -253,6 +259,7 @@ def retire_spends(tx: Tx, ids: Mapping[str, str]) -> None:
             tx.write(_FIRST, org=tx.org, **row)
         elif known["paid_at"] < row["paid_at"]:
             tx.write(_LATER, for_org=tx.org, **one, at=row["paid_at"])
+    tx.write(_PART, for_org=tx.org, **ids)
     tx.write(_DROP_ALL, for_org=tx.org, **ids)
 
 

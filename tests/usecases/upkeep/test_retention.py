@@ -16,6 +16,8 @@ from app.domain.trail.retention import Retention
 from app.usecases.upkeep.retain import Retain
 from tests.fixtures.gateway import ACME, ManualClock, open_gateway
 from tests.fixtures.spending import paying
+from tests.fixtures.standing import ALICE, approved, submit, write_standing
+from tests.fixtures.standing import standing as given_standing
 from tests.fixtures.tampering import Stranger, changed
 from tests.requirements import requirement
 from tests.usecases.payments.test_payees import FIRST, asked, cautions, payment, ran
@@ -197,6 +199,28 @@ async def test_a_payee_stays_known_when_the_payment_that_vouched_is_removed(
         await retain_now(g)()
         [after] = g.rows("SELECT paid_at FROM payee_history")
         assert after["paid_at"] >= before["paid_at"]
+        assert (await g.verify())[1] is None
+
+
+async def test_what_was_spent_under_a_standing_approval_stays_while_it_is_in_force_and_is_told_afterwards(
+    database_url: str, tmp_path: Path, platform: MemoryPlatform
+) -> None:
+    pay = {"payee": "Acme Ltd", "amount": "400", "currency": "CNY"}
+    async with open_gateway(database_url, write_standing(tmp_path), platform) as g:
+        permit = await given_standing(g, await approved(g, "wire", pay))
+        under = (await submit(g, "wire", pay))["request"]
+        assert (await g.claim(under, who="executor")).status_code == 200
+        path = f"/v1/requests/{under['id']}/outcome"
+        said = await g.call("POST", path, {"claim_id": "claim-1", "status": "succeeded"}, who="executor")
+        assert said.status_code == 200, said.text
+        await g.quiet()
+        await retain_now(g)()
+        assert standing(g) == {under["id"]}
+        assert (await g.call("DELETE", f"/v1/standing-approvals/{permit['id']}", who=ALICE)).status_code == 200
+        await retain_now(g)()
+        assert standing(g) == set()
+        [listed] = (await g.call("GET", "/v1/standing-approvals", who=ALICE)).json()["items"]
+        assert (listed["used"], listed["spent"]) == (1, {"CNY": "400"})
         assert (await g.verify())[1] is None
 
 
