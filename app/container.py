@@ -205,7 +205,6 @@ class Container:
             seals=self.seals,
             give_up_after=self.settings.give_up_after,
             contact=self.contact,
-            spans=self.spans,
         )
         self.watch_cards = WatchCards(store=store, book=book, channels=self.channels, pacing=self.pacing)
         self.confirm_accounts = ConfirmAccounts(store=store, book=book, channels=self.channels)

@@ -109,7 +109,9 @@ class ChannelWork:
                     pass
 
     def _worker(self, org: str, name: str) -> OutboxWorker:
-        return OutboxWorker(store=self._store, deliver=self._deliver, org=org, channel=name, tick=self._tick)
+        return OutboxWorker(
+            store=self._store, deliver=self._deliver, org=org, channel=name, tick=self._tick, spans=self._spans
+        )
 
     async def _confirm(self, org: str, channel: Channel) -> None:
         """Know who is who, as soon as the platform says so."""

@@ -6,7 +6,7 @@ A loop claims what is due, carries it out a few at a time, and sleeps until it i
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,9 @@ import structlog
 from app.storage.cards.outbox import claim_due
 
 if TYPE_CHECKING:
+    from app.storage.cards.outbox import OutboxRow
     from app.storage.engine.store import Store
+    from app.telemetry.spans import Spans
     from app.usecases.cards.deliver import Deliver
 
 log = structlog.get_logger(__name__)
@@ -28,8 +30,11 @@ _LEASE = timedelta(seconds=30)
 class OutboxWorker:
     """The loop of one channel."""
 
-    def __init__(self, *, store: Store, deliver: Deliver, org: str, channel: str, tick: timedelta) -> None:
-        """Take what it works on."""
+    def __init__(
+        self, *, store: Store, deliver: Deliver, org: str, channel: str, tick: timedelta, spans: Spans | None = None
+    ) -> None:
+        """Take what it works on; `spans` where the process traces."""
+        self._spans = spans
         self._store = store
         self._deliver = deliver
         self._org = org
@@ -52,12 +57,16 @@ class OutboxWorker:
                 async with asyncio.timeout(self._tick):
                     await self._nudged.wait()
 
+    async def _carry(self, row: OutboxRow) -> None:
+        with self._spans.delivering(row.channel, row.errand.value) if self._spans else nullcontext():
+            await self._deliver(row)
+
     async def round(self) -> int:
         """Claim and carry out one handful; return how many there were."""
         rows = await self._store.write(
             lambda tx: claim_due(tx, channel=self._channel, most=_AT_ONCE, lease=_LEASE), org=self._org
         )
-        for failure in await asyncio.gather(*(self._deliver(row) for row in rows), return_exceptions=True):
+        for failure in await asyncio.gather(*(self._carry(row) for row in rows), return_exceptions=True):
             if isinstance(failure, BaseException):  # the store is away: the leases run out, and the rows come again
                 log.error("delivery.unremembered", channel=self._channel, error=type(failure).__name__)
         return len(rows)

@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from app.storage.cards.deliveries import Delivery
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
-    from app.telemetry.spans import Spans
     from app.usecases.cards.message import Item
     from app.usecases.cards.next_way import Ended
     from app.usecases.platforms.channel_book import ChannelBook
@@ -106,7 +105,6 @@ class Deliver:
         seals: Seals,
         give_up_after: timedelta,
         contact: Contact,
-        spans: Spans | None = None,
     ) -> None:
         """Take what it works on.
 
@@ -120,17 +118,9 @@ class Deliver:
         self._seals = seals
         self._give_up_after = give_up_after
         self._contact = contact
-        self._spans = spans
 
     async def __call__(self, row: OutboxRow) -> None:
         """Carry out a claimed row and settle or reschedule it."""
-        if self._spans is None:
-            await self._deliver(row)
-            return
-        with self._spans.delivering(row.channel, row.errand.value):
-            await self._deliver(row)
-
-    async def _deliver(self, row: OutboxRow) -> None:
         channel = self._channels.find(row.org, row.channel)
         if channel is None:
             await self._given_up(row, "the channel is no longer configured")
