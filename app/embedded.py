@@ -31,7 +31,7 @@ from app.domain.identity.api_key import Scope
 from app.main import create_app
 from app.ports import ListeningChannel
 from app.serve import StartRefusedError, hold_database, refuse_restored
-from app.settings import Settings, from_files, is_of_a_file
+from app.settings import Settings, from_files, is_of_its_file
 from app.storage.engine.trouble import database_fault
 from app.telemetry.logs import redact
 from assent.client.gateway import AsyncGateway
@@ -187,7 +187,7 @@ def _settings(database_url: str, secret: str | Sequence[str] | None, environ: Ma
             for fault in found
             for name in (str(fault["loc"][0]),)
         ]
-        weak = any(each["loc"][0] == "secret" and not is_of_a_file(each) for each in found)
+        weak = any(each["loc"][0] == "secret" and not is_of_its_file(each) for each in found)
         mend = "; `assent secret` makes a secret: keep it" if weak else ""
         raise StartRefusedError("; ".join(faults) + mend) from None
 

@@ -22,13 +22,8 @@ IN_FILES = ("secret", "database_url", "operations_token", "backup_url")
 """The settings that are secrets: ``ASSENT_<NAME>_FILE`` names the file that one stands in."""
 
 
-def is_of_a_file(fault: Mapping[str, Any]) -> bool:
-    """Say whether a fault of the settings is a file's: its text has its mend."""
-    return isinstance(fault.get("ctx", {}).get("error"), SecretFileError)
-
-
 def from_files(environ: Mapping[str, str]) -> dict[str, object]:
-    """Return the settings that stand in files; for one that cannot be read the fault, which its field raises."""
+    """Return the settings that stand in files; of one that cannot be read, the fault, which its field raises."""
     told = {name.upper(): value for name, value in environ.items()}
     found: dict[str, object] = {}
     for name in IN_FILES:
@@ -40,6 +35,11 @@ def from_files(environ: Mapping[str, str]) -> dict[str, object]:
         except SecretFileError as fault:
             found[name] = fault
     return found
+
+
+def is_of_its_file(fault: Mapping[str, Any]) -> bool:
+    """Say whether a fault of Pydantic's is that of a secret's file: its text has its mend."""
+    return isinstance(fault.get("ctx", {}).get("error"), SecretFileError)
 
 
 class _Files(PydanticBaseSettingsSource):

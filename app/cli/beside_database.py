@@ -20,7 +20,7 @@ from app.domain.trail.told import told
 from app.identifiers import RandomIds
 from app.policies.file.policy_book import PolicyBook, config_check
 from app.policies.marks.faults import PolicyFaultsError, near
-from app.settings import Settings, is_of_a_file
+from app.settings import Settings, is_of_its_file
 from app.storage.engine.dialect import dialect_for
 from app.storage.engine.trouble import database_fault
 from app.storage.identity.secret_ids import list_seal_ids
@@ -63,7 +63,7 @@ def read_settings() -> Settings:
         for fault in error.errors(include_input=False, include_url=False):
             name = f"ASSENT_{'_'.join(str(step) for step in fault['loc'][:1])}".upper()
             typer.echo(f"{name}: {fault['msg'].removeprefix('Value error, ')}", err=True)
-        if any(each["loc"][:1] == ("secret",) and not is_of_a_file(each) for each in error.errors()):
+        if any(each["loc"][:1] == ("secret",) and not is_of_its_file(each) for each in error.errors()):
             typer.echo('mend: export ASSENT_SECRET="$(assent secret)", and keep it', err=True)
         raise typer.Exit(code=2) from None
 
