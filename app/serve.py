@@ -70,7 +70,11 @@ def hold_database(url: str) -> Generator[None]:
     try:
         lock = os.open(f"{file}.lock", os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
-        raise StartRefusedError(f"ASSENT_DATABASE_URL: {file}.lock cannot be opened: {error.strerror}") from None
+        what = "make" if not file.parent.is_dir() else "let this account write in"
+        mend = f"{what} the folder {file.parent}, or name another"
+        raise StartRefusedError(
+            f"ASSENT_DATABASE_URL: {file}.lock cannot be opened: {error.strerror}; {mend}"
+        ) from None
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -106,7 +110,8 @@ def open_address(host: str, port: int) -> socket.socket:
         if error.errno == errno.EADDRINUSE:
             why = f"port {port} is taken: choose another with --port or ASSENT_PORT"
         else:
-            why = f"cannot listen on {host}, port {port}: {error.strerror}; see --host and --port"
+            mend = "see --host and --port (127.0.0.1 is this machine, 0.0.0.0 every address of it)"
+            why = f"cannot listen on {host}, port {port}: {error.strerror}; {mend}"
         raise StartRefusedError(why) from None
     return taken
 

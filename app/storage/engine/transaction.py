@@ -130,6 +130,8 @@ class Batch:
     fresh_keys: set[str] = field(default_factory=set[str])
     bound: dict[str, str | None] = field(default_factory=dict[str, "str | None"])
     refused: set[str] = field(default_factory=set[str])
+    looked: set[object] = field(default_factory=set[object])
+    """What some unit has read already that is the same for all of them: see `Tx.looks_first`."""
     linked: list[Link] = field(default_factory=list["Link"])
     """What was put into the trails, in its order."""
     seconds: float = 0.0
@@ -254,6 +256,14 @@ class Tx:
         """
         cursor = self._connection.execute(*statement.bound(self._dialect, parameters))
         self._batch.guards.append(cursor)
+
+    def looks_first(self, at: object) -> bool:
+        """Say whether no unit of this commit has looked at something before: a name of the caller's own."""
+        key = (self.org, at)
+        if key in self._batch.looked:
+            return False
+        self._batch.looked.add(key)
+        return True
 
     def hold(self, statement: Statement, **parameters: object) -> None:
         """Let the commit stand only if this select finds a row behind the lock of the org's trail, or LostGuardError.
