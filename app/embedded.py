@@ -32,7 +32,7 @@ from app.main import create_app
 from app.ports import ListeningChannel
 from app.serve import StartRefusedError, hold_database, refuse_restored
 from app.settings import Settings, from_files, is_of_its_file
-from app.storage.engine.pooler import SHARED, shares_sessions
+from app.storage.database.pooler import SHARED, shares_sessions
 from app.storage.engine.trouble import database_fault
 from app.telemetry.logs import redact
 from assent.client.gateway import AsyncGateway

@@ -16,6 +16,10 @@ The places::
     deliver.after_post   the platform has the card; where it is was not recorded
     webhook.taken        a receiver has the message; that it has it was not recorded
     renewal.answered     the platform gave new tokens; they were not recorded
+    cut.writing          a part of a segment is written; it is not in its place
+    cut.exported         the segment is in its place and was read back; the trail knows nothing of it
+    cut.recorded         the cut is recorded; no event is deleted
+    cut.deleting         some hundred events are deleted; the others are not
 
 Nothing else may be put here: a failpoint never changes what the gateway decides.
 """

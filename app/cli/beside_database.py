@@ -12,7 +12,7 @@ import typer
 from pydantic import ValidationError
 
 from app.clock import SystemClock
-from app.domain.errors import AssentError, InvalidError
+from app.domain.errors import AssentError, InvalidError, UnavailableError
 from app.domain.identity.api_key import AGENTS, Scope
 from app.domain.identity.seals import Seals
 from app.domain.text.language import Language
@@ -21,8 +21,9 @@ from app.identifiers import RandomIds
 from app.policies.file.policy_book import PolicyBook, config_check
 from app.policies.marks.faults import PolicyFaultsError, near
 from app.settings import Settings, is_of_its_file
+from app.storage.database.mends import lacking_rights, mend_of
+from app.storage.database.pooler import SHARED, shares_sessions
 from app.storage.engine.dialect import dialect_for
-from app.storage.engine.pooler import SHARED, shares_sessions
 from app.storage.engine.trouble import database_fault
 from app.storage.identity.secret_ids import list_seal_ids
 from app.storage.make_store import make_store
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
     from app.domain.people.people import Directory
     from app.domain.trail.audit import AuditEvent
+    from app.policies.file.policy_file import LoadedPolicy
     from app.storage.engine.store import Store
 
 NEW_DATABASE = "the database is new: `assent migrate` (or `assent serve --migrate`) makes its tables"
@@ -61,12 +63,40 @@ def read_settings() -> Settings:
     try:
         return Settings()  # pyright: ignore[reportCallIssue] - its fields come from the environment
     except ValidationError as error:
-        for fault in error.errors(include_input=False, include_url=False):
-            name = f"ASSENT_{'_'.join(str(step) for step in fault['loc'][:1])}".upper()
-            typer.echo(f"{name}: {fault['msg'].removeprefix('Value error, ')}", err=True)
-        if any(each["loc"][:1] == ("secret",) and not is_of_its_file(each) for each in error.errors()):
-            typer.echo('mend: export ASSENT_SECRET="$(assent secret)", and keep it', err=True)
+        for what, mend in settings_faults(error):
+            typer.echo(what, err=True)
+            if mend:
+                typer.echo(f"mend: {mend}", err=True)
         raise typer.Exit(code=2) from None
+
+
+_SAID = {
+    "missing": "is not set",
+    "int_parsing": "is no whole number",
+    "float_parsing": "is no number",
+    "bool_parsing": "is neither true nor false",
+    "time_delta_parsing": "is no span of time: write PT15M for fifteen minutes, PT2S for two seconds",
+}
+
+
+def settings_faults(error: ValidationError) -> list[tuple[str, str]]:
+    """Say which variable is at fault and how, never with its value; and the mend where there is more to say of it."""
+    found: list[tuple[str, str]] = []
+    for fault in error.errors(include_input=False, include_url=False):
+        name = f"ASSENT_{str(fault['loc'][0]).upper()}"
+        mend = "docs/operations.md#settings has what it may be"
+        if is_of_its_file(fault):
+            mend = ""  # its text has it
+        elif name == "ASSENT_SECRET":
+            missing = fault["type"] == "missing"
+            mend = 'export ASSENT_SECRET="$(assent secret)", and keep it' + (
+                "; or load the file that has it: set -a && . ./.env && set +a" if missing else ""
+            )
+        elif name == "ASSENT_DATABASE_URL":
+            mend = "write sqlite:////folder/assent.db or postgresql://ROLE:PASSWORD@HOST/DATABASE"
+        said = _SAID.get(fault["type"]) or fault["msg"].removeprefix("Value error, ")
+        found.append((f"{name}: {said}", mend))
+    return found
 
 
 def seals_of(settings: Settings) -> Seals:
@@ -91,8 +121,8 @@ def refuse_faults(config: Path, *, ending: str = "; nothing was started") -> Non
         raise typer.Exit(code=2)
 
 
-def check_schema(url: str, *, migrate_first: bool) -> None:
-    """End with 2 unless the database answers and is at the newest schema."""
+def check_schema(url: str, *, migrate_first: bool, writes: bool = False) -> None:
+    """End with 2 unless the database answers and is at the newest schema, and, if it `writes`, may be written."""
     with database_or_exit(url):
         refuse_shared_sessions(url)
         if migrate_first:
@@ -110,6 +140,17 @@ def check_schema(url: str, *, migrate_first: bool) -> None:
     if present != NEWEST:
         typer.echo(wrong_schema(present), err=True)
         raise typer.Exit(code=2)
+    if writes and _say_rights(url):
+        raise typer.Exit(code=2)
+
+
+def _say_rights(url: str) -> bool:
+    """Say which rights the role lacks, if it does."""
+    with database_or_exit(url):
+        lacking = lacking_rights(url)
+    if lacking is not None:
+        typer.echo(f"ASSENT_DATABASE_URL: {lacking[0]}\nmend: {lacking[1]}", err=True)
+    return lacking is not None
 
 
 def refuse_shared_sessions(url: str) -> None:
@@ -138,7 +179,8 @@ def database_or_exit(url: str) -> Generator[None]:
         why = database_fault(error, url)
         if why is None:
             raise
-        typer.echo(f"ASSENT_DATABASE_URL: the database does not answer: {why}", err=True)
+        typer.echo(f"ASSENT_DATABASE_URL: the database cannot be used: {why}", err=True)
+        typer.echo(f"mend: {mend_of(error, url)}", err=True)
         raise typer.Exit(code=2) from None
 
 
@@ -152,7 +194,12 @@ class Beside:
     seal_standing: SealStanding
     read: Read
     store: Store
-    directory: Directory
+    loaded: LoadedPolicy
+
+    @property
+    def directory(self) -> Directory:
+        """Whom the org's file knows."""
+        return self.loaded.policy.directory
 
     async def warn_of_secret(self) -> None:
         """Say that ASSENT_SECRET is none of those that the rows were sealed with, if so."""
@@ -172,8 +219,11 @@ async def beside_gateway(config: Path, org: str | None) -> AsyncGenerator[Beside
     if org is None and len(orgs) != 1:
         typer.echo(f"say which org with --org: {', '.join(orgs)}", err=True)
         raise typer.Exit(code=2)
+    if org is not None and org not in orgs:
+        typer.echo(f"--org: {config} says nothing of {org}; {near(org, orgs, what='orgs')}", err=True)
+        raise typer.Exit(code=2)
     clock = SystemClock()
-    directory = book.current(org or orgs[0]).policy.directory
+    loaded = book.current(org or orgs[0])
     seals = seals_of(settings)
     with database_or_exit(settings.database_url):
         store = make_store(dialect_for(settings.database_url, clock), RandomIds(), seals=seals)
@@ -188,7 +238,7 @@ async def beside_gateway(config: Path, org: str | None) -> AsyncGenerator[Beside
                 seal_standing=SealStanding(store=store, seals=seals),
                 read=read,
                 store=store,
-                directory=directory,
+                loaded=loaded,
             )
         finally:
             await store.stop()
@@ -212,6 +262,8 @@ def run_command(work: Coroutine[object, object, None]) -> None:
         asyncio.run(work)
     except AssentError as error:
         typer.echo(error.detail, err=True)
+        if isinstance(error, UnavailableError):
+            _say_rights(read_settings().database_url)
         raise typer.Exit(code=1) from None
     except PolicyFaultsError as error:
         typer.echo(str(error), err=True)

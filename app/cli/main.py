@@ -20,7 +20,7 @@ from app.cli.approver.requests import requests_app
 from app.cli.approver.standing_approvals import standing_app
 from app.cli.firstrun.init import init
 from app.cli.hooks import check_calls, hooks_app
-from app.cli.operator.audit import verify
+from app.cli.operator.audit import cut, verify
 from app.cli.operator.backup import backup
 from app.cli.operator.destroy_values import destroy_values
 from app.cli.operator.factors import factors_app
@@ -76,6 +76,7 @@ app.command("restored")(restored)
 app.command("reseal")(reseal)
 app.command("destroy-values")(destroy_values)
 audit_app.command("verify")(verify)
+audit_app.command("cut")(cut)
 
 Scopes = Literal["agent", "evaluation", "approver", "executor", "auditor", "admin"]
 """The values of `app.domain.identity.api_key.Scope`, which would bring the database library along."""
@@ -114,7 +115,7 @@ def serve(
     refuse_faults(config)
     try:
         with hold_database(settings.database_url):
-            check_schema(settings.database_url, migrate_first=migrate_first)
+            check_schema(settings.database_url, migrate_first=migrate_first, writes=True)
             asyncio.run(refuse_restored(settings))
             address = open_address(host or settings.host, settings.port if port is None else port)
             run_server(settings, config, dict(os.environ), address=address, greet=Greeting(settings))

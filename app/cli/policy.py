@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from app.cli.options import HERE, Config, Org
+from app.cli.progress import Progress
 
 if TYPE_CHECKING:
     from app.policies.file.case_file import Case
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 policy_app = typer.Typer(no_args_is_help=True, help="Rules: explain, test, replay.")
 
 AsJson = Annotated[bool, typer.Option("--json", help="one JSON object instead of text")]
-_TELL_EVERY = 2.0  # seconds
 
 
 @policy_app.command("explain")
@@ -128,7 +127,8 @@ def policy_replay(
     async def run() -> None:
         async with beside_gateway(config, org) as at:
             loaded = _load(new, at.org)
-            replayed = await Replay(read=at.read)(loaded, since=start, tell=_Progress())
+            progress = Progress()
+            replayed = await Replay(read=at.read)(loaded, since=start, tell=lambda seen: progress(seen, "calls judged"))
         if as_json:
             typer.echo(json.dumps(view_replay(replayed, loaded)))
         else:
@@ -136,18 +136,6 @@ def policy_replay(
                 typer.echo(line)
 
     run_command(run())
-
-
-class _Progress:
-    """Says every other second on standard error how far it is."""
-
-    def __init__(self) -> None:
-        self._last = time.monotonic()
-
-    def __call__(self, seen: int) -> None:
-        if time.monotonic() - self._last >= _TELL_EVERY:
-            self._last = time.monotonic()
-            typer.echo(f"{seen} calls judged …", err=True)
 
 
 def _load(config: Path, org: str | None) -> LoadedPolicy:

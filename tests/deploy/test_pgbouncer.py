@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 from app.cli.main import app
 from app.embedded import embedded_gateway
 from app.serve import StartRefusedError
-from app.storage.engine import pooler
-from app.storage.engine.pooler import shares_sessions
+from app.storage.database import pooler
+from app.storage.database.pooler import shares_sessions
 from tests.deploy.programs import needs, place_of
 from tests.fixtures.gateway import SECRET, open_gateway
 from tests.places import ROOT

@@ -1,13 +1,23 @@
-"""`assent audit verify`: is the trail whole, do the rows say what it says, and is it the one that was there before?"""
+"""`assent audit verify`: is the trail whole, do the rows say what it says, and is it the one that was there before?
+
+And `assent audit cut`: export its old part as a file that says of itself whether it is whole, and let go of it.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from app.cli.options import HERE, Config, Org
+from app.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from app.cli.beside_database import Beside
+    from app.usecases.proving.verify_trail import Verified
 
 _MOST = 20
 _HEAD = re.compile(r"([0-9]{1,18})[: ]([0-9a-f]{64})")
@@ -19,6 +29,10 @@ def verify(
     *,
     expect: Annotated[
         str | None, typer.Option(metavar="SEQ:HASH", help="an event that you noted down: the head of an earlier run")
+    ] = None,
+    segments: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="where the files are that were cut off: walk from the first event"),
     ] = None,
 ) -> None:
     """Walk the chain and hold the rows against it; exit 1 with the first place that does not fit, 2 if it is empty."""
@@ -35,7 +49,10 @@ def verify(
         settings = read_settings()
         path = head_file_of(settings.database_url, settings.state_dir)
         async with beside_gateway(config, org) as at:
-            found = await VerifyTrail(store=at.store, head_file=path)(at.org, expect=wanted)
+            verify_trail, progress = VerifyTrail(store=at.store, head_file=path), Progress()
+            found = await verify_trail(
+                at.org, expect=wanted, segments=segments, tell=lambda seen: progress(seen, "events verified")
+            )
             forks = await at.store.read(list_restores, org=EVERY_ORG)
         for fault in found.faults[:_MOST]:
             typer.echo(f"BROKEN after {found.seen} events: {visible(fault.text)}", err=True)
@@ -47,6 +64,7 @@ def verify(
             typer.echo("the trail is empty: nothing was verified", err=True)
             raise typer.Exit(code=2)
         typer.echo(f"{counted(found.seen, 'event')}, unbroken")
+        _tell_cut(found)
         typer.echo(f"head: {found.head[0]} {found.head[1]}")
         if found.witness is not None:
             typer.echo(f"held against {found.witness}")
@@ -60,6 +78,91 @@ def verify(
             )
 
     run_command(walk())
+
+
+def _tell_cut(found: Verified) -> None:
+    """Say from where it was verified, where the trail was cut."""
+    from app.cli.beside_database import counted
+
+    if found.cut is None:
+        return
+    cut = found.cut
+    if found.segments:
+        typer.echo(f"of them {cut.last + 1} from {counted(found.segments, 'segment')}, the others from the database")
+    else:
+        since = f"from the cut at {cut.last} on, of {cut.at:%Y-%m-%d} by {cut.by}: the events until there"
+        typer.echo(f"{since} are in {cut.file} and those before it; --segments verifies them, too")
+    if found.left:
+        typer.echo(f"{counted(found.left, 'event')} that were cut off are still there: run `assent audit cut` again")
+
+
+def cut(
+    to: Annotated[Path, typer.Option("--to", metavar="DIR", help="the folder of the segments; never taken away again")],
+    by: Annotated[str, typer.Option(help="your e-mail, for the trail")],
+    before: Annotated[
+        str | None, typer.Option(metavar="DAY", help="what is older than this day (UTC); else as old as the file says")
+    ] = None,
+    config: Config = HERE,
+    org: Org = None,
+) -> None:
+    """Export the old part of the trail as a sealed file, read it back, and only then cut it off.
+
+    It verifies first, cuts no event of a request whose rows stand, and none that a webhook was not told of. Cut off
+    itself, the same command goes on. On PostgreSQL it needs the role that migrates.
+    """
+    from app.cli.beside_database import beside_gateway, counted, read_settings, run_command, seals_of
+    from app.usecases.proving.cut_trail import CutTrail
+
+    if "@" not in by.strip("@") or not by.isprintable():
+        _refuse("say who you are with --by E-MAIL")
+    day = _day(before) if before is not None else None
+    if not to.is_dir():
+        _refuse(f"{to} is no folder: make it, on a disk that is kept as long as the trail must be")
+
+    async def work() -> None:
+        async with beside_gateway(config, org) as at:
+            progress = Progress()
+            cut_trail = CutTrail(
+                store=at.store,
+                seals=seals_of(read_settings()),
+                folder=to,
+                tell=lambda what, seen: progress(seen, f"events {what}"),
+            )
+            hooks = [hook.name for hook in at.loaded.webhooks]
+            done = await cut_trail(at.org, before=day or await _oldest(at), by=by, webhooks=hooks)
+        if done.cut is not None:
+            made = done.cut
+            events = counted(made.last - made.first + 1, "event")
+            typer.echo(f"{at.org}: {events}, {made.first} to {made.last}, are in {to / made.file}")
+            typer.echo(f"sha256 {made.digest}\nkeep a copy of it elsewhere: nothing else has these events now")
+        if done.deleted:
+            typer.echo(f"{counted(done.deleted, 'event')} deleted from the database")
+        if done.cut is None and not done.deleted:
+            typer.echo(f"nothing to cut: {done.why}")
+        elif done.why is not None:
+            typer.echo(f"no further: {done.why}")
+
+    run_command(work())
+
+
+async def _oldest(at: Beside) -> datetime:
+    """Return before when events are too old by the org's file."""
+    kept = at.loaded.policy.retention.trail
+    if kept is None:
+        _refuse("say --before DAY, or how long the trail is kept in the file: retention.trail")
+    return await at.store.read(lambda tx: tx.now() - kept, org=at.org)
+
+
+def _day(text: str) -> datetime:
+    try:
+        return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
+    except ValueError:
+        _refuse("--before: is a day such as 2025-12-31")
+
+
+def _refuse(why: str) -> NoReturn:
+    typer.echo(why, err=True)
+    raise typer.Exit(code=2)
 
 
 def _head(text: str | None) -> tuple[int, str] | None:

@@ -77,7 +77,7 @@ class Seals:
         self._purposes = {
             (key_id, purpose): hmac.digest(secret, f"assent.{purpose}.v1".encode(), "sha256")
             for key_id, secret in self._keys.items()
-            for purpose in ("button", "code", "api-key", "review-link", "review-session", "invitation", "row")
+            for purpose in ("button", "code", "api-key", "review-link", "review-session", "invitation", "row", "trail")
         }
         # Deterministic, and safe so: what is hidden is random itself, and a nonce would be one thing more to get wrong.
         self._hiding = {

@@ -302,6 +302,11 @@ class Kind(StrEnum):
         "removed, as retention says, of before {until}: {requests} requests, {deliveries} cards, {outbox} errands",
         "按保留期限删除了 {until} 之前的记录：请求 {requests} 条、卡片 {deliveries} 张、发送任务 {outbox} 条",
     )
+    TRAIL_CUT = (
+        "trail.cut",
+        "{actor} cut the trail off behind event {last}: events {first} to {last} are in {file}",
+        "{actor} 将事件 {first} 至 {last} 导出到 {file}，并从数据库中移除",
+    )
     RESTORED = (
         "trail.restored",
         "{actor} declared that the database was restored from a backup (epoch {epoch}): {reason}",

@@ -46,14 +46,18 @@ def link(
         request_id=request_id,
         request_version=request_version,
         prev_hash=prev_hash,
-        hash=_chained(prev_hash, leaf),
+        hash=chained(prev_hash, leaf),
     )
 
 
 def hash_of(event: AuditEvent) -> str:
     """Recompute an event's hash from its content and its predecessor's hash."""
-    leaf = _leaf(event.record, event.org, event.seq, event.id, event.at, event.request_id, event.request_version)
-    return _chained(event.prev_hash, leaf)
+    return chained(event.prev_hash, leaf_of(event))
+
+
+def leaf_of(event: AuditEvent) -> bytes:
+    """Return what an event's hash is made of, beside its predecessor's."""
+    return _leaf(event.record, event.org, event.seq, event.id, event.at, event.request_id, event.request_version)
 
 
 def _leaf(  # noqa: PLR0917 - the parts of an event, in the order in which it declares them
@@ -80,7 +84,8 @@ def _leaf(  # noqa: PLR0917 - the parts of an event, in the order in which it de
     )
 
 
-def _chained(prev_hash: str, leaf: bytes) -> str:
+def chained(prev_hash: str, leaf: bytes) -> str:
+    """Return the hash of a leaf behind another event's."""
     return hashlib.sha256(b"\x00" + bytes.fromhex(prev_hash) + leaf).hexdigest()
 
 

@@ -107,6 +107,69 @@ def drop_removal_statements(dialect: str) -> tuple[str, ...]:
     return (*dropped, "DROP FUNCTION assent_guard_removal()", kept)
 
 
+def cut_statements(dialect: str) -> tuple[str, ...]:
+    """Return the DDL that lets an event go once a record of a cut covers it.
+
+    On PostgreSQL only whoever owns the tables makes such a record, or deletes: the gateways' own role does not.
+    """
+    uncovered = "NOT EXISTS (SELECT 1 FROM trail_cuts WHERE org = OLD.org AND seq >= OLD.seq)"
+    if dialect == "sqlite":
+        return (
+            "DROP TRIGGER audit_events_kept",
+            f"""CREATE TRIGGER audit_events_kept BEFORE DELETE ON audit_events WHEN {uncovered}
+            BEGIN SELECT RAISE(ABORT, '{_APPEND_ONLY}'); END""",
+            *(
+                f"""CREATE TRIGGER trail_cuts_{name} BEFORE {act} ON trail_cuts
+            BEGIN SELECT RAISE(ABORT, '{_APPEND_ONLY}'); END"""
+                for name, act in (("unchanged", "UPDATE"), ("kept", "DELETE"))
+            ),
+        )
+    return (
+        "DROP TRIGGER audit_events_kept ON audit_events",
+        f"""CREATE FUNCTION assent_guard_cut() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN
+              IF NOT pg_has_role(current_user, (SELECT relowner FROM pg_class WHERE oid = TG_RELID), 'MEMBER') THEN
+                RAISE EXCEPTION '{_APPEND_ONLY}' USING ERRCODE = 'insufficient_privilege';
+              END IF;
+              IF TG_OP = 'INSERT' THEN
+                RETURN NEW;
+              END IF;
+              IF {uncovered} THEN
+                RAISE EXCEPTION '{_APPEND_ONLY}' USING ERRCODE = 'insufficient_privilege';
+              END IF;
+              RETURN OLD;
+            END $$""",  # noqa: S608 - of our own words
+        """CREATE TRIGGER audit_events_kept BEFORE DELETE ON audit_events
+           FOR EACH ROW EXECUTE FUNCTION assent_guard_cut()""",
+        """CREATE TRIGGER audit_events_whole BEFORE TRUNCATE ON audit_events
+           FOR EACH STATEMENT EXECUTE FUNCTION assent_guard_audit()""",
+        "CREATE TRIGGER trail_cuts_made BEFORE INSERT ON trail_cuts FOR EACH ROW EXECUTE FUNCTION assent_guard_cut()",
+        """CREATE TRIGGER trail_cuts_kept BEFORE UPDATE OR DELETE OR TRUNCATE ON trail_cuts
+           FOR EACH STATEMENT EXECUTE FUNCTION assent_guard_audit()""",
+    )
+
+
+def drop_cut_statements(dialect: str) -> tuple[str, ...]:
+    """Return the DDL that lets no event go any more, as before 0020; the table of cuts goes after it."""
+    made = _sqlite() if dialect == "sqlite" else _postgresql()
+    kept = next(each for each in made if "TRIGGER audit_events_kept" in each)
+    if dialect == "sqlite":
+        return (
+            "DROP TRIGGER trail_cuts_unchanged",
+            "DROP TRIGGER trail_cuts_kept",
+            "DROP TRIGGER audit_events_kept",
+            kept,
+        )
+    return (
+        "DROP TRIGGER trail_cuts_made ON trail_cuts",
+        "DROP TRIGGER trail_cuts_kept ON trail_cuts",
+        "DROP TRIGGER audit_events_whole ON audit_events",
+        "DROP TRIGGER audit_events_kept ON audit_events",
+        "DROP FUNCTION assent_guard_cut()",
+        kept,
+    )
+
+
 _KEPT = {
     "requests": "OLD.status = 'pending' OR OLD.state IN ('approved', 'executing', 'unknown', 'pending_elsewhere')",
     "grants": "OLD.status = 'issued'",
@@ -122,6 +185,10 @@ _TRIGGERS = {
     "executions_kept": "executions",
     "audit_events_unchanged": "audit_events",
     "audit_events_kept": "audit_events",
+    "audit_events_whole": "audit_events",
+    "trail_cuts_made": "trail_cuts",
+    "trail_cuts_unchanged": "trail_cuts",
+    "trail_cuts_kept": "trail_cuts",
 }
 
 

@@ -6,7 +6,7 @@ Three rules hold in the database itself, whoever writes:
 request_version)`,
   checked at commit. A status cannot change without a version, nor a version without an event (see `guards.py`).
 * **Final is final, and the trail only grows.** Triggers refuse to change a settled request or any audit event, and to
-  delete what is not over.
+  delete what is not over, or an event that no record of a cut covers.
 * **Single use.** One grant a request, one execution a grant, one decision a person.
 
 Instants are microseconds since 1970 UTC in a BIGINT, documents are canonical JSON in TEXT: the same on SQLite and
@@ -271,6 +271,24 @@ audit_heads = Table(
     Column("org", Text, primary_key=True),
     Column("seq", BigInteger, nullable=False),
     Column("hash", Text, nullable=False),
+)
+
+trail_cuts = Table(
+    "trail_cuts",
+    metadata,
+    Column("org", Text, nullable=False),
+    Column("seq", BigInteger, nullable=False),  # of the last event that was cut off
+    Column("hash", Text, nullable=False),
+    Column("first_seq", BigInteger, nullable=False),
+    Column("prev_hash", Text, nullable=False),  # of the event before the first
+    Column("file", Text, nullable=False),
+    Column("digest", Text, nullable=False),  # SHA-256 of the file
+    Column("carried", Text, nullable=False),  # canonical JSON: what the events until here say that stands
+    Column("cut_by", Text, nullable=False),
+    Column("cut_at", BigInteger, nullable=False),
+    Column("seal", Text, nullable=False),
+    PrimaryKeyConstraint("org", "seq"),
+    UniqueConstraint("org", "first_seq"),  # two cuts never overlap
 )
 
 idempotency_keys = Table(

@@ -20,6 +20,7 @@ from sqlalchemy import bindparam, select
 from app.storage.engine.private_files import PRIVATE
 from app.storage.engine.transaction import Statement
 from app.storage.tables.tables import audit_events, audit_heads
+from app.storage.trail.cuts import find_cut, why_unsealed
 from app.storage.trail.restores import get_epoch
 
 if TYPE_CHECKING:
@@ -111,6 +112,12 @@ def find_lost(tx: Tx, known: Heads) -> str | None:
         if has < seq:
             return f"the trail of {org} ends at event {has}, and had come to {seq}"
         row = tx.one(_HASH_AT, of_org=org, at=seq)
+        cut = find_cut(tx.of(org)) if row is None else None
+        if cut is not None and cut.last >= seq:
+            why = why_unsealed(org, cut, tx.seals)  # whoever has the database alone makes no such record
+            if why is None and (cut.last > seq or cut.hash == digest):
+                continue
+            return why or f"event {seq} of the trail of {org}, where it was cut, is not the one that was there"
         if row is None or row["hash"] != digest:
             return f"event {seq} of the trail of {org} is not the one that was there"
     return (

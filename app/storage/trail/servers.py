@@ -13,6 +13,7 @@ from app.storage.engine.dialect import to_us
 from app.storage.engine.transaction import Statement
 from app.storage.tables.replica_tables import database_servers
 from app.storage.tables.tables import audit_events
+from app.storage.trail.cuts import find_cut
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -64,9 +65,13 @@ def list_missing(tx: Tx, tails: Mapping[str, Sequence[Link]]) -> list[Missing]:
     """Find what is not there any more of what was committed; in the scope of all orgs."""
 
     def is_gone(link: Link) -> bool:
+        if link.seq <= until[link.org]:
+            return False  # it was cut off
         row = tx.one(_HASH_AT, of_org=link.org, at=link.seq)
         return row is None or row["hash"] != link.hash
 
+    cuts = {org: find_cut(tx.of(org)) for org in tails}
+    until = {org: cut.last if cut else -1 for org, cut in cuts.items()}
     found: list[Missing] = []
     for org, tail in tails.items():
         if tail and is_gone(tail[-1]):

@@ -15,6 +15,7 @@ from app.storage.identity.secret_ids import list_seal_ids, remember_secret
 from app.storage.identity.value_keys import has_caught_up, note_caught_up
 from app.storage.requests.requests import find_request, is_unread
 from app.storage.trail.audit_chain import has_kind
+from app.storage.trail.cuts import find_cut
 from app.storage.trail.restores import list_open
 from app.usecases.writing.carry_out import carry_out, seal_as_it_stands
 
@@ -68,7 +69,8 @@ class SealStanding:
             return
         sealed = 0
         if not known:
-            if await self._store.read(lambda tx: has_kind(tx, Kind.SECRET_KNOWN), org=org, long=True):
+            # What was cut off began with it: nothing is cut before a gateway has sealed its first rows.
+            if await self._store.read(lambda tx: has_kind(tx, Kind.SECRET_KNOWN) or find_cut(tx), org=org, long=True):
                 why = "the trail says that rows are sealed: none is sealed anew before `assent reseal`"
                 log.critical("secret.forgotten", org=org, why=why)
                 return

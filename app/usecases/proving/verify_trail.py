@@ -8,33 +8,34 @@ own file, or whatever the caller noted down.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from app.domain.errors import AssentError
 from app.domain.lifecycle.against_trail import differences, request_faults
-from app.domain.lifecycle.replayed import Fault, Replayed, is_over, replay
-from app.domain.lifecycle.replayed_org import MUST, play
-from app.domain.trail.audit import Kind
-from app.domain.trail.chain import GENESIS, first_fault_at
+from app.domain.lifecycle.replayed import Fault, is_over, replay
+from app.domain.lifecycle.replayed_org import MUST
 from app.policies.file.recorded import version_of
-from app.storage.engine.dialect import to_us
 from app.storage.engine.transaction import EVERY_ORG
 from app.storage.identity.vault import DESTROYED
 from app.storage.requests.request_lists import list_ids
 from app.storage.requests.request_rows import request_from_rows
-from app.storage.requests.requests import list_rows_of
+from app.storage.requests.requests import list_rows_of, list_states
 from app.storage.trail.audit_chain import UnreadableEventError, get_head, list_kept, list_of_requests
+from app.storage.trail.cuts import count_left, list_cuts, why_unsealed
 from app.storage.trail.head_file import HeadFileError, Heads, find_lost, read_heads
 from app.storage.trail.rows_beside import list_texts, rows_beside
+from app.usecases.proving.trail_walk import Walk
+from app.usecases.proving.walk_segments import walk_segments
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from app.domain.trail.audit import AuditEvent
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Row, Tx
+    from app.storage.trail.cuts import Cut
 
 _PAGE = 2_000
 _ROWS = 256
@@ -51,51 +52,16 @@ class Verified:
     faults: tuple[Fault, ...]
     witness: str | None  # what of outside the database it was held against; None: nothing
     older: int = 0  # events before the bound that the caller set: neither they nor what only they tell was looked at
+    cut: Cut | None = None  # behind which the walk began, or behind which the database's own part does
+    segments: int = 0  # how many files were walked before that
+    left: int = 0  # events that were cut off and are still there
 
 
-@dataclass(slots=True, kw_only=True)
-class _Walk:
-    """How far the chain was walked, and what of it is remembered."""
+def _say_nothing(_: int) -> None:
+    """Nobody waits to hear it."""
 
-    expect: tuple[int, str] | None
-    older: int = 0
-    seen: int = 0
-    last: tuple[int, str] = (-1, GENESIS)
-    first_at: int = 0
-    beside: Replayed = field(default_factory=Replayed)
-    asked: dict[str, int] = field(default_factory=dict[str, int])
-    removed: dict[str, int] = field(default_factory=dict[str, int])
-    ended: list[str] = field(default_factory=list[str])
-    """Of the removed those whose events were walked from the first on."""
-    has_served: bool = False
-    faults: list[Fault] = field(default_factory=list[Fault])
-    broken: bool = False  # the chain: what its events say cannot be relied on
 
-    def take(self, events: Sequence[AuditEvent]) -> None:
-        """Go on behind the last event."""
-        fault = first_fault_at(events, after=self.last)
-        if fault is not None:
-            self.faults.append(Fault(*fault))
-            self.broken = True
-            return
-        for event in events:
-            self.first_at = self.first_at or to_us(event.at)
-            if event.record.kind is Kind.CREATED and event.request_id is not None:
-                self.asked.setdefault(event.request_id, event.seq)
-            if event.record.kind is Kind.ROWS_REMOVED:
-                self._take_removed(event)
-            self.has_served |= event.record.kind is Kind.POLICY_LOADED
-            play(self.beside, event)
-            if self.expect is not None and event.seq == self.expect[0] and event.hash != self.expect[1]:
-                self.faults.append(Fault(event.seq, f"event {event.seq} is not the one that you expect: {event.hash}"))
-        self.seen += len(events)
-        self.last = (events[-1].seq, events[-1].hash)
-
-    def _take_removed(self, event: AuditEvent) -> None:
-        for request_id in cast("list[str]", event.record.facts.get("ids", [])):
-            self.removed[request_id] = event.seq
-            if self.asked.pop(request_id, None) is not None:
-                self.ended.append(request_id)
+_FOREIGN = ": put the old secret behind the new one, with a comma, or verify from the first event with --segments"
 
 
 class VerifyTrail:
@@ -105,17 +71,33 @@ class VerifyTrail:
         """Take what it works on; `head_file` is where the gateway notes how far the trail has come, if it does."""
         self._store = store
         self._path = head_file
+        self._tell: Callable[[int], None] = _say_nothing
 
-    async def __call__(self, org: str, *, expect: tuple[int, str] | None = None, most: int | None = None) -> Verified:
+    async def __call__(
+        self,
+        org: str,
+        *,
+        expect: tuple[int, str] | None = None,
+        most: int | None = None,
+        segments: Path | None = None,
+        tell: Callable[[int], None] = _say_nothing,
+    ) -> Verified:
         """Verify an org's trail. `expect` is the (seq, hash) of an event that was noted down before.
 
         Of a trail of over `most` events the newest are walked, and the requests that they opened are held against
         them. Keys, switches, payees, permissions and the file's versions need the whole of it: they are left out.
+        A trail that was cut is walked from its last cut on; with the folder of the `segments`, from its first event.
+        `tell` hears again and again how many events were walked.
         """
         known, unreadable = await self._known()  # first: a gateway that runs writes it after the trail
-        walk = await self._begin(org, expect, most)
+        cuts = await self._store.read(list_cuts, org=org, long=True)
+        walk = await self._begin(org, expect, most, cuts[-1] if cuts and segments is None else None)
+        self._tell = tell
+        if segments is not None:
+            walk.cut_until = cuts[-1].last if cuts else -1
+            await walk_segments(walk, cuts, segments, org=org, seals=self._store.seals, tell=tell)
         await self._walk(org, walk)
-        faults = list(walk.faults)
+        faults = [*walk.faults, *self._cut_faults(org, walk, cuts, whole=segments is not None)]
         if unreadable is not None:
             faults.append(Fault(walk.last[0], unreadable))
         mine = known.orgs.get(org) if known is not None else None
@@ -134,24 +116,59 @@ class VerifyTrail:
         witnesses += ["the event that you expect"] if expect is not None else []
         in_order = tuple(sorted(faults, key=lambda fault: fault.seq))
         witness = " and ".join(witnesses) or None
-        return Verified(seen=walk.seen, head=walk.last, faults=in_order, witness=witness, older=walk.older)
+        newest = cuts[-1] if cuts else None
+        left = 0
+        if newest is not None:
+            left = await self._store.read(lambda tx: count_left(tx, newest.last), org=org, long=True)
+        return Verified(
+            seen=walk.seen,
+            head=walk.last,
+            faults=in_order,
+            witness=witness,
+            older=walk.older,
+            cut=newest,
+            segments=len(cuts) if segments is not None else 0,
+            left=left,
+        )
 
-    async def _begin(self, org: str, expect: tuple[int, str] | None, most: int | None) -> _Walk:
-        """Begin where the bound says: behind an event that is taken for what it says it is."""
+    def _cut_faults(self, org: str, walk: Walk, cuts: Sequence[Cut], *, whole: bool) -> list[Fault]:
+        """Hold the records of cuts against their seals, and against the events that tell of them."""
+        faults: list[Fault] = []
+        for cut in cuts if whole else cuts[-1:]:
+            known = self._store.seals is not None and cut.seal.partition(".")[0] in self._store.seals.key_ids
+            unsealed = why_unsealed(org, cut, self._store.seals) if known or not whole else None
+            if unsealed is not None:
+                faults.append(Fault(cut.last, f"{unsealed}{'' if known else _FOREIGN}"))
+            if not (walk.broken or walk.older) and walk.cuts.get(cut.last) != cut.facts():
+                faults.append(Fault(cut.last, f"no event says of the cut at event {cut.last} what its record says"))
+        if cuts and not whole and walk.expect is not None and walk.expect[0] < cuts[-1].last:
+            until = f"event {walk.expect[0]} was cut off, with all until {cuts[-1].last}"
+            faults.append(Fault(walk.expect[0], f"{until}: to find the one that you expect, say --segments"))
+        return faults
+
+    async def _begin(self, org: str, expect: tuple[int, str] | None, most: int | None, cut: Cut | None) -> Walk:
+        """Begin where the bound says, behind an event that is taken for what it says it is; or behind the cut."""
 
         def look(tx: Tx) -> list[AuditEvent]:
             behind = get_head(tx)[0] - most if most is not None else -1
-            return list_kept(tx, after=behind - 1, most=1) if behind >= 0 else []
+            return list_kept(tx, after=behind - 1, most=1) if behind > (cut.last if cut else -1) else []
 
         try:
             found = await self._store.read(look, org=org, long=True)
         except UnreadableEventError:
             found = []  # the whole walk names it
+        walk = Walk(expect=expect)
         if not found:
-            return _Walk(expect=expect)
-        return _Walk(expect=expect, older=found[0].seq + 1, last=(found[0].seq, found[0].hash))
+            if cut is not None:
+                walk.cut_until = cut.last
+                try:
+                    walk.begin_behind(cut)
+                except (ValueError, TypeError, KeyError, AttributeError):
+                    walk.stop(cut.last, f"the record of the cut at event {cut.last} is not what a gateway writes")
+            return walk
+        return Walk(expect=expect, older=found[0].seq + 1, last=(found[0].seq, found[0].hash))
 
-    async def _held_against(self, org: str, mine: Heads, walk: _Walk) -> list[Fault]:
+    async def _held_against(self, org: str, mine: Heads, walk: Walk) -> list[Fault]:
         lost = await self._store.read(lambda tx: find_lost(tx, mine), org=EVERY_ORG, long=True)
         return [Fault(min(walk.last[0], mine.orgs[org][0]), f"{self._path}: {lost}")] if lost else []
 
@@ -163,7 +180,7 @@ class VerifyTrail:
         except HeadFileError as error:
             return None, f"{self._path} cannot be read: {error}"
 
-    async def _walk(self, org: str, walk: _Walk) -> None:
+    async def _walk(self, org: str, walk: Walk) -> None:
         """Walk the chain to its end, and look whether that is its head."""
 
         def page(tx: Tx) -> tuple[list[AuditEvent], tuple[int, str]] | UnreadableEventError:
@@ -186,8 +203,9 @@ class VerifyTrail:
                     walk.faults.append(Fault(walk.last[0], text))
                 return
             walk.take(events)
+            self._tell(walk.seen)
 
-    async def _beside(self, org: str, walk: _Walk) -> list[Fault]:
+    async def _beside(self, org: str, walk: Walk) -> list[Fault]:
         """Hold keys, versions of the file, switches, standing permissions and payees against their events."""
         faults: list[Fault] = []
         for _ in range(_LOOKS):
@@ -207,7 +225,7 @@ class VerifyTrail:
             await self._walk(org, walk)
         return [*walk.beside.faults, *faults]
 
-    async def _requests(self, org: str, walk: _Walk) -> list[Fault]:
+    async def _requests(self, org: str, walk: Walk) -> list[Fault]:
         """Hold every request against its events, a few hundred at a time."""
         faults: list[Fault] = []
         behind = ""
@@ -224,7 +242,7 @@ class VerifyTrail:
             for request_id in ids:
                 walk.asked.pop(request_id, None)
 
-    async def _opened(self, org: str, walk: _Walk) -> list[Fault]:
+    async def _opened(self, org: str, walk: Walk) -> list[Fault]:
         """Hold the requests that the walked events opened against their events."""
         faults: list[Fault] = []
         ids = list(walk.asked)
@@ -235,13 +253,13 @@ class VerifyTrail:
             faults += await self._missing(org, walk, {of: walk.asked[of] for of in some if not there.get(of)})
         return [*faults, *await self._ended(org, walk)]
 
-    async def _missing(self, org: str, walk: _Walk, gone: Mapping[str, int]) -> list[Fault]:
+    async def _missing(self, org: str, walk: Walk, gone: Mapping[str, int]) -> list[Fault]:
         """Say which rows are gone though no event says that they were removed, not even one of this moment."""
         if gone:
             await self._walk(org, walk)
         return [Fault(seq, f"event {seq} asked {of}, and its row is gone") for of, seq in _kept(gone, walk)]
 
-    async def _ended(self, org: str, walk: _Walk) -> list[Fault]:
+    async def _ended(self, org: str, walk: Walk) -> list[Fault]:
         """Play the events of what was removed: they must be sound, and it must have been over."""
         faults: list[Fault] = []
         for at in range(0, len(walk.ended), _ROWS):
@@ -266,8 +284,8 @@ class VerifyTrail:
     async def _compared(self, org: str, ids: Sequence[str], end: int) -> dict[str, list[Fault]]:
         def look(tx: Tx) -> dict[str, list[Fault]]:
             events = list_of_requests(tx, ids)
-            rows = list_rows_of(tx, ids)
-            return {of_one: _faults(tx, rows.get(of_one), events[of_one], end) for of_one in ids}
+            rows, states = list_rows_of(tx, ids), list_states(tx, ids)
+            return {of: _faults(tx, rows.get(of), events[of], end, listed_as=states.get(of)) for of in ids}
 
         found = await self._store.read(look, org=org, long=True)
         return {request_id: faults for request_id, faults in found.items() if faults}
@@ -277,11 +295,13 @@ def _back(seq: int, request_id: str) -> str:
     return f"event {seq} says that {request_id} was removed, and its row is there"
 
 
-def _kept(gone: Mapping[str, int], walk: _Walk) -> list[tuple[str, int]]:
+def _kept(gone: Mapping[str, int], walk: Walk) -> list[tuple[str, int]]:
     return [(of, seq) for of, seq in gone.items() if of not in walk.removed]
 
 
-def _faults(tx: Tx, rows: list[Row] | None, events: list[AuditEvent], end: int) -> list[Fault]:
+def _faults(
+    tx: Tx, rows: list[Row] | None, events: list[AuditEvent], end: int, *, listed_as: str | None
+) -> list[Fault]:
     if not rows:
         return []  # it was there a moment ago; that its event has no row is said of all in the end
     replayed = replay(events)
@@ -290,4 +310,5 @@ def _faults(tx: Tx, rows: list[Row] | None, events: list[AuditEvent], end: int) 
     except (ValueError, KeyError, TypeError, ArithmeticError, AssentError):
         seq = events[-1].seq if events else end
         return [Fault(seq, f"event {seq}: the row of {rows[0]['id']} is not as a gateway writes it")]
-    return request_faults(request, replayed, end=end, destroyed=rows[0]["unread"] == DESTROYED)
+    destroyed = rows[0]["unread"] == DESTROYED
+    return request_faults(request, replayed, end=end, destroyed=destroyed, listed_as=listed_as)

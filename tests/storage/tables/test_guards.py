@@ -78,6 +78,8 @@ REFUSALS = {
     "an audit event is edited": "UPDATE audit_events SET actor = 'mallory' WHERE seq = 0",
     "an audit event is deleted": "DELETE FROM audit_events WHERE seq = 2",
     "the trail is emptied": "DELETE FROM audit_events",
+    "more of the trail goes than was cut": "INSERT INTO trail_cuts VALUES ('acme', 1, 'h', 0, 'p', 'f', 'd', '{}', "
+    "'x', 1, 's'); DELETE FROM audit_events WHERE seq = 2",
     "a second grant is issued": "INSERT INTO grants SELECT 'gra_x', org, request_id, 'issued', not_after FROM grants",
     "a grant has an unknown status": "UPDATE grants SET status = 'eternal'",
     "a grant is spent twice": "INSERT INTO executions SELECT 'exe_2', org, request_id, grant_id, 'c-2', 'started', "
@@ -105,7 +107,8 @@ def takes(url: str, statement: str) -> bool:
     with behind(url) as connection:
         connection.execute("BEGIN")
         try:
-            connection.execute(statement)
+            for each in statement.split("; "):
+                connection.execute(each)
             connection.execute("COMMIT")  # what is deferred is checked here
         except REFUSED:
             return False

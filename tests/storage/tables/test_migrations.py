@@ -14,7 +14,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
-from app.storage.tables.guards import removal_statements, statements
+from app.storage.tables.guards import cut_statements, removal_statements, statements
 from app.storage.tables.tables import ORG_TABLES, metadata
 from migrations import run
 from migrations.state import NEWEST, engine_of, find_present
@@ -109,7 +109,7 @@ def test_the_guards_are_in_place(database_url: str) -> None:
     dialect = sa.make_url(database_url).get_backend_name()
     wanted = {
         word
-        for statement in (*statements(dialect), *removal_statements(dialect))
+        for statement in (*statements(dialect), *removal_statements(dialect), *cut_statements(dialect))
         if statement.startswith("CREATE TRIGGER")
         for word in [statement.split()[2]]
     }

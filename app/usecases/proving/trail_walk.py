@@ -1,0 +1,93 @@
+"""A walk along a chain: how far it has come, and what of its events is remembered to hold rows against."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
+
+from app.domain.lifecycle.replayed import Fault, Replayed, Said
+from app.domain.lifecycle.replayed_org import play
+from app.domain.text.canonical import plain_canonical
+from app.domain.trail.audit import Kind
+from app.domain.trail.chain import GENESIS, first_fault_at
+from app.storage.engine.dialect import to_us
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from app.domain.trail.audit import AuditEvent
+    from app.storage.trail.cuts import Cut
+
+
+@dataclass(slots=True, kw_only=True)
+class Walk:
+    """How far the chain was walked, and what of it is remembered."""
+
+    expect: tuple[int, str] | None = None
+    older: int = 0
+    seen: int = 0
+    last: tuple[int, str] = (-1, GENESIS)
+    first_at: int = 0
+    beside: Replayed = field(default_factory=Replayed)
+    asked: dict[str, int] = field(default_factory=dict[str, int])
+    removed: dict[str, int] = field(default_factory=dict[str, int])
+    ended: list[str] = field(default_factory=list[str])
+    """Of the removed those of which the database has every event."""
+    cut_until: int = -1  # events until here are not in the database
+    cuts: dict[int, Mapping[str, object]] = field(default_factory=dict[int, "Mapping[str, object]"])
+    """What the trail says of its cuts, by the last event that each took."""
+    has_served: bool = False
+    faults: list[Fault] = field(default_factory=list[Fault])
+    broken: bool = False  # the chain: what its events say cannot be relied on
+
+    def take(self, events: Sequence[AuditEvent]) -> None:
+        """Go on behind the last event."""
+        fault = first_fault_at(events, after=self.last)
+        if fault is not None:
+            self.stop(*fault)
+            return
+        for event in events:
+            self.first_at = self.first_at or to_us(event.at)
+            kind = event.record.kind
+            if kind is Kind.CREATED and event.request_id is not None:
+                self.asked.setdefault(event.request_id, event.seq)
+            elif kind is Kind.ROWS_REMOVED:
+                self._take_removed(event)
+            elif kind is Kind.TRAIL_CUT:
+                self.cuts[cast("int", event.record.facts.get("last"))] = event.record.facts
+            self.has_served |= kind is Kind.POLICY_LOADED
+            play(self.beside, event)
+            self._compare(event.seq, event.hash)
+        self.seen += len(events)
+        self.last = (events[-1].seq, events[-1].hash)
+
+    def stop(self, seq: int, text: str) -> None:
+        """Say where the chain is broken: nothing behind it is walked."""
+        self.faults.append(Fault(seq, text))
+        self.broken = True
+
+    def begin_behind(self, cut: Cut) -> None:
+        """Begin behind a cut, with what the events before it said. Raises ValueError if that cannot be read."""
+        carried: dict[str, Any] = json.loads(cut.carried)
+        self.last = cut.end
+        self.first_at, self.has_served = int(carried["first_at"]), bool(carried["served"])
+        self.beside.said = {name: Said(value, int(seq)) for name, (value, seq) in carried["said"].items()}
+        self._compare(*cut.end)
+
+    def carried(self) -> str:
+        """Return what a walk that begins here must know."""
+        said = {name: [each.value, each.seq] for name, each in self.beside.said.items()}
+        return plain_canonical({"first_at": self.first_at, "served": self.has_served, "said": said}).decode()
+
+    def _compare(self, seq: int, digest: str) -> None:
+        if self.expect is not None and seq == self.expect[0] and digest != self.expect[1]:
+            self.faults.append(Fault(seq, f"event {seq} is not the one that you expect: {digest}"))
+
+    def _take_removed(self, event: AuditEvent) -> None:
+        for request_id in cast("list[str]", event.record.facts.get("ids", [])):
+            self.removed[request_id] = event.seq
+            asked = self.asked.pop(request_id, None)
+            if asked is not None and asked > self.cut_until:
+                self.ended.append(request_id)
