@@ -32,7 +32,7 @@ def run_job(url: str, folder: Path) -> None:
     told = {each["name"]: each["value"].replace(SECRETS, str(folder)) for each in job["env"]}
     words = [*job["command"], *(each.replace(INTO, str(folder)) for each in job["args"])]
     path = {"PATH": f"{TOOLS}:{os.environ['PATH']}"}
-    done = subprocess.run(words, env=path | told, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(words, env=path | told, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
 
 

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from app.cli.main import app
 from app.embedded import embedded_gateway
 from app.serve import StartRefusedError
+from app.storage.database import pooler
 from app.storage.database.pooler import shares_sessions
 from tests.deploy.programs import needs, place_of
 from tests.fixtures.gateway import SECRET, open_gateway
@@ -44,7 +45,8 @@ def pooled(postgres_url: str, tmp_path: Path) -> Iterator[dict[str, str]]:
     for written, here in {
         "assent = host=postgres.acme.example port=5432 dbname=assent": (
             f"session = {there_too}\n"
-            f"transaction = {there_too} pool_mode=transaction\nstatement = {there_too} pool_mode=statement"
+            f"transaction = {there_too} pool_mode=transaction\nstatement = {there_too} pool_mode=statement\n"
+            f"narrow = {there_too} pool_size=1"
         ),
         "listen_addr = 0.0.0.0": "listen_addr = 127.0.0.1\nunix_socket_dir =",
         "listen_port = 6432": f"listen_port = {port}",
@@ -67,11 +69,11 @@ def pooled(postgres_url: str, tmp_path: Path) -> Iterator[dict[str, str]]:
                 assert process.poll() is None, (tmp_path / "pgbouncer.log").read_text()
         yield {
             mode: f"postgresql://{there.username}@127.0.0.1:{port}/{mode}"
-            for mode in ("session", "transaction", "statement")
+            for mode in ("session", "transaction", "statement", "narrow")
         }
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(120)
 
 
 async def test_in_session_mode_a_payment_is_approved_and_run_and_replicas_hear_each_other(
@@ -89,7 +91,12 @@ async def test_in_session_mode_a_payment_is_approved_and_run_and_replicas_hear_e
         assert (await one.verify())[1] is None
 
 
-def test_only_a_pooler_that_shares_sessions_is_taken_for_one(pooled: dict[str, str], postgres_url: str) -> None:
+def test_only_a_pooler_that_shares_sessions_is_taken_for_one(
+    pooled: dict[str, str], postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(pooler, "OPENS_WITHIN", 1)  # it waits for a second session, in vain
+        assert not shares_sessions(pooled.pop("narrow"))
     found = {mode: shares_sessions(url) for mode, url in pooled.items()}
     assert found == {"session": False, "transaction": True, "statement": True}
     assert not shares_sessions(postgres_url)

@@ -47,7 +47,7 @@ def unit(tmp_path: Path) -> Path:
 
 def analyze(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [place_of("systemd-analyze"), "--no-pager", *words], capture_output=True, text=True, check=False, timeout=60
+        [place_of("systemd-analyze"), "--no-pager", *words], capture_output=True, text=True, check=False, timeout=120
     )
 
 
@@ -94,13 +94,13 @@ async def test_what_it_starts_serves_with_the_secret_that_it_is_lent_and_ends_in
     confined = [sys.executable, "-c", DENIED, *words]
     process = start(confined, environ=kept | told, folder=tmp_path)
     try:
-        async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client, asyncio.timeout(60):
+        async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=120) as client, asyncio.timeout(120):
             while not await _is_ready(client):
                 assert process.poll() is None, (tmp_path / "log").read_text()
                 await asyncio.sleep(0.05)
         process.terminate()
         assert (
-            await asyncio.to_thread(process.wait, 60) == -signal.SIGTERM
+            await asyncio.to_thread(process.wait, 120) == -signal.SIGTERM
         )  # it stops, and says then by what it was ended
     finally:
         process.kill()

@@ -26,7 +26,7 @@ _ROUNDS = 3  # another client of the pooler may come in between
 
 
 def shares_sessions(url: str) -> bool:
-    """Say whether the session changes under a connection that is held. Raises psycopg.Error.
+    """Say whether the session changes under a connection that is held; False if nobody can tell. Raises psycopg.Error.
 
     Shown by two connections: while one is in a transaction, the other must neither lose its session nor have the same.
     """
@@ -36,8 +36,11 @@ def shares_sessions(url: str) -> bool:
     with _opened(address) as one:
         if _process(one) == one.info.backend_pid:
             return False  # the server itself answers
-        with _opened(address) as other:
-            return any(_changes(one, other) for _ in range(_ROUNDS))
+        try:
+            with _opened(address) as other:
+                return any(_changes(one, other) for _ in range(_ROUNDS))
+        except psycopg.OperationalError:
+            return False  # it has no second session to give: what it gives is not shared, and too few
 
 
 def _changes(one: psycopg.Connection[Any], other: psycopg.Connection[Any]) -> bool:
