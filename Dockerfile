@@ -11,6 +11,7 @@ RUN /build/bin/pip wheel --no-deps --no-build-isolation --no-index --wheel-dir /
 
 FROM python:3.11.14-slim-bookworm
 COPY --from=build /opt/assent /opt/assent
+COPY LICENSE THIRD-PARTY-NOTICES.txt sbom.cdx.json /usr/share/doc/assent/
 ENV PATH=/opt/assent/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
 RUN groupadd --system --gid 10001 assent && useradd --system --no-create-home --uid 10001 --gid assent assent \
  && install --directory --owner assent --group assent --mode 700 /var/lib/assent

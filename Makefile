@@ -168,6 +168,10 @@ lock: | $(INSTALLED)  ## pin the requirements again (move LOCK_DATE first)
 	@$(LOCK) --group build -c requirements/dev.txt -o requirements/build.txt
 	@git diff --stat -- requirements 2>/dev/null || true
 
+.PHONY: sbom
+sbom: $(INSTALLED)  ## say what the gateway is made of: sbom.cdx.json, THIRD-PARTY-NOTICES.txt (after `make lock`; on Linux)
+	@$(BIN)/python -m tests.project.bill
+
 .PHONY: clean
 clean:  ## remove all that make has made
 	@rm -rf .venv .venv-bench .cache .coverage .coverage.* .hypothesis .import_linter_cache .pytest_cache .ruff_cache htmlcov

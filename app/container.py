@@ -23,7 +23,8 @@ from app.storage.engine.unanswered import KINDS
 from app.storage.make_store import make_store
 from app.storage.trail.head_file import head_file_of
 from app.telemetry.figures import Telemetry
-from app.telemetry.logs import find_tracer, hide_secrets_of, log_deed
+from app.telemetry.logs import hide_secrets_of, log_deed
+from app.telemetry.provider import find_spans
 from app.usecases.asking.lift import Lift
 from app.usecases.asking.quota import Quota
 from app.usecases.asking.reopen import Reopen
@@ -121,6 +122,7 @@ class Container:
         """Build the graph. Raises PolicyFaultsError for a faulty configuration; nothing is opened yet."""
         self.settings = settings
         self.clock = clock or SystemClock()
+        self.spans = find_spans()
         self.telemetry = Telemetry(database_errors=KINDS)
         self.platforms = registry.platforms()
         self.book = PolicyBook(config, environ=environ, channel_types=self.platforms)
@@ -128,6 +130,7 @@ class Container:
         self.seals = Seals([secret.get_secret_value() for secret in settings.secret])
         self.ids = ids or RandomIds()
         self.store = make_store(dialect_for(settings.database_url, self.clock), self.ids, seals=self.seals)
+        self.store.spans = self.spans
         self.heads = WatchHeads(store=self.store, path=head_file_of(settings.database_url, settings.state_dir))
         self.channels = ChannelBook()
         self.contact = Contact(self.channels)
@@ -149,10 +152,10 @@ class Container:
         self.switches = Switches(store=store, clock=self.clock)
         self.lineage = Lineage(store=store, book=book, clock=self.clock)
         self.hooks = HookBook(book, self._build_hooks)
-        observer = Observer(on_event=log_deed, tracer=find_tracer())
+        observer = Observer(on_event=log_deed, tracer=self.spans and self.spans.hooks)
         look_up = LookUp(hooks=self.hooks, lineage=self.lineage, switches=self.switches)
         self.run_hooks = RunHooks(store=store, look_up=look_up, clock=self.clock, observer=observer)
-        judge = JudgeCall(hooks=self.run_hooks, clock=self.clock)
+        judge = JudgeCall(hooks=self.run_hooks, clock=self.clock, spans=self.spans)
         self.submit = Submit(store=store, judge=judge, channels=self.channels, seals=self.seals, quota=quota)
         self.decide = DecideByApi(store=store, book=book, seals=self.seals)
         self.cancel = Cancel(store=store)
@@ -202,6 +205,7 @@ class Container:
             seals=self.seals,
             give_up_after=self.settings.give_up_after,
             contact=self.contact,
+            spans=self.spans,
         )
         self.watch_cards = WatchCards(store=store, book=book, channels=self.channels, pacing=self.pacing)
         self.confirm_accounts = ConfirmAccounts(store=store, book=book, channels=self.channels)
@@ -210,7 +214,7 @@ class Container:
             store=store, seals=self.seals, clock=self.clock, ids=self.ids, later=self.supervisor.later
         )
         self.webhooks = SendWebhooks(
-            store=store, book=book, clock=self.clock, send=Outbound(), every=self.settings.tick
+            store=store, book=book, clock=self.clock, send=Outbound(), every=self.settings.tick, spans=self.spans
         )
         self.work = ChannelWork(
             store=store,
@@ -221,6 +225,7 @@ class Container:
             contact=self.contact,
             supervisor=self.supervisor,
             tick=self.settings.tick,
+            spans=self.spans,
         )
         self.alarms = WatchAlarms(
             store=store,

@@ -32,6 +32,7 @@ from app.main import create_app
 from app.ports import ListeningChannel
 from app.serve import StartRefusedError, hold_database, refuse_restored
 from app.settings import Settings, from_files, is_of_its_file
+from app.storage.database.pooler import SHARED, shares_sessions
 from app.storage.engine.trouble import database_fault
 from app.telemetry.logs import redact
 from assent.client.gateway import AsyncGateway
@@ -194,6 +195,7 @@ def _settings(database_url: str, secret: str | Sequence[str] | None, environ: Ma
 
 def _bring_up_to_date(url: str) -> None:
     try:
+        _refuse_shared_sessions(url)
         present = find_present(url)
         if present == NEWEST:
             return
@@ -215,6 +217,11 @@ def _bring_up_to_date(url: str) -> None:
         if why is None:
             raise
         raise StartRefusedError(f"database_url: the database does not answer: {why}") from None
+
+
+def _refuse_shared_sessions(url: str) -> None:
+    if shares_sessions(url):
+        raise StartRefusedError(f"database_url: {SHARED}")
 
 
 def _org(container: Container, org: str | None) -> str:

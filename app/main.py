@@ -38,6 +38,7 @@ from app.telemetry.logs import log_act
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable
 
+    from fastapi.telemetry import TelemetryConfig
     from starlette.requests import Request
     from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
     from app.container import Container
 
 log = structlog.get_logger(__name__)
+
+_UNTOLD: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
+"""The framework's own spans and logs are off: they repeat what came in and what errors say. Ours hold no argument."""
 
 _LOOKING = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -84,6 +88,7 @@ def create_app(container: Container) -> FastAPI:
         version="1",
         summary="A durable human-in-the-loop approval gateway for AI agents.",
         lifespan=lifespan,
+        telemetry=_UNTOLD,
         openapi_url=None,  # and so no pages of the framework, whose scripts would come from strangers
     )
     install(app)
@@ -150,16 +155,26 @@ class _Measure:
 
     def __init__(self, app: ASGIApp, *, container: Container) -> None:
         self._app = app
+        self._container = container
         self._telemetry = container.telemetry
         self._ids = container.ids
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
-            return
+        elif (spans := self._container.spans) is None or not spans.serves(scope["path"]):
+            await self._serve(scope, receive, send)
+        else:
+            with spans.served(scope["method"], scope["headers"]) as span:
+                route, status = await self._serve(scope, receive, send, trace=spans.trace_id(span))
+                spans.answered(span, scope["method"], route, status)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send, *, trace: str | None = None) -> tuple[str, int]:
+        """Serve a call; return its route, and the status that it was answered with."""
         started = time.perf_counter()
         status = 500
-        call_id, trace = self._names(scope["headers"])
+        call_id, named = self._names(scope["headers"])
+        trace = trace or named
         bind_contextvars(call=call_id, trace=trace) if trace else bind_contextvars(call=call_id)
 
         async def watch(message: Message) -> None:
@@ -188,6 +203,7 @@ class _Measure:
                 call=call_id,
                 trace=trace,
             )
+        return route, status
 
     def _names(self, headers: Iterable[tuple[bytes, bytes]]) -> tuple[str, str | None]:
         """Return the call's id and the trace that it is part of, as far as the caller named them well."""

@@ -29,6 +29,7 @@ from app.storage.engine.dialect import dialect_for
 from app.storage.make_store import make_store
 from app.storage.trail.head_file import head_file_of
 from app.telemetry.logs import configure_logs
+from app.telemetry.provider import TracingRefusedError, start_provider
 from app.usecases.reading.at_start import NOT_YET, AtStart
 from app.usecases.upkeep.watch_heads import RestoredError, WatchHeads
 from channels import registry
@@ -69,7 +70,11 @@ def hold_database(url: str) -> Generator[None]:
     try:
         lock = os.open(f"{file}.lock", os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
-        raise StartRefusedError(f"ASSENT_DATABASE_URL: {file}.lock cannot be opened: {error.strerror}") from None
+        what = "make" if not file.parent.is_dir() else "let this account write in"
+        mend = f"{what} the folder {file.parent}, or name another"
+        raise StartRefusedError(
+            f"ASSENT_DATABASE_URL: {file}.lock cannot be opened: {error.strerror}; {mend}"
+        ) from None
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -105,7 +110,8 @@ def open_address(host: str, port: int) -> socket.socket:
         if error.errno == errno.EADDRINUSE:
             why = f"port {port} is taken: choose another with --port or ASSENT_PORT"
         else:
-            why = f"cannot listen on {host}, port {port}: {error.strerror}; see --host and --port"
+            mend = "see --host and --port (127.0.0.1 is this machine, 0.0.0.0 every address of it)"
+            why = f"cannot listen on {host}, port {port}: {error.strerror}; {mend}"
         raise StartRefusedError(why) from None
     return taken
 
@@ -164,6 +170,10 @@ def run_server(
     """
     host, port = address.getsockname()[:2]
     configure_logs(settings.log_format, registry.loaded())
+    try:
+        start_provider(environ)
+    except TracingRefusedError as refusal:
+        raise StartRefusedError(str(refusal)) from None
     log.info("secrets.loaded", key_ids=seal_ids(secret.get_secret_value() for secret in settings.secret))
     log.info("address.bound", host=host, port=port)
     container = Container(settings, config, environ)

@@ -12,7 +12,7 @@ import typer
 from pydantic import ValidationError
 
 from app.clock import SystemClock
-from app.domain.errors import AssentError, InvalidError
+from app.domain.errors import AssentError, InvalidError, UnavailableError
 from app.domain.identity.api_key import AGENTS, Scope
 from app.domain.identity.seals import Seals
 from app.domain.text.language import Language
@@ -21,6 +21,8 @@ from app.identifiers import RandomIds
 from app.policies.file.policy_book import PolicyBook, config_check
 from app.policies.marks.faults import PolicyFaultsError, near
 from app.settings import Settings, is_of_its_file
+from app.storage.database.mends import lacking_rights, mend_of
+from app.storage.database.pooler import SHARED, shares_sessions
 from app.storage.engine.dialect import dialect_for
 from app.storage.engine.trouble import database_fault
 from app.storage.identity.secret_ids import list_seal_ids
@@ -61,12 +63,40 @@ def read_settings() -> Settings:
     try:
         return Settings()  # pyright: ignore[reportCallIssue] - its fields come from the environment
     except ValidationError as error:
-        for fault in error.errors(include_input=False, include_url=False):
-            name = f"ASSENT_{'_'.join(str(step) for step in fault['loc'][:1])}".upper()
-            typer.echo(f"{name}: {fault['msg'].removeprefix('Value error, ')}", err=True)
-        if any(each["loc"][:1] == ("secret",) and not is_of_its_file(each) for each in error.errors()):
-            typer.echo('mend: export ASSENT_SECRET="$(assent secret)", and keep it', err=True)
+        for what, mend in settings_faults(error):
+            typer.echo(what, err=True)
+            if mend:
+                typer.echo(f"mend: {mend}", err=True)
         raise typer.Exit(code=2) from None
+
+
+_SAID = {
+    "missing": "is not set",
+    "int_parsing": "is no whole number",
+    "float_parsing": "is no number",
+    "bool_parsing": "is neither true nor false",
+    "time_delta_parsing": "is no span of time: write PT15M for fifteen minutes, PT2S for two seconds",
+}
+
+
+def settings_faults(error: ValidationError) -> list[tuple[str, str]]:
+    """Say which variable is at fault and how, never with its value; and the mend where there is more to say of it."""
+    found: list[tuple[str, str]] = []
+    for fault in error.errors(include_input=False, include_url=False):
+        name = f"ASSENT_{str(fault['loc'][0]).upper()}"
+        mend = "docs/operations.md#settings has what it may be"
+        if is_of_its_file(fault):
+            mend = ""  # its text has it
+        elif name == "ASSENT_SECRET":
+            missing = fault["type"] == "missing"
+            mend = 'export ASSENT_SECRET="$(assent secret)", and keep it' + (
+                "; or load the file that has it: set -a && . ./.env && set +a" if missing else ""
+            )
+        elif name == "ASSENT_DATABASE_URL":
+            mend = "write sqlite:////folder/assent.db or postgresql://ROLE:PASSWORD@HOST/DATABASE"
+        said = _SAID.get(fault["type"]) or fault["msg"].removeprefix("Value error, ")
+        found.append((f"{name}: {said}", mend))
+    return found
 
 
 def seals_of(settings: Settings) -> Seals:
@@ -91,9 +121,10 @@ def refuse_faults(config: Path, *, ending: str = "; nothing was started") -> Non
         raise typer.Exit(code=2)
 
 
-def check_schema(url: str, *, migrate_first: bool) -> None:
-    """End with 2 unless the database answers and is at the newest schema."""
+def check_schema(url: str, *, migrate_first: bool, writes: bool = False) -> None:
+    """End with 2 unless the database answers and is at the newest schema, and, if it `writes`, may be written."""
     with database_or_exit(url):
+        refuse_shared_sessions(url)
         if migrate_first:
             from migrations import run  # Alembic is loaded only when it has something to do
 
@@ -108,6 +139,24 @@ def check_schema(url: str, *, migrate_first: bool) -> None:
         raise typer.Exit(code=2)
     if present != NEWEST:
         typer.echo(wrong_schema(present), err=True)
+        raise typer.Exit(code=2)
+    if writes and _say_rights(url):
+        raise typer.Exit(code=2)
+
+
+def _say_rights(url: str) -> bool:
+    """Say which rights the role lacks, if it does."""
+    with database_or_exit(url):
+        lacking = lacking_rights(url)
+    if lacking is not None:
+        typer.echo(f"ASSENT_DATABASE_URL: {lacking[0]}\nmend: {lacking[1]}", err=True)
+    return lacking is not None
+
+
+def refuse_shared_sessions(url: str) -> None:
+    """End with 2 if a pooler gives sessions away between transactions. Raises psycopg.Error."""
+    if shares_sessions(url):
+        typer.echo(f"ASSENT_DATABASE_URL: {SHARED}", err=True)
         raise typer.Exit(code=2)
 
 
@@ -130,7 +179,8 @@ def database_or_exit(url: str) -> Generator[None]:
         why = database_fault(error, url)
         if why is None:
             raise
-        typer.echo(f"ASSENT_DATABASE_URL: the database does not answer: {why}", err=True)
+        typer.echo(f"ASSENT_DATABASE_URL: the database cannot be used: {why}", err=True)
+        typer.echo(f"mend: {mend_of(error, url)}", err=True)
         raise typer.Exit(code=2) from None
 
 
@@ -168,6 +218,9 @@ async def beside_gateway(config: Path, org: str | None) -> AsyncGenerator[Beside
     orgs = list(book.orgs())
     if org is None and len(orgs) != 1:
         typer.echo(f"say which org with --org: {', '.join(orgs)}", err=True)
+        raise typer.Exit(code=2)
+    if org is not None and org not in orgs:
+        typer.echo(f"--org: {config} says nothing of {org}; {near(org, orgs, what='orgs')}", err=True)
         raise typer.Exit(code=2)
     clock = SystemClock()
     loaded = book.current(org or orgs[0])
@@ -209,6 +262,8 @@ def run_command(work: Coroutine[object, object, None]) -> None:
         asyncio.run(work)
     except AssentError as error:
         typer.echo(error.detail, err=True)
+        if isinstance(error, UnavailableError):
+            _say_rights(read_settings().database_url)
         raise typer.Exit(code=1) from None
     except PolicyFaultsError as error:
         typer.echo(str(error), err=True)

@@ -115,7 +115,7 @@ def serve(
     refuse_faults(config)
     try:
         with hold_database(settings.database_url):
-            check_schema(settings.database_url, migrate_first=migrate_first)
+            check_schema(settings.database_url, migrate_first=migrate_first, writes=True)
             asyncio.run(refuse_restored(settings))
             address = open_address(host or settings.host, settings.port if port is None else port)
             run_server(settings, config, dict(os.environ), address=address, greet=Greeting(settings))
@@ -137,12 +137,13 @@ def migrate(
     lose_rows: Annotated[bool, typer.Option("--lose-rows", help="go back, too, with the rows of what goes")] = False,
 ) -> None:
     """Bring the database to the newest schema, or to the one that you name. A second one waits for the first."""
-    from app.cli.beside_database import database_or_exit, read_settings
+    from app.cli.beside_database import database_or_exit, read_settings, refuse_shared_sessions
     from migrations import run
     from migrations.state import NEWEST, find_present
 
     url = read_settings().database_url
     with database_or_exit(url):
+        refuse_shared_sessions(url)
         try:
             run.bring(url, revision, may_lose=lose_rows, told=typer.echo)
         except run.RefusedError as refusal:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from app.domain.trail.audit import Record
     from app.spec import Spec
-    from assent.hooks.engine.observer import HookEvent, Tracer
+    from assent.hooks.engine.observer import HookEvent
 
 log = structlog.get_logger("assent.hooks")
 _SECRET_NAMES = re.compile(
@@ -210,12 +210,3 @@ class _ActFormatter(logging.Formatter):
             return json.dumps({"event": record.msg, **said, "level": "info", "timestamp": at})
         facts = " ".join(f"{name}={fact}" for name, fact in said.items())
         return f"{at} [info     ] {record.msg:<30} {facts}"
-
-
-def find_tracer() -> Tracer | None:
-    """Return a tracer for the hooks' spans, if this process was started with an OpenTelemetry provider; else None."""
-    from opentelemetry import trace
-
-    if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider | trace.NoOpTracerProvider):
-        return None
-    return trace.get_tracer("assent.hooks")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import nullcontext
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from app.workers.outbox_worker import OutboxWorker
 if TYPE_CHECKING:
     from app.ports import Channel, HttpAnswer, Inbound
     from app.storage.engine.store import Store
+    from app.telemetry.spans import Spans
     from app.usecases.cards.deliver import Deliver
     from app.usecases.clicks.click import AnswerClick
     from app.usecases.platforms.channel_book import ChannelBook
@@ -46,8 +48,10 @@ class ChannelWork:
         contact: Contact,
         supervisor: Supervisor,
         tick: timedelta,
+        spans: Spans | None = None,
     ) -> None:
         """Take what it works on; nothing runs yet."""
+        self._spans = spans
         self._store = store
         self._deliver = deliver
         self._clicks = clicks
@@ -76,7 +80,8 @@ class ChannelWork:
 
             async def receive(inbound: Inbound) -> HttpAnswer:
                 self._contact.heard[name] = time.monotonic()
-                return await self._clicks(org, channel, inbound)
+                with self._spans.clicked(name) if self._spans else nullcontext():
+                    return await self._clicks(org, channel, inbound)
 
             tasks.append(self._supervisor.keep(f"listen:{name}", lambda: channel.listen(receive)))
         self._running[org, name] = (worker, tasks)

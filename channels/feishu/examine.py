@@ -81,7 +81,12 @@ def setup_steps(*, name: str, public_url: str, receive: str) -> list[str]:
 
 async def examine_app(client: FeishuClient, settings: FeishuSettings) -> list[Finding]:
     """Check one app, in the order in which the faults would show."""
-    credentials = await _try("the app's credentials", client.check_credentials, "copy App ID and App Secret anew")
+    credentials = await _try(
+        "the app's credentials",
+        client.check_credentials,
+        "copy App ID and App Secret anew",
+        unreached=f"let this machine reach {settings.domain} over https; the credentials were not looked at",
+    )
     if credentials.severity is Severity.ERROR:
         return [credentials]  # everything else would fail for the same reason
     findings = [credentials, await _examine_chat(client, settings.chat)]
@@ -153,9 +158,12 @@ async def _examine_messages(client: FeishuClient) -> Finding:
     return Finding(severity=Severity.OK, what=what)
 
 
-async def _try(what: str, check: Callable[[], Awaitable[object]], mend: str) -> Finding:
+async def _try(
+    what: str, check: Callable[[], Awaitable[object]], mend: str, *, unreached: str = "try again later"
+) -> Finding:
     try:
         await check()
     except (ChannelRefusedError, ChannelUnavailableError) as error:
+        mend = unreached if isinstance(error, ChannelUnavailableError) else mend
         return Finding(severity=Severity.ERROR, what=f"{what}: {error.why}", mend=mend)
     return Finding(severity=Severity.OK, what=what)

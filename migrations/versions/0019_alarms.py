@@ -1,4 +1,4 @@
-"""Alarms stand in the database, so that one gateway of several tells people of each.
+"""Alarms stand in the database, so that one gateway of several tells people of each; a request keeps its trace.
 
 Revision: 0019, 2026-11-23
 """
@@ -29,6 +29,7 @@ def upgrade() -> None:
         sa.Column("since", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("org", "cause", "about", "seen_by", name=op.f("pk_alarms")),
     )
+    op.add_column("requests", sa.Column("traceparent", sa.Text(), nullable=True))
     op.create_index(
         "ix_executions_unknown",
         "executions",
@@ -44,5 +45,6 @@ def downgrade() -> None:
     """Remove it: what stands is said anew, if it comes back."""
     for statement in drop_fence_statements(op.get_bind().dialect.name, _FENCED):
         op.execute(statement)
+    op.drop_column("requests", "traceparent")
     op.drop_index("ix_executions_unknown", "executions")
     op.drop_table("alarms")

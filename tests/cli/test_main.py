@@ -384,18 +384,19 @@ def test_a_database_that_is_away_is_one_line(
     monkeypatch.setenv("ASSENT_DATABASE_URL", url)
     done = desk(*words)
     assert done.exit_code == 2, done.exception
-    [line] = done.stderr.splitlines()
+    line, *mend = done.stderr.splitlines()
     assert line.startswith("ASSENT_DATABASE_URL: ")
+    assert len(mend) <= 1
     assert "pass-word" not in done.stderr
 
 
-def test_a_file_that_is_no_database_is_one_line(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_no_database_is_named(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "notes.txt").write_text("not a database at all, but a long enough text to be read as one" * 20)
     monkeypatch.setenv("ASSENT_DATABASE_URL", f"sqlite:///{tmp_path / 'notes.txt'}")
     done = desk("keys", "list")
-    assert (done.exit_code, done.stderr.strip()) == (
-        2, "ASSENT_DATABASE_URL: the database does not answer: file is not a database",
-    )  # fmt: skip
+    said, mend = done.stderr.splitlines()
+    assert (done.exit_code, said) == (2, "ASSENT_DATABASE_URL: the database cannot be used: file is not a database")
+    assert mend.startswith(f"mend: {tmp_path / 'notes.txt'} is no sound SQLite file")
 
 
 class Served:

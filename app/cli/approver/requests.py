@@ -56,13 +56,16 @@ class Desk:
         """
         import httpx2
 
+        from app.domain.text.unreached import why_unreached
+
         try:
             said = self.client.request(method, f"{under}{path}", json=body, params=query)
             found: object = said.json()
         except (httpx2.HTTPError, ValueError) as fault:
-            end(f"ASSENT_URL: no gateway answers there ({type(fault).__name__}); nothing was done", code=2)
+            why = why_unreached(fault) if isinstance(fault, httpx2.HTTPError) else "what answers is no gateway"
+            end(f"ASSENT_URL: no gateway answers at {self.client.base_url}: {why}; nothing was done", code=2)
         if not isinstance(found, dict):
-            end("ASSENT_URL: what answers there is no gateway; nothing was done", code=2)
+            end(f"ASSENT_URL: what answers at {self.client.base_url} is no gateway; nothing was done", code=2)
         answered = cast("Shown", found)  # decoded JSON: the keys of an object are strings
         if said.status_code >= 400 and not (unless and is_problem(answered, unless)):
             end(_problem(answered, said.status_code, under), code=2 if said.status_code in {401, 503} else 1)
@@ -106,7 +109,9 @@ def open_desk() -> Desk:
     except SecretFileError as fault:
         end(str(fault), code=2)
     if not url.startswith(("http://", "https://")):
-        end("ASSENT_URL: set it to the gateway's address, such as https://assent.acme.example", code=2)
+        end(
+            "ASSENT_URL: set it to the gateway's address, such as http://127.0.0.1:8080: `assent serve` says it", code=2
+        )
     if not key or not key.isascii() or not key.isprintable():
         end(
             "ASSENT_KEY: set it to your own key (an administrator makes it: assent keys create --scope approver)",
@@ -358,7 +363,7 @@ def part(text: object) -> str:
 
 def _problem(found: Mapping[str, Any], status: int, under: str) -> str:
     if status == 401:
-        return "ASSENT_KEY: the gateway does not know this key"
+        return "ASSENT_KEY: the gateway does not know this key: `assent keys list` beside it shows which there are"
     if status == 404 and under.endswith("/requests"):
         return "there is no such request, or question, here"
     told = clean(found.get("detail") or found.get("title") or f"status {status}")

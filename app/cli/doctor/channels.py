@@ -45,10 +45,18 @@ async def look_at_channels(book: PolicyBook, settings: Settings, active: dict[st
                 active[org] = _union(active[org], known)
             except (ChannelUnavailableError, ChannelRefusedError, AssentError) as error:
                 active[org] = None
-                found.append(Finding(severity=Severity.ERROR, what=f"{channel.name}: {error}"))
+                found += _interrupted(channel.name, error, found)
             finally:
                 await channel.close()
     return found
+
+
+def _interrupted(channel: str, error: Exception, found: list[Finding]) -> list[Finding]:
+    """Say why a channel was not looked at to the end, unless its own findings have said it."""
+    if any(str(error) in finding.what for finding in found):
+        return []
+    mend = "mend this and ask again: its people were not all looked up"
+    return [Finding(severity=Severity.ERROR, what=f"{channel}: {error}", mend=mend)]
 
 
 def _union(one: set[str] | None, other: set[str] | None) -> set[str] | None:
@@ -113,7 +121,7 @@ async def _renewals(channel: Channel, access: RenewAccess | None) -> list[Findin
     ]
 
 
-async def _people(book: PolicyBook, org: str, channel: Channel, active: set[str]) -> list[Finding]:
+async def _people(book: PolicyBook, org: str, channel: Channel, active: set[str] | None = None) -> list[Finding]:
     """Everyone who may be asked must be someone the platform knows; those who are, are added to `active`."""
     found: list[Finding] = []
     withheld: dict[str, int] = {}
@@ -126,7 +134,7 @@ async def _people(book: PolicyBook, org: str, channel: Channel, active: set[str]
             what = f"{channel.name}: {person.email} cannot decide here: {how}"
             mend = f"name the account under people: {person.email}: {{{channel.kind}: …}}, or correct the e-mail"
             found.append(Finding(severity=Severity.WARNING, what=what, mend=mend))
-        else:
+        elif active is not None:
             active.add(person.email)
     found += [
         Finding(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import psycopg
 from pydantic import ValidationError
 
-from app.cli.beside_database import NEW_DATABASE, counted, seals_of, wrong_schema
+from app.cli.beside_database import NEW_DATABASE, counted, seals_of, settings_faults, wrong_schema
 from app.cli.doctor.channels import look_at_channels
 from app.cli.doctor.payments import look_at_file
 from app.cli.doctor.records import look_at_database, look_at_records
@@ -26,6 +26,8 @@ from app.policies.file.policy_book import PolicyBook, config_check
 from app.policies.sections.hook_section import GUARDS
 from app.ports import Finding, Severity
 from app.settings import Settings
+from app.storage.database.mends import lacking_rights, mend_of
+from app.storage.database.pooler import SHARED, shares_sessions
 from app.storage.engine.address import is_postgres, libpq_url
 from app.storage.engine.dialect import dialect_for
 from app.storage.engine.line import bounds_of
@@ -74,11 +76,7 @@ def _settings() -> list[Finding]:
     try:
         settings = Settings()  # pyright: ignore[reportCallIssue] - its fields come from the environment
     except ValidationError as error:
-        return [
-            Finding(severity=Severity.ERROR, what=f"ASSENT_{str(fault['loc'][0]).upper()}: {said}")
-            for fault in error.errors(include_input=False, include_url=False)
-            for said in (fault["msg"].removeprefix("Value error, "),)
-        ]
+        return [Finding(severity=Severity.ERROR, what=what, mend=mend) for what, mend in settings_faults(error)]
     ids = seal_ids(secret.get_secret_value() for secret in settings.secret)
     sealed = f"{counted(len(ids), 'master secret')}, key ids {', '.join(ids)}"
     found = [Finding(severity=Severity.OK, what=f"settings: {sealed}")]
@@ -98,16 +96,21 @@ def _configuration(config: Path, environ: Mapping[str, str]) -> list[Finding]:
 def _database() -> list[Finding]:
     url = Settings().database_url  # pyright: ignore[reportCallIssue] - it loaded above
     try:
-        present = find_present(url)
+        shared, present = shares_sessions(url), find_present(url)
     except Exception as error:  # noqa: BLE001 - whatever the driver says is the finding
         why = database_fault(error, url) or type(error).__name__
-        return [Finding(severity=Severity.ERROR, what=f"the database does not answer: {why}", mend=_DATABASE_MEND)]
+        what = f"ASSENT_DATABASE_URL: the database cannot be used: {why}"
+        return [Finding(severity=Severity.ERROR, what=what, mend=mend_of(error, url))]
+    if shared:
+        return [Finding(severity=Severity.ERROR, what=f"ASSENT_DATABASE_URL: {SHARED}")]
     if present is None:
         return [Finding(severity=Severity.WARNING, what=NEW_DATABASE)]
     if present != NEWEST:
         mend = "assent migrate" if present < NEWEST else "start a gateway of the newer release"
         return [Finding(severity=Severity.ERROR, what=wrong_schema(present), mend=mend)]
     found = [Finding(severity=Severity.OK, what=f"database: schema {present}")]
+    if (lacking := lacking_rights(url)) is not None:
+        return [Finding(severity=Severity.ERROR, what=lacking[0], mend=lacking[1])]
     if is_postgres(url):
         address = libpq_url(url)
         with psycopg.connect(address, **bounds_of(address)) as connection:

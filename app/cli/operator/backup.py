@@ -13,6 +13,9 @@ import typer
 # Everything else is imported where it runs: see `app.cli.main`.
 
 _NO_TOOL = "pg_dump is not here: install PostgreSQL's client tools, of the server's version or newer"
+_HELD_FOR = 5.0
+"""Seconds for which somebody else may hold the whole file."""
+
 _AFTER = """\
 Beside it you need, kept elsewhere: ASSENT_SECRET, assent.yaml. Keep the .head file and ASSENT_STATE_DIR out of backups.
 After a restore say `assent restored`, before a gateway starts: docs/operations.md"""
@@ -27,6 +30,8 @@ def backup(path: Annotated[Path, typer.Argument(help="the file to write; none ma
     url = settings.database_url
     if path.exists():
         _refuse(f"{path} is there already: nothing is overwritten")
+    if not path.parent.is_dir():
+        _refuse(f"{path} cannot be written: make the folder {path.parent} first")
     beside = path.with_name(f"{path.name}.new")
     beside.unlink(missing_ok=True)
     try:
@@ -62,10 +67,32 @@ def _copy(url: str, into: Path) -> None:
     if not source.exists():
         _refuse(f"{source} is not there: ASSENT_DATABASE_URL names no database")
     with closing(sqlite3.connect(source, timeout=10)) as live, closing(sqlite3.connect(into)) as copy:
-        live.backup(copy)
+        live.backup(copy, progress=_Patience())
         [(said,)] = copy.execute("PRAGMA integrity_check(1)").fetchall()
     if said != "ok":
         _refuse(f"the copy is not sound, and is not kept: {said}")
+
+
+class _Patience:
+    """Lets SQLite try again while somebody holds the file, but not for ever, as it would by itself."""
+
+    def __init__(self) -> None:
+        import time
+
+        self._clock = time.monotonic
+        self._until: float | None = None
+
+    def __call__(self, status: int, *_: int) -> None:
+        import sqlite3
+
+        if status not in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+            self._until = None
+            return
+        self._until = self._until or self._clock() + _HELD_FOR
+        if self._clock() > self._until:
+            error = sqlite3.OperationalError("database is locked")
+            error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+            raise error
 
 
 def _dump(url: str, into: Path) -> None:
@@ -74,8 +101,10 @@ def _dump(url: str, into: Path) -> None:
     import shutil
     import subprocess
 
+    import psycopg
     from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+    from app.storage.database.mends import mend_of
     from app.storage.engine.address import libpq_url
     from app.storage.engine.line import bounds_of
 
@@ -99,7 +128,8 @@ def _dump(url: str, into: Path) -> None:
     done = subprocess.run(words, env=environ, check=False, capture_output=True, text=True, errors="replace")  # noqa: S603 - our own words
     if done.returncode != 0:
         why = " ".join(done.stderr.split()).replace(str(password) if password else "\0", "•••")
-        _refuse(f"pg_dump failed, and nothing is kept: {why[:600]}")
+        mend = mend_of(psycopg.OperationalError(why), url)
+        _refuse(f"pg_dump failed, and nothing is kept: {why[:600]}\nmend: {mend}")
 
 
 def _sync(path: Path) -> None:

@@ -20,11 +20,17 @@ if TYPE_CHECKING:
 
 
 def request_faults(
-    request: ConfirmationRequest, replayed: Replayed, *, end: int, destroyed: bool = False
+    request: ConfirmationRequest,
+    replayed: Replayed,
+    *,
+    end: int,
+    destroyed: bool = False,
+    listed_as: str | None = None,
 ) -> list[Fault]:
     """Return everything in which a request's rows differ from its events. `end` is the number of the last event.
 
-    `destroyed`: what the call carried is gone for good, and is not held against what was said of it.
+    `destroyed`: what the call carried is gone for good, and is not held against what was said of it. `listed_as`: the
+    state by which lists and counts find it; None where nobody looked.
     """
     if not replayed.said:
         return [
@@ -35,7 +41,12 @@ def request_faults(
     if destroyed:
         stands |= {"digest": request.digest, **{name: replayed.value(name) for name in ("payment", "cautions")}}
     whose = f"the row of {request.id}"
-    return [*replayed.faults, *differences(stands, replayed, whose, must=(VOTE_OF,), end=last)]
+    found = [*replayed.faults, *differences(stands, replayed, whose, must=(VOTE_OF,), end=last)]
+    if listed_as not in {None, request.state.value}:
+        found.append(
+            Fault(last, f"event {last}: {whose} is listed as {listed_as}, and stands as {request.state.value}")
+        )
+    return found
 
 
 def differences(

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 import cel
 
 from app.domain.money.exact_money import AMOUNT, amount
+from app.domain.text.condition_syntax import say_syntax
 from app.domain.text.condition_work import MOST, Body, Size, body_of, foreign_pattern, size_of
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ def compile_condition(source: str) -> Condition:
         program = _calmly(lambda: cel.compile(source))
         variables, functions = set(program.variables()), set(program.functions())
     except Exception as error:  # noqa: BLE001  whatever the binding raises, the file is at fault
-        raise BadConditionError(f"not a CEL expression: {_first_line(error)}") from None
+        raise BadConditionError(*say_syntax(source, str(error))) from None
     plain = SILENT.sub('""', source)
     bound = set(_BOUND.findall(plain))
     if clash := sorted(bound & set(VARIABLES)):
@@ -259,9 +260,3 @@ def _cause(error: Exception) -> str:
     if isinstance(error, RuntimeError) and str(error).startswith(f"Function '{AMOUNT}'"):
         return "an amount must be a whole number or a decimal text, below 10^13 and with 6 decimals at most"
     return f"evaluation failed: {type(error).__name__}"
-
-
-def _first_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    said = lines[0] if lines else type(error).__name__
-    return said.split("ERROR: <input>:", 1)[-1][:200]

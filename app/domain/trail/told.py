@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, cast
 
 from app.domain.text.language import Language
 from app.domain.trail.alarms import Cause
+from app.domain.trail.audit import Kind
+from app.domain.trail.refused import refused_words
 from app.domain.trail.replicas import Matter
 
 if TYPE_CHECKING:
@@ -74,6 +76,8 @@ def told(
     facts = _Facts({name: _text(value, shown) for name, value in record.facts.items() if value not in (None, "", [])})
     facts["actor"] = record.actor if who is None else who
     facts["matters"] = _matters(facts, language)
+    if record.kind is Kind.CLICK_REFUSED:
+        facts["why"] = refused_words(facts["why"], language)
     facts["alarm"] = _alarm(facts, language)
     _add_phrases(facts, record, _PHRASES[language], shown)
     sentence = record.kind.en if language is Language.EN else record.kind.zh

@@ -196,19 +196,21 @@ def _askings(rule: Rule) -> Iterator[tuple[str, Asking]]:
 
 
 def _text(path: Path, name: str) -> str:
-    def refused(message: str) -> PolicyFaultsError:
-        return PolicyFaultsError([Fault(file=name, line=1, column=1, path="", message=message)])
+    def refused(message: str, hint: str | None = None) -> PolicyFaultsError:
+        return PolicyFaultsError([Fault(file=name, line=1, column=1, path="", message=message, hint=hint)])
 
     try:
         raw = path.read_bytes()
     except OSError as error:
-        raise refused(f"cannot be read: {error.strerror}") from None
+        missing = isinstance(error, FileNotFoundError)
+        hint = "name the file with -c, or let `assent init` write one" if missing else "let this account read it"
+        raise refused(f"cannot be read: {error.strerror}", hint) from None
     if len(raw) > LARGEST:
         raise refused(f"is larger than {LARGEST} bytes")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise refused(f"is not UTF-8 at byte {error.start}") from None
+        raise refused(f"is not UTF-8 at byte {error.start}", "save it as UTF-8") from None
 
 
 def _version(marked: MarkedYaml) -> str:

@@ -297,7 +297,9 @@ class Lane:
             if job.org != scope:
                 scope = job.org
                 self._dialect.scope(connection, scope)
-            job.result = job.work(Tx(connection, self._dialect, self._ids, job.org, batch))
+            tx = Tx(connection, self._dialect, self._ids, job.org, batch)
+            tx.traced = job.traced
+            job.result = job.work(tx)
         for org, pending in sorted(batch.records.items()):
             if org != scope:
                 scope = org

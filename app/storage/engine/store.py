@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from app.ports import IdFactory
     from app.storage.engine.dialect import Dialect
     from app.storage.engine.transaction import Batch, Link, Together, Tx
+    from app.telemetry.spans import Spans
 
 T = TypeVar("T")
 
@@ -73,6 +74,8 @@ class Store:
         self._lanes = (self._writer, self._reader, self._long_reader)
         self._watch = Watch(dialect, self._lanes)
         self._open = False
+        self.spans: Spans | None = None
+        """What opens a span for each unit; None where nobody traces."""
 
     def on_commit(self, listener: Callable[[Batch], None]) -> None:
         """Call `listener` on the loop that runs now after each commit that leaves something to be done."""
@@ -140,8 +143,13 @@ class Store:
             raise UnavailableError(said_of(self._watch.trouble), retry_after=2)
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        lane.submit(Job(work, org, loop, future, about, since=loop.time()))
-        return await future
+        job = Job(work, org, loop, future, about, since=loop.time())
+        if self.spans is None:
+            lane.submit(job)
+            return await future
+        with self.spans.transaction("write" if lane is self._writer else "read", self.dialect.name) as job.traced:
+            lane.submit(job)
+            return await future
 
     def _count(self, kind: str) -> None:
         self._failed(kind)

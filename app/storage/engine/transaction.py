@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from app.domain.trail.audit import Record
     from app.ports import IdFactory
     from app.storage.engine.dialect import Dialect
+    from app.telemetry.tracing import Traced
 
 Row = dict[str, Any]
 Hold = tuple["Statement", tuple[tuple[str, object], ...]]
@@ -129,6 +130,8 @@ class Batch:
     fresh_keys: set[str] = field(default_factory=set[str])
     bound: dict[str, str | None] = field(default_factory=dict[str, "str | None"])
     refused: set[str] = field(default_factory=set[str])
+    looked: set[object] = field(default_factory=set[object])
+    """What some unit has read already that is the same for all of them: see `Tx.looks_first`."""
     linked: list[Link] = field(default_factory=list["Link"])
     """What was put into the trails, in its order."""
     seconds: float = 0.0
@@ -169,6 +172,7 @@ class Job:
     future: asyncio.Future[Any]
     about: str = ""
     result: Any = None
+    traced: Traced | None = None
     since: float = 0.0
     """When it was handed in, by its loop's clock, which is the monotonic one."""
 
@@ -177,7 +181,8 @@ class Tx:
     """One unit's view of a transaction, in the scope of one org."""
 
     __slots__ = (
-        "_batch", "_connection", "_dialect", "_now", "bound", "fresh_keys", "ids", "org", "refused", "seals", "unread",
+        "_batch", "_connection", "_dialect", "_now", "bound", "fresh_keys", "ids", "org", "refused", "seals", "traced",
+        "unread",
         "vault",
     )  # fmt: skip
 
@@ -189,6 +194,8 @@ class Tx:
         self._now: datetime | None = None
         self.ids = ids
         self.org = org
+        self.traced: Traced | None = None
+        """What this unit is told of the trace that it is part of, and tells; None where nobody traces it."""
         self.seals = batch.seals
         """What rows are sealed with; None in a tool that has no key."""
         self.bound = batch.bound
@@ -249,6 +256,14 @@ class Tx:
         """
         cursor = self._connection.execute(*statement.bound(self._dialect, parameters))
         self._batch.guards.append(cursor)
+
+    def looks_first(self, at: object) -> bool:
+        """Say whether no unit of this commit has looked at something before: a name of the caller's own."""
+        key = (self.org, at)
+        if key in self._batch.looked:
+            return False
+        self._batch.looked.add(key)
+        return True
 
     def hold(self, statement: Statement, **parameters: object) -> None:
         """Let the commit stand only if this select finds a row behind the lock of the org's trail, or LostGuardError.

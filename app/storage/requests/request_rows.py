@@ -9,6 +9,7 @@ from sqlalchemy import select
 from app.storage.identity.vault import show
 from app.storage.tables.request_columns import DECISION, EXECUTION, GRANT, REQUEST
 from app.storage.tables.tables import decisions, executions, grants, requests
+from app.telemetry.tracing import Met
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +22,7 @@ AGGREGATE = (
         *REQUEST.selected(requests),
         requests.c.bound_digest,
         requests.c.seal,
+        requests.c.traceparent,
         *GRANT.selected(grants),
         *EXECUTION.selected(executions),
         *DECISION.selected(decisions),
@@ -38,9 +40,13 @@ def request_from_rows(tx: Tx, rows: Sequence[Row]) -> ConfirmationRequest:
     row = rows[0]  # the others repeat it
     if "unread" not in row:
         show(tx, row, ((REQUEST.hidden, ""), (EXECUTION.hidden, "execution_")))
-    return REQUEST.read(
+    request = REQUEST.read(
         row,
         decisions=tuple([DECISION.read(each) for each in rows if each["decision_id"]]),
         grant=GRANT.read(row) if row["grant_id"] else None,
         execution=EXECUTION.read(row) if row["execution_id"] else None,
     )
+    if tx.traced is not None:
+        call = request.call
+        tx.traced.met[request.id] = Met(request.id, call.tool, call.agent, call.call_id, row["traceparent"])
+    return request

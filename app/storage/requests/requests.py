@@ -57,6 +57,12 @@ def _many(size: int) -> tuple[Statement, Statement]:
     return Statement(lock), Statement(_HELD.where(named).order_by(decisions.c.decided_at, decisions.c.id))
 
 
+@cache
+def _states(size: int) -> Statement:
+    named = requests.c.id.in_([bindparam(f"id_{index}") for index in range(size)])
+    return Statement(select(requests.c.id, requests.c.state).where(requests.c.org == bindparam("for_org"), named))
+
+
 _ATTACHED = Statement(
     select(requests.c.id).where(
         requests.c.org == bindparam("for_org"), requests.c.attach_key == bindparam("attach_key")
@@ -128,7 +134,8 @@ def insert_request(tx: Tx, request: ConfirmationRequest) -> None:
     """Write a new request."""
     columns = REQUEST.inserted(request)
     sealed = seals_of(tx, request, columns, whole=True)
-    tx.write(_INSERT, **_hidden(tx, request, columns), **sealed)
+    traceparent = tx.traced.parent if tx.traced is not None else None
+    tx.write(_INSERT, **_hidden(tx, request, columns), **sealed, traceparent=traceparent)
 
 
 def find_request(tx: Tx, request_id: str) -> ConfirmationRequest | None:
@@ -145,13 +152,23 @@ def is_unread(tx: Tx, request: ConfirmationRequest) -> bool:
 
 def list_rows_of(tx: Tx, ids: Sequence[str]) -> dict[str, list[Row]]:
     """Read the rows of requests as they stand, by id: what `request_from_rows` makes a request of."""
-    size = 2 ** (len(ids) - 1).bit_length()
-    wanted = {f"id_{index}": request_id for index, request_id in enumerate([*ids, *[""] * (size - len(ids))])}
+    size, wanted = _wanted(ids)
     by_id: dict[str, list[Row]] = {}
     for row in tx.all(_many(size)[1], **wanted):
         if row["org"] == tx.org:
             by_id.setdefault(row["id"], []).append(row)
     return by_id
+
+
+def list_states(tx: Tx, ids: Sequence[str]) -> dict[str, str]:
+    """Return the states by which requests are listed and counted: written with a row, and not read back with it."""
+    size, wanted = _wanted(ids)
+    return {row["id"]: row["state"] for row in tx.all(_states(size), for_org=tx.org, **wanted)}
+
+
+def _wanted(ids: Sequence[str]) -> tuple[int, dict[str, str]]:
+    size = 2 ** (len(ids) - 1).bit_length()
+    return size, {f"id_{index}": request_id for index, request_id in enumerate([*ids, *[""] * (size - len(ids))])}
 
 
 def lock_request(tx: Tx, request_id: str) -> tuple[ConfirmationRequest, datetime] | None:

@@ -128,6 +128,8 @@ REQUEST = Columns(
         # Both written by `storage/requests/sealing.py`.
         Column("bound_digest", TEXT, given=True, nullable=True),
         Column("seal", TEXT, given=True, nullable=True),
+        # In which trace it was submitted. Nothing is decided by it, and no seal covers it.
+        Column("traceparent", TEXT, given=True, nullable=True),
     ),
     parts={"call": ToolCall, "settlement": Settlement},
     elsewhere=("decisions", "grant", "execution"),  # the tables below

@@ -3,7 +3,8 @@
 Two bounds: on requests that wait, and, far lower, on those of them that stand in a chat as cards. Both are kept by the
 commit itself: it stands only if, behind the lock of the org's trail, no more wait than may (`hold_pending`). So they
 hold on every replica together. Before that, a number in memory says whether a bound is near; only then does the unit
-that opens count the rows, and refuse. Far from it the hot path counts nothing.
+that opens count the rows, and refuse: once a commit, for the units behind the first one add to what it has counted. Far
+from it the hot path counts nothing.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ class Quota:
     def _waiting(self, tx: Tx, agent: str, *, on_cards: bool, again: bool) -> int:
         most = self._most[on_cards]
         known = self._known.get((tx.org, agent, on_cards), most)
-        if again or known >= most // 2:
+        near = known >= most // 2 and (tx.looks_first(("waiting", agent, on_cards)) or known >= most)
+        if again or near:
             known = self._known[tx.org, agent, on_cards] = count_pending(tx, agent, on_cards=on_cards)
         return known
 

@@ -21,10 +21,9 @@ from typing import TYPE_CHECKING, TypeVar, assert_never
 
 import structlog
 
-from app.domain.card.own_approval import approval_told
 from app.domain.errors import AssentError
 from app.domain.request.redact import unquoted
-from app.domain.request.request import Audience, DeliveryStatus
+from app.domain.request.request import DeliveryStatus
 from app.failpoints import failpoint
 from app.ports import ChannelRefusedError, ChannelUnavailableError, ContentRefusedError, EditClosedError, Post
 from app.storage.cards import deliveries
@@ -41,7 +40,7 @@ from app.usecases.cards.bundle import (
 )
 from app.usecases.cards.content_refused import bare_words, go_bare
 from app.usecases.cards.give_up import give_up
-from app.usecases.cards.message import compose_message, item_of, items_with
+from app.usecases.cards.message import compose_message, item_of, items_with, tells_something
 from app.usecases.cards.next_way import NextWays
 from app.usecases.cards.notices import notice_for
 from app.usecases.cards.remember_delivery import Sending, Showing, look_again, postpone, remember_posted, remember_shown
@@ -57,6 +56,7 @@ if TYPE_CHECKING:
     from app.storage.cards.deliveries import Delivery
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
+    from app.telemetry.spans import Spans
     from app.usecases.cards.message import Item
     from app.usecases.cards.next_way import Ended
     from app.usecases.platforms.channel_book import ChannelBook
@@ -106,6 +106,7 @@ class Deliver:
         seals: Seals,
         give_up_after: timedelta,
         contact: Contact,
+        spans: Spans | None = None,
     ) -> None:
         """Take what it works on.
 
@@ -119,9 +120,17 @@ class Deliver:
         self._seals = seals
         self._give_up_after = give_up_after
         self._contact = contact
+        self._spans = spans
 
     async def __call__(self, row: OutboxRow) -> None:
         """Carry out a claimed row and settle or reschedule it."""
+        if self._spans is None:
+            await self._deliver(row)
+            return
+        with self._spans.delivering(row.channel, row.errand.value):
+            await self._deliver(row)
+
+    async def _deliver(self, row: OutboxRow) -> None:
         channel = self._channels.find(row.org, row.channel)
         if channel is None:
             await self._given_up(row, "the channel is no longer configured")
@@ -204,7 +213,7 @@ class Deliver:
         if delivery.status is not DeliveryStatus.QUEUED or delivery.carrier_id not in {None, delivery.id}:
             return _Nothing()  # it is out, or in the message of another
         if tried_at is None:
-            tells = item.request.by_broken_glass or _tells_outcome(item) or _tells_approver(item, channel, policy)
+            tells = tells_something(item, channel, policy)
             unasked = item.request.status.final and not tells
             if delivery.carrier_id is None and unasked and delivery.revision == 1:
                 # It was settled before its first card went out: there is nothing to ask any more.
@@ -318,17 +327,6 @@ def _kept(why: str, plan: _Plan) -> str:
         case _:
             pass
     return why[:_LONGEST_WHY]
-
-
-def _tells_outcome(item: Item) -> bool:
-    """Whether this is the requester's own card of what an executor ran: it says what came of it."""
-    request = item.request
-    return item.delivery.audience is Audience.REQUESTER and request.enforced and request.execution is not None
-
-
-def _tells_approver(item: Item, channel: Channel, policy: Policy) -> bool:
-    """Whether this is an approver's own card of what they approved by other means than a click."""
-    return approval_told(item.request, item.delivery.person, channel.language, policy.zone) is not None
 
 
 def _plan_refresh(tx: Tx, row: OutboxRow, item: Item, grouping: Grouping) -> _Plan:

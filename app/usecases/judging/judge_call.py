@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from app.domain.text.canonical import JsonValue
     from app.domain.trail.audit import Record
     from app.ports import Clock
+    from app.telemetry.spans import Spans
     from app.usecases.hooks.hook_records import Scrub
     from app.usecases.hooks.known_call import KnownCall
     from app.usecases.hooks.run_hooks import RunHooks
@@ -115,10 +116,11 @@ class Judged:
 class JudgeCall:
     """The use case."""
 
-    def __init__(self, *, hooks: RunHooks, clock: Clock) -> None:
-        """Take what it works on."""
+    def __init__(self, *, hooks: RunHooks, clock: Clock, spans: Spans | None = None) -> None:
+        """Take what it works on; `spans` where the process traces."""
         self._hooks = hooks
         self._clock = clock
+        self._spans = spans
 
     async def look_up(self, submission: Submission) -> KnownCall:
         """Return what is known of a call before anything judges it. Raises InvalidError, UnavailableError."""
@@ -129,6 +131,12 @@ class JudgeCall:
 
         Raises UnknownToolError, BadArgumentsError, InvalidError, UnavailableError: the tool must not run.
         """
+        if self._spans is None:
+            return await self._judge(submission, known)
+        with self._spans.judging(submission.tool, submission.agent, submission.call_id):
+            return await self._judge(submission, known)
+
+    async def _judge(self, submission: Submission, known: KnownCall | None) -> Judged:
         known = known or await self.look_up(submission)
         tools = tools_of(known.loaded.policy, submission.tool)
         submitted = _call(submission, await self._checked(tools, submission.arguments))

@@ -10,7 +10,7 @@ after a quarter of an hour, and has all of it when it is back.
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final, Protocol
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
     from app.storage.trail.webhook_cursors import Cursor
+    from app.telemetry.spans import Spans
 
 log = structlog.get_logger(__name__)
 
@@ -79,8 +80,18 @@ class Failing:
 class SendWebhooks:
     """The use case."""
 
-    def __init__(self, *, store: Store, book: PolicyBook, clock: Clock, send: Sender, every: timedelta) -> None:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        book: PolicyBook,
+        clock: Clock,
+        send: Sender,
+        every: timedelta,
+        spans: Spans | None = None,
+    ) -> None:
         """Take what it works on. It looks when it is nudged, and at least once in `every`."""
+        self._spans = spans
         self._store = store
         self._book = book
         self._clock = clock
@@ -135,7 +146,8 @@ class SendWebhooks:
         body = body_of(event)
         headers = headers_of(event.id, body, secrets=hook.secrets, now=self._clock.now())
         try:
-            await self._send(hook, body, headers)
+            with self._spans.telling(hook.name, event.record.kind.value) if self._spans else nullcontext():
+                await self._send(hook, body, headers)
         except NotTakenError as error:
             refusal = error
             missed = await self._store.write(lambda tx: self._missed(tx, cursor, refusal), org=org)

@@ -20,7 +20,7 @@ from app.storage.engine.transaction import EVERY_ORG
 from app.storage.identity.vault import DESTROYED
 from app.storage.requests.request_lists import list_ids
 from app.storage.requests.request_rows import request_from_rows
-from app.storage.requests.requests import list_rows_of
+from app.storage.requests.requests import list_rows_of, list_states
 from app.storage.trail.audit_chain import UnreadableEventError, get_head, list_kept, list_of_requests
 from app.storage.trail.cuts import count_left, list_cuts, why_unsealed
 from app.storage.trail.head_file import HeadFileError, Heads, find_lost, read_heads
@@ -284,8 +284,8 @@ class VerifyTrail:
     async def _compared(self, org: str, ids: Sequence[str], end: int) -> dict[str, list[Fault]]:
         def look(tx: Tx) -> dict[str, list[Fault]]:
             events = list_of_requests(tx, ids)
-            rows = list_rows_of(tx, ids)
-            return {of_one: _faults(tx, rows.get(of_one), events[of_one], end) for of_one in ids}
+            rows, states = list_rows_of(tx, ids), list_states(tx, ids)
+            return {of: _faults(tx, rows.get(of), events[of], end, listed_as=states.get(of)) for of in ids}
 
         found = await self._store.read(look, org=org, long=True)
         return {request_id: faults for request_id, faults in found.items() if faults}
@@ -299,7 +299,9 @@ def _kept(gone: Mapping[str, int], walk: Walk) -> list[tuple[str, int]]:
     return [(of, seq) for of, seq in gone.items() if of not in walk.removed]
 
 
-def _faults(tx: Tx, rows: list[Row] | None, events: list[AuditEvent], end: int) -> list[Fault]:
+def _faults(
+    tx: Tx, rows: list[Row] | None, events: list[AuditEvent], end: int, *, listed_as: str | None
+) -> list[Fault]:
     if not rows:
         return []  # it was there a moment ago; that its event has no row is said of all in the end
     replayed = replay(events)
@@ -308,4 +310,5 @@ def _faults(tx: Tx, rows: list[Row] | None, events: list[AuditEvent], end: int) 
     except (ValueError, KeyError, TypeError, ArithmeticError, AssentError):
         seq = events[-1].seq if events else end
         return [Fault(seq, f"event {seq}: the row of {rows[0]['id']} is not as a gateway writes it")]
-    return request_faults(request, replayed, end=end, destroyed=rows[0]["unread"] == DESTROYED)
+    destroyed = rows[0]["unread"] == DESTROYED
+    return request_faults(request, replayed, end=end, destroyed=destroyed, listed_as=listed_as)

@@ -9,6 +9,7 @@ import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from app.domain.text.unreached import why_unreached
 from app.ports import ChannelRefusedError, ChannelUnavailableError, ContentRefusedError, EditClosedError
 
 if TYPE_CHECKING:
@@ -80,13 +81,13 @@ def translate(call: Callable[[], Any], *, http: Any, malformed: type[Exception],
     """
     try:
         return call()
-    except (http.ConnectTimeout, http.ProxyError, http.SSLError):
-        raise ChannelUnavailableError("Feishu cannot be reached") from None
+    except (http.ConnectTimeout, http.ProxyError, http.SSLError) as error:
+        raise ChannelUnavailableError(f"Feishu cannot be reached: {why_unreached(error)}") from None
     except (http.InvalidURL, http.InvalidSchema, http.MissingSchema):
         raise ChannelRefusedError("the address of Feishu is not one: check domain") from None
     except http.ConnectionError as error:
         refused = "NewConnectionError" in repr(error) or "NameResolutionError" in repr(error)
-        why = "Feishu cannot be reached" if refused else "the connection to Feishu broke"
+        why = f"Feishu cannot be reached: {why_unreached(error)}" if refused else "the connection to Feishu broke"
         raise ChannelUnavailableError(why, ambiguous=writes and not refused) from None
     except http.RequestException as error:
         raise ChannelUnavailableError(f"the call to Feishu failed: {type(error).__name__}", ambiguous=writes) from None

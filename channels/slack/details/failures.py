@@ -6,6 +6,7 @@ import re
 from datetime import timedelta
 from typing import Final, NoReturn, cast
 
+from app.domain.text.unreached import why_unreached
 from app.ports import ChannelRefusedError, ChannelUnavailableError, ContentRefusedError, EditClosedError
 from app.renewal import RenewalSpentError
 
@@ -62,7 +63,7 @@ def lost(method: str, error: Exception, *, ambiguous: bool) -> NoReturn:
         why = f"{method}: Slack answered with a redirect; check api_url"
         raise ChannelRefusedError(why) from None
     if isinstance(error, aiohttp.ClientConnectorError):
-        why = f"{method}: no connection to Slack"
+        why = f"{method}: no connection to Slack at {error.host}: {why_unreached(error)}"
         raise ChannelUnavailableError(why) from None
     if isinstance(error, (aiohttp.ClientError, TimeoutError, OSError)):
         why = f"{method}: the connection to Slack was lost ({type(error).__name__})"

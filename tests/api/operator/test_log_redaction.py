@@ -119,10 +119,10 @@ print(*(logging.getLogger(name).level for name in ("slack_sdk", "Lark", "httpx",
 _SPANS = """
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
-from app.telemetry.logs import find_tracer
-print(find_tracer())
+from app.telemetry.provider import find_spans
+print(find_spans())
 trace.set_tracer_provider(TracerProvider())
-print(hasattr(find_tracer(), "start_as_current_span"))
+print(hasattr(find_spans().hooks, "start_as_current_span"))
 """
 
 

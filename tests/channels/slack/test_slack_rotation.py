@@ -20,6 +20,7 @@ from channels.slack.channel import SlackChannel
 from channels.slack.settings import SlackSettings
 from channels.slack.simulator.rotation import METHOD
 from channels.slack.simulator.simulator import Fault, SlackSimulator
+from tests.fixtures.patience import HANGS
 from tests.requirements import requirement
 from tests.storage.rig import ManualClock, behind, look, open_store
 
@@ -298,6 +299,30 @@ async def test_an_answer_that_comes_late_is_not_given_up_with_whoever_waited(
         await one.access.finish()
         await one.speak()
     assert (workspace.words, workspace.exchanges, workspace.attempts) == (1, 1, 1)
+
+
+@requirement("S-80")
+async def test_an_answer_that_comes_after_its_lease_leaves_the_newer_pair_alone(
+    database_url: str, workspace: Workspace
+) -> None:
+    held = workspace.slack.world.late[METHOD] = asyncio.Event()
+    async with replica(database_url, workspace.clock, workspace.settings) as slow:
+        speaking = asyncio.gather(slow.speak(), return_exceptions=True)
+        async with asyncio.timeout(HANGS):
+            while not workspace.attempts:  # noqa: ASYNC110 - the stand-in has no event for it
+                await asyncio.sleep(0.01)
+        del workspace.slack.world.late[METHOD]
+        workspace.clock.advance(timedelta(seconds=61))  # the lease of whoever waits for an answer
+        newer = workspace.reinstalled()
+        async with replica(database_url, workspace.clock, newer) as other:
+            await other.speak()
+        held.set()
+        await slow.access.finish()
+        await speaking
+    async with replica(database_url, workspace.clock, newer) as after:
+        for _ in range(2):
+            await after.speak()
+    assert workspace.exchanges == 2
 
 
 @requirement("S-80")

@@ -141,8 +141,8 @@ def test_an_interruption_is_no_answer_and_goes_on_its_way() -> None:
         ("args.items.all(args, true)", '"args" is given a second meaning here', None),
         ('args.name.startwith("A")', 'unknown function "startwith"', 'did you mean "startsWith"?'),
         ("approved()", 'unknown function "approved"', None),
-        ("args.amount >", "not a CEL expression", None),
-        ("", "not a CEL expression", None),
+        ("args.amount >", "no condition: nothing follows", None),
+        ("", "no condition: it cannot be read", None),
     ],
 )
 def test_a_condition_that_can_never_work_is_refused_when_it_is_read(source: str, why: str, hint: str | None) -> None:

@@ -226,7 +226,7 @@ def test_yes_no_on_and_dates_are_texts() -> None:
         # conditions
         ("args.amount <= 50000", "amount <= 50000",
          '20: rules[0].when: unknown variable "amount"; there are: args, agent, user, session, tool, now'),
-        ("args.amount <= 50000", "args.amount <=", "20: rules[0].when: not a CEL expression"),
+        ("args.amount <= 50000", "args.amount <=", "20: rules[0].when: no condition: nothing follows"),
         ("agents: [buyer]", "when: 'args.amuont > 1'", None),
         ('tools: ["oa__*"], agents: [buyer]', "tools: [oa__refund], when: 'args.amuont > 1'",
          '26: rules[2].when: oa__refund has no argument "amuont"; did you mean "amount"?'),

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from app.domain.identity.seals import Seals
+from app.domain.identity.seals import BadTokenError, Seals
 from app.domain.trail.audit import Kind
+from app.storage.identity.vault import ValueKey
 from app.storage.requests.requests import find_request, save_request
 from app.storage.trail.audit_chain import Record
 from tests.domain.samples import a_call, a_request
@@ -78,3 +80,24 @@ async def test_who_has_no_key_writes_what_it_cannot_read_as_it_was(database_url:
         await store.write(whole, org=ORG)
     assert look(database_url, columns) == before
     assert look(database_url, "SELECT extensions FROM requests") == [(1,)]
+
+
+@requirement("S-38")
+async def test_each_orgs_key_is_its_own_and_opens_nowhere_else(sqlite_url: str) -> None:
+    async with open_store(sqlite_url, seals=SEALS) as store:
+        assert store.vault is not None
+        made = [await store.write(lambda tx, org=org: store.vault.newest(tx, org), org=org) for org in (ORG, "globex")]  # pyright: ignore[reportOptionalMemberAccess]
+    kept = dict(look(sqlite_url, "SELECT org, wrapped FROM value_keys"))
+    assert [each.org for each in made] == [*kept]
+    secrets = [each._raw for each in made]
+    assert len({*secrets}) == 2
+    for org, wrapped in kept.items():
+        assert base64.b64encode(secrets[[*kept].index(org)]).decode() not in wrapped
+        opened = ValueKey.unwrapped(SEALS, org, 1, wrapped)
+        assert opened.read(opened.hide("a value", "a place"), "a place") == "a value"
+        for other in ((f"{org}2", 1), (org, 2)):
+            with pytest.raises(BadTokenError):
+                ValueKey.unwrapped(SEALS, *other, wrapped)
+    one, two = made
+    with pytest.raises(BadTokenError):
+        two.read(one.hide("a value", "a place"), "a place")

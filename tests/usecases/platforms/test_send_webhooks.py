@@ -24,6 +24,7 @@ from app.domain.trail.webhooks import Webhook, read_secret
 from app.usecases.platforms.send_webhooks import ALARM_AFTER, NotTakenError, SendWebhooks
 from app.workers.outbound import Outbound
 from examples.webhook_receiver import verify
+from tests.fixtures.patience import HANGS
 from tests.requirements import requirement
 from tests.storage.rig import ManualClock, open_store
 
@@ -251,6 +252,30 @@ async def test_who_died_behind_the_answer_sends_the_same_event_again(database_ur
         await at.send()
     assert len(receiver.got) == 2
     assert len({event_id for event_id, _, _ in receiver.got}) == 1
+
+
+@requirement("S-36")
+async def test_who_lost_the_lease_moves_nothing_back(database_url: str, receiver: Receiver) -> None:
+    clock = ManualClock()
+    async with (
+        desk(database_url, hook(receiver.url), clock=clock) as slow,
+        desk(database_url, hook(receiver.url), clock=clock) as other,
+    ):
+        await slow.send()
+        await slow.say(Kind.CREATED, Kind.APPROVED, Kind.CLAIMED)
+        receiver.gate = gate = asyncio.Event()
+        sending = asyncio.gather(slow.send())
+        async with asyncio.timeout(HANGS):
+            while not receiver.got:  # noqa: ASYNC110 - the receiver has no event for it
+                await asyncio.sleep(0.01)
+        receiver.gate = None
+        clock.advance(timedelta(seconds=31))
+        await other.send()
+        gate.set()
+        await sending
+        await slow.send()
+        await other.send()
+    assert receiver.kinds == ["request.created", "request.created", "request.approved", "grant.claimed"]
 
 
 async def test_one_that_hangs_does_not_keep_the_others_waiting_for_long(sqlite_url: str, receiver: Receiver) -> None:

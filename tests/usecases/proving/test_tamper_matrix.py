@@ -351,6 +351,12 @@ def _22_approved_at_another_time(c: Crime) -> int:
 
 
 @edit
+def _22_the_state_by_which_it_is_found(c: Crime) -> int:
+    c.stranger(f"UPDATE requests SET state = 'pending' WHERE id = '{c.ids['issued']}'")
+    return c.seq("request.approved", "issued")
+
+
+@edit
 def _23_a_request_is_gone(c: Crime) -> int:
     of = c.ids["denied"]
     c.stranger(f"DELETE FROM decisions WHERE request_id = '{of}'", f"DELETE FROM requests WHERE id = '{of}'")

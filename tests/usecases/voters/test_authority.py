@@ -209,7 +209,7 @@ def test_only_one_function_turns_a_vote_into_a_decision() -> None:
         "app/usecases/clicks/receive.py",
     }
     writers = {
-        path
+        (path, node.func.id)
         for path, node in nodes
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
@@ -217,10 +217,15 @@ def test_only_one_function_turns_a_vote_into_a_decision() -> None:
         and node.args
         and getattr(node.args[0], "id", "") in {"requests", "decisions", "grants"}
     }
-    assert writers == {
+    assert {path for path, verb in writers if verb != "delete"} == {
         "app/storage/requests/requests.py",
         "app/storage/requests/decisions.py",
         "app/storage/requests/executions.py",
+    }
+    # A vote that is taken back; and what is over and old: the database lets nothing else go.
+    assert {path for path, verb in writers if verb == "delete"} == {
+        "app/storage/requests/decisions.py",
+        "app/storage/retention/removals.py",
     }
 
 
@@ -238,7 +243,7 @@ def test_only_one_function_turns_a_vote_into_a_decision() -> None:
 async def test_the_database_refuses_what_did_not_go_through_it(either_gateway: Gateway, statement: str) -> None:
     request = await either_gateway.ask()
     before = either_gateway.content()
-    with pytest.raises(Exception, match=r"status|version|audit|FOREIGN|foreign|settled|trail|grows"):
+    with pytest.raises(Exception, match=r"status|version|audit|FOREIGN|foreign|settled|trail|grows|never deleted"):
         either_gateway.rows(statement)
     assert either_gateway.content() == before
     assert (await either_gateway.read(request))["state"] == "pending"

@@ -1,0 +1,61 @@
+"""Why a press, a vote or a code did not count, as the trail's reader is told it; the events keep the code."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.domain.text.language import Language
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_WORDS: Mapping[str, tuple[str, str]] = {
+    # Where it was pressed.
+    "stale": ("the card is not the live one", "卡片已失效"),
+    "copy": ("it was a second copy of the card", "卡片的重复副本"),
+    "other_secret": ("the card was signed with a key that this gateway does not know", "卡片签名所用的密钥未知"),
+    "unsealed": ("what is stored is not what was asked", "存储的内容与申请不符"),
+    "retry": ("where the card is was not known yet", "尚不知卡片位置"),
+    # Who pressed.
+    "unmapped": ("the account is nobody who is known", "账号未对应任何人"),
+    "inactive": ("the account is a guest's, a bot's or deactivated", "账号为访客、机器人或已停用"),
+    "unknown": ("the platform does not say whether the account is active", "平台未说明账号是否有效"),
+    "unverified": ("the account could not be confirmed just now", "暂时无法确认账号"),
+    "not_eligible": ("this person does not decide it", "此人无权决定"),
+    "barred": ("it is their own request, or their agent's", "本人或其智能体提出的申请"),
+    "barred_editor": ("they changed the call themselves", "本人修改过调用内容"),
+    "over_limit": ("it is above what they may approve", "超出其批准额度"),
+    "no_view": ("they may not see all of it", "无权查看全部内容"),
+    # What it takes.
+    "step_up": ("it takes a typed code or a second factor", "需要输入验证码或第二因素"),
+    "wrong_code": ("what was typed does not stand on the card", "输入内容与卡片不符"),
+    "wrong_totp": ("the code of the second factor was wrong", "第二因素验证码错误"),
+    "used_totp": ("the code of the second factor was used before", "第二因素验证码已用过"),
+    "unreadable_factor": ("the second factor cannot be read: its secret is another one's", "第二因素无法读取"),
+    "wrong_invitation": ("the invitation was wrong or over", "邀请码错误或已失效"),
+    "locked": ("they are locked after wrong codes", "输错次数过多，已锁定"),
+    # When, and what.
+    "already_settled": ("it was settled by then", "申请已办结"),
+    "repeated": ("they had said the same before", "重复表决"),
+    "no_vote": ("there was no vote to take back", "没有可撤回的表决"),
+    "too_early": ("it was too early", "为时过早"),
+    "too_soon": ("it was too soon to have been read", "时间过短，不足以阅读"),
+    "too_often": ("it was done often enough", "次数已达上限"),
+    "unsuitable": ("the person who was named cannot decide it", "所选人员无法决定"),
+    "no_question": ("there is no open question", "没有待回复的问题"),
+    "edit_none": ("there is nothing to change", "没有可修改的内容"),
+    "edit_withheld": ("what would be changed is not all shown there", "修改内容未能完整显示"),
+    "edit_refused": ("the changed call was not allowed", "修改后的调用未获允许"),
+    "not_approved": ("it is not approved", "尚未批准"),
+    "revoked": ("too few of those who approved may still approve", "仍有效的批准不足"),
+    "already_claimed": ("it was taken already", "批准已被领取"),
+    "grant_lapsed": ("the approval was not used in time", "批准已逾期"),
+    "not_started": ("it has not begun", "尚未开始执行"),
+    "outcome_conflict": ("something else was reported before", "此前已报告其他结果"),
+}
+
+
+def refused_words(code: str, language: Language) -> str:
+    """Return why something did not count, in words; the code itself where an older or newer gateway wrote another."""
+    en, zh = _WORDS.get(code, (code, code))
+    return en if language is Language.EN else zh

@@ -1,0 +1,361 @@
+"""`deploy/alerts.yaml` and `deploy/dashboard.json`: every alert fires by its cause, every panel finds its figures.
+
+What a gateway says is scraped from a running one; Prometheus' own engine judges it, where `promtool` is installed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import threading
+import time
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from sqlalchemy import text
+
+from app.domain.errors import UnavailableError
+from app.domain.trail.audit import Kind, Record
+from app.ports import ChannelRefusedError, ChannelUnavailableError
+from app.storage.engine.transaction import Statement
+from app.usecases.platforms.renew_access import AccessTrouble
+from tests.deploy.programs import needs
+from tests.deploy.prometheus import Check, Lasting, fires, grouped_by, judged, rules, selectors
+from tests.fixtures.gateway import ManualClock, open_gateway
+from tests.fixtures.patience import HANGS
+from tests.fixtures.platforms import open_stage
+from tests.fixtures.tampering import Stranger
+from tests.places import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+    from pathlib import Path
+
+    from app.storage.engine.transaction import Tx
+    from tests.fixtures.gateway import Gateway
+    from tests.fixtures.memory_platform import MemoryPlatform
+
+    Cause = Callable[["Gateway"], Awaitable[None]]
+
+DASHBOARD = ROOT / "deploy/dashboard.json"
+PAGE = ROOT / "docs/operations.md"
+MINUTES = 20
+"""For which a cause lasts: longer than any alert waits."""
+SIEM = """
+webhooks:
+  siem: {url: "http://127.0.0.1:9/hook", private: true, secret: "${SIEM}", kinds: ["*"]}
+"""
+
+
+def panels() -> list[dict[str, Any]]:
+    return json.loads(DASHBOARD.read_text(encoding="utf-8"))["panels"]
+
+
+def queries() -> list[tuple[str, str]]:
+    """Return where each query of ours stands, and the query."""
+    of_panels = [(panel["title"], target["expr"]) for panel in panels() for target in panel["targets"]]
+    return [(name, rule["expr"]) for name, rule in rules().items()] + of_panels
+
+
+async def scrape(g: Gateway) -> str:
+    g.container.read._counted = None  # twice a minute at most: as if half of one had gone by
+    return (await g.http.get("/metrics")).raise_for_status().text
+
+
+# --- what needs no Prometheus -----------------------------------------------------------------------------------------
+
+
+async def test_every_figure_and_label_that_a_query_names_is_one_of_the_gateways(gateway: Gateway) -> None:
+    typed = set(re.findall(r"^# TYPE (\w+) ", await scrape(gateway), flags=re.MULTILINE))
+    declared = {
+        figure._name: {*figure._labelnames}
+        for figure in vars(gateway.container.telemetry).values()
+        if getattr(figure, "_name", "").startswith("assent_")
+    }
+    for place, query in queries():
+        found = selectors(query)
+        assert found, f"{place}: selects no figure"
+        labels: set[str] = {"le", "job"}
+        for name, compared in found:
+            figure = re.sub(r"_(total|bucket|count|sum)$", "", name)
+            labels |= declared.get(figure, set())
+            assert {name, figure} & typed, f"{place}: {name}"
+            assert set(compared) <= {*declared.get(figure, ()), "job"}, f"{place}: {query}"
+        assert grouped_by(query) <= labels, f"{place}: {query}"
+    kinds = {kind for _, query in queries() for kind in re.findall(r'kind=~?"([^"]+)"', query)}
+    assert {one for each in kinds for one in each.split("|")} <= {kind.value for kind in Kind}
+
+
+def test_each_alert_says_how_bad_it_is_and_what_to_do_and_the_page_has_its_place() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    anchors = {
+        re.sub(r"[^\w -]", "", line[3:].lower()).replace(" ", "-") for line in page.splitlines() if line[:3] == "## "
+    }
+    for name, rule in rules().items():
+        assert re.fullmatch(r"Assent[A-Z]\w+", name)
+        assert rule["labels"]["severity"] in {"critical", "warning"}, name
+        notes = rule["annotations"]
+        assert set(notes) == {"summary", "description", "runbook"}, name
+        place, _, anchor = notes["runbook"].partition("#")
+        assert (place, anchor in anchors) == ("docs/operations.md", True), name
+        used = set(re.findall(r"\$labels\.(\w+)", notes["summary"] + notes["description"]))
+        assert used <= grouped_by(rule["expr"]), name
+
+
+def test_each_panel_has_its_title_unit_and_place_and_takes_the_datasource_that_is_chosen() -> None:
+    board = json.loads(DASHBOARD.read_text(encoding="utf-8"))
+    found = panels()
+    assert len({panel["id"] for panel in found}) == len({panel["title"] for panel in found}) == len(found)
+    [source] = [each for each in board["templating"]["list"] if each["type"] == "datasource"]
+    assert (source["name"], source["query"]) == ("datasource", "prometheus")
+    variables = {each["name"] for each in board["templating"]["list"]} | {"__rate_interval"}
+    taken: set[tuple[int, int]] = set()
+    for panel in found:
+        assert panel["fieldConfig"]["defaults"]["unit"], panel["title"]
+        for holder in (panel, *panel["targets"]):
+            assert holder["datasource"] == {"type": "prometheus", "uid": "${datasource}"}, panel["title"]
+        refs = [target["refId"] for target in panel["targets"]]
+        assert len(set(refs)) == len(refs) > 0
+        for target in panel["targets"]:
+            assert set(re.findall(r"\$\{?(\w+)", target["expr"])) <= variables
+            assert target["legendFormat"]
+        at = panel["gridPos"]
+        cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
+        assert not cells & taken, f"{panel['title']} lies on another"
+        assert at["x"] + at["w"] <= 24
+        taken |= cells
+
+
+# --- what each alert is about, made to happen -------------------------------------------------------------------------
+
+
+async def given_up(g: Gateway) -> None:
+    g.platform.broken["chat"] = ChannelRefusedError("no such chat")
+    await g.ask(arguments={"amount": 11})
+
+
+async def stuck(g: Gateway) -> None:
+    g.platform.broken["chat"] = ChannelUnavailableError("away")
+    await g.ask(arguments={"amount": 12})
+    g.rows("UPDATE outbox SET created_at = created_at - 400000000 WHERE status = 'queued'")
+
+
+async def unreached(g: Gateway) -> None:
+    g.platform.broken["chat"] = ChannelUnavailableError("away")
+    await g.ask(arguments={"amount": 13})
+
+
+async def unknown(g: Gateway) -> None:
+    request = await g.ask(arguments={"amount": 14})
+    await g.decide(request)
+    await g.claim(request)
+    await g.report(request, "unknown", error="the line broke")
+
+
+async def cut_off(g: Gateway) -> None:
+    g.container.renew_access.troubles = (AccessTrouble(org="acme", channel="chat", why="gone", lost=True),)
+
+
+async def rejected(g: Gateway) -> None:
+    for _ in range(12):
+        assert (await g.http.post("/v1/channels/chat/callback", content=b"{}")).status_code == 401
+
+
+async def untaken(g: Gateway) -> None:
+    assert isinstance(g.clock, ManualClock)
+    await g.container.webhooks()
+    g.clock.advance(timedelta(minutes=16))
+
+
+async def lost(g: Gateway) -> None:
+    facts = {"first": 1, "last": 2, "events": 2, "requests": []}
+    await say(g, Record(kind=Kind.COMMITS_LOST, actor="system", facts=facts))
+
+
+async def broken_glass(g: Gateway) -> None:
+    await say(g, Record(kind=Kind.GLASS_BROKEN, actor="olga@acme.example", facts={"standing": "gls_1"}))
+
+
+async def say(g: Gateway, record: Record) -> None:
+    await g.container.store.write(lambda tx: tx.append(record), org="acme")
+
+
+async def forged(g: Gateway) -> None:
+    request = await g.ask(arguments={"amount": 15})
+    stranger = Stranger(g)
+    stranger(f"UPDATE requests SET lease = lease + 1 WHERE id = '{request['id']}'")
+    assert (await g.decide(request)).json()["code"] == "unsealed"
+
+
+async def undecided(g: Gateway) -> None:
+    for n in range(6):
+        await g.ask(arguments={"amount": 100 + n})
+    await g.advance(timedelta(minutes=31))
+
+
+async def differing(g: Gateway) -> None:
+    (g.config / "acme.yaml").write_bytes(b"\xff\xfe not a text")
+    await g.container.configuration.use_if_changed()
+    await g.container.replicas()
+
+
+async def slow(g: Gateway) -> None:
+    for _ in range(3):
+        await g.container.store.write(_dawdle, org="acme")
+
+
+def _dawdle(tx: Tx) -> None:
+    tx.append(Record(kind=Kind.KEY_REVOKED, actor="system", facts={"key": "key_1"}))
+    time.sleep(0.3)  # this is the store's own thread
+
+
+async def failing(g: Gateway) -> None:
+    nowhere = Statement(text("SELECT 1 FROM nowhere WHERE 1 = 2 AND"))
+    for _ in range(40):
+        with pytest.raises(UnavailableError):
+            await g.container.store.read(lambda tx: tx.all(nowhere), org="acme")
+
+
+async def unusable(g: Gateway) -> None:
+    g.rows("ALTER TABLE counters RENAME TO counters_away")
+    await g.container.writes()
+    assert g.container.store.trouble is not None
+
+
+CAUSES: dict[str, Cause] = {
+    "AssentCardsGivenUp": given_up,
+    "AssentNobodyReached": given_up,
+    "AssentOutboxStuck": stuck,
+    "AssentChannelUnreached": unreached,
+    "AssentOutcomeUnknown": unknown,
+    "AssentChannelCutOff": cut_off,
+    "AssentCallbacksRejected": rejected,
+    "AssentWebhookFailing": untaken,
+    "AssentCommitsLost": lost,
+    "AssentGlassBroken": broken_glass,
+    "AssentForged": forged,
+    "AssentNobodyDecides": undecided,
+    "AssentCommitsSlow": slow,
+    "AssentDatabaseErrors": failing,
+    "AssentReplicasDiffer": differing,
+    "AssentDatabaseUnusable": unusable,
+}
+"""Those that one gateway meets in turn, and goes on after each."""
+APART = {"AssentGone", "AssentBacklog", "AssentCallsFail", "AssentChannelDeaf"}
+"""Those with a test of their own below."""
+
+
+def test_every_alert_has_its_cause() -> None:
+    assert {*CAUSES, *APART} == set(rules())
+
+
+@pytest.fixture
+async def g(sqlite_url: str, config: Path, platform: MemoryPlatform) -> AsyncIterator[Gateway]:
+    path = config / "acme.yaml"
+    await asyncio.to_thread(path.write_text, await asyncio.to_thread(path.read_text) + SIEM)
+    environ = {"SIEM": "whsec_YSBzZWNyZXQgb2YgdGhpcnR5LXR3byBieXRlcywgb2s="}
+    async with open_gateway(sqlite_url, config, platform, environ=environ) as running:
+        yield running
+
+
+def story(before: str | None, *after: str | None) -> list[Lasting]:
+    """A quarter of an hour as it was, and then what came of it, for as long as the last scrape says so."""
+    *passing, last = after
+    return [Lasting(15, before), *(Lasting(1, each) for each in passing), Lasting(MINUTES, last)]
+
+
+def once(alert: str, told: list[Lasting]) -> tuple[list[Lasting], list[Check]]:
+    """Nothing fires before; the alert does once its cause has lasted."""
+    for_ = int(re.sub(r"\D", "", rules()[alert].get("for", "0m")))
+    return told, [Check(fires(alert), 14, answers=False), Check(fires(alert), 15 + len(told) - 2 + for_ + 1)]
+
+
+@needs("promtool")
+@pytest.mark.process
+@pytest.mark.heavy
+@pytest.mark.may_block
+async def test_every_alert_fires_by_its_cause_and_none_without_one(g: Gateway, tmp_path: Path) -> None:
+    healthy = [await scrape(g)]
+    request = await g.ask()
+    await g.decide(request)
+    await g.claim(request)
+    await g.report(request)
+    healthy.append(await scrape(g))
+    calm = [Check('ALERTS{alertstate="firing"}', minute, answers=False) for minute in (1, 16, 30)]
+    stories = [(story(*healthy), calm)]
+    for alert, cause in CAUSES.items():
+        before = await scrape(g)
+        await cause(g)
+        stories.append(once(alert, story(before, await scrape(g))))
+        g.platform.broken.clear()
+        g.container.renew_access.troubles = ()
+        g.rows("UPDATE outbox SET due_at = 0")
+        await g.quiet()
+    g.rows("ALTER TABLE counters_away RENAME TO counters")
+    assert await judged(tmp_path, stories) == ""
+
+
+@needs("promtool")
+@pytest.mark.process
+@pytest.mark.may_block
+async def test_a_gateway_that_is_gone_fails_its_calls_or_is_behind_is_noticed(gateway: Gateway, tmp_path: Path) -> None:
+    g, scrapes = gateway, [await scrape(gateway)]
+    held, over = threading.Event(), threading.Event()
+
+    def hold(_: Tx) -> None:
+        held.set()
+        over.wait(HANGS)
+
+    waiting = [asyncio.ensure_future(g.container.store.write(hold, org="acme"))]
+    await asyncio.to_thread(held.wait, HANGS)
+    waiting += [asyncio.ensure_future(g.container.store.write(lambda _: None, org="acme")) for _ in range(1200)]
+    await asyncio.sleep(0)
+    behind = await scrape(g)
+    over.set()
+    await asyncio.gather(*waiting)
+
+    g.rows("ALTER TABLE counters RENAME TO counters_away")
+    for _ in range(2):
+        await g.container.writes()
+        for _ in range(5):
+            said = await g.call("POST", "/v1/requests", {"tool": "pay", "arguments": {"amount": 1}})
+            assert said.status_code == 500 or g.container.store.trouble is not None
+        assert (await g.http.get("/readyz")).status_code == 503
+        scrapes.append(await scrape(g))
+    g.rows("ALTER TABLE counters_away RENAME TO counters")
+    stories = [
+        once("AssentGone", story(scrapes[0], None)),
+        once("AssentBacklog", story(scrapes[0], behind)),
+        once("AssentCallsFail", story(*scrapes)),
+    ]
+    assert await judged(tmp_path, stories) == ""
+
+
+@needs("promtool")
+@pytest.mark.process
+@pytest.mark.heavy
+@pytest.mark.may_block
+async def test_a_channel_whose_connection_is_down_is_noticed_and_every_panel_finds_its_figures(
+    sqlite_url: str, tmp_path: Path, platform: MemoryPlatform
+) -> None:
+    async with open_stage(sqlite_url, tmp_path, platform, slack="socket", feishu="websocket") as stage:
+        async with asyncio.timeout(HANGS):
+            await stage.slack.links.wait_open()
+            await stage.feishu.wait_connected()
+        before = await scrape(stage.gateway)
+        request = await stage.ask()
+        await stage.click("slack", request, "alice")
+        assert await stage.state(request) == "approved"
+        after = await scrape(stage.gateway)
+        _, tasks = stage.gateway.container.work._running["acme", "pay-slack"]
+        tasks[1].cancel()
+        await asyncio.gather(tasks[1], return_exceptions=True)
+        deaf = await scrape(stage.gateway)
+    shown = [expr.replace("$__rate_interval", "5m").replace("$job", ".*") for _, expr in queries()[len(rules()) :]]
+    stories = [
+        once("AssentChannelDeaf", story(after, deaf)),
+        ([Lasting(2, before), Lasting(4, after)], [Check(query, 4) for query in shown]),
+    ]
+    assert await judged(tmp_path, stories) == ""

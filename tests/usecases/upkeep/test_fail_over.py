@@ -1,0 +1,74 @@
+"""Another server of the database answers: what it lacks is named, and what was approved before is not handed out."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from app.storage.engine.line import Server
+from app.storage.engine.transaction import EVERY_ORG, Link
+from app.storage.trail.restores import get_epoch
+from app.usecases.upkeep.fail_over import FailOver
+from tests.requirements import requirement
+
+if TYPE_CHECKING:
+    from tests.fixtures.gateway import Gateway
+
+
+async def approved(gateway: Gateway) -> dict[str, Any]:
+    request = await gateway.ask("by_api")
+    assert (await gateway.decide(request)).status_code == 200
+    return request
+
+
+async def meets(gateway: Gateway, server: Server | None, *, synchronous: bool = False) -> int:
+    """Look at the database as through the first connection to a server, and return the epoch that is then."""
+    store = gateway.container.store
+    store.succession.server = server
+    await store.write(FailOver(store=store, is_synchronous=synchronous).resume, org=EVERY_ORG)
+    return await store.read(get_epoch, org=EVERY_ORG)
+
+
+def kinds(gateway: Gateway) -> list[str]:
+    return [row["kind"] for row in gateway.rows("SELECT kind FROM audit_events WHERE org = 'acme' ORDER BY seq")]
+
+
+@requirement("F-24", "F-47")
+@pytest.mark.parametrize("how", ["gone", "replaced"])
+async def test_what_the_new_server_lacks_is_named_once_and_the_past_fenced_off(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    request = await approved(gateway)
+    known = gateway.container.store.tails()["acme"]
+    at = known[-1].seq + (1 if how == "gone" else 0)
+    lost = Link("acme", at, "f" * 64, "req_lost")
+    before = known if how == "gone" else known[:-1]
+    monkeypatch.setattr(gateway.container.store, "tails", lambda: {"acme": (*before, lost)})
+    assert await meets(gateway, None) == 1
+    [row] = gateway.rows("SELECT facts FROM audit_events WHERE kind = 'database.commits_lost'")
+    assert json.loads(row["facts"]) == {"first": at, "last": at, "events": 1, "requests": ["req_lost"]}
+    assert (await gateway.claim(request)).status_code != 200
+    monkeypatch.setattr(gateway.container.store, "tails", lambda: {"acme": known[:1]})  # nothing of these is missing
+    assert await meets(gateway, None) == 1
+    assert kinds(gateway).count("database.commits_lost") == 1
+
+
+@requirement("F-24", "F-47")
+@pytest.mark.parametrize("synchronous", [False, True])
+async def test_a_promotion_alone_fences_the_past_off_unless_nothing_can_be_lost(
+    gateway: Gateway, *, synchronous: bool
+) -> None:
+    request = await approved(gateway)
+    epochs = [await meets(gateway, Server("system", timeline), synchronous=synchronous) for timeline in (1, 1, 2, 2)]
+    assert epochs[:2] == [0, 0]  # the first one that is met
+    claimed = await gateway.claim(request)
+    if synchronous:
+        assert claimed.status_code == 200
+        assert kinds(gateway).count("database.failed_over") == 1
+        assert "trail.restored" not in kinds(gateway)
+    else:
+        assert claimed.status_code != 200
+        assert epochs[2:] == [1, 1]
+        assert kinds(gateway).count("trail.restored") == 1
