@@ -12,8 +12,10 @@ RUN /build/bin/pip wheel --no-deps --no-build-isolation --no-index --wheel-dir /
 FROM python:3.11.14-slim-bookworm
 COPY --from=build /opt/assent /opt/assent
 ENV PATH=/opt/assent/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
-RUN useradd --system --no-create-home --uid 10001 assent && install --directory --owner assent --mode 700 /var/lib/assent
-USER assent
+RUN groupadd --system --gid 10001 assent && useradd --system --no-create-home --uid 10001 --gid assent assent \
+ && install --directory --owner assent --group assent --mode 700 /var/lib/assent
+# As a number, so that Kubernetes can see that it is not root.
+USER 10001:10001
 WORKDIR /etc/assent
 EXPOSE 8080
 # The answer of this very process; what stands behind it is /readyz's concern, so that a slow database kills no gateway.

@@ -93,6 +93,11 @@ crash: $(INSTALLED)  ## kill the gateway at every write, and again
 		--ignore tests/durability/campaign tests/sdk/executor/test_executor_crashes.py \
 		tests/project/test_ended_runs.py
 
+.PHONY: seeds
+seeds: $(INSTALLED)  ## each durability test N=100 times, with other seeds each time (ONLY='shared_messages and postgresql' for some, FROM=n for the same again)
+	@$(BIN)/pytest -q -n $(JOBS) --dist worksteal --other-seeds $(or $(N),100) --first-seed $(or $(FROM),$(shell date +%s)) \
+		$(if $(ONLY),-k '$(ONLY)') tests/durability
+
 .PHONY: kill
 kill: $(INSTALLED)  ## kill -9 the executor, the gateway and the ledger between claim and outcome, 500 times (KILLS=n on each database)
 	@$(BIN)/pytest $(LONG) -s tests/durability/kills/test_executor_kills.py
@@ -150,8 +155,8 @@ coverage: $(INSTALLED)  ## the tests of `make test`, with branch coverage; fails
 	@$(BIN)/coverage report
 
 .PHONY: compose-lint
-compose-lint: $(INSTALLED)  ## look over docker-compose.yml and the Dockerfile (no Docker needed)
-	@$(BIN)/pytest -q -p no:randomly tests/project/test_compose.py
+compose-lint: $(INSTALLED)  ## look over docker-compose.yml, the Dockerfile and deploy/ (no Docker needed)
+	@$(BIN)/pytest -q -p no:randomly tests/project/test_compose.py tests/deploy
 
 # --- upkeep ---
 

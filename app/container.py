@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from datetime import timedelta
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Self
 
@@ -13,17 +12,18 @@ import structlog
 from app.api.wire.access import Access, Pace
 from app.api.wire.services import Services
 from app.clock import SystemClock
-from app.domain.errors import AssentError, UnavailableError
+from app.domain.errors import AssentError
 from app.domain.identity.seals import Seals
 from app.domain.request.action import Action
 from app.hooks.org_hooks import Supplies, build_hooks
 from app.identifiers import RandomIds
 from app.policies.file.policy_book import PolicyBook
 from app.storage.engine.dialect import Postgres, dialect_for
+from app.storage.engine.unanswered import KINDS
 from app.storage.make_store import make_store
 from app.storage.trail.head_file import head_file_of
 from app.telemetry.figures import Telemetry
-from app.telemetry.logs import find_tracer, hide_secrets_of, log_act, log_deed
+from app.telemetry.logs import find_tracer, hide_secrets_of, log_deed
 from app.usecases.asking.lift import Lift
 from app.usecases.asking.quota import Quota
 from app.usecases.asking.reopen import Reopen
@@ -57,6 +57,7 @@ from app.usecases.permits.standing import StandingApprovals
 from app.usecases.platforms.announce import Announce
 from app.usecases.platforms.channel_book import ChannelBook
 from app.usecases.platforms.confirm_accounts import ConfirmAccounts
+from app.usecases.platforms.contact import Contact
 from app.usecases.platforms.fetch_groups import FetchGroups
 from app.usecases.platforms.pacing import Pacing
 from app.usecases.platforms.renew_access import RenewAccess
@@ -70,20 +71,24 @@ from app.usecases.reading.read import Read
 from app.usecases.reading.review import Review
 from app.usecases.reading.wait import Wait, Waiters
 from app.usecases.sessions.lineage import Lineage
-from app.usecases.upkeep.fail_over import ALARMING, FailOver
+from app.usecases.upkeep.fail_over import FailOver
+from app.usecases.upkeep.retain import Retain
 from app.usecases.upkeep.sweep import Sweep
+from app.usecases.upkeep.watch_alarms import WatchAlarms
+from app.usecases.upkeep.watch_cards import WatchCards
 from app.usecases.upkeep.watch_heads import WatchHeads
 from app.usecases.upkeep.watch_pace import WatchPace
-from app.usecases.upkeep.watch_replicas import EVERY as _BEAT
 from app.usecases.upkeep.watch_replicas import WatchReplicas
 from app.usecases.upkeep.watch_schema import WatchSchema
 from app.usecases.upkeep.watch_writes import WatchWrites
+from app.workers.after_commit import AfterCommit
 from app.workers.channel_work import ChannelWork
 from app.workers.configuration import Configuration
 from app.workers.notifications import Notifications
 from app.workers.outbound import Outbound
 from app.workers.supervisor import Supervisor
 from app.workers.timers import Timers
+from app.workers.timetable import Timetable
 from assent.hooks.commands.spawn import Terms
 from assent.hooks.engine.observer import Observer
 from channels import registry
@@ -96,22 +101,9 @@ if TYPE_CHECKING:
     from app.policies.file.policy_file import LoadedPolicy
     from app.ports import Clock, IdFactory
     from app.settings import Settings
-    from app.storage.engine.transaction import Batch
     from assent.hooks.engine.registry import HookRegistry
 
 log = structlog.get_logger(__name__)
-
-_RENEWALS_EVERY = timedelta(seconds=30)
-_ACCOUNTS_EVERY = timedelta(minutes=5)
-_GROUPS_EVERY = timedelta(minutes=1)
-_PACE_EVERY = timedelta(hours=6)
-_FORGET_EVERY = timedelta(minutes=10)
-_WRITES_EVERY = timedelta(seconds=3)
-_KEYS_EVERY = timedelta(seconds=20)
-_ORPHANS_EVERY = timedelta(seconds=30)
-
-_SAID = ("tool", "rule", "channel", "verdict", "status", "why")
-"""Facts of an event of the trail that the log repeats, where they are words of ours and not sentences of anybody."""
 
 
 class Container:
@@ -129,7 +121,7 @@ class Container:
         """Build the graph. Raises PolicyFaultsError for a faulty configuration; nothing is opened yet."""
         self.settings = settings
         self.clock = clock or SystemClock()
-        self.telemetry = Telemetry()
+        self.telemetry = Telemetry(database_errors=KINDS)
         self.platforms = registry.platforms()
         self.book = PolicyBook(config, environ=environ, channel_types=self.platforms)
         hide_secrets_of(registry.loaded())
@@ -138,6 +130,7 @@ class Container:
         self.store = make_store(dialect_for(settings.database_url, self.clock), self.ids, seals=self.seals)
         self.heads = WatchHeads(store=self.store, path=head_file_of(settings.database_url, settings.state_dir))
         self.channels = ChannelBook()
+        self.contact = Contact(self.channels)
         self.waiters = Waiters(most=settings.max_waiters)
         self.feed = Feed(store=self.store, most=settings.max_streams)
         self.supervisor = Supervisor()
@@ -148,6 +141,7 @@ class Container:
             user=settings.hook_user,
         )
         self._build_usecases()
+        self.timetable = self._timetable()
 
     def _build_usecases(self) -> None:
         store, book = self.store, self.book
@@ -167,6 +161,7 @@ class Container:
         self.read = Read(store=store, book=book)
         self.wait = Wait(store=store, waiters=self.waiters)
         self.sweep = Sweep(store=store, book=book, channels=self.channels)
+        self.retain = Retain(store=store, book=book, counted=self.telemetry.retained)
         self.pace = WatchPace(store=store)
         self.writes = WatchWrites(store=store)
         self.schema = WatchSchema(store=store, needed=NEWEST)
@@ -206,7 +201,9 @@ class Container:
             pacing=self.pacing,
             seals=self.seals,
             give_up_after=self.settings.give_up_after,
+            contact=self.contact,
         )
+        self.watch_cards = WatchCards(store=store, book=book, channels=self.channels, pacing=self.pacing)
         self.confirm_accounts = ConfirmAccounts(store=store, book=book, channels=self.channels)
         self.fetch_groups = FetchGroups(store=store, book=book, channels=self.channels, clock=self.clock)
         self.renew_access = RenewAccess(
@@ -221,8 +218,27 @@ class Container:
             clicks=self.clicks,
             confirm_accounts=self.confirm_accounts,
             fetch_groups=self.fetch_groups,
+            contact=self.contact,
             supervisor=self.supervisor,
             tick=self.settings.tick,
+        )
+        self.alarms = WatchAlarms(
+            store=store,
+            book=book,
+            channels=self.channels,
+            contact=self.contact,
+            troubles=lambda: self.renew_access.troubles,
+            announce=announce,
+            name=self.replicas.id,
+        )
+        self.after_commit = AfterCommit(
+            waiters=self.waiters,
+            feed=self.feed,
+            webhooks=self.webhooks,
+            fail_over=self.fail_over,
+            alarms=self.alarms,
+            telemetry=self.telemetry,
+            work=self.work,
         )
         self.configuration = Configuration(
             store=store,
@@ -270,6 +286,7 @@ class Container:
             under_pause=UnderPause(store=store),
             clicks=self.clicks,
             channels=self.channels,
+            contact=self.contact,
             keys=self.keys,
             factors=self.factors,
             clock=self.clock,
@@ -285,6 +302,33 @@ class Container:
             ),
         )
 
+    def _timetable(self) -> Timetable:
+        return Timetable(
+            tick=self.settings.tick,
+            poll=self.settings.poll,
+            reload=self.configuration.use_if_changed,
+            book=self.book,
+            channels=self.channels,
+            alarms=self.alarms,
+            break_glass=self.break_glass,
+            confirm_accounts=self.confirm_accounts,
+            fail_over=self.fail_over,
+            feed=self.feed,
+            fetch_groups=self.fetch_groups,
+            heads=self.heads,
+            pace=self.pace,
+            renew_access=self.renew_access,
+            replicas=self.replicas,
+            retain=self.retain,
+            schema=self.schema,
+            seal_standing=self.seal_standing,
+            sweep=self.sweep,
+            wait=self.wait,
+            watch_cards=self.watch_cards,
+            work=self.work,
+            writes=self.writes,
+        )
+
     def _build_hooks(self, loaded: LoadedPolicy) -> HookRegistry:
         counters = CountCalls(self.store, loaded.policy.org)
         supplies = Supplies(counters=counters, is_read_only=read_only_of_the_call, terms=self._terms)
@@ -292,7 +336,8 @@ class Container:
 
     async def __aenter__(self) -> Self:
         """Open the store, the channels and the loops; what waits is rows. Raises RestoredError, with nothing open."""
-        self.store.on_commit(self._committed)
+        self.store.on_commit(self.after_commit)
+        self.store.on_failure(self.telemetry.database_failed)
         self.store.start()
         try:
             await self.heads.check()
@@ -320,79 +365,12 @@ class Container:
         await self.heads.note()
         await self.store.stop()
 
-    async def reload_if_changed(self) -> None:
-        """Take a changed configuration file into use; a faulty one is reported and the old one stays."""
-        await self.configuration.use_if_changed()
-
     def _start_loops(self) -> None:
         self.supervisor.keep("feed", self.feed.run)
         self.supervisor.keep("sessions", self.lineage.run)
         self.supervisor.keep("webhooks", self.webhooks.run)
         dialect = self.store.dialect
         if isinstance(dialect, Postgres):
-            listener = Notifications(dialect.url, heard=self._heard, missed=self._missed)
+            listener = Notifications(dialect.url, heard=self.after_commit.heard, missed=self.after_commit.missed)
             self.supervisor.keep("notifications", listener.run)
-        self.timers.every(self.settings.tick, "sweep", self._sweep)
-        self.timers.every(self.settings.poll, "poll", self._poll)
-        self.timers.every(timedelta(seconds=2), "reload", self.reload_if_changed)
-        self.timers.every(_RENEWALS_EVERY, "access", self.renew_access, jitter=5)
-        self.timers.every(_ACCOUNTS_EVERY, "accounts", self.confirm_accounts, jitter=30)
-        self.timers.every(_GROUPS_EVERY, "groups", self.fetch_groups, jitter=5)
-        self.timers.every(_PACE_EVERY, "pace", self._pace, jitter=60)
-        self.timers.every(_WRITES_EVERY, "writes", self.writes)
-        self.timers.every(timedelta(seconds=5), "heads", self.heads.note)
-        self.timers.every(_WRITES_EVERY, "schema", self.schema)
-        self.timers.every(_WRITES_EVERY, "fail-over", self.fail_over.clear)
-        self.timers.every(_BEAT, "replicas", self.replicas, jitter=1)
-        self.timers.every(_FORGET_EVERY, "forget", self.sweep.forget, jitter=60)
-        self.timers.every(_KEYS_EVERY, "value keys", self.refresh_keys, jitter=5)
-        self.timers.every(_ORPHANS_EVERY, "orphans", self._orphans, jitter=5)
-        self.timers.start()
-
-    def _committed(self, batch: Batch) -> None:
-        self.waiters.wake(batch.changed)
-        self.feed.touch(batch.records)
-        if batch.records:
-            self.webhooks.nudge()
-        for org, pending in batch.records.items():
-            for item in pending:
-                self.telemetry.wrote(item.record.kind.value)
-                if item.record.kind in ALARMING:
-                    self.fail_over.alarm(org, item.record)
-                said = {name: fact for name in _SAID if isinstance(fact := item.record.facts.get(name), str)}
-                log_act(item.record.kind.value, org=org, actor=item.record.actor, request=item.request_id, **said)
-        if batch.outbox_filled:
-            self.work.nudge()
-
-    def _heard(self, changed: list[tuple[str, str]]) -> None:
-        self.waiters.wake(changed)
-        self.feed.touch(org for org, _ in changed)
-
-    def _missed(self) -> None:
-        self.waiters.wake(list(self.waiters.waited_for()))
-        self.feed.touch_all()
-
-    async def _sweep(self) -> None:
-        await self.break_glass.end_over()
-        while (swept := await self.sweep()).total:
-            log.info("sweep.done", **swept.counts())
-            if not swept.more:
-                return
-
-    async def _pace(self) -> None:
-        """Say who approves so fast that nothing can have been read."""
-        for org in self.book.orgs():
-            await self.pace.warn(org)
-
-    async def refresh_keys(self) -> None:
-        """Forget the keys of values that an operator destroyed."""
-        for org in self.book.orgs():
-            await self.seal_standing.refresh(org)
-
-    async def _poll(self) -> None:
-        with suppress(UnavailableError):
-            await self.wait.poll()
-        self.feed.touch_all()
-
-    async def _orphans(self) -> None:
-        await self.work.settle_orphans(self.channels)
+        self.timetable.begin(self.timers)

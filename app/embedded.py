@@ -31,7 +31,7 @@ from app.domain.identity.api_key import Scope
 from app.main import create_app
 from app.ports import ListeningChannel
 from app.serve import StartRefusedError, hold_database, refuse_restored
-from app.settings import Settings
+from app.settings import Settings, from_files, is_of_its_file
 from app.storage.engine.trouble import database_fault
 from app.telemetry.logs import redact
 from assent.client.gateway import AsyncGateway
@@ -174,18 +174,21 @@ def _settings(database_url: str, secret: str | Sequence[str] | None, environ: Ma
     values: dict[str, object] = {
         name: told[f"assent_{name}"] for name in Settings.model_fields if f"assent_{name}" in told
     }
+    values |= from_files(environ)
     values["database_url"] = database_url
     if secret is not None:
         values["secret"] = secret if isinstance(secret, str) else tuple(secret)
     try:
         return _Given(**values)  # pyright: ignore[reportArgumentType] - Pydantic checks what they are
     except ValidationError as error:
+        found = error.errors(include_input=False, include_url=False)
         faults = [
             f"{name} (ASSENT_{name.upper()}): {fault['msg'].removeprefix('Value error, ')}"
-            for fault in error.errors(include_input=False, include_url=False)
+            for fault in found
             for name in (str(fault["loc"][0]),)
         ]
-        mend = "; `assent secret` makes a secret: keep it" if any(each.startswith("secret") for each in faults) else ""
+        weak = any(each["loc"][0] == "secret" and not is_of_its_file(each) for each in found)
+        mend = "; `assent secret` makes a secret: keep it" if weak else ""
         raise StartRefusedError("; ".join(faults) + mend) from None
 
 

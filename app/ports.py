@@ -80,9 +80,7 @@ class AccountStatus(StrEnum):
     DEACTIVATED = "deactivated"  # deleted, frozen, resigned
     GUEST = "guest"  # a restricted member, or of another workspace
     BOT = "bot"
-    UNKNOWN = (
-        "unknown"  # the account is there, but the platform withholds how it stands: cards reach it, nobody decides
-    )
+    UNKNOWN = "unknown"  # it is there, but the platform withholds how it stands: cards reach it, nobody decides
 
     @property
     def reachable(self) -> bool:
@@ -230,7 +228,7 @@ class ChannelUnavailableError(Exception):
     ) -> None:
         """Keep a short reason without secrets."""
         super().__init__(why)
-        self.why = why
+        self.why = why[:1000]
         self.retry_after = retry_after
         self.limited = limited
         self.ambiguous = ambiguous
@@ -242,7 +240,7 @@ class ChannelRefusedError(Exception):
     def __init__(self, why: str) -> None:
         """Keep a short reason without secrets, naming the platform's code and the mend where it is known."""
         super().__init__(why)
-        self.why = why
+        self.why = why[:1000]
 
 
 class ContentRefusedError(ChannelRefusedError):
@@ -315,10 +313,7 @@ class Channel(Protocol):
         ...
 
     async def find(self, chat_id: str, key: str, *, since: datetime) -> MessageRef | None:
-        """Look for a card that an earlier `post` with this key may have left.
-
-        None: not there, or cannot be looked for.
-        """
+        """Look for what an earlier `post` with this key may have left. None: not there, or cannot be looked for."""
         ...
 
     async def refresh(self, ref: MessageRef, card: Card, /) -> None:
@@ -380,6 +375,11 @@ class Channel(Protocol):
 @runtime_checkable
 class ListeningChannel(Protocol):
     """A channel that can also be reached without a public address, through a connection that it opens itself."""
+
+    @property
+    def connected(self) -> bool:
+        """Whether that connection stands now."""
+        ...
 
     async def listen(self, receive: Callable[[Inbound], Awaitable[HttpAnswer]]) -> None:
         """Receive clicks until cancelled; reconnect by itself; stop cleanly when cancelled.

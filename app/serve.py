@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
+STOPS_WITHIN = 10
+"""Seconds that calls in flight have to end when a stop is asked for; whoever ends the process waits longer."""
+
 _SQLITE = "sqlite:///"
 _ANSWERS_WITHIN = 5.0
 """Seconds that the greeting waits for the platforms, to say how many people they know."""
@@ -178,7 +181,7 @@ def run_server(
             proxy_headers=bool(settings.trusted_proxies),
             forwarded_allow_ips=settings.trusted_proxies,
             server_header=False,
-            timeout_graceful_shutdown=10,
+            timeout_graceful_shutdown=STOPS_WITHIN,
             timeout_keep_alive=75,
             backlog=8192,
         ),

@@ -2,22 +2,60 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from datetime import timedelta
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field, SecretStr, field_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from app.domain.identity.seals import MIN_SECRET
 from app.storage.engine.address import SCHEMES, is_postgres, is_readable
+from assent.secret_files import SecretFileError, find_secret
+
+PREFIX = "ASSENT_"
+IN_FILES = ("secret", "database_url", "operations_token", "backup_url")
+"""The settings that are secrets: ``ASSENT_<NAME>_FILE`` names the file that one stands in."""
+
+
+def from_files(environ: Mapping[str, str]) -> dict[str, object]:
+    """Return the settings that stand in files; of one that cannot be read, the fault, which its field raises."""
+    told = {name.upper(): value for name, value in environ.items()}
+    found: dict[str, object] = {}
+    for name in IN_FILES:
+        variable = f"{PREFIX}{name.upper()}"
+        if not told.get(f"{variable}_FILE", "").strip():
+            continue
+        try:
+            found[name] = find_secret(told, variable)
+        except SecretFileError as fault:
+            found[name] = fault
+    return found
+
+
+def is_of_its_file(fault: Mapping[str, Any]) -> bool:
+    """Say whether a fault of Pydantic's is that of a secret's file: its text has its mend."""
+    return isinstance(fault.get("ctx", {}).get("error"), SecretFileError)
+
+
+class _Files(PydanticBaseSettingsSource):
+    """The files that the process's environment names."""
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:  # noqa: ARG002 - the library asks so
+        return from_files(os.environ).get(field_name), field_name, False
+
+    def __call__(self) -> dict[str, Any]:
+        return from_files(os.environ)
 
 
 class Settings(BaseSettings):
     """Every knob, as ``ASSENT_<NAME>``. What concerns an org is in its assent.yaml instead."""
 
-    model_config = SettingsConfigDict(env_prefix="ASSENT_", frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore")
 
     secret: Annotated[tuple[SecretStr, ...], NoDecode] = Field(
         description="what seals buttons and keys; several, separated by commas, while one is rotated out (newest first)"
@@ -72,6 +110,18 @@ class Settings(BaseSettings):
                 raise ValueError(f"{part!r} is no address and no network; whoever it names may say who calls") from None
         return value
 
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        *_others: PydanticBaseSettingsSource,
+        **_more: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Read the environment, and the files that it names."""
+        return (init_settings, _Files(settings_cls), env_settings)
+
     @field_validator("secret", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
@@ -82,4 +132,11 @@ class Settings(BaseSettings):
     def _strong(cls, value: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
         if not value or any(len(secret.get_secret_value()) < MIN_SECRET for secret in value):
             raise ValueError(f"needs at least {MIN_SECRET} characters; `assent secret` makes one")
+        return value
+
+    @field_validator(*IN_FILES, mode="before")  # the last one, so it is the first to be asked
+    @classmethod
+    def _read(cls, value: object) -> object:
+        if isinstance(value, SecretFileError):
+            raise value
         return value

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from datetime import timedelta
 
     from app.ports import Channel
@@ -60,14 +60,17 @@ class Setup:
 
     `tell` gets the channel's name in assent.yaml, the gateway's address ("" if it was not given) and one of `receives`
     (how clicks come in; the first one if nothing is said), and returns what is printed. It raises ValueError for what
-    cannot be set up. `without_address` is the one of `receives` that needs no address, if there is one.
+    cannot be set up. `without_address` is the one of `receives` that needs no address, if there is one. `switches` are
+    options of the command that are given or not, with the help of each; where there are any, `tell` gets the names of
+    those that were given as well.
     """
 
     name: str
     help: str
     receives: tuple[str, ...]
-    tell: Callable[[str, str, str], str]
+    tell: Callable[[str, str, str], str] | Callable[[str, str, str, frozenset[str]], str]
     without_address: str | None = None
+    switches: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,8 +47,21 @@ cast("dict[str, Any]", sys.modules).setdefault("sniffio", None)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--bounded`: the short form of the long suites, for CI."""
+    """Add `--bounded`, the short form of the long suites, for CI; and `--other-seeds`, for `make seeds`."""
     parser.addoption("--bounded", action="store_true", help="run long suites in their short form")
+    parser.addoption("--other-seeds", type=int, default=0, help="run each test so often, each time with another seed")
+    parser.addoption("--first-seed", type=int, default=0, help="the first of the other seeds")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give a test the seeds of its marker, or with `--other-seeds` others; one that draws nothing is done again."""
+    marker = metafunc.definition.get_closest_marker("seeds")
+    times, first = (int(metafunc.config.getoption(name) or 0) for name in ("--other-seeds", "--first-seed"))
+    if marker is not None:
+        metafunc.parametrize("seed", range(first, first + times) if times else marker.args)
+    elif times:
+        metafunc.fixturenames.append("again")
+        metafunc.parametrize("again", range(times))
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -57,7 +70,10 @@ def pytest_configure(config: pytest.Config) -> None:
     hypothesis.settings.register_profile("quick", hypothesis.settings.get_profile("assent"), max_examples=10)
     to_find = (hypothesis.Phase.explicit, hypothesis.Phase.generate)  # `make sabotage` asks only whether there is one
     hypothesis.settings.register_profile("sabotage", hypothesis.settings.get_profile("quick"), phases=to_find)
-    hypothesis.settings.load_profile(config.getoption("--hypothesis-profile") or "assent")
+    hypothesis.settings.register_profile("seeds", hypothesis.settings.get_profile("assent"), derandomize=False)
+    hypothesis.settings.load_profile(
+        config.getoption("--hypothesis-profile") or ("seeds" if config.getoption("--other-seeds") else "assent")
+    )
     if _has_memory():  # a commit waits for the disk there, and a test makes many
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", _MEMORY)
     if _runs_tests(config):

@@ -228,6 +228,9 @@ LEDGER: dict[str, Promise] = {
     "F-29": _survives(
         "A platform that answers 500, 429, late, half or not at all: nothing lost, no card twice, its limits kept."
     ),
+    "F-30": _survives(
+        "A channel that answers 200 and shows nothing, or shows twice: noticed within a minute; the copy is inert."
+    ),
     "F-31": _survives("Callbacks come three times, in any order, to any replica: one effect each."),
     "F-32": _survives("A gateway is parted from its database, or an agent from the gateway: refused, never allowed."),
     "F-33": _survives(

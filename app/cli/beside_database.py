@@ -20,7 +20,7 @@ from app.domain.trail.told import told
 from app.identifiers import RandomIds
 from app.policies.file.policy_book import PolicyBook, config_check
 from app.policies.marks.faults import PolicyFaultsError, near
-from app.settings import Settings
+from app.settings import Settings, is_of_its_file
 from app.storage.engine.dialect import dialect_for
 from app.storage.engine.mends import lacking_rights, mend_of
 from app.storage.engine.trouble import database_fault
@@ -83,7 +83,9 @@ def settings_faults(error: ValidationError) -> list[tuple[str, str]]:
     for fault in error.errors(include_input=False, include_url=False):
         name = f"ASSENT_{str(fault['loc'][0]).upper()}"
         mend = "docs/operations.md#settings has what it may be"
-        if name == "ASSENT_SECRET":
+        if is_of_its_file(fault):
+            mend = ""  # what is said of a file says what to do about it
+        elif name == "ASSENT_SECRET":
             missing = fault["type"] == "missing"
             mend = 'export ASSENT_SECRET="$(assent secret)", and keep it' + (
                 "; or load the file that has it: set -a && . ./.env && set +a" if missing else ""

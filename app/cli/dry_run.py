@@ -226,10 +226,10 @@ def _dry_run_of(config: Path) -> DryRun:
 
 
 class AnyEnvironment(Mapping[str, str]):
-    """Has a value for every name: the secrets of channels are not used here."""
+    """Has a value for every name and no file for any: the secrets of channels are not used here."""
 
     def __getitem__(self, name: str) -> str:
-        return "unused"
+        return "" if name.endswith("_FILE") else "unused"
 
     def __iter__(self) -> Iterator[str]:
         return iter(())

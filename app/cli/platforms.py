@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
@@ -75,9 +76,10 @@ def _nothing_first() -> None:
 
 
 def _command(spec: Spec, setup: Setup) -> Callable[..., None]:
-    def tell(name: str = f"pay-{spec.kind}", public_url: str = "", receive: str = setup.receives[0]) -> None:
+    def tell(*, name: str, public_url: str, receive: str, **given: bool) -> None:
+        chosen = [frozenset(switch for switch in setup.switches if given[_named(switch)])] if setup.switches else []
         try:
-            told = setup.tell(name, public_url, receive)
+            told = cast("Any", setup.tell)(name, public_url, receive, *chosen)
         except ValueError as refusal:
             typer.echo(str(refusal), err=True)
             raise typer.Exit(code=2) from None
@@ -85,10 +87,23 @@ def _command(spec: Spec, setup: Setup) -> Callable[..., None]:
 
     unless = f" (not needed with --receive {setup.without_address})" if setup.without_address else ""
     choice = cast("Any", Literal)[setup.receives]
-    tell.__annotations__ = {  # typer reads them; they depend on what the platform says
-        "name": Annotated[str, typer.Option(help="the channel's name in assent.yaml")],
-        "public_url": Annotated[str, typer.Option(help=f"the gateway's https address{unless}")],
-        "receive": Annotated[choice, typer.Option(help="how clicks come in")],
-        "return": None,
+    options: dict[str, tuple[Any, object]] = {  # typer reads them; they depend on what the platform says
+        "name": (Annotated[str, typer.Option(help="the channel's name in assent.yaml")], f"pay-{spec.kind}"),
+        "public_url": (Annotated[str, typer.Option(help=f"the gateway's https address{unless}")], ""),
+        "receive": (Annotated[choice, typer.Option(help="how clicks come in")], setup.receives[0]),
+        **{
+            _named(switch): (Annotated[bool, typer.Option(f"--{switch}", help=help_)], False)
+            for switch, help_ in setup.switches.items()
+        },
     }
+    parameters = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        for name, (annotation, default) in options.items()
+    ]
+    tell.__annotations__ = {name: annotation for name, (annotation, _) in options.items()} | {"return": None}
+    vars(tell)["__signature__"] = inspect.Signature(parameters)
     return tell
+
+
+def _named(switch: str) -> str:
+    return switch.replace("-", "_")

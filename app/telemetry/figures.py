@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from prometheus_client import (
     CollectorRegistry,
@@ -17,15 +17,44 @@ from prometheus_client import (
     generate_latest,
 )
 
+from app.domain.trail.audit import Kind
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from app.telemetry.logs import Committed
+
+_ENDS = {
+    Kind.APPROVED: "approved",
+    Kind.DENIED: "denied",
+    Kind.EXPIRED: "expired",
+    Kind.CANCELLED: "cancelled",
+    Kind.UNDELIVERABLE: "undeliverable",
+}
+"""How people's being asked may end."""
+_PATIENCE = (1, 5, 15, 30, 60, 120, 300, 600, 1800, 3600, 4 * 3600, 12 * 3600, 24 * 3600, 72 * 3600)
+_COMMITS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+
+
+class Direction(Protocol):
+    """One direction of a channel: whether it is open, where that is known, and the seconds since it last worked."""
+
+    @property
+    def is_open(self) -> bool | None:
+        """Whether it is."""
+        ...
+
+    @property
+    def worked_ago(self) -> float | None:
+        """How long ago that was; None: never in this process's time."""
+        ...
 
 
 class Telemetry:
     """The figures of one process, in a registry of its own."""
 
-    def __init__(self) -> None:
-        """Declare them."""
+    def __init__(self, *, database_errors: Iterable[str] = ()) -> None:
+        """Declare them. `database_errors` are the kinds that may be counted."""
         self.registry = CollectorRegistry()
         self._one_at_a_time = threading.Lock()
         self.events = Counter(
@@ -37,6 +66,15 @@ class Telemetry:
         self.access_refused = Counter(
             "assent_access_refused", "Attempts that were refused, by the code of why", ["code"], registry=self.registry
         )
+        self._removed = Counter(
+            "assent_retention_removed",
+            "Rows that the file's retention removed, by what they were",
+            ["what"],
+            registry=self.registry,
+        )
+        self._more = self._gauge(
+            "retention_more", "1 while the last round of retention had more to remove than it had time for", "org"
+        )
         self.http = Histogram(
             "assent_http_seconds",
             "Time to answer, by route and status; held calls are not counted",
@@ -44,7 +82,39 @@ class Telemetry:
             registry=self.registry,
         )
         self._http_by: dict[tuple[str, int], Histogram] = {}
-        self._events_by: dict[str, Counter] = {}
+        # At zero from the start, as everything that an alert counts: Prometheus sees no growth in what begins at one.
+        self._events_by = {kind: self.events.labels(kind=kind.value) for kind in Kind}
+        self.decided = Histogram(
+            "assent_decided_seconds",
+            "From the submission to its end, by how it ended",
+            ["outcome"],
+            registry=self.registry,
+            buckets=_PATIENCE,
+        )
+        self._decided_by = {kind: self.decided.labels(outcome=outcome) for kind, outcome in _ENDS.items()}
+        self.commits = Histogram(
+            "assent_commit_seconds",
+            "From the beginning of a transaction that changes something to its answered COMMIT",
+            registry=self.registry,
+            buckets=_COMMITS,
+        )
+        self.database_errors = Counter(
+            "assent_database_errors", "Transactions that failed, by kind", ["kind"], registry=self.registry
+        )
+        for kind in database_errors:
+            self.database_errors.labels(kind=kind)
+        self._connected = self._gauge(
+            "channel_connected",
+            "1 while the channel is reached: its calls come in, or ours are taken",
+            "channel",
+            "direction",
+        )
+        self._worked = self._gauge(
+            "channel_last_success_seconds",
+            "How long ago a call of that direction last went through",
+            "channel",
+            "direction",
+        )
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self.registry)
         self._build = self._gauge("build_info", "1; its labels say which software this is", "version")
@@ -78,12 +148,25 @@ class Telemetry:
             child = self._http_by[route, status] = self.http.labels(route=route, status=str(status))
         child.observe(seconds)
 
-    def wrote(self, kind: str) -> None:
-        """Count an event of the trail."""
-        child = self._events_by.get(kind)
-        if child is None:
-            child = self._events_by[kind] = self.events.labels(kind=kind)
-        child.inc()
+    def committed(self, records: Mapping[str, Iterable[Committed]], seconds: float) -> None:
+        """Count a commit and what it put into the trails, by their orgs."""
+        self.commits.observe(seconds)
+        for committed in records.values():
+            for item in committed:
+                kind = item.record.kind
+                self._events_by[kind].inc()
+                if item.asked_at is not None and (decided := self._decided_by.get(kind)) is not None:
+                    decided.observe((item.at - item.asked_at).total_seconds())
+
+    def database_failed(self, kind: str) -> None:
+        """Count a transaction that failed; from any thread."""
+        self.database_errors.labels(kind=kind).inc()
+
+    def retained(self, org: str, removed: Mapping[str, int], more: bool) -> None:  # noqa: FBT001 - a figure
+        """Count what a round of retention removed of an org, and say whether its time was over before its work."""
+        for what, rows in removed.items():
+            self._removed.labels(what).inc(rows)
+        self._more.labels(org).set(int(more))
 
     def render(
         self,
@@ -99,6 +182,7 @@ class Telemetry:
         differ: Iterable[str] = (),
         access: Mapping[str, bool] | None = None,
         webhooks: Mapping[str, float] | None = None,
+        directions: Mapping[tuple[str, str], Direction] | None = None,
     ) -> bytes:
         """Return the text that Prometheus scrapes. None where nobody knows; `access`: by channel, if it is lost."""
         with self._one_at_a_time:
@@ -119,6 +203,11 @@ class Telemetry:
             _put(
                 self._access, {(channel, "lost" if lost else "not_now"): 1 for channel, lost in (access or {}).items()}
             )
+            known = (directions or {}).items()
+            for (channel, _), _ in known:
+                self.callbacks_rejected.labels(channel=channel)
+            _put(self._connected, {at: each.is_open for at, each in known if each.is_open is not None})
+            _put(self._worked, {at: each.worked_ago for at, each in known if each.worked_ago is not None})
             _put(self._webhooks, {(webhook,): seconds for webhook, seconds in (webhooks or {}).items()})
             return generate_latest(self.registry)
 

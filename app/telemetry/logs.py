@@ -6,7 +6,7 @@ import json
 import logging
 import re
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import structlog
 
@@ -15,6 +15,7 @@ from assent.hooks.ready.redact import redact as without_secrets
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, MutableMapping
 
+    from app.domain.trail.audit import Record
     from app.spec import Spec
     from assent.hooks.engine.observer import HookEvent, Tracer
 
@@ -152,6 +153,43 @@ def log_act(event: str, **facts: str | float | None) -> None:
     """
     if _acts.handlers:
         _acts.info(event, extra={"said": {name: fact for name, fact in facts.items() if _may_be_said(fact)}})
+
+
+_REPEATED = ("tool", "rule", "channel", "verdict", "status", "why")
+"""Facts of an event of the trail that the log repeats, where they are words of ours and not sentences of anybody."""
+
+
+class Committed(Protocol):
+    """An event of the trail as it was committed, as far as it is told of here."""
+
+    @property
+    def at(self) -> datetime:
+        """When it happened."""
+        ...
+
+    @property
+    def record(self) -> Record:
+        """What is said of it."""
+        ...
+
+    @property
+    def request_id(self) -> str | None:
+        """Which request it is about."""
+        ...
+
+    @property
+    def asked_at(self) -> datetime | None:
+        """Since when people were asked, where it ends that."""
+        ...
+
+
+def log_records(records: Mapping[str, Iterable[Committed]]) -> None:
+    """Say in one line each what a commit put into the trails, by their orgs."""
+    for org, committed in records.items():
+        for item in committed:
+            record = item.record
+            said = {name: fact for name in _REPEATED if isinstance(fact := record.facts.get(name), str)}
+            log_act(record.kind.value, org=org, actor=record.actor, request=item.request_id, **said)
 
 
 def _may_be_said(fact: object) -> bool:

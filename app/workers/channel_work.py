@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from app.usecases.clicks.click import AnswerClick
     from app.usecases.platforms.channel_book import ChannelBook
     from app.usecases.platforms.confirm_accounts import ConfirmAccounts
+    from app.usecases.platforms.contact import Contact
     from app.usecases.platforms.fetch_groups import FetchGroups
     from app.workers.supervisor import Supervisor
 
@@ -41,6 +43,7 @@ class ChannelWork:
         clicks: AnswerClick,
         confirm_accounts: ConfirmAccounts,
         fetch_groups: FetchGroups,
+        contact: Contact,
         supervisor: Supervisor,
         tick: timedelta,
     ) -> None:
@@ -50,6 +53,7 @@ class ChannelWork:
         self._clicks = clicks
         self._confirm_accounts = confirm_accounts
         self._fetch_groups = fetch_groups
+        self._contact = contact
         self._supervisor = supervisor
         self._tick = tick
         self._running: dict[tuple[str, str], tuple[OutboxWorker, list[asyncio.Task[None]]]] = {}
@@ -71,6 +75,7 @@ class ChannelWork:
         if isinstance(channel, ListeningChannel):
 
             async def receive(inbound: Inbound) -> HttpAnswer:
+                self._contact.heard[name] = time.monotonic()
                 return await self._clicks(org, channel, inbound)
 
             tasks.append(self._supervisor.keep(f"listen:{name}", lambda: channel.listen(receive)))

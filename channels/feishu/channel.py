@@ -119,6 +119,10 @@ class FeishuChannel:
         """Return None: the platform cannot be asked by uuid; within `deduplicates_for`, posting again is how to ask."""
         return None
 
+    async def list_missing(self, refs: tuple[MessageRef, ...], /) -> frozenset[str]:
+        """Say which of these messages are not there; the platform is asked one by one."""
+        return frozenset([ref.message_id for ref in refs if not await self._client.is_there(ref.message_id)])
+
     async def refresh(self, ref: MessageRef, card: Card) -> None:
         """Make the message show `card`."""
         await self._client.replace_card(ref.message_id, render_content(card))
@@ -213,6 +217,13 @@ class FeishuChannel:
 class ListeningFeishuChannel(FeishuChannel):
     """The same over a long connection that we open: no public address is needed."""
 
+    _listener: Listener | None = None
+
+    @property
+    def connected(self) -> bool:
+        """Whether the connection stands."""
+        return self._listener is not None and self._listener.connected
+
     def read(self, call: InboundCall, *, now: datetime) -> Inbound:
         """Refuse: this app's calls come on the connection."""
         del call, now
@@ -220,7 +231,7 @@ class ListeningFeishuChannel(FeishuChannel):
 
     async def listen(self, receive: Callable[[Inbound], Awaitable[HttpAnswer]]) -> None:
         """Receive clicks by long connection until cancelled."""
-        listener = Listener(
+        listener = self._listener = Listener(
             name=self._name,
             client=self._client,
             audience=self._audience,

@@ -17,20 +17,18 @@ What the SDK does, and what is done about it here (all measured on 1.7.5):
 from __future__ import annotations
 
 import asyncio
-import functools
 import json
-import os
 import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from app.ports import ChannelUnavailableError
-from channels.feishu.details.failures import DEAD_TOKEN, UNKNOWN_PERSON, classify, translate
+from app.ports import ChannelUnavailableError, EditClosedError
+from channels.feishu.details.failures import DEAD_TOKEN, UNKNOWN_PERSON, NoMessageError, classify, translate
 from channels.feishu.details.people import PERSON_PREFIX, people_by_email, person_by_id
+from channels.feishu.details.transport import follow_no_redirect, keep_loopback_off_proxies
 from channels.feishu.settings import is_loopback
 
 if TYPE_CHECKING:
@@ -158,6 +156,23 @@ class FeishuClient:
             return sdk.client.im.v1.message.patch(request, option)
 
         await self.call(call, writes=True)
+
+    async def is_there(self, message_id: str) -> bool:
+        """Say whether there is a message of this id, which nobody recalled."""
+
+        def call(sdk: Sdk, option: Any) -> Any:
+            request = sdk.im.GetMessageRequest.builder().message_id(message_id).build()
+            return sdk.client.im.v1.message.get(request, option)
+
+        try:
+            answer = await self.call(call)
+        except (EditClosedError, NoMessageError):
+            return False
+        items: object = answer.data.items if answer.data is not None else None
+        for item in cast("list[Any]", items) if isinstance(items, list) else ():
+            if item.message_id == message_id:
+                return item.deleted is not True
+        raise ChannelUnavailableError("Feishu's answer does not say whether the message is there")
 
     async def find_contacts(self, emails: tuple[str, ...]) -> dict[str, Contact | None]:
         """Find at most `MOST_AT_ONCE` people by login e-mail, also who has left. None: unknown, or not visible."""
@@ -325,7 +340,7 @@ def _with_token(sdk: Sdk, token: str, call: Callable[[Sdk, Any], Any], *, writes
 def _import_sdk(settings: FeishuSettings, call_seconds: float) -> Sdk:
     """Import the SDK and build its client; in a thread, for it takes seconds."""
     if is_loopback(settings.domain):
-        _keep_loopback_off_proxies()
+        keep_loopback_off_proxies()
     first = "lark_oapi" not in sys.modules
     import lark_oapi
     import lark_oapi.ws.client  # noqa: F401  # pyright: ignore[reportUnusedImport]  # reached through `lark`
@@ -336,7 +351,7 @@ def _import_sdk(settings: FeishuSettings, call_seconds: float) -> Sdk:
     from lark_oapi.ws.pb import pbbp2_pb2
 
     lark: Any = lark_oapi
-    _follow_no_redirect(transport)
+    follow_no_redirect(transport)
     if first and threading.current_thread() is not threading.main_thread():
         # The import made an event loop for the SDK's own long-connection client, which is not used here.
         lark.ws.client.loop.close()
@@ -365,21 +380,3 @@ def _seconds(config: object, name: str) -> float:
     told = cast("dict[str, object]", config).get(name) if isinstance(config, dict) else None
     fits = isinstance(told, (int, float)) and not isinstance(told, bool) and 1 <= told <= _LONGEST_SPAN
     return float(told) if isinstance(told, (int, float)) and fits else _USUAL_SPAN
-
-
-def _follow_no_redirect(transport: Any) -> None:
-    """Let the SDK follow no redirect: of all its calls, one carries the app's secret, and every other one a token.
-
-    It calls `requests.request` and has no setting for that; its own module gets a `requests` that follows none.
-    """
-    http = transport.requests
-    if not isinstance(http, SimpleNamespace):
-        request = functools.partial(http.request, allow_redirects=False)
-        transport.requests = SimpleNamespace(request=request, exceptions=http.exceptions)
-
-
-def _keep_loopback_off_proxies() -> None:
-    """Name loopback in NO_PROXY: the SDK takes proxies from the environment, and none of them reaches a simulator."""
-    for name in ("NO_PROXY", "no_proxy"):
-        listed = [host for host in os.environ.get(name, "").split(",") if host]
-        os.environ[name] = ",".join(dict.fromkeys([*listed, "127.0.0.1", "localhost", "::1"]))

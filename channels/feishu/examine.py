@@ -21,6 +21,10 @@ _NOBODY = "nobody@assent.invalid"
 
 _ROTATED = "take it out once the platform uses the new one and every gateway was restarted"
 
+_NO_MESSAGE = "om_assent_doctor"
+READ_SCOPE, GROUP_READ_SCOPE = "im:message:readonly", "im:message.group_msg"
+"""What it takes to ask for a message: the first in a person's own chat, both in a group."""
+
 _LISTS = (
     ("user groups", "group:assent-doctor", "contact:group:readonly"),
     ("departments", "department:od-assent-doctor", "contact:department.organize:readonly"),
@@ -51,6 +55,8 @@ def setup_steps(*, name: str, public_url: str, receive: str) -> list[str]:
         f"{scopes}: grant contact:group:readonly (only if assent.yaml takes approvers from user groups, 用户组).",
         f"{scopes}: grant contact:department.organize:readonly (only if it takes them from departments, 部门).",
         f"{scopes}: grant im:chat:readonly (optional: `assent doctor` then sees whether the bot is in the chat).",
+        f"{scopes}: grant {READ_SCOPE} (optional: a card that Feishu takes and shows nobody is then noticed).",
+        f"{scopes}: grant {GROUP_READ_SCOPE} (optional: the same in groups, whose messages the app could then read).",
         f"{scopes} > Contacts range (通讯录权限范围): include every approver, and those departments.",
         "Version Management > Availability (可用范围): include every approver: nobody else can be messaged.",
     ]
@@ -92,6 +98,7 @@ async def examine_app(client: FeishuClient, settings: FeishuSettings) -> list[Fi
         )
     )
     findings += [await _examine_list(client, *each) for each in _LISTS]
+    findings.append(await _examine_messages(client))
     findings += [
         Finding(severity=Severity.WARNING, what=f"{name}_old is set: calls that bear it are taken", mend=_ROTATED)
         for name in ("encrypt_key", "verification_token")
@@ -135,6 +142,20 @@ async def _examine_list(client: FeishuClient, what: str, nobody: str, scope: str
     except ChannelRefusedError:
         pass  # it looked, and there was no such list
     return Finding(severity=Severity.OK, what=f"reading {what}")
+
+
+async def _examine_messages(client: FeishuClient) -> Finding:
+    """Ask for a message that does not exist; whether it may ask for those of a group shows only with a card there."""
+    mend = f"grant {READ_SCOPE} and {GROUP_READ_SCOPE} and publish a new version of the app"
+    unseen = "nobody notices a card that Feishu took and does not show"
+    try:
+        await client.is_there(_NO_MESSAGE)
+    except NotPermittedError:
+        return Finding(severity=Severity.WARNING, what=f"messages cannot be asked for: {unseen}", mend=mend)
+    except (ChannelRefusedError, ChannelUnavailableError) as error:
+        return Finding(severity=Severity.WARNING, what=f"asking for a message: {error.why}", mend="try again")
+    what = f"asking for a message (in groups that takes {GROUP_READ_SCOPE} as well, which does not show from here)"
+    return Finding(severity=Severity.OK, what=what)
 
 
 async def _try(

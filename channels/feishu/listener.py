@@ -95,6 +95,8 @@ class Listener:
         self._domain = domain
         self._jitter = jitter
         self._sleep = sleep
+        self.connected = False
+        """Whether the connection stands now."""
 
     async def run(self, receive: Callable[[Inbound], Awaitable[HttpAnswer]]) -> None:
         """Receive until cancelled. Never ends by itself: whatever breaks is logged and tried again."""
@@ -146,10 +148,14 @@ class Listener:
         async with opening as connection:
             _log.info("connection.opened", channel=self._name)
             session = _Session(connection, frame_class, service, self._audience, receive, self._name)
-            async with asyncio.TaskGroup() as group:
-                pings = group.create_task(session.ping(endpoint.ping_seconds))
-                await session.read(group)
-                pings.cancel()
+            self.connected = True
+            try:
+                async with asyncio.TaskGroup() as group:
+                    pings = group.create_task(session.ping(endpoint.ping_seconds))
+                    await session.read(group)
+                    pings.cancel()
+            finally:
+                self.connected = False
 
 
 class _Connect(connect):

@@ -17,12 +17,16 @@ def _build(name: str, settings: SlackSettings) -> Channel:
     return build(name, settings)
 
 
-def _manifest(name: str, public_url: str, receive: str) -> str:
+_ROTATING = "rotate-tokens"
+
+
+def _manifest(name: str, public_url: str, receive: str, switches: frozenset[str]) -> str:
     import json
 
     from channels.slack.details.manifest import manifest
 
-    return json.dumps(manifest(name=name, public_url=public_url, receive=receive), indent=2)
+    described = manifest(name=name, public_url=public_url, receive=receive, rotates=_ROTATING in switches)
+    return json.dumps(described, indent=2)
 
 
 SPEC = Spec(
@@ -37,6 +41,10 @@ SPEC = Spec(
         receives=("webhook", "socket"),
         without_address="socket",
         tell=_manifest,
+        switches={
+            _ROTATING: "let Slack replace the bot's tokens every twelve hours; it cannot be turned off again, and "
+            "assent.yaml then takes refresh_token, client_id and client_secret"
+        },
     ),
     starter=Starter(
         lines=(

@@ -172,6 +172,43 @@ class SlackChannel:
                     return None
         return None
 
+    async def list_missing(self, refs: tuple[MessageRef, ...], /) -> frozenset[str]:
+        """Say which of these messages the conversation's history does not hold: one question for all of them.
+
+        Nothing is missing where Slack does not tell all of that time.
+        """
+        wanted = {ref.message_id for ref in refs}
+        stamps = sorted(wanted, key=lambda ts: tuple(map(int, ts.split("."))))
+        query: dict[str, object] = {"channel": refs[0].chat_id, "oldest": stamps[0], "latest": stamps[-1]}
+        shown = await self._list_shown({**query, "inclusive": True, "limit": 200})
+        return frozenset(wanted - shown) if shown is not None else frozenset()
+
+    async def _list_shown(self, query: dict[str, object]) -> set[str] | None:
+        """Return the time-stamps of what a history shows; None: Slack does not tell all of it."""
+        shown: set[str] = set()
+        for _ in range(_PAGES_MOST):
+            page = await self._client.call("conversations.history", query, verb="GET")
+            told = page.get("messages")
+            if not isinstance(told, list):
+                why = "conversations.history: Slack's answer holds no messages"
+                raise ChannelUnavailableError(why)
+            for message in cast("list[object]", told):
+                match message:
+                    case {"ts": str(), "subtype": "tombstone"}:
+                        pass  # it was deleted, and others had answered it
+                    case {"ts": str(ts)}:
+                        shown.add(ts)
+                    case _:
+                        return None
+            match page:
+                case {"response_metadata": {"next_cursor": str(cursor)}} if cursor:
+                    query["cursor"] = cursor
+                case {"has_more": True}:
+                    return None
+                case _:
+                    return shown
+        return None
+
     async def refresh(self, ref: MessageRef, card_now: Card) -> None:
         """Replace the message's text and blocks."""
         text, blocks = card.render(card_now)
@@ -295,6 +332,13 @@ def _named(told: object, form: re.Pattern[str]) -> str:
 class ListeningSlackChannel(SlackChannel):
     """The same over Socket Mode: Slack's calls come on a connection that we open with the app-level token."""
 
+    _listener: SocketListener | None = None
+
+    @property
+    def connected(self) -> bool:
+        """Whether the connection stands."""
+        return self._listener is not None and self._listener.connected
+
     def read(self, call: InboundCall, *, now: datetime) -> Inbound:
         """Refuse: this app's calls come on the connection."""
         del call, now
@@ -305,7 +349,7 @@ class ListeningSlackChannel(SlackChannel):
         token = self._settings.app_token
         if token is None:
             raise ChannelRefusedError("app_token is missing")
-        listener = SocketListener(
+        listener = self._listener = SocketListener(
             self._client,
             receive,
             name=self._name,

@@ -18,6 +18,7 @@ _NEEDED: Final = {
     "im:history": (Severity.WARNING, "a direct message cannot be looked for: it may be posted twice after a crash"),
     "usergroups:read": (Severity.WARNING, "a group of approvers that is a Slack user group has nobody in it"),
 }
+_UNASKED: Final = "a card may be posted twice after a crash, and nobody notices one that Slack took and does not show"
 _HISTORY: Final = {"C": "channels:history", "G": "groups:history", "D": "im:history"}
 
 
@@ -77,7 +78,7 @@ def _scopes(told: str, settings: SlackSettings) -> list[Finding]:
     if not scopes:
         return [Finding(severity=Severity.WARNING, what="Slack did not say which scopes the token has")]
     history = _HISTORY[settings.channel[0]]
-    needed = {**_NEEDED, history: (Severity.WARNING, "a card may be posted twice after a crash")}
+    needed = {**_NEEDED, history: (Severity.WARNING, _UNASKED)}
     missing = [
         Finding(
             severity=severity, what=f"without the scope {scope} {effect}", mend=f"add {scope} and reinstall the app"

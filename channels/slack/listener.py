@@ -59,6 +59,8 @@ class SocketListener:
         self._app_id = app_id
         self._sleep = sleep
         self._answering: set[asyncio.Task[object]] = set()
+        self.connected = False
+        """Whether the connection stood at the last look."""
 
     async def run(self) -> None:
         """Listen until cancelled. A refusal is for a person to mend; until then it is asked again, ever more rarely."""
@@ -98,14 +100,16 @@ class SocketListener:
             async with asyncio.timeout(_CONNECT_SECONDS):
                 await socket.connect()
             log.info("connection.opened", channel=self._name)
-            down = 0
+            self.connected, down = True, 0
             while down < 2:
                 await asyncio.sleep(_WATCH_SECONDS)
-                down = 0 if await socket.is_connected() else down + 1
+                self.connected = await socket.is_connected()
+                down = 0 if self.connected else down + 1
         except TimeoutError:
             why = "Socket Mode: the connection could not be opened in time"
             raise ChannelUnavailableError(why) from None
         finally:
+            self.connected = False
             if self._answering:
                 await asyncio.wait(self._answering, timeout=_FINISH_SECONDS)
             await self._client.close_socket(socket)

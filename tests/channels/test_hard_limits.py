@@ -222,6 +222,7 @@ def replica(strict: Strict) -> OutboxWorker:
         pacing=pacing,
         seals=container.seals,
         give_up_after=container.settings.give_up_after,
+        contact=container.contact,
     )
     return OutboxWorker(store=container.store, deliver=deliver, org="acme", channel="pay", tick=timedelta(hours=1))
 

@@ -251,6 +251,10 @@ def test_the_platforms_set_ups_are_printed(desk: Desk) -> None:
     manifest = json.loads(desk("slack", "manifest", "--name", "pay", "--public-url", "https://a.example").stdout)
     assert manifest["settings"]["interactivity"]["request_url"] == "https://a.example/v1/channels/pay/callback"
     socket = json.loads(desk("slack", "manifest", "--receive", "socket").stdout)
+    assert socket["settings"]["token_rotation_enabled"] is False
+    rotating = json.loads(desk("slack", "manifest", "--receive", "socket", "--rotate-tokens").stdout)
+    assert rotating["settings"].pop("token_rotation_enabled") is True
+    assert socket["settings"].items() >= rotating["settings"].items()
     assert socket["settings"]["socket_mode_enabled"] is True
     steps = desk("feishu", "setup", "--name", "pay", "--public-url", "https://a.example").stdout
     assert "https://a.example/v1/channels/pay/callback" in steps

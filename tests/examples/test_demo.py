@@ -28,15 +28,17 @@ from examples.demo.stage import AGENT, CONFIG, ROOT, Stage
 from examples.demo.trail import BEHIND_THE_SCENES, told
 from examples.payment_ledger import Ledger
 from examples.screenshots import PHONE, find_chromium, open_page
+from tests.fixtures.demo_stage import SECONDS, stage
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import Callable
     from pathlib import Path
 
 pytestmark = pytest.mark.process
 
-SECONDS = 30.0
+__all__ = ["stage"]
+
 puts_a_database_up = pytest.mark.may_block  # the demo's stage migrates its database before anything else runs
 needs_chromium = pytest.mark.skipif(find_chromium() is None, reason="no Chromium on this machine")
 
@@ -45,15 +47,6 @@ async def until(so: Callable[[], object]) -> None:
     async with asyncio.timeout(SECONDS):
         while not so():  # noqa: ASYNC110 - other processes and files set no event
             await asyncio.sleep(0.05)
-
-
-@pytest.fixture
-async def stage() -> AsyncIterator[Stage]:
-    async with Stage() as stage:
-        async with asyncio.timeout(SECONDS):
-            while not await stage.trail.fetch():  # noqa: ASYNC110 - another process sets no event
-                await asyncio.sleep(0.05)
-        yield stage
 
 
 @requirement("S-29", "S-31", "F-09")

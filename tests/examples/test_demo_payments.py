@@ -17,8 +17,9 @@ from examples.demo.trail import told
 from examples.screenshots import open_page
 from examples.scripted_model import PAY_BATCH, Message, answer
 from examples.scripted_model import WIRE as WIRE_TOOL
-from tests.examples.test_demo import needs_chromium, puts_a_database_up, stage
+from tests.examples.test_demo import needs_chromium, puts_a_database_up
 from tests.examples.test_demo import until as seen
+from tests.fixtures.demo_stage import stage
 from tests.requirements import requirement
 
 if TYPE_CHECKING:

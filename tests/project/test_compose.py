@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+from ipaddress import ip_address, ip_network
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -94,11 +98,24 @@ def test_every_mounted_file_is_in_the_checkout(services: dict[str, dict[str, Any
 def test_the_image_runs_without_root_from_pinned_requirements(dockerfile: str) -> None:
     final = dockerfile.rpartition("\nFROM ")[2]
 
-    assert re.search(r"^USER (?!root|0)\w+", final, flags=re.MULTILINE)
+    assert re.search(r"^USER [1-9]\d+:[1-9]\d+$", final, flags=re.MULTILINE)  # a name proves nothing to Kubernetes
     assert "HEALTHCHECK" in final
     assert "/healthz" in final
     for install in re.findall(r"pip install ([^&\n]*)", dockerfile):
         assert "--require-hashes" in install or "--no-index" in install
+
+
+@pytest.mark.process
+def test_the_linter_of_dockerfiles_has_nothing_to_say(tmp_path: Path) -> None:
+    def lint(path: Path) -> subprocess.CompletedProcess[str]:
+        words = [Path(sys.executable).with_name("hadolint"), "--no-color", "--failure-threshold", "style", path]
+        return subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+
+    done = lint(ROOT / "Dockerfile")
+    assert (done.returncode, done.stdout) == (0, "")
+    spoiled = tmp_path / "Dockerfile"
+    spoiled.write_text("FROM debian\nRUN cd /tmp && apt-get install curl\n")
+    assert lint(spoiled).returncode == 1
 
 
 def test_the_gateways_listen_where_the_proxy_can_reach_them() -> None:
@@ -118,3 +135,15 @@ def test_a_restored_database_is_noticed_by_both_gateways_and_a_role_takes_backup
         assert folder in (ROOT / "Dockerfile").read_text(encoding="utf-8")  # the gateway's account owns it
     assert re.search(r"CREATE ROLE assent_backup LOGIN NOSUPERUSER .*NOBYPASSRLS", roles)
     assert re.search(r"GRANT SELECT ON TABLES TO assent_backup", roles)
+
+
+def test_the_gateways_believe_the_proxy_and_nobody_else_about_addresses(
+    compose: dict[str, Any], services: dict[str, dict[str, Any]]
+) -> None:
+    address = ip_address(services["proxy"]["networks"]["default"]["ipv4_address"])
+    [pool] = compose["networks"]["default"]["ipam"]["config"]
+
+    for name in ("gateway-a", "gateway-b"):
+        assert services[name]["environment"]["ASSENT_TRUSTED_PROXIES"] == str(address)
+    assert address in ip_network(pool["subnet"])
+    assert address not in ip_network(pool["ip_range"])  # or another service could get it first

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 import app.policies
 from app.cli import main as command_line
 from app.policies.file.policy_file import _KEYS as TOP_KEYS
-from app.settings import Settings
+from app.settings import IN_FILES, Settings
 from channels import registry
 from tests.project.source_tree import ROOT
 
@@ -103,6 +103,11 @@ def documented_variables(page: str) -> set[str]:
 
 def test_the_documented_variables_are_those_that_are_read() -> None:
     assert documented_variables(OPERATIONS) == VARIABLES
+
+
+def test_the_documented_files_are_those_of_the_settings_that_are_secrets_and_of_the_key() -> None:
+    named = set(re.findall(r"`(ASSENT_[A-Z_]+_FILE)[`=]", OPERATIONS))
+    assert named == {f"ASSENT_{name.upper()}_FILE" for name in (*IN_FILES, "key")}
 
 
 def test_a_variable_on_one_side_alone_is_seen() -> None:

@@ -203,10 +203,10 @@ async def test_a_channel_that_is_no_longer_configured_makes_its_cards_undelivera
     gateway.rewrite("channels: [chat, api]", "channels: [api]")
     await gateway.reload()
     gateway.clock.advance(timedelta(seconds=5))  # pyright: ignore[reportAttributeAccessIssue] - a manual clock
-    await gateway.container._orphans()
+    await gateway.container.work.settle_orphans(gateway.container.channels)
     assert (await gateway.read(request))["state"] == "pending"  # another replica may know the channel already
     gateway.clock.advance(timedelta(minutes=6))  # pyright: ignore[reportAttributeAccessIssue] - a manual clock
-    await gateway.container._orphans()
+    await gateway.container.work.settle_orphans(gateway.container.channels)
     seen = await gateway.read(request)
     assert (seen["state"], seen["settled"]["reason"]) == ("undeliverable", "chat: the channel is no longer configured")
 
@@ -282,6 +282,6 @@ async def test_a_reload_that_fails_half_way_is_finished_later(
     with pytest.raises(UnavailableError):
         await gateway.reload()
     monkeypatch.setattr(gateway.container.configuration, "_remember", remember)
-    await gateway.container.reload_if_changed()
+    await gateway.container.configuration.use_if_changed()
     request = await gateway.ask("pay_two")
     assert sorted(m.ref.chat_id for m in gateway.platform.of(request["id"])) == ["C1", "C3"]

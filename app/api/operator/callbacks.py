@@ -43,6 +43,7 @@ def callbacks_router(c: Services) -> APIRouter:
             c.telemetry.callbacks_rejected.labels(channel=name).inc()
             log.warning("callback.rejected", channel=name, why=error.why)
             raise UnauthenticatedError from None
+        c.contact.heard[name] = began
         if isinstance(inbound, Challenge):
             return _render(inbound.answer)
         return _render(await c.clicks(org, channel, inbound, spent=time.monotonic() - began))

@@ -67,6 +67,7 @@ def health_router(c: Services) -> APIRouter:
             trouble=trouble.value if trouble else None,
             replicas=seen.live,
             differ=[each.matter.value for each in seen.differences],
+            directions=c.contact.directions(),
             webhooks={each.webhook: (c.clock.now() - each.since).total_seconds() for each in c.webhooks.failing},
             access={trouble.channel: trouble.lost for trouble in c.renew_access.troubles},
         )

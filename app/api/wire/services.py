@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from app.usecases.permits.break_glass import BreakGlass
     from app.usecases.permits.standing import StandingApprovals
     from app.usecases.platforms.channel_book import ChannelBook
+    from app.usecases.platforms.contact import Contact
     from app.usecases.platforms.renew_access import RenewAccess
     from app.usecases.platforms.send_webhooks import SendWebhooks
     from app.usecases.proving.factors import Factors
@@ -71,6 +72,7 @@ class Services:
     under_pause: UnderPause
     clicks: AnswerClick
     channels: ChannelBook
+    contact: Contact
     keys: Keys
     factors: Factors
     clock: Clock

@@ -101,7 +101,13 @@ def open_desk() -> Desk:
     """Open the line that ASSENT_URL and ASSENT_KEY name, or say what is missing and end with 2."""
     import httpx2
 
-    url, key = os.environ.get("ASSENT_URL", ""), os.environ.get("ASSENT_KEY", "")
+    from assent.secret_files import SecretFileError, find_key
+
+    url, key = os.environ.get("ASSENT_URL", ""), ""
+    try:
+        key = find_key(os.environ) or ""
+    except SecretFileError as fault:
+        end(str(fault), code=2)
     if not url.startswith(("http://", "https://")):
         end(
             "ASSENT_URL: set it to the gateway's address, such as http://127.0.0.1:8080: `assent serve` says it", code=2

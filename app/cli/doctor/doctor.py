@@ -15,6 +15,7 @@ from app.cli.beside_database import NEW_DATABASE, counted, seals_of, settings_fa
 from app.cli.doctor.channels import look_at_channels
 from app.cli.doctor.payments import look_at_file
 from app.cli.doctor.records import look_at_database, look_at_records
+from app.cli.doctor.secret_files import look_at_secret_files
 from app.cli.doctor.webhooks import look_at_webhooks
 from app.clock import SystemClock
 from app.domain.errors import UnavailableError
@@ -52,7 +53,7 @@ _MARK = {Severity.OK: "ok     ", Severity.WARNING: "WARNING", Severity.ERROR: "E
 
 async def examine_all(config: Path, environ: Mapping[str, str], say: Callable[[str], object]) -> int:
     """Print every finding; return 0 if none is an error, else 1."""
-    findings = [*_settings(), *_configuration(config, environ)]
+    findings = [*_settings(), *_configuration(config, environ), *look_at_secret_files(config, environ)]
     keys: dict[str, list[ApiKey]] = {}
     if not any(finding.severity is Severity.ERROR for finding in findings):
         findings += await asyncio.to_thread(_database)

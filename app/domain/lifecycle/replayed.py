@@ -82,6 +82,12 @@ def replay(events: Iterable[AuditEvent]) -> Replayed:
     return so_far
 
 
+def is_over(so_far: Replayed) -> bool:
+    """Say whether nothing can come of a request any more, and what came of it is known."""
+    waits = so_far.value("status") in {None, "pending"} or so_far.value("grant") == "issued"
+    return not waits and so_far.value("execution") in {None, "succeeded", "failed"}
+
+
 def _follow(so_far: Replayed, event: AuditEvent) -> None:
     if (event.record.kind is Kind.CREATED) == bool(so_far.said):
         so_far.fault(event.seq, "a request is asked once, and first of all")

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 _SHORTEST = 3  # characters: a shorter value is no secret, and its hiding would garble the text
 _NUMBER = 8  # letters and digits, most of them digits: what is shorter may stand in a text by chance
 _LONGEST_NUMBER = 64
+_SHORTEST_WORD = 4
+_WORD = re.compile(r"[^\W_]{4,}")
+_CODE = re.compile(r"[a-z_]+")
 
 
 def scrubbed(text: str, arguments: Mapping[str, JsonValue], sensitive: Iterable[str]) -> str:
@@ -44,6 +47,15 @@ def scrubbed_for(text: str, request: ConfirmationRequest) -> str:
     """Return `text` without the sensitive values of a request: of the call as it is, and as the agent had it."""
     text = scrubbed(text, request.call.arguments, request.sensitive)
     return text if request.proposed is None else scrubbed(text, request.proposed, request.sensitive)
+
+
+def unquoted(text: str, said: Iterable[str]) -> str:
+    """Return `text` without what it quotes of `said`, whole or by the word; what reads like a code (``a_b``) stays."""
+    quoted = sorted({each for each in said if len(each) >= _SHORTEST_WORD and not _CODE.fullmatch(each)}, key=len)
+    for each in reversed(quoted):
+        text = text.replace(each, HIDDEN)
+    words = {word for each in quoted for word in _WORD.findall(each)}
+    return _WORD.sub(lambda found: HIDDEN if found[0] in words and not _CODE.fullmatch(found[0]) else found[0], text)
 
 
 def place_for(elsewhere: Elsewhere | None, request: ConfirmationRequest) -> Elsewhere | None:

@@ -29,6 +29,7 @@ from app.domain.rules.ruling import Allow, Ask, Deny, Ruling, TraceStep
 from app.domain.rules.spending import PaymentTerms
 from app.domain.rules.tiers import tier_for
 from app.domain.text.language import Language
+from app.domain.trail.retention import Retention
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -85,6 +86,7 @@ class Policy:
     attention: Attention = field(default_factory=Attention)
     payments: PaymentTerms = field(default_factory=PaymentTerms)
     break_glass: GlassTerms | None = None
+    retention: Retention = field(default_factory=Retention)
     aliases: Mapping[str, str] = field(default_factory=dict[str, str])
     """What runtimes call a tool (lower case, `_` for `-`), and its canonical name, which stands for itself."""
     electorates: dict[object, Electorate] = field(

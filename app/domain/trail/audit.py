@@ -127,6 +127,11 @@ class Kind(StrEnum):
         "{channel} refused what the card said; it goes there without the call: {why}",
         "{channel} 拒绝卡片内容，改发不含调用内容的卡片：{why}",
     )
+    CARD_MISSING = (
+        "card.missing",
+        "{channel} took a card and does not show it; it is posted anew",
+        "{channel} 已收下卡片但并未显示，将重新发送",
+    )
     CARD_LATE = ("card.late", "a card to {channel} is late: {why}", "卡片尚未送达 {channel}：{why}")
     CARD_REROUTED = (
         "card.rerouted",
@@ -280,6 +285,8 @@ class Kind(StrEnum):
         "THE DATABASE LOST WHAT WAS COMMITTED: events {first} to {last}, of the requests {requests}",
         "数据库丢失了已提交的记录：事件 {first} 至 {last}，涉及请求 {requests}",
     )
+    ALARM_RAISED = ("alarm.raised", "ALARM: {alarm}", "告警：{alarm}")
+    ALARM_OVER = ("alarm.over", "the alarm is over: {alarm}", "告警解除：{alarm}")
     VALUES_ENCRYPTED = (
         "values.encrypted",
         "what the calls of {requests} requests carry stood in clear, and was encrypted where it stands",
@@ -289,6 +296,11 @@ class Kind(StrEnum):
         "values.destroyed",
         "{actor} destroyed what all calls until here carried, with the keys {keys}: {reason}",
         "{actor} 销毁密钥 {keys}，此前所有调用的内容不可再读：{reason}",
+    )
+    ROWS_REMOVED = (
+        "rows.removed",
+        "removed, as retention says, of before {until}: {requests} requests, {deliveries} cards, {outbox} errands",
+        "按保留期限删除了 {until} 之前的记录：请求 {requests} 条、卡片 {deliveries} 张、发送任务 {outbox} 条",
     )
     RESTORED = (
         "trail.restored",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from app.domain.text.language import Language
+from app.domain.trail.alarms import Cause
 from app.domain.trail.replicas import Matter
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ def told(
     facts = _Facts({name: _text(value, shown) for name, value in record.facts.items() if value not in (None, "", [])})
     facts["actor"] = record.actor if who is None else who
     facts["matters"] = _matters(facts, language)
+    facts["alarm"] = _alarm(facts, language)
     _add_phrases(facts, record, _PHRASES[language], shown)
     sentence = record.kind.en if language is Language.EN else record.kind.zh
     if "allowed_by" in facts:
@@ -100,6 +102,12 @@ def _add_phrases(facts: _Facts, record: Record, phrases: Mapping[str, str], show
         facts["sums"] = " + ".join(f"{shown(currency)} {shown(amount)}" for currency, amount in totals.items())
         facts["payees"] = _text(payment["payees"], shown)
     facts["payment"] = phrase("payment", there="sums" in facts)
+
+
+def _alarm(facts: _Facts, language: Language) -> str:
+    """Say why there is an alarm, or was."""
+    cause = next((cause for cause in Cause if cause.value == facts["cause"]), None)
+    return NOTHING if cause is None else (cause.en if language is Language.EN else cause.zh).format_map(facts)
 
 
 def _matters(facts: _Facts, language: Language) -> str:

@@ -106,6 +106,7 @@ _EN: Mapping[str, str] = {
     "click.unknown": "The platform does not say whether this account is active, so it may not decide. An administrator "
     "sees with `assent doctor` which permission is missing. The request still waits.",
     "click.unverified": "Your account could not be confirmed just now. Nothing was recorded; try again in a minute.",
+    "click.copy": "This is a second copy of the card: what is pressed here does not count. {stands}",
     "click.stale": "This card is no longer the live one. Please use the newest card.",
     "click.other_secret": "This gateway does not know the key that signed this card, so nothing was recorded. "
     "Press again in a minute, or use the newest card; if it stays so, tell your operator (`assent doctor`).",
@@ -196,6 +197,7 @@ _ZH: Mapping[str, str] = {
     "click.inactive": "此账号不能审批（访客、机器人或已停用）。请求仍在等待。",
     "click.unknown": "平台未告知此账号是否有效，不能审批。请管理员用 `assent doctor` 查看缺少的权限。请求仍在等待。",
     "click.unverified": "暂时无法确认您的账号，未做任何记录，请一分钟后再试。",
+    "click.copy": "这是卡片的重复副本，在此点击无效。{stands}",
     "click.stale": "这张卡片已失效，请使用最新的卡片。",
     "click.other_secret": "本网关不认识签署这张卡片的密钥，未作任何记录。"
     "请稍后再点或使用最新的卡片；若仍如此，请告知管理员（`assent doctor`）。",

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from app.domain.errors import NotFoundError
 from app.policies.file.policy_file import LoadedPolicy, load_policy
 from app.policies.marks.faults import Fault, PolicyFaultsError
+from app.policies.sections.channel_section import secret_names
+from assent.secret_files import SecretFileError, find_secret
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -128,15 +130,27 @@ class PolicyBook:
         return ()
 
     def _fingerprint(self) -> str:
-        """Hash the names and contents: two edits within one tick of a file's clock are two edits."""
+        """Hash names, contents and secrets: two edits within one tick of a file's clock are two edits."""
         hashed = hashlib.sha256()
         for path in policy_files(self._source):
             hashed.update(path.name.encode() + b"\0")
             try:
-                hashed.update(hashlib.sha256(path.read_bytes()).digest())
+                written = path.read_bytes()
             except OSError:
                 hashed.update(b"unreadable")
+                continue
+            hashed.update(hashlib.sha256(written).digest())
+            for name in sorted(secret_names(written.decode("utf-8", "replace"))):
+                hashed.update(self._stands_in_file(name))
         return hashed.hexdigest()
+
+    def _stands_in_file(self, name: str) -> bytes:
+        """Hash a secret that stands in a file: whoever replaces it changes what is in force."""
+        try:
+            secret = find_secret(self._environ, name) or ""
+        except SecretFileError as fault:
+            secret = str(fault)
+        return hashlib.sha256(secret.encode()).digest()
 
 
 def _fault(path: Path, message: str) -> Fault:

@@ -34,6 +34,7 @@ from app.policies.sections.channel_section import read_channels, refuse_secrets_
 from app.policies.sections.hook_section import ground_for, guards_beside, is_guarded, read_hooks
 from app.policies.sections.payments_section import read_payments
 from app.policies.sections.people_section import read_directory
+from app.policies.sections.retention_section import read_retention
 from app.policies.sections.tool_section import read_tools
 from app.policies.sections.webhook_section import read_webhooks
 from assent.hooks.contract.tool_names import ALIASES, CANONICAL
@@ -58,7 +59,7 @@ VERSION_LENGTH = 12
 _ALIASES = {**ALIASES, **{name: name for name in CANONICAL}}
 _HEAD = ("org", "language", "default", "unknown_tools", "guards", "timezone", "url")
 _SECTIONS = ("people", "groups", "channels", "tools", "rules", "payments", "break_glass", "agents", "hooks", "webhooks")
-_KEYS = (*_HEAD, "calendar", "attention", "ask", *_SECTIONS)
+_KEYS = (*_HEAD, "calendar", "attention", "ask", "retention", *_SECTIONS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +152,7 @@ def _load(
     guarded = head is not None and is_guarded(head, declared=bool(hooks or agent_hooks))
     standing = guards_beside((*hooks, *agent_hooks)) if guarded else ()
     webhooks = read_webhooks(marked, environ=environ)
+    retention = read_retention(marked, attention, payments)
     version = _version(marked)
     if head is None:
         return None
@@ -171,6 +173,7 @@ def _load(
         url=head.url,
         payments=payments,
         break_glass=glass,
+        retention=retention,
         aliases=_ALIASES,
     )
     return LoadedPolicy(

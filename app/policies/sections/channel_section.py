@@ -1,7 +1,7 @@
 """The channels of the file: secrets from the environment, settings through each channel's own model.
 
-A secret stands in the file as ``${NAME}`` only. It is expanded here and nowhere else, goes into the settings model, and
-never into a fault, a policy or its version.
+A secret stands in the file as ``${NAME}`` only. It is expanded here and nowhere else, from the environment or from the
+file that ``NAME_FILE`` names there, goes into the settings model, and never into a fault, a policy or its version.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from app.domain.rules.policy import ChannelSpec
 from app.policies.marks.entries import read_entry, section
 from app.policies.marks.faults import near
 from app.spec import SpecRefusedError
+from assent.secret_files import SUFFIX, SecretFileError, find_secret
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -111,6 +112,11 @@ def read_settings(
     return read_entry(marked, path, expanded, model, scrub=scrub)
 
 
+def secret_names(text: str) -> frozenset[str]:
+    """Return what a file's text refers to in the environment."""
+    return frozenset(_SECRET.findall(text))
+
+
 def _refuse_plain_secrets(
     marked: MarkedYaml, path: Path, written: Mapping[str, JsonValue], model: type[BaseModel]
 ) -> None:
@@ -137,7 +143,14 @@ def _expand(
         if name is None:
             marked.report(path, f"{place[0][:40]} is no reference to the environment", "write it as ${NAME}")
             return ""
-        secret = environ.get(name[1], "")
+        if name[1].endswith(SUFFIX):
+            marked.report(path, f"{place[0]} would be a path", f'write "${{{name[1].removesuffix(SUFFIX)}}}"')
+            return ""
+        try:
+            secret = find_secret(environ, name[1]) or ""
+        except SecretFileError as fault:
+            marked.report(path, str(fault))
+            return ""
         if not secret.strip():
             state = "is empty" if name[1] in environ else "is not set"
             marked.report(path, f"the environment variable {name[1]} {state}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sqlalchemy import and_, bindparam, func, insert, or_, select, update
+from sqlalchemy import and_, bindparam, case, func, insert, or_, select, update
 
 from app.domain.identity.seals import Place
 from app.domain.request.request import Audience, DeliveryStatus
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from app.domain.request.request import ConfirmationRequest
+
+
+UNASKED, SEEN, POSTED_AGAIN = 0, 1, 2
+"""What is known of whether the platform shows a card: nobody asked yet; it was asked; it showed the one before not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +150,7 @@ _REVISED = Statement(
         first_tried_at=None,
         repost_at=None,
         error=None,
+        looked=case((deliveries.c.looked == SEEN, UNASKED), else_=deliveries.c.looked),
     )
 )
 
@@ -174,6 +179,7 @@ def insert_delivery(tx: Tx, delivery: Delivery) -> None:
         audience=delivery.audience.value,
         carrier_id=delivery.carrier_id,
         content_refused=int(delivery.content_refused),
+        looked=UNASKED,
     )
 
 

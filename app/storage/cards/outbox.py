@@ -107,6 +107,15 @@ _ORPHANED = Statement(
 )
 _COUNTS = Statement(select(outbox.c.status, func.count().label("rows")).group_by(outbox.c.status))
 _OLDEST = Statement(select(func.min(outbox.c.created_at).label("at")).where(outbox.c.status == "queued"))
+_STUCK = Statement(
+    select(outbox.c.channel)
+    .where(
+        outbox.c.org == bindparam("for_org"),
+        outbox.c.status == "queued",
+        outbox.c.created_at <= bindparam("at"),
+    )
+    .distinct()
+)
 _LIST = Statement(
     select(outbox)
     .where(outbox.c.org == bindparam("for_org"), outbox.c.status == bindparam("of_status"))
@@ -189,6 +198,11 @@ def list_neglected(tx: Tx, *, since: timedelta) -> set[tuple[str, str]]:
     """Return the (org, channel) pairs for which something has been due so long that nobody carries it out."""
     at = to_us(tx.now() - since)
     return {(row["org"], row["channel"]) for row in tx.all(_ORPHANED, at=at)}
+
+
+def list_stuck(tx: Tx, *, since: datetime) -> list[str]:
+    """Return the org's channels for which something has waited since an instant or longer, tried or not."""
+    return [row["channel"] for row in tx.all(_STUCK, for_org=tx.org, at=to_us(since))]
 
 
 def count_by_status(tx: Tx) -> dict[str, int]:

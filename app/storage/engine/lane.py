@@ -26,7 +26,7 @@ from app.failpoints import failpoint
 from app.storage.engine.dialect import Failure
 from app.storage.engine.transaction import EVERY_ORG, Batch, LostGuardError, Tx
 from app.storage.engine.trouble import Trouble, said_of, trouble_of
-from app.storage.engine.unanswered import UNTOLD, explained, learn_fate, refuse, still_patient
+from app.storage.engine.unanswered import UNTOLD, explained, kind_of, learn_fate, refuse, still_patient
 
 if TYPE_CHECKING:
     import asyncio
@@ -69,11 +69,13 @@ class Lane:
         write: bool,
         name: str,
         committed: Callable[[Batch], None],
+        failed: Callable[[str], None],
         longest: float = LONGEST + 2,
     ) -> None:
         """Prepare; `start` begins. A batch that takes `longest` seconds is given up by whoever watches.
 
-        `committed` is called on the lane's thread after each commit that changed something.
+        `committed` is called on the lane's thread after each commit that changed something, `failed` with the kind of
+        each error of the database.
         """
         self._dialect = dialect
         self._ids = ids
@@ -82,6 +84,7 @@ class Lane:
         self._is_new = False  # the connection has written nothing yet
         self._write = write
         self._committed = committed
+        self._failed = failed
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._connection: Any = None
         self.longest = longest
@@ -126,6 +129,7 @@ class Lane:
             jobs, committing, connection = self._current, self._committing, self._connection
             if connection is not None:
                 self._dialect.cut(connection)  # behind the gate: nobody closes it meanwhile
+        self._failed(Trouble.SILENT.value)
         log.error("store.silent", units=len(jobs), committing=committing)
         refusal = UnavailableError(UNTOLD) if committing else UnavailableError(said_of(Trouble.SILENT), retry_after=2)
         for job in jobs:
@@ -251,7 +255,10 @@ class Lane:
             committing = self._may_commit()
             connection.execute("COMMIT")
         except Exception as error:
-            if self._dialect.failure(error) is Failure.LOST:
+            failure = self._dialect.failure(error)
+            if (kind := kind_of(error, failure)) is not None:
+                self._failed(kind)
+            if failure is Failure.LOST:
                 self._disconnect()
                 if not committing:
                     raise
@@ -264,6 +271,7 @@ class Lane:
             failpoint("commit.after")
         if self._write:
             self._is_new = False
+            batch.seconds = time.monotonic() - began
             self._committed(batch)
             if self._little:
                 self._be_patient(little=False)
@@ -318,6 +326,7 @@ class Lane:
                 # Said to the whole batch at once: trying again for each of its callers would keep them all waiting.
                 self._disconnect()
                 self.trouble = trouble_of(error) or Trouble.UNREACHABLE
+                self._failed(self.trouble.value)
                 log.error("store.unreachable", error=type(error).__name__)  # noqa: TRY400 - an outage, not a defect
                 raise UnavailableError(said_of(self.trouble), retry_after=2) from error
             self._little, self._is_new = False, True

@@ -54,11 +54,13 @@ class Store:
                 write=write,
                 name=name,
                 committed=self._committed,
+                failed=self._count,
                 **more,
             )
 
         self.dialect = dialect
         self.seals = together.seals
+        self._failed: Callable[[str], object] = str  # nobody counts yet
         self._listeners: list[tuple[asyncio.AbstractEventLoop, Callable[[Batch], None]]] = []
         self.vault = together.vault
         self._tails: dict[str, deque[Link]] = defaultdict(lambda: deque(maxlen=_MOST_REMEMBERED))
@@ -75,6 +77,10 @@ class Store:
     def on_commit(self, listener: Callable[[Batch], None]) -> None:
         """Call `listener` on the loop that runs now after each commit that leaves something to be done."""
         self._listeners.append((asyncio.get_running_loop(), listener))
+
+    def on_failure(self, listener: Callable[[str], object]) -> None:
+        """Call `listener`, on the thread of a lane, with the kind of each error of the database."""
+        self._failed = listener
 
     def start(self) -> None:
         """Start the lanes' threads."""
@@ -136,6 +142,9 @@ class Store:
         future: asyncio.Future[T] = loop.create_future()
         lane.submit(Job(work, org, loop, future, about, since=loop.time()))
         return await future
+
+    def _count(self, kind: str) -> None:
+        self._failed(kind)
 
     def _committed(self, batch: Batch) -> None:
         if batch.has_forked:

@@ -71,6 +71,8 @@ class Pending:
     record: Record
     request_id: str | None
     request_version: int | None
+    asked_at: datetime | None = None
+    """Since when people were asked, where this is what ends it: for the figures alone, it is not written."""
 
 
 class Link(NamedTuple):
@@ -129,6 +131,8 @@ class Batch:
     refused: set[str] = field(default_factory=set[str])
     linked: list[Link] = field(default_factory=list["Link"])
     """What was put into the trails, in its order."""
+    seconds: float = 0.0
+    """From its beginning to the answered COMMIT."""
     has_forked: bool = False
     """Whether the database was found to have lost what was committed: from here on its trails are others."""
 
@@ -280,7 +284,14 @@ class Tx:
         """Return this unit's instant: the database's clock, read once."""
         return self._now or self.lock_now()
 
-    def append(self, record: Record, *, request_id: str | None = None, request_version: int | None = None) -> None:
+    def append(
+        self,
+        record: Record,
+        *,
+        request_id: str | None = None,
+        request_version: int | None = None,
+        asked_at: datetime | None = None,
+    ) -> None:
         """Say in the org's trail what this unit did. Linked into the chain just before the commit."""
         pending = Pending(
             id=self.ids.new("evt"),
@@ -288,6 +299,7 @@ class Tx:
             record=record,
             request_id=request_id,
             request_version=request_version,
+            asked_at=asked_at,
         )
         self._batch.records.setdefault(self.org, []).append(pending)
 

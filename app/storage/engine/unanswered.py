@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from app.domain.errors import AssentError, UnavailableError
-from app.storage.engine.dialect import CommitFate
+from app.storage.engine.dialect import CommitFate, Failure
 from app.storage.engine.transaction import LostGuardError
 from app.storage.engine.trouble import Trouble, said_of, trouble_of
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 UNTOLD = "the database did not say whether it committed; read the state before you repeat the call"
 
+KINDS = (*(trouble.value for trouble in Trouble), "race", "lost", "statement")
+"""Of errors: trouble of the whole database, a lost race, a lost connection, or one that only a statement met."""
 _TRIES = 6
 _LONGEST_QUEUED = 5.0
 """Seconds that a unit may have waited for its turn when something keeps the database from being used."""
@@ -69,6 +71,18 @@ def explained(error: Exception | None) -> Exception:
     if isinstance(error, LostGuardError):
         return UnavailableError("too many changes of the same request at once")
     return error
+
+
+def kind_of(error: Exception, failure: Failure) -> str | None:
+    """Name, for a figure, what made a transaction fail; None: it was no error of the database."""
+    trouble = trouble_of(error)
+    if trouble is not None:
+        return trouble.value
+    if isinstance(error, LostGuardError):
+        return "race"
+    if type(error).__module__.partition(".")[0] not in {"sqlite3", "psycopg"}:
+        return None
+    return {Failure.AGAIN: "race", Failure.LOST: "lost"}.get(failure, "statement")
 
 
 def still_patient(jobs: Sequence[Job], trouble: Trouble) -> list[Job]:

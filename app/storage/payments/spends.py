@@ -10,22 +10,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Text, and_, bindparam, cast, delete, func, insert, literal_column, or_, select
+from sqlalchemy import Text, and_, bindparam, cast, delete, func, insert, literal_column, or_, select, union_all, update
 
+from app.domain.identity.seals import BadTokenError
 from app.domain.money.payment import FINEST
 from app.domain.request.request import State
 from app.storage.engine.dialect import from_us, to_us
 from app.storage.engine.transaction import Statement, Tx
-from app.storage.tables.payment_tables import spends
+from app.storage.identity.vault import ValueKey, number_of
+from app.storage.tables.payment_tables import payee_history, spends
 from app.storage.tables.tables import requests
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from sqlalchemy.sql.elements import ColumnElement
+    from sqlalchemy.sql.elements import BindParameter, ColumnElement
 
     from app.domain.money.payment import Payment
 
@@ -151,6 +153,7 @@ def list_spent(
 def _alike(payees: int, amounts: int) -> Statement:
     return Statement(
         select(
+            spends.c.id,
             spends.c.payee_key,
             spends.c.amount,
             spends.c.currency,
@@ -180,7 +183,7 @@ def list_alike(tx: Tx, payments: Sequence[Payment], *, since: datetime, instead_
             payee_key=row["payee_key"],
             units=row["amount"],
             currency=row["currency"],
-            reference=row["reference"],
+            reference=_readable(tx, row["reference"], row["id"]),
             at=from_us(row["at"]),
             request_id=row["request_id"],
             succeeded=row["request_id"] is None or row["state"] == State.SUCCEEDED,
@@ -189,25 +192,26 @@ def list_alike(tx: Tx, payments: Sequence[Payment], *, since: datetime, instead_
     ]
 
 
+_WENT_WELL = (
+    requests.c.state == literal_column(f"'{State.SUCCEEDED.value}'"),
+    requests.c.allowed_by.is_(None),  # only what people have looked at vouches for anybody
+)
+_PAYEE = ("payee", "payee_key", "account_key", "account_tail")
+
+
 @cache
 def _well_paid(size: int) -> Statement:
-    return Statement(
-        select(
-            spends.c.payee,
-            spends.c.payee_key,
-            spends.c.account_key,
-            spends.c.account_tail,
-            func.max(spends.c.at).label("paid_at"),
-        )
+    keys: list[BindParameter[Any]] = [bindparam(f"key_{index}") for index in range(size)]
+    found = union_all(
+        select(*(spends.c[name] for name in _PAYEE), spends.c.at.label("at"))
         .select_from(spends.join(requests, requests.c.id == spends.c.request_id))
-        .where(
-            spends.c.org == bindparam("for_org"),
-            spends.c.payee_key.in_([bindparam(f"key_{index}") for index in range(size)]),
-            requests.c.state == literal_column(f"'{State.SUCCEEDED.value}'"),
-            requests.c.allowed_by.is_(None),  # only what people have looked at vouches for anybody
-        )
-        .group_by(spends.c.payee, spends.c.payee_key, spends.c.account_key, spends.c.account_tail)
-    )
+        .where(spends.c.org == bindparam("for_org"), spends.c.payee_key.in_(keys), *_WENT_WELL),
+        select(*(payee_history.c[name] for name in _PAYEE), payee_history.c.paid_at.label("at")).where(
+            payee_history.c.org == bindparam("for_org"), payee_history.c.payee_key.in_(keys)
+        ),
+    ).subquery()
+    payee = [found.c[name] for name in _PAYEE]
+    return Statement(select(*payee, func.max(found.c.at).label("paid_at")).group_by(*payee))
 
 
 def list_paid(tx: Tx, payee_keys: Iterable[str]) -> list[Paid]:
@@ -225,10 +229,65 @@ def list_paid(tx: Tx, payee_keys: Iterable[str]) -> list[Paid]:
     ]
 
 
+_MANY = 64
+_OF_REQUESTS = spends.c.request_id.in_([bindparam(f"id_{index}") for index in range(_MANY)])
+_VOUCHED = Statement(
+    select(*(spends.c[name] for name in _PAYEE), func.max(spends.c.at).label("paid_at"))
+    .select_from(spends.join(requests, requests.c.id == spends.c.request_id))
+    .where(spends.c.org == bindparam("for_org"), _OF_REQUESTS, *_WENT_WELL)
+    .group_by(*(spends.c[name] for name in _PAYEE))
+)
+_DROP_ALL = Statement(delete(spends).where(spends.c.org == bindparam("for_org"), _OF_REQUESTS))
+_HISTORY = (payee_history.c.org == bindparam("for_org"), *(payee_history.c[n] == bindparam(f"of_{n}") for n in _PAYEE))
+_KNOWN = Statement(select(payee_history.c.paid_at).where(*_HISTORY))
+_LATER = Statement(update(payee_history).where(*_HISTORY).values(paid_at=bindparam("at")))
+_FIRST = Statement(insert(payee_history))
+
+
+def retire_spends(tx: Tx, ids: Mapping[str, str]) -> None:
+    """Let go of what requests have spent, `_MANY` of them as `id_0` …, and keep whom they vouch for, and since when."""
+    for row in tx.all(_VOUCHED, for_org=tx.org, **ids):
+        one = {f"of_{name}": row[name] for name in _PAYEE}
+        known = tx.one(_KNOWN, for_org=tx.org, **one)
+        if known is None:
+            tx.write(_FIRST, org=tx.org, **row)
+        elif known["paid_at"] < row["paid_at"]:
+            tx.write(_LATER, for_org=tx.org, **one, at=row["paid_at"])
+    tx.write(_DROP_ALL, for_org=tx.org, **ids)
+
+
 def insert_spends(tx: Tx, rows: Sequence[dict[str, object]]) -> None:
     """Count payments from now on; see `app.usecases.payments.weigh.spend` for what a row says."""
     at = to_us(tx.now())
-    tx.run_many(_INSERT, [{"id": tx.ids.new("spd"), "org": tx.org, "at": at, **row} for row in rows])
+    tx.run_many(_INSERT, [{**_with_id(tx, tx.ids.new("spd"), row), "org": tx.org, "at": at} for row in rows])
+
+
+def _with_id(tx: Tx, spend_id: str, row: dict[str, object]) -> dict[str, object]:
+    return {**row, "id": spend_id, "reference": _kept(tx, row["reference"], spend_id)}
+
+
+def _kept(tx: Tx, reference: object, spend_id: str) -> object:
+    """Return a reference as it is kept, encrypted: it is read beside the others of a payee, and never looked for."""
+    if not isinstance(reference, str) or tx.vault is None:
+        return reference
+    return tx.vault.newest(tx, tx.org).hide(reference, _place(spend_id))
+
+
+def _readable(tx: Tx, kept: str | None, spend_id: str) -> str | None:
+    """Return a reference. One that cannot be read is none: such a payment is like any other to that payee."""
+    number = number_of(kept) if kept is not None else None
+    if kept is None or number is None or tx.vault is None:
+        return kept
+    key = tx.vault.find(tx, tx.org, number)
+    try:
+        return key.read(kept, _place(spend_id)) if isinstance(key, ValueKey) else None
+    except BadTokenError:
+        tx.vault.alarm(tx.org, spend_id)
+        return None
+
+
+def _place(spend_id: str) -> str:
+    return f"{spend_id}\n{spend_id}\nreference"
 
 
 def drop_spends(tx: Tx, request_id: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import bindparam, insert, or_, select, update
+from sqlalchemy import bindparam, insert, or_, select, text, update
 
 from app.domain.request.request import ExecutionStatus, GrantStatus
 from app.storage.engine.dialect import to_us
@@ -34,16 +34,19 @@ _END = Statement(
     )
     .values({name: bindparam(name) for name in EXECUTION.saved.names})
 )
-_STILL = Statement(
-    select(executions.c.request_id)
-    .where(
-        executions.c.org == bindparam("for_org"),
-        executions.c.status == bindparam("still"),
-        executions.c.ended_at <= bindparam("until"),
+_STILL = {
+    status: Statement(
+        select(executions.c.request_id)
+        .where(
+            executions.c.org == bindparam("for_org"),
+            text(f"executions.status = '{status.value}'"),  # as it stands in the index, not as a parameter
+            executions.c.ended_at <= bindparam("until"),
+        )
+        .order_by(executions.c.ended_at)
+        .limit(bindparam("most"))
     )
-    .order_by(executions.c.ended_at)
-    .limit(bindparam("most"))
-)
+    for status in (ExecutionStatus.UNKNOWN, ExecutionStatus.PENDING_ELSEWHERE)
+}
 
 
 def list_unknown(tx: Tx, until: datetime, *, most: int) -> list[str]:
@@ -57,7 +60,7 @@ def list_elsewhere(tx: Tx, until: datetime, *, most: int) -> list[str]:
 
 
 def _list_still(tx: Tx, status: ExecutionStatus, until: datetime, most: int) -> list[str]:
-    rows = tx.all(_STILL, for_org=tx.org, still=status.value, until=to_us(until), most=most)
+    rows = tx.all(_STILL[status], for_org=tx.org, until=to_us(until), most=most)
     return [row["request_id"] for row in rows]
 
 

@@ -11,7 +11,7 @@ from app.storage.engine.transaction import Statement, Tx
 from app.storage.tables.tables import idempotency_keys, seen_clicks
 
 KEY_RETENTION = timedelta(hours=24)
-"""How long a creation's idempotency key is remembered."""
+"""How long a creation's idempotency key is remembered, unless the file says longer."""
 
 CLICK_RETENTION = timedelta(minutes=15)
 """How long a click is remembered: longer than the five minutes for which its signature is accepted."""
@@ -48,7 +48,9 @@ def find_key(tx: Tx, agent: str, key: str) -> tuple[str, str] | None:
     return (row["call_digest"], row["request_id"]) if row and row["expires_at"] > to_us(tx.now()) else None
 
 
-def remember_key(tx: Tx, agent: str, key: str, *, call_digest: str, request_id: str) -> None:
+def remember_key(
+    tx: Tx, agent: str, key: str, *, call_digest: str, request_id: str, lasts: timedelta = KEY_RETENTION
+) -> None:
     """Remember what a key stands for, instead of what it stood for until its time was over."""
     tx.write(_DROP_KEY, for_org=tx.org, of_agent=agent, of_key=key, at=to_us(tx.now()))
     tx.write(
@@ -58,7 +60,7 @@ def remember_key(tx: Tx, agent: str, key: str, *, call_digest: str, request_id: 
         key=key,
         call_digest=call_digest,
         request_id=request_id,
-        expires_at=to_us(tx.now() + KEY_RETENTION),
+        expires_at=to_us(tx.now() + lasts),
     )
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _SETTLED = "a settled request never changes its status"
 _UNVERSIONED = "a status changes only with the next version, which needs its audit event"
 _APPEND_ONLY = "the audit trail only grows"
+_NOT_OVER = "what is not over is never deleted"
 
 # Reading across orgs needs the explicit scope '*', which only the gateway's own sweeps and migrations set.
 _SCOPE = "current_setting('assent.org', true)"
@@ -71,10 +72,54 @@ def versioned_statements(dialect: str, others: Sequence[str] | None) -> tuple[st
     return (_postgresql_guard(but).replace("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION", 1),)
 
 
+def removal_statements(dialect: str) -> tuple[str, ...]:
+    """Return the DDL that lets what is over be deleted, and keeps grants and executions as it keeps requests."""
+    if dialect == "sqlite":
+        return (
+            "DROP TRIGGER requests_kept",
+            *(
+                f"""CREATE TRIGGER {table}_kept BEFORE DELETE ON {table} WHEN {unless}
+            BEGIN SELECT RAISE(ABORT, '{_NOT_OVER}'); END"""
+                for table, unless in _KEPT.items()
+            ),
+        )
+    return (
+        "DROP TRIGGER requests_kept ON requests",
+        f"""CREATE FUNCTION assent_guard_removal() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN
+              RAISE EXCEPTION '{_NOT_OVER}' USING ERRCODE = 'insufficient_privilege';
+            END $$""",
+        *(
+            f"""CREATE TRIGGER {table}_kept BEFORE DELETE ON {table}
+           FOR EACH ROW WHEN ({unless}) EXECUTE FUNCTION assent_guard_removal()"""
+            for table, unless in _KEPT.items()
+        ),
+    )
+
+
+def drop_removal_statements(dialect: str) -> tuple[str, ...]:
+    """Return the DDL that keeps every request again, as before 0017."""
+    if dialect == "sqlite":
+        kept = next(each for each in _sqlite() if "requests_kept" in each)
+        return (*(f"DROP TRIGGER {table}_kept" for table in _KEPT), kept)
+    kept = next(each for each in _postgresql() if "requests_kept" in each)
+    dropped = (f"DROP TRIGGER {table}_kept ON {table}" for table in _KEPT)
+    return (*dropped, "DROP FUNCTION assent_guard_removal()", kept)
+
+
+_KEPT = {
+    "requests": "OLD.status = 'pending' OR OLD.state IN ('approved', 'executing', 'unknown', 'pending_elsewhere')",
+    "grants": "OLD.status = 'issued'",
+    "executions": "OLD.status IN ('started', 'unknown', 'pending_elsewhere')",
+}
+"""What is not over, by table."""
+
 _TRIGGERS = {
     "requests_settled": "requests",
     "requests_versioned": "requests",
     "requests_kept": "requests",
+    "grants_kept": "grants",
+    "executions_kept": "executions",
     "audit_events_unchanged": "audit_events",
     "audit_events_kept": "audit_events",
 }

@@ -65,6 +65,18 @@ payees = Table(
     PrimaryKeyConstraint("org", "payee_key", "account_key"),
 )
 
+payee_history = Table(
+    "payee_history",
+    metadata,
+    Column("org", Text, nullable=False),
+    Column("payee_key", Text, nullable=False),
+    Column("account_key", Text, nullable=False),
+    Column("payee", Text, nullable=False),
+    Column("account_tail", Text, nullable=False),
+    Column("paid_at", BigInteger, nullable=False),  # the last time that it went well, of what was removed since
+    PrimaryKeyConstraint("org", "payee_key", "account_key", "payee", "account_tail"),
+)
+
 standing_approvals = Table(
     "standing_approvals",
     metadata,
@@ -137,6 +149,7 @@ lifts = Table(
     Column("lifted_at", BigInteger, nullable=False),
     PrimaryKeyConstraint("org", "request_id"),
 )
+Index("ix_lifts_request", lifts.c.request_id)
 
 restores = Table(
     "restores",

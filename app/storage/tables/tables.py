@@ -5,7 +5,8 @@ Three rules hold in the database itself, whoever writes:
 * **No change without its audit event.** `requests (id, version)` refers to `audit_events (request_id,
 request_version)`,
   checked at commit. A status cannot change without a version, nor a version without an event (see `guards.py`).
-* **Final is final, and the trail only grows.** Triggers refuse to change a settled request or any audit event.
+* **Final is final, and the trail only grows.** Triggers refuse to change a settled request or any audit event, and to
+  delete what is not over.
 * **Single use.** One grant a request, one execution a grant, one decision a person.
 
 Instants are microseconds since 1970 UTC in a BIGINT, documents are canonical JSON in TEXT: the same on SQLite and
@@ -139,6 +140,13 @@ executions = Table(
     CheckConstraint("status <> 'pending_elsewhere' OR elsewhere_id IS NOT NULL", name="elsewhere"),
 )
 Index(
+    "ix_executions_unknown",  # asked for every few seconds
+    executions.c.org,
+    executions.c.ended_at,
+    postgresql_where=text("status = 'unknown'"),
+    sqlite_where=text("status = 'unknown'"),
+)
+Index(
     "ix_executions_due",
     executions.c.lease_until,
     postgresql_where=text("status = 'started'"),
@@ -168,8 +176,17 @@ deliveries = Table(
     Column("audience", Text, nullable=False, server_default="approvers"),
     Column("carrier_id", Text),  # the card in which this one is shown, with others
     Column("content_refused", Integer, nullable=False, server_default="0"),  # it is shown without the call
+    Column("looked", Integer, nullable=False, server_default="0"),  # see `app.storage.cards.unseen`
     CheckConstraint(_one_of("status", DeliveryStatus), name="status"),
     UniqueConstraint("request_id", "channel", "chat_id"),
+)
+Index(
+    "ix_deliveries_unseen",
+    deliveries.c.org,
+    deliveries.c.channel,
+    deliveries.c.posted_at,
+    postgresql_where=text("status = 'live' AND looked <> 1"),
+    sqlite_where=text("status = 'live' AND looked <> 1"),
 )
 Index(
     "ix_deliveries_carrier",
@@ -209,6 +226,13 @@ Index(
     sqlite_where=text("status = 'queued'"),
 )
 Index("ix_outbox_delivery", outbox.c.delivery_id)
+Index(
+    "ix_outbox_over",
+    outbox.c.org,
+    outbox.c.created_at,
+    postgresql_where=text("status <> 'queued'"),
+    sqlite_where=text("status <> 'queued'"),
+)
 
 turns = Table(
     "turns",
@@ -261,6 +285,7 @@ idempotency_keys = Table(
     PrimaryKeyConstraint("org", "agent", "key"),
 )
 Index("ix_idempotency_keys_expiry", idempotency_keys.c.expires_at)
+Index("ix_idempotency_keys_request", idempotency_keys.c.request_id)
 
 seen_clicks = Table(
     "seen_clicks",

@@ -1,4 +1,7 @@
-"""The table of how far the outside was told of the trail. See `tables.py` for the rules."""
+"""The tables of what the outside is told: how far each receiver was, which alarms stand.
+
+See `tables.py` for the rules.
+"""
 
 from __future__ import annotations
 
@@ -17,4 +20,15 @@ webhooks = Table(
     Column("failing_since", BigInteger),
     Column("error", Text, nullable=False),
     PrimaryKeyConstraint("org", "name"),
+)
+
+alarms = Table(
+    "alarms",
+    metadata,
+    Column("org", Text, nullable=False),
+    Column("cause", Text, nullable=False),
+    Column("about", Text, nullable=False),  # a channel, a receiver, a request
+    Column("seen_by", Text, nullable=False),  # a gateway; "": whoever looks at the rows
+    Column("since", BigInteger, nullable=False),
+    PrimaryKeyConstraint("org", "cause", "about", "seen_by"),
 )

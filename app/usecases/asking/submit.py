@@ -161,11 +161,12 @@ class Submit:
             opening = Opening(tx, judged, self._seals, place, of_digest=of_digest)
             found = opening.settle(ruling, targets)
             if isinstance(found, Asked):
-                opener = (
-                    opener_key(judged.evaluation_key, found.request.id) if judged.evaluation_key is not None else None
-                )
-                for name in filter(None, (key, opener)):
-                    remember_key(tx, call.agent, name, call_digest=of_submitted, request_id=found.request.id)
+                opened, lasts = found.request.id, judged.policy.retention.deduplication
+                if key is not None:
+                    remember_key(tx, call.agent, key, call_digest=of_submitted, request_id=opened, lasts=lasts)
+                if judged.evaluation_key is not None:
+                    opener = opener_key(judged.evaluation_key, opened)
+                    remember_key(tx, call.agent, opener, call_digest=of_submitted, request_id=opened)
             return found
 
         found = await self._store.write(unit, org=call.org)

@@ -23,6 +23,7 @@ import structlog
 
 from app.domain.card.own_approval import approval_told
 from app.domain.errors import AssentError
+from app.domain.request.redact import unquoted
 from app.domain.request.request import Audience, DeliveryStatus
 from app.failpoints import failpoint
 from app.ports import ChannelRefusedError, ChannelUnavailableError, ContentRefusedError, EditClosedError, Post
@@ -44,6 +45,7 @@ from app.usecases.cards.message import compose_message, item_of, items_with
 from app.usecases.cards.next_way import NextWays
 from app.usecases.cards.notices import notice_for
 from app.usecases.cards.remember_delivery import Sending, Showing, look_again, postpone, remember_posted, remember_shown
+from app.usecases.cards.secret_texts import complaint_without
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
     from app.usecases.cards.message import Item
     from app.usecases.cards.next_way import Ended
     from app.usecases.platforms.channel_book import ChannelBook
+    from app.usecases.platforms.contact import Contact
     from app.usecases.platforms.pacing import Pacing
 
 T = TypeVar("T")
@@ -65,6 +68,7 @@ T = TypeVar("T")
 log = structlog.get_logger(__name__)
 
 _EDIT_MARGIN = timedelta(days=1)  # cards are posted anew this long before the platform stops their buttons
+_LONGEST_WHY = 300
 _REFRESH_FOR = timedelta(days=14)
 
 
@@ -101,6 +105,7 @@ class Deliver:
         pacing: Pacing,
         seals: Seals,
         give_up_after: timedelta,
+        contact: Contact,
     ) -> None:
         """Take what it works on.
 
@@ -113,6 +118,7 @@ class Deliver:
         self._pacing = pacing
         self._seals = seals
         self._give_up_after = give_up_after
+        self._contact = contact
 
     async def __call__(self, row: OutboxRow) -> None:
         """Carry out a claimed row and settle or reschedule it."""
@@ -145,17 +151,26 @@ class Deliver:
             await self._unavailable(row, plan, ChannelUnavailableError(type(error).__name__, ambiguous=True))
 
     async def _act(self, row: OutboxRow, channel: Channel, plan: _Plan) -> None:
+        try:
+            await self._do(row, channel, plan)
+        except (ChannelRefusedError, ChannelUnavailableError) as error:
+            error.why = _kept(error.why, plan)
+            raise
+
+    async def _do(self, row: OutboxRow, channel: Channel, plan: _Plan) -> None:
         match plan:
             case Sending():
                 await self._send(row, channel, plan)
             case Showing():
                 async with self._pacing.edit(row.org, channel):
                     await channel.refresh(plan.message, plan.card)
+                self._contact.sent(row.channel)
                 edits_for = channel.edits_for - _EDIT_MARGIN
                 await self._write(row, lambda tx: remember_shown(tx, row, plan, edits_for=edits_for))
             case _Saying():
                 async with self._pacing.post(row.org, channel, plan.message.chat_id):
                     await channel.notify(plan.message, plan.notice)
+                self._contact.sent(row.channel)
                 await self._write(row, lambda tx: settle(tx, row))
             case _Later():
                 await self._write(row, lambda tx: look_again(tx, row))
@@ -230,6 +245,7 @@ class Deliver:
             failpoint("deliver.before_post")
             async with self._pacing.post(row.org, channel, post.chat_id):
                 message = await channel.post(post)
+            self._contact.sent(row.channel)
             failpoint("deliver.after_post")
         sent, found, edits_for = plan, message, channel.edits_for - _EDIT_MARGIN
         await self._write(row, lambda tx: remember_posted(tx, row, sent, found, edits_for=edits_for))
@@ -246,6 +262,8 @@ class Deliver:
     # --- what came of it ----------------------------------------------------------------------------------------------
 
     async def _unavailable(self, row: OutboxRow, plan: _Plan, error: ChannelUnavailableError) -> None:
+        if not error.limited:
+            self._contact.unsent(row.channel)
         unseen = isinstance(plan, Showing) and any(item.delivery.message is None for item in plan.items)
         patience = _REFRESH_FOR if row.errand is Errand.REFRESH and not unseen else self._give_up_after
         # It surely did not arrive, now or in an earlier attempt: the next one need not look for it.
@@ -288,6 +306,18 @@ class Deliver:
 
     async def _write(self, row: OutboxRow, unit: Callable[[Tx], T]) -> T:
         return await self._store.write(unit, org=row.org)
+
+
+def _kept(why: str, plan: _Plan) -> str:
+    """Return what is kept, in clear, of why a platform did not take something: it may quote what it was given."""
+    match plan:
+        case Sending() | Showing():
+            why = complaint_without(why, plan.card, [item.request for item in plan.items])
+        case _Saying():
+            why = unquoted(why, plan.notice.text.splitlines())
+        case _:
+            pass
+    return why[:_LONGEST_WHY]
 
 
 def _tells_outcome(item: Item) -> bool:

@@ -85,6 +85,14 @@ class PressedCard:
         sentence = say(self.channel.language, "click.settled", outcome=outcome)
         return ClickOutcome(result=ClickResult.ALREADY, sentence=sentence, card=self.now)
 
+    def on_a_copy(self) -> ClickOutcome:
+        """Say that nothing counts where this was pressed, and how the request stands; a settled one is shown there."""
+        told = self.standing()
+        sentence = say(self.channel.language, "click.copy", stands=told.sentence)
+        return ClickOutcome(
+            result=ClickResult.REFUSED, sentence=sentence, card=self.now if self.request.status.final else None
+        )
+
     def asking(self, form: Form) -> Received:
         """Ask the person to fill a form in before anything is done."""
         return Received(outcome=ClickOutcome(result=ClickResult.RETRY, sentence=form.title, card=self.now), form=form)

@@ -93,6 +93,9 @@ def recognise(
         person = _who(tx, pressed, click, now)
         if delivery.carrier_id is not None:
             pressed = replace(pressed, shared=items_of(tx, delivery.carrier_id))
+        if _is_copy(pressed, click):
+            tx.append(refused_click(evidence, why="copy", person=person), request_id=request.id)
+            return pressed.on_a_copy()
     except _Refused as refused:
         if refused.record:
             tx.append(refused_click(evidence, why=refused.key, person=refused.person), request_id=request.id)
@@ -131,11 +134,17 @@ def _check_place(pressed: PressedCard, click: Click, sealed: SealedClick) -> Non
         raise _Refused("stale", ClickResult.REFUSED) from None
     same = (
         click.chat_id == message.chat_id
-        and click.message_id == message.message_id
+        and click.message_id  # another than ours is a copy: see `_is_copy`
         and (not message.app_id or click.app_id in {"", message.app_id})
     )
     if not same:
         raise _Refused("stale", ClickResult.REFUSED)
+
+
+def _is_copy(pressed: PressedCard, click: Click) -> bool:
+    """Say whether it was pressed on another message of this chat: the platform shows twice what we sent once."""
+    message = pressed.delivery.message
+    return message is not None and click.message_id != message.message_id
 
 
 def _who(tx: Tx, pressed: PressedCard, click: Click, now: datetime) -> str:

@@ -38,12 +38,24 @@ class Announce:
         """Say it in the chat of each of these channels, in its language. Returns at once, and never raises."""
         for name in dict.fromkeys(channels):
             if name != API:
-                self._later(self._say(org, name, says))
+                self._later(self._tell(org, name, says))
 
-    async def _say(self, org: str, name: str, says: Callable[[Language], str]) -> None:
+    async def in_one(self, org: str, channels: Iterable[str], says: Callable[[Language], str]) -> bool:
+        """Say it in the chat of the first of these channels that takes it. False: none does."""
+        for name in channels:
+            if await self._say(org, name, says):
+                return True
+        return False
+
+    async def _tell(self, org: str, name: str, says: Callable[[Language], str]) -> None:
+        await self._say(org, name, says)
+
+    async def _say(self, org: str, name: str, says: Callable[[Language], str]) -> bool:
         try:
             channel = self._channels.get(org, name)
             notice = Notice(text=says(channel.language), mentions=(), key=self._ids.new("ann"))
             await channel.announce(channel.chat_id, notice)
         except (AssentError, ChannelUnavailableError, ChannelRefusedError) as error:
             log.error("announcement.unsaid", org=org, channel=name, why=str(error))  # noqa: TRY400 - not a defect
+            return False
+        return True

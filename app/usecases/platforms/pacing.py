@@ -89,6 +89,12 @@ class Pacing:
         async with self._turn((org, channel.name, "edit", ""), self._pace(channel, "edits")):
             yield
 
+    @asynccontextmanager
+    async def look(self, org: str, channel: Channel) -> AsyncGenerator[None]:
+        """The same for asking whether messages are there: as fast as they are changed, and beside that."""
+        async with self._turn((org, channel.name, "look", ""), self._pace(channel, "edits")):
+            yield
+
     def _pace(self, channel: Channel, of: str) -> Pace | None:
         spec = self._platforms.get(channel.kind)
         if spec is None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from app.domain.errors import AssentError
 from app.domain.lifecycle.against_trail import differences, request_faults
-from app.domain.lifecycle.replayed import Fault, Replayed, replay
+from app.domain.lifecycle.replayed import Fault, Replayed, is_over, replay
 from app.domain.lifecycle.replayed_org import MUST, play
 from app.domain.trail.audit import Kind
 from app.domain.trail.chain import GENESIS, first_fault_at
@@ -64,6 +64,9 @@ class _Walk:
     first_at: int = 0
     beside: Replayed = field(default_factory=Replayed)
     asked: dict[str, int] = field(default_factory=dict[str, int])
+    removed: dict[str, int] = field(default_factory=dict[str, int])
+    ended: list[str] = field(default_factory=list[str])
+    """Of the removed those whose events were walked from the first on."""
     has_served: bool = False
     faults: list[Fault] = field(default_factory=list[Fault])
     broken: bool = False  # the chain: what its events say cannot be relied on
@@ -79,12 +82,20 @@ class _Walk:
             self.first_at = self.first_at or to_us(event.at)
             if event.record.kind is Kind.CREATED and event.request_id is not None:
                 self.asked.setdefault(event.request_id, event.seq)
+            if event.record.kind is Kind.ROWS_REMOVED:
+                self._take_removed(event)
             self.has_served |= event.record.kind is Kind.POLICY_LOADED
             play(self.beside, event)
             if self.expect is not None and event.seq == self.expect[0] and event.hash != self.expect[1]:
                 self.faults.append(Fault(event.seq, f"event {event.seq} is not the one that you expect: {event.hash}"))
         self.seen += len(events)
         self.last = (events[-1].seq, events[-1].hash)
+
+    def _take_removed(self, event: AuditEvent) -> None:
+        for request_id in cast("list[str]", event.record.facts.get("ids", [])):
+            self.removed[request_id] = event.seq
+            if self.asked.pop(request_id, None) is not None:
+                self.ended.append(request_id)
 
 
 class VerifyTrail:
@@ -205,8 +216,10 @@ class VerifyTrail:
                 lambda tx, after=behind: list_ids(tx, behind=after, most=_ROWS), org=org, long=True
             )
             if not ids:
-                return [*faults, *_gone(walk.asked)]
+                return [*faults, *await self._missing(org, walk, dict(walk.asked)), *await self._ended(org, walk)]
             behind = ids[-1]
+            back = [each for each in ids if each in walk.removed]
+            faults += [Fault(walk.removed[each], _back(walk.removed[each], each)) for each in back]
             faults += await self._differing(org, ids, walk.last[0])
             for request_id in ids:
                 walk.asked.pop(request_id, None)
@@ -219,7 +232,26 @@ class VerifyTrail:
             some = ids[at : at + _ROWS]
             faults += await self._differing(org, some, walk.last[0])
             there = await self._store.read(lambda tx, some=some: list_rows_of(tx, some), org=org, long=True)
-            faults += _gone({of: walk.asked[of] for of in some if not there.get(of)})
+            faults += await self._missing(org, walk, {of: walk.asked[of] for of in some if not there.get(of)})
+        return [*faults, *await self._ended(org, walk)]
+
+    async def _missing(self, org: str, walk: _Walk, gone: Mapping[str, int]) -> list[Fault]:
+        """Say which rows are gone though no event says that they were removed, not even one of this moment."""
+        if gone:
+            await self._walk(org, walk)
+        return [Fault(seq, f"event {seq} asked {of}, and its row is gone") for of, seq in _kept(gone, walk)]
+
+    async def _ended(self, org: str, walk: _Walk) -> list[Fault]:
+        """Play the events of what was removed: they must be sound, and it must have been over."""
+        faults: list[Fault] = []
+        for at in range(0, len(walk.ended), _ROWS):
+            some = walk.ended[at : at + _ROWS]
+            told = await self._store.read(lambda tx, some=some: list_of_requests(tx, some), org=org, long=True)
+            for request_id, events in told.items():
+                replayed, seq = replay(events), walk.removed[request_id]
+                faults += replayed.faults
+                if not is_over(replayed):
+                    faults.append(Fault(seq, f"event {seq} says that {request_id} was removed, and it was not over"))
         return faults
 
     async def _differing(self, org: str, ids: Sequence[str], end: int) -> list[Fault]:
@@ -241,8 +273,12 @@ class VerifyTrail:
         return {request_id: faults for request_id, faults in found.items() if faults}
 
 
-def _gone(asked: Mapping[str, int]) -> list[Fault]:
-    return [Fault(seq, f"event {seq} asked {of}, and its row is gone") for of, seq in asked.items()]
+def _back(seq: int, request_id: str) -> str:
+    return f"event {seq} says that {request_id} was removed, and its row is there"
+
+
+def _kept(gone: Mapping[str, int], walk: _Walk) -> list[tuple[str, int]]:
+    return [(of, seq) for of, seq in gone.items() if of not in walk.removed]
 
 
 def _faults(tx: Tx, rows: list[Row] | None, events: list[AuditEvent], end: int) -> list[Fault]:

@@ -22,15 +22,15 @@ from app.storage.trail.servers import Missing, is_declared, list_missing, list_t
 from app.usecases.upkeep.restored import DeclareRestored, fence_org
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from app.storage.engine.line import Server
     from app.storage.engine.store import Store
-    from app.storage.engine.transaction import Tx
+    from app.storage.engine.transaction import Pending, Tx
 
 log = structlog.get_logger(__name__)
 
 SYSTEM = "system"
-ALARMING = frozenset({Kind.RESTORED, Kind.COMMITS_LOST, Kind.FAILED_OVER})
-"""What is said to `alarm`."""
 _MOST_NAMED = 100
 """Requests that the trail and the log name of those that were lost."""
 
@@ -65,14 +65,19 @@ class FailOver:
         if moved and server is not None:
             put_server(tx, server, epoch=epoch + 1)
 
-    def alarm(self, org: str, record: Record) -> None:
-        """Raise the alarm about what a commit says of a failover."""
+    def alarm_of(self, records: Mapping[str, Iterable[Pending]]) -> None:
+        """Raise the alarm about what a commit says of a failover, in the trail of each org."""
+        for org, pending in records.items():
+            for item in pending:
+                self._alarm(org, item.record)
+
+    def _alarm(self, org: str, record: Record) -> None:
         if record.kind is Kind.RESTORED:
             self._is_clear = False
             log.critical("database.fenced", org=org, **record.facts)
         elif record.kind is Kind.COMMITS_LOST:
             log.critical("database.commits_lost", org=org, **record.facts)
-        else:
+        elif record.kind is Kind.FAILED_OVER:
             log.warning("database.failed_over", org=org, **record.facts)
 
     async def clear(self) -> None:

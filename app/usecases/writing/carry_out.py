@@ -132,7 +132,8 @@ def _save_decisions(tx: Tx, before: ConfirmationRequest, after: ConfirmationRequ
 def _record(tx: Tx, step: Step) -> None:
     if step.record is None:
         raise ValueError("a change without a record")
-    tx.append(step.record, request_id=step.request.id, request_version=step.request.version)
+    request = step.request
+    tx.append(step.record, request_id=request.id, request_version=request.version, asked_at=request.created_at)
 
 
 def plan_card(

@@ -22,6 +22,7 @@ _BAD_CREDENTIALS = frozenset({10003, 10012, 10013, 10014, 10015, 99991543})
 UNKNOWN_PERSON = frozenset({41012, 99992351})
 _TEMPORARY = frozenset({1, 1000040343})  # the long connection's "system busy" and "internal error": its SDK tries again
 _BEING_SENT = 230049
+_PARAMETER = 230001
 _CARD_FAULT = 230099
 _CONTENT = frozenset({230022, 230025, 230028, _CARD_FAULT})  # a card that says less may pass
 _SCOPE_MISSING = 99991672
@@ -33,7 +34,7 @@ _LOG_ID = re.compile(r"[0-9A-Za-z]{1,64}", re.ASCII)
 _LOCK_WAIT = timedelta(seconds=2)
 _MENDS = {
     99991672: "a scope is missing: grant it under Permissions & Scopes and publish a new version of the app",
-    230001: "a parameter is wrong: check the chat id",
+    _PARAMETER: "a parameter is wrong: check the chat id",
     230002: "the bot is not in the chat: add it under the chat's Settings > Bots",
     230006: "the app has no bot: switch on the Bot capability and publish a new version",
     230013: "the app is not available to these people: widen its availability",
@@ -52,6 +53,10 @@ _MENDS = {
 
 class NotPermittedError(ChannelRefusedError):
     """The app may not look this up: a scope is missing, or the person is outside its contact range."""
+
+
+class NoMessageError(ChannelRefusedError):
+    """There is no message of this id."""
 
 
 class ScopeMissingError(NotPermittedError):
@@ -114,7 +119,13 @@ def classify(answer: Any, *, writes: bool) -> None:
         raise ChannelUnavailableError(f"{why}, with a token just fetched", retry_after=timedelta(seconds=30))
     if status >= 500:
         raise ChannelUnavailableError(why, ambiguous=writes)
-    raise _REFUSALS.get(code, ChannelRefusedError)(why)
+    raise _refusal(code, answer)(why)
+
+
+def _refusal(code: int, answer: Any) -> type[ChannelRefusedError]:
+    if code == _PARAMETER and "invalid message_id" in (answer.msg or ""):  # it has other causes: an error of theirs
+        return NoMessageError
+    return _REFUSALS.get(code, ChannelRefusedError)
 
 
 def _explain(code: int, answer: Any) -> str:

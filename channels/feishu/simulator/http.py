@@ -40,6 +40,8 @@ class Fault(StrEnum):
     SERVER_ERROR_AFTER = "server_error_after"  # the call takes effect, then the same page
     TOKEN_REVOKED = "token_revoked"  # noqa: S105 # a fault's name: every token dies before this call is looked at
     REFUSED = "refused"  # 230002: the bot is not in the chat
+    UNSHOWN = "unshown"  # answered as if it was done, with an id; nobody sees a message
+    SHOWN_TWICE = "shown_twice"  # done, and people see a second message like it, of which the answer says nothing
     BUSY = "busy"  # 230049: this uuid is being sent
     LOCKED = "locked"  # 230099/11310: card action is lock
     REDIRECT = "redirect"  # 307 to /elsewhere of this server, which records what it is sent
@@ -142,6 +144,7 @@ class SimulatorApp:
                 lambda _, __, body: platform.issue_token(body),
             ),
             ("POST", re.compile(f"{api}/im/v1/messages"), "send", lambda _, query, body: platform.send(query, body)),
+            ("GET", re.compile(f"{api}/im/v1/messages/([^/]+)"), "get_message", lambda m, _, __: platform.get(m[1])),
             (
                 "PATCH",
                 re.compile(f"{api}/im/v1/messages/([^/]+)"),
@@ -250,6 +253,8 @@ class SimulatorApp:
                 json.dumps(body).encode(),
                 {"content-type": "application/json; charset=utf-8"} | error.headers,
             )
+        if fault in {Fault.UNSHOWN, Fault.SHOWN_TWICE}:
+            self.platform.show_else(str(fields.get("message_id")), twice=fault is Fault.SHOWN_TWICE)
         if fault is Fault.SERVER_ERROR_AFTER:
             return html
         # The token endpoint answers flat, everything else under `data`.

@@ -7,6 +7,7 @@ code that the platform documents for it.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, cast
 
@@ -34,6 +35,8 @@ STATUS_SCOPE = "contact:user.employee:readonly"
 ALL_SCOPES = frozenset(
     {
         "im:message:send_as_bot",
+        "im:message:readonly",
+        "im:message.group_msg",
         "im:chat:readonly",
         "contact:user.id:readonly",
         "contact:contact.base:readonly",
@@ -210,7 +213,7 @@ class Platform:
         now = self.clock.now()
         earlier = self._said.get((message_id, uuid)) if uuid else None
         if earlier is not None and now - earlier[0] < UUID_LIFE:
-            return self._describe_remark(message, earlier[1])
+            return message.told_of(earlier[1])
         if fields.get("msg_type") != "post":
             raise ApiFaultError(230001, "only rich text is modelled here")
         text, mentions = check_post(fields.get("content"), people=frozenset(self.people))
@@ -219,7 +222,7 @@ class Platform:
         message.remarks.append(remark)
         if uuid:
             self._said[message_id, uuid] = (now, remark)
-        return self._describe_remark(message, remark)
+        return message.told_of(remark)
 
     @staticmethod
     def _uuid(fields: Json) -> str:
@@ -227,16 +230,6 @@ class Platform:
         if not isinstance(uuid, str) or len(uuid) > 50:
             raise ApiFaultError(99992402, "field validation failed: uuid")
         return uuid
-
-    @staticmethod
-    def _describe_remark(message: Message, remark: Remark) -> Json:
-        return {
-            "message_id": remark.message_id,
-            "root_id": message.message_id,
-            "parent_id": message.message_id,
-            "chat_id": message.chat_id,
-            "msg_type": "post",
-        }
 
     def patch(self, message_id: str, body: bytes) -> Json:
         """Replace the card of a message, within its fourteen days and not while somebody's click is in flight."""
@@ -262,6 +255,26 @@ class Platform:
         message.versions.append(card)
         return {}
 
+    def get(self, message_id: str) -> Json:
+        """Return a message, recalled or not; in a group, that takes the scope for all its messages."""
+        self._need("im:message:readonly")
+        message = self.messages.get(message_id)
+        if message is None:
+            raise ApiFaultError(230001, "Your request contains an invalid request parameter, ext=invalid message_id.")
+        if message.chat_id not in self.own_chats.values():
+            self._need("im:message.group_msg")
+        return {"items": [self._describe(message)]}
+
+    def show_else(self, message_id: str, *, twice: bool) -> None:
+        """Show a message that was answered for twice, or not at all."""
+        message = self.messages.get(message_id)
+        if message is not None and twice:
+            again = replace(message, message_id=self.new_id("om_"), versions=list(message.versions), toasts={})
+            self.messages[again.message_id] = again
+        elif message is not None:
+            del self.messages[message_id]
+            self._sent = {key: sent for key, sent in self._sent.items() if sent[1] != message_id}
+
     def _card(self, content: object) -> Json:
         if not isinstance(content, str):
             raise ApiFaultError(230001, "content is not a string")
@@ -275,24 +288,7 @@ class Platform:
             raise ApiFaultError(230099, str(fault)) from None
 
     def _describe(self, message: Message) -> Json:
-        stamp = str(int(message.created_at.timestamp() * 1000))
-        sender = {
-            "id": self.app.app_id,
-            "id_type": "app_id",
-            "sender_type": "app",
-            "tenant_key": self.app.tenant_key,
-        }
-        return {
-            "message_id": message.message_id,
-            "chat_id": message.chat_id,
-            "msg_type": "interactive",
-            "create_time": stamp,
-            "update_time": stamp,
-            "deleted": False,
-            "updated": False,
-            "sender": sender,
-            "body": {"content": json.dumps(message.card, ensure_ascii=False)},
-        }
+        return message.told(self.app)
 
     def _count_rate(self, key: str) -> None:
         now = self.clock.now()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -56,6 +57,32 @@ class Message:
     def card(self) -> Json:
         """The card as it stands now."""
         return self.versions[-1]
+
+    def told(self, app: App) -> Json:
+        """Return the message as the API tells it."""
+        stamp = str(int(self.created_at.timestamp() * 1000))
+        sender = {"id": app.app_id, "id_type": "app_id", "sender_type": "app", "tenant_key": app.tenant_key}
+        return {
+            "message_id": self.message_id,
+            "chat_id": self.chat_id,
+            "msg_type": "interactive",
+            "create_time": stamp,
+            "update_time": stamp,
+            "deleted": self.recalled,
+            "updated": False,
+            "sender": sender,
+            "body": {"content": json.dumps(self.card, ensure_ascii=False)},
+        }
+
+    def told_of(self, remark: Remark) -> Json:
+        """Return what was said under it as the API tells that."""
+        return {
+            "message_id": remark.message_id,
+            "root_id": self.message_id,
+            "parent_id": self.message_id,
+            "chat_id": self.chat_id,
+            "msg_type": "post",
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,6 +23,9 @@ _EDIT_CLOSED: Final = frozenset({"message_not_found", "cant_update_message", "ed
 _CONTENT: Final = frozenset({"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long"})
 _ACCESS_OVER: Final = frozenset({"token_expired", "token_revoked", "invalid_auth"})
 _RENEWAL_OVER: Final = frozenset({"invalid_refresh_token", "invalid_grant", "token_revoked", "token_expired"})
+_CODE: Final = re.compile(r"[a-z_]{1,60}")
+_SCOPES: Final = re.compile(r"[a-z:._,]{1,100}")
+_PLACE: Final = re.compile(r"\[json-pointer:((?:/(?:[0-9]{1,3}|[a-z_]{1,30})){1,12})\]")
 RENEWAL: Final = "oauth.v2.access"
 """The method that exchanges a refresh token."""
 
@@ -75,7 +78,7 @@ def classify(method: str, response: object, *, ambiguous: bool = False) -> NoRet
     status = int(getattr(response, "status_code", 0) or getattr(response, "status", 0))
     body = getattr(response, "data", None)
     table = cast("dict[str, object]", body) if isinstance(body, dict) else {}
-    code = re.sub(r"[^a-z0-9_]", "", str(table.get("error", "")))[:60]
+    code = _code(table.get("error"))
     named = f"{method}: {code or f'status {status}'}"
     if status == _HTTP_RATE_LIMITED or code in _RATE_LIMITED:
         raise ChannelUnavailableError(named, retry_after=_retry_after(response), limited=True) from None
@@ -90,6 +93,11 @@ def classify(method: str, response: object, *, ambiguous: bool = False) -> NoRet
     raise _refusal(method, code)(f"{named}{_detail(table, code)}") from None
 
 
+def _code(told: object) -> str:
+    """Return the error's code; "" where what stands there is none: a text may quote the card."""
+    return told if isinstance(told, str) and _CODE.fullmatch(told) else ""
+
+
 def _refusal(method: str, code: str) -> type[ChannelRefusedError]:
     if method == RENEWAL:
         return RenewalSpentError if code in _RENEWAL_OVER else ChannelRefusedError
@@ -101,11 +109,11 @@ def _refusal(method: str, code: str) -> type[ChannelRefusedError]:
 def _detail(table: dict[str, object], code: str) -> str:
     """Add what helps to mend it: the missing scope, the places of faulty blocks (never their texts)."""
     match table:
-        case {"error": "missing_scope", "needed": str(needed)}:
+        case {"error": "missing_scope", "needed": str(needed)} if _SCOPES.fullmatch(needed):
             return f"; add the scope {needed} and reinstall the app"
         case {"errors": list()}:
-            told = [re.sub(r'"[^"]*"', "…", str(fault)) for fault in cast("list[object]", table["errors"])]
-            return f": {'; '.join(told)[:300]}"
+            told = _PLACE.findall(str(table["errors"]))
+            return f": {'; '.join(dict.fromkeys(told))[:300]}" if told else ""
         case _:
             return f"; {_MENDS[code]}" if code in _MENDS else ""
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 
-def manifest(*, name: str, public_url: str, receive: str) -> dict[str, object]:
+def manifest(*, name: str, public_url: str, receive: str, rotates: bool = False) -> dict[str, object]:
     """Return the Slack app manifest for a channel of assent.yaml (api.slack.com/reference/manifests).
 
-    `public_url` is the gateway's address; it is not needed with ``receive="socket"``. Raises ValueError for webhooks
-    without an https address: Slack takes no other.
+    `public_url` is the gateway's address; it is not needed with ``receive="socket"``. `rotates`: the bot's tokens last
+    for twelve hours, for good. Raises ValueError for webhooks without an https address: Slack takes no other.
     """
     if receive == "webhook" and not re.match(r"https://[^/\s]", public_url):
         raise ValueError(
@@ -39,6 +39,6 @@ def manifest(*, name: str, public_url: str, receive: str) -> dict[str, object]:
             "interactivity": interactivity,
             "org_deploy_enabled": False,
             "socket_mode_enabled": receive == "socket",
-            "token_rotation_enabled": False,
+            "token_rotation_enabled": rotates,
         },
     }

@@ -122,8 +122,10 @@ def _token(world: World, token: str | None) -> Token:
 def _checked(method: _Method, world: World, token: str | None, arguments: dict[str, object]) -> _Method:
     known = _token(world, token)
     _authorize(method, known)
-    if method.direct and str(arguments.get("channel", "")).startswith("D") and method.direct not in known.scopes:
-        raise _Refusal("missing_scope", needed=method.direct, provided=",".join(sorted(known.scopes)))
+    direct = str(arguments.get("channel", "")).startswith("D")
+    needed = {method.direct} if direct else method.scopes - {method.direct}
+    if method.direct and not needed & known.scopes:
+        raise _Refusal("missing_scope", needed=min(needed), provided=",".join(sorted(known.scopes)))
     if strange := arguments.keys() - method.takes:
         told = [f"[ERROR] unknown argument: {name}" for name in sorted(strange)]
         raise _Refusal("invalid_arguments", response_metadata={"messages": told})
@@ -249,9 +251,16 @@ def _update(world: World, arguments: dict[str, object]) -> dict[str, object]:
 def _history(world: World, arguments: dict[str, object]) -> dict[str, object]:
     room = _room(world, arguments, to_write=False)
     oldest = float(str(arguments.get("oldest", "0")))
+    latest = float(str(arguments.get("latest", "inf")))
+    within = str(arguments.get("inclusive", "")).lower() in {"1", "true"}
     limit = min(int(str(arguments.get("limit", "100"))), 999)
     start = int(str(arguments.get("cursor", "") or "0"))
-    newest_first = sorted((m for m in room.messages.values() if float(m.ts) > oldest), key=lambda m: m.ts, reverse=True)
+    shown = [
+        message
+        for message in room.messages.values()
+        if oldest < float(message.ts) < latest or (within and float(message.ts) in {oldest, latest})
+    ]
+    newest_first = sorted(shown, key=lambda m: m.ts, reverse=True)
     page = newest_first[start : start + limit]
     more = start + limit < len(newest_first)
     with_metadata = str(arguments.get("include_all_metadata", "")).lower() in {"1", "true"}

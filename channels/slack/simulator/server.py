@@ -33,7 +33,8 @@ Event = MutableMapping[str, Any]  # pyright: ignore[reportExplicitAny] - the ASG
 Receive = Callable[[], Awaitable[Event]]
 Send = Callable[[Event], Awaitable[None]]
 
-_DONE_FIRST: Final = frozenset({Fault.FATAL_AFTER_STORE, Fault.RESET_AFTER_RECEIVE, Fault.BROKEN_JSON})
+_SHOWN_ELSE: Final = frozenset({Fault.UNSHOWN, Fault.SHOWN_TWICE})
+_DONE_FIRST: Final = _SHOWN_ELSE | {Fault.FATAL_AFTER_STORE, Fault.RESET_AFTER_RECEIVE, Fault.BROKEN_JSON}
 _UNSHOWN: Final = frozenset({"refresh_token", "client_secret"})
 _HTML: Final = b"<html><body><h1>500</h1>Something went wrong.</body></html>"
 _BROKEN: Final[dict[Fault, tuple[int, dict[str, object] | str | bytes, dict[str, str]]]] = {
@@ -97,6 +98,8 @@ class Front:
                 answer = call_method(world, method, token, arguments)
             if "ticket" in answer:
                 answer["url"] = f"ws{self.public_url.removeprefix('http')}/link?ticket={answer.pop('ticket')}"
+        if fault in _SHOWN_ELSE:
+            world.show_else(answer, twice=fault is Fault.SHOWN_TWICE)
         answer = world.tampers.get(method, lambda whole: whole)(answer)
         if method in world.late:
             await world.late[method].wait()
@@ -108,7 +111,7 @@ class Front:
         self, fault: Fault | None, answer: dict[str, object], scope: Scope, headers: dict[str, str], send: Send
     ) -> None:
         match fault:
-            case None | Fault.REFUSED:
+            case None | Fault.REFUSED | Fault.UNSHOWN | Fault.SHOWN_TWICE:
                 await _respond(send, 200, answer, headers)
             case Fault.REDIRECT:
                 await _respond(send, 307, "", {"location": f"{self.public_url}/elsewhere"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import defaultdict, deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
@@ -42,6 +42,8 @@ class Fault(StrEnum):
     RESET_AFTER_RECEIVE = "reset_after_receive"  # done, and the connection is dropped
     HANG = "hang"  # no answer at all; nothing was done
     REFUSED = "refused"  # ok: false, restricted_action
+    UNSHOWN = "unshown"  # answered as if it was done, with a time-stamp; nobody sees a message
+    SHOWN_TWICE = "shown_twice"  # done, and people see a second message like it, of which the answer says nothing
     BROKEN_JSON = "broken_json"  # done, but the answer breaks off
     PLAIN_TEXT = "plain_text"  # 200 with text that is no JSON
     REDIRECT = "redirect"  # 307 to /elsewhere of this server, which records what it is sent
@@ -250,6 +252,18 @@ class World:
         """Return the app's conversation with a person, opened if there is none yet."""
         found = next((room for room in self.rooms.values() if room.person == user), None)
         return found or self.add_room(Room(id=self.serial("D")[:11], name="directmessage", person=user))
+
+    def show_else(self, answer: dict[str, object], *, twice: bool) -> None:
+        """Show a message that was answered for twice, or not at all."""
+        room = self.rooms.get(str(answer.get("channel")))
+        message = room.messages.get(str(answer.get("ts"))) if room is not None else None
+        if room is None or message is None:
+            return
+        if twice:
+            again = replace(message, ts=self.stamp(), versions=list(message.versions), replies=[])
+            room.messages[again.ts] = again
+        else:
+            del room.messages[message.ts]
 
     def add_group(self, group: UserGroup) -> UserGroup:
         """Make a user group."""

@@ -27,7 +27,7 @@ class Identity:
         if not isinstance(url, str) or not isinstance(key, str) or not url or not key:
             raise HookError(
                 f"no gateway or no key ({source}): set 'url' and 'key' in ~/{PLACE} (mode 0600), "
-                "or ASSENT_URL and ASSENT_KEY"
+                "or ASSENT_URL and ASSENT_KEY (or ASSENT_KEY_FILE)"
             )
         if not key.isascii() or not key.isprintable() or " " in key:
             raise HookError(f"the key is malformed ({source})")
@@ -47,10 +47,17 @@ def load_identity(config: str | None) -> Identity:
     """The identity named by `--config`, or the user's file, or the environment. Raises `HookError`."""
     path = config or _user_file()
     if path == "env" or (config is None and not os.path.lexists(path)):
-        return Identity(
-            url=os.environ.get("ASSENT_URL"), key=os.environ.get("ASSENT_KEY"), ca=None, source="environment"
-        )
+        return Identity(url=os.environ.get("ASSENT_URL"), key=_key(), ca=None, source="environment")
     return _read(path)
+
+
+def _key() -> str | None:
+    from assent.secret_files import SecretFileError, find_key
+
+    try:
+        return find_key(os.environ)
+    except SecretFileError as fault:
+        raise HookError(str(fault)) from fault
 
 
 def _user_file() -> str:

@@ -15,6 +15,7 @@ import httpx2
 import pytest
 import structlog
 
+from tests.fixtures.figures import scraped, value
 from tests.fixtures.patience import HANGS
 from tests.fixtures.platforms import open_stage, slack_id
 from tests.places import ROOT
@@ -141,9 +142,9 @@ async def test_what_is_not_provably_the_platforms_is_one_uniform_401(stage: Stag
     text = repr(logs) + repr(answers)
     assert len([line for line in logs if line["event"] == "callback.rejected"]) == len(forgeries)
     for headers, _ in forgeries.values():
-        for key, value in headers:
-            if "signature" in key.lower() and len(value) > 16:
-                assert value.lower() not in text.lower()
+        for key, said in headers:
+            if "signature" in key.lower() and len(said) > 16:
+                assert said.lower() not in text.lower()
     assert secret not in text
     assert "Traceback" not in text
     unknown = await _post(stage, "no-such", (), b"{}")
@@ -286,6 +287,18 @@ async def test_the_long_connections_are_as_strict_as_the_webhooks(listening: Sta
         assert [kind for kind, _ in stage.gateway.trail(request)].count("click.refused") == 3
         await stage.click(door, request, "alice")
         assert await stage.state(request) == "approved", door
+    # The figures tell that they stand, and of what came in.
+    families = await scraped(stage.gateway)
+    for name in ("pay-slack", "pay-feishu"):
+        assert value(families, "assent_channel_connected", channel=name, direction="hear") == 1
+        assert value(families, "assent_channel_last_success_seconds", channel=name, direction="hear") >= 0
     # And nothing comes in by the side door.
     body, headers = stage.slack.signed({"type": "block_actions"})
     assert (await _post(stage, "pay-slack", headers, body)).status_code == 401
+    for _, tasks in stage.gateway.container.work._running.values():
+        for task in tasks[1:]:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+    families = await scraped(stage.gateway)
+    for name in ("pay-slack", "pay-feishu"):
+        assert value(families, "assent_channel_connected", channel=name, direction="hear") == 0

@@ -6,27 +6,23 @@ import re
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from prometheus_client.parser import text_string_to_metric_families
+import pytest
+from sqlalchemy import text
 
+from app.domain.errors import UnavailableError
+from app.ports import ChannelUnavailableError
+from app.storage.engine.transaction import LostGuardError, Statement
+from tests.fixtures.figures import scraped, value
 from tests.fixtures.gateway import ManualClock
 from tests.places import ROOT
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
+    from app.storage.engine.transaction import Tx
     from tests.fixtures.gateway import Gateway
 
 NAMED = re.compile(r"`(assent_\w+?)(?:_total)?(?:\{(?P<labels>[\w,]+)\})?`")
-
-
-async def scraped(gateway: Gateway) -> dict[str, Metric]:
-    text = (await gateway.http.get("/metrics")).raise_for_status().text
-    return {family.name: family for family in text_string_to_metric_families(text)}
-
-
-def value(families: dict[str, Metric], name: str, **labels: str) -> float:
-    [sample] = [sample for sample in families[name].samples if sample.labels == labels]
-    return sample.value
 
 
 async def test_what_is_owed_is_counted_and_its_age_is_told(either_gateway: Gateway) -> None:
@@ -71,6 +67,77 @@ async def test_an_errand_that_waits_is_told_by_its_age(gateway: Gateway) -> None
     assert isinstance(gateway.clock, ManualClock)
     gateway.clock.advance(timedelta(minutes=5))
     assert value(await scraped(gateway), "assent_oldest_seconds", what="outbox") >= 300
+
+
+async def test_how_long_people_took_is_told_by_what_came_of_it(gateway: Gateway) -> None:
+    g = gateway
+    approved, denied, _ = await g.ask(), await g.ask(arguments={"amount": 1}), await g.ask(arguments={"amount": 2})
+    await g.advance(timedelta(seconds=20))
+    assert (await g.decide(approved)).status_code == 200
+    await g.advance(timedelta(seconds=70))
+    assert (await g.decide(denied, "deny")).status_code == 200
+    await g.claim(approved)
+    await g.report(approved)
+    await g.advance(timedelta(minutes=31))
+    families = await scraped(g)
+    took = {
+        sample.labels["outcome"]: sample.value
+        for sample in families["assent_decided_seconds"].samples
+        if sample.name.endswith("_sum")
+    }
+    assert took == {"approved": 20, "denied": 90, "expired": 31 * 60 + 90, "cancelled": 0, "undeliverable": 0}
+    counts = {s.labels["outcome"]: s.value for s in families["assent_decided_seconds"].samples if "_count" in s.name}
+    assert counts == {"approved": 1, "denied": 1, "expired": 1, "cancelled": 0, "undeliverable": 0}
+
+
+async def test_commits_are_timed_and_what_fails_in_the_database_is_counted(either_gateway: Gateway) -> None:
+    g = either_gateway
+
+    def count(families: dict[str, Metric]) -> float:
+        return next(s.value for s in families["assent_commit_seconds"].samples if s.name.endswith("_count"))
+
+    before = await scraped(g)
+    kinds = {sample.labels["kind"]: sample.value for sample in before["assent_database_errors"].samples}
+    assert {"silent", "full", "race", "lost", "statement"} < set(kinds)
+    await g.ask()
+    assert count(await scraped(g)) > count(before)
+    g.rows("ALTER TABLE seen_clicks RENAME TO seen_clicks_away")
+    sql = Statement(text("SELECT 1 FROM seen_clicks"))
+    with pytest.raises(UnavailableError):
+        await g.container.store.read(lambda tx: tx.write(sql), org="acme")
+    g.rows("ALTER TABLE seen_clicks_away RENAME TO seen_clicks")
+
+    lost = iter([True, False])
+
+    def unit(_: Tx) -> None:
+        if next(lost):
+            raise LostGuardError
+
+    await g.container.store.write(unit, org="acme")
+    after = await scraped(g)
+    told = {
+        sample.labels["kind"]: sample.value - kinds[sample.labels["kind"]]
+        for sample in after["assent_database_errors"].samples
+    }
+    assert told["schema"] >= 1
+    assert told["race"] == 1
+
+
+async def test_each_channel_tells_whether_it_is_reached_and_when_it_last_was(gateway: Gateway) -> None:
+    families = await scraped(gateway)
+    assert families["assent_channel_connected"].samples == []
+    request = await gateway.ask()
+    families = await scraped(gateway)
+    assert value(families, "assent_channel_connected", channel="chat", direction="send") == 1
+    assert 0 <= value(families, "assent_channel_last_success_seconds", channel="chat", direction="send") < 60
+    assert not [s for s in families["assent_channel_last_success_seconds"].samples if s.labels["direction"] == "hear"]
+
+    gateway.platform.broken["chat"] = ChannelUnavailableError("away")
+    await gateway.ask(arguments={"amount": 3})
+    assert value(await scraped(gateway), "assent_channel_connected", channel="chat", direction="send") == 0
+    gateway.platform.broken.clear()
+    await gateway.press(request)
+    assert value(await scraped(gateway), "assent_channel_connected", channel="chat", direction="send") == 1
 
 
 async def test_the_page_tells_of_every_figure_with_its_labels_and_of_no_other(gateway: Gateway) -> None:

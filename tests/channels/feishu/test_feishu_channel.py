@@ -292,7 +292,7 @@ async def test_no_form_is_ever_opened(stage: FeishuStage) -> None:
 
 async def test_doctor_finds_nothing_wrong_with_a_whole_set_up(stage: FeishuStage) -> None:
     findings = await stage.channel.examine()
-    assert [finding.severity for finding in findings] == [Severity.OK] * 5
+    assert [finding.severity for finding in findings] == [Severity.OK] * 6
 
 
 async def test_doctor_names_what_is_missing_and_the_mend(stage: FeishuStage) -> None:
@@ -315,7 +315,7 @@ async def test_doctor_names_what_is_missing_and_the_mend(stage: FeishuStage) -> 
 
 async def test_doctor_warns_of_lists_that_it_may_not_read(stage: FeishuStage) -> None:
     stage.simulator.platform.scopes -= {"contact:group:readonly", "contact:department.organize:readonly"}
-    *_, groups, departments = await stage.channel.examine()
+    *_, groups, departments, _messages = await stage.channel.examine()
     assert (groups.severity, "contact:group:readonly" in groups.mend) == (Severity.WARNING, True)
     wanted = "contact:department.organize:readonly"
     assert (departments.severity, wanted in departments.mend) == (Severity.WARNING, True)

@@ -36,7 +36,7 @@ async def test_what_an_orgs_calls_carried_is_destroyed_once_nothing_is_open(eith
     assert (await g.read(request))["arguments"] == {"n": 1}, "they thought better of it"
     done = await run("destroy-values", *WHO, said="y\n")
     assert (done.exit_code, "acme: 1 key destroyed" in done.stdout) == (0, True), done.output
-    await g.container.refresh_keys()
+    await g.container.timetable.refresh_keys()
     assert (await g.read(request))["arguments"] == {"": "unreadable"}
     told = (await run("audit", "show", "--plain")).stdout
     assert "olga@acme.example destroyed what all calls until here carried, with the keys 1: they left" in told

@@ -90,19 +90,21 @@ def cuts(folder: Path, template: Path, *, requests: int, many: int, seed: int) -
 
 
 @requirement("F-28")
+@pytest.mark.seeds(28)
 def test_whatever_a_power_cut_leaves_of_what_was_not_synced_all_that_was_acknowledged_is_there(
-    tmp_path: Path, sqlite_template: Path
+    tmp_path: Path, sqlite_template: Path, seed: int
 ) -> None:
-    unsaid = cuts(tmp_path, sqlite_template, requests=30, many=60, seed=random.randrange(10**6))
+    unsaid = cuts(tmp_path, sqlite_template, requests=30, many=60, seed=seed)
     assert unsaid < 60, "some cuts fell where everything that was there had been told"
 
 
 @requirement("F-28")
+@pytest.mark.seeds(29)
 @pytest.mark.long
 def test_thousands_of_power_cuts_lose_nothing_that_was_acknowledged(
-    tmp_path: Path, sqlite_template: Path, bounded: bool
+    tmp_path: Path, sqlite_template: Path, bounded: bool, seed: int
 ) -> None:
-    cuts(tmp_path, sqlite_template, requests=60, many=200 if bounded else 5_000, seed=random.randrange(10**6))
+    cuts(tmp_path, sqlite_template, requests=60, many=200 if bounded else 5_000, seed=seed)
 
 
 @requirement("F-27")

@@ -21,11 +21,12 @@ pytestmark = [pytest.mark.process, pytest.mark.may_block]  # the test itself rea
 
 
 @requirement("F-11")
+@pytest.mark.seeds(11)
 @pytest.mark.parametrize("deaths", [6, pytest.param(200, marks=[pytest.mark.long, pytest.mark.timeout(3600)])])
 async def test_a_killed_writer_leaves_a_whole_note_and_the_next_goes_on(
-    tmp_path: Path, deaths: int, *, bounded: bool
+    tmp_path: Path, deaths: int, *, bounded: bool, seed: int
 ) -> None:
-    path, drawn = tmp_path / "assent.head", random.Random(11)
+    path, drawn = tmp_path / "assent.head", random.Random(seed)
     environ = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "sdk")])}
     words = (sys.executable, "-m", "tests.durability.kills.heads_writer", str(path))
     for _ in range(min(deaths, 20) if bounded else deaths):

@@ -156,9 +156,9 @@ class Town:
         )
 
 
-async def play(url: str, folder: Path, deaths: int) -> Town:
+async def play(url: str, folder: Path, deaths: int, *, seed: int) -> Town:
     """Kill so many times; return the town when all is quiet."""
-    drawn = random.Random(4711)
+    drawn = random.Random(seed)
     order = [VICTIMS[number % len(VICTIMS)] for number in range(deaths)]
     drawn.shuffle(order)
     async with scene(url, folder) as made, AsyncExitStack() as stack:
@@ -185,19 +185,22 @@ async def play(url: str, folder: Path, deaths: int) -> Town:
 
 
 @requirement("F-08", "F-09", "S-01", "S-03")
+@pytest.mark.seeds(4711)
 @pytest.mark.timeout(180)
-async def test_a_few_deaths_leave_one_payment_or_none(database_url: str, tmp_path: Path) -> None:
-    town = await play(database_url, tmp_path, 2 * len(VICTIMS))
+async def test_a_few_deaths_leave_one_payment_or_none(database_url: str, tmp_path: Path, seed: int) -> None:
+    town = await play(database_url, tmp_path, 2 * len(VICTIMS), seed=seed)
     assert set(town.died) == set(VICTIMS)
 
 
 @requirement("F-08", "F-09", "S-01", "S-03")
+@pytest.mark.seeds(4711)
 @pytest.mark.long
 @pytest.mark.timeout(3600)
 async def test_hundreds_of_deaths_leave_one_payment_or_none(
-    database_url: str, tmp_path: Path, *, bounded: bool
+    database_url: str, tmp_path: Path, *, bounded: bool, seed: int
 ) -> None:
-    town = await play(database_url, tmp_path, 2 * BOUNDED if bounded else int(os.environ.get("KILLS", WHOLE)))
+    deaths = 2 * BOUNDED if bounded else int(os.environ.get("KILLS", WHOLE))
+    town = await play(database_url, tmp_path, deaths, seed=seed)
     ends = Counter(states(database_url).values())
     where = database_url.partition(":")[0]
     sys.stdout.write(f"\n{town.died.total()} deaths on {where}: {dict(town.died)}; they ended {dict(ends)}\n")

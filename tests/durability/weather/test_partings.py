@@ -123,11 +123,12 @@ async def _waits(gateway: Gateway, many: int) -> bool:
 
 
 @requirement("F-31", "S-20")
+@pytest.mark.seeds(31)
 @pytest.mark.parametrize("many", [8, pytest.param(3_000, marks=[pytest.mark.long, pytest.mark.timeout(3600)])])
 async def test_calls_of_a_platform_that_come_three_times_in_any_order_to_any_replica_count_once(
-    postgres_url: str, tmp_path: Path, many: int, *, bounded: bool
+    postgres_url: str, tmp_path: Path, many: int, *, bounded: bool, seed: int
 ) -> None:
-    drawn, chat = random.Random(31), channel("chat")
+    drawn, chat = random.Random(seed), channel("chat")
     many = min(many, 100) if bounded else many
     async with replicas(postgres_url, tmp_path) as them:
         requests = [await them[0].open(f"req_{number}", channels=("chat",)) for number in range(many)]

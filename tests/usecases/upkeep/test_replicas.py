@@ -100,7 +100,7 @@ async def test_one_tightened_file_and_one_that_cannot_be_read(
         a.rewrite("{id: harmless, tools: [ping], then: allow}", "{id: harmless, tools: [ping], then: deny}")
         await a.reload()
         (other / "acme.yaml").write_bytes(b"\xff\xfe not a text")
-        await b.container.reload_if_changed()
+        await b.container.configuration.use_if_changed()
         # At once, before anybody has beaten: it is its own file that is refused.
         status, problem = await ready(b)
         assert (status, problem["code"]) == (503, "unavailable")
@@ -130,7 +130,7 @@ async def test_one_tightened_file_and_one_that_cannot_be_read(
         await beat(a, b)
         assert told(a) == [("replicas.differ", ["refused"]), ("replicas.differ", ["policy", "refused"])]
         shutil.copy(config / "acme.yaml", other / "acme.yaml")
-        await b.container.reload_if_changed()
+        await b.container.configuration.use_if_changed()
         await beat(a, b)
         assert await ready(b) == await ready(a) == (200, {"status": "ready", "replicas": 2})
         assert told(a)[2:] == [("replicas.agree", [])]
@@ -231,7 +231,7 @@ async def test_of_many_that_notice_at_the_same_time_one_says_it(
     ):
         await beat(a, b, c)
         (other / "acme.yaml").write_text("org: [")
-        await b.container.reload_if_changed()
+        await b.container.configuration.use_if_changed()
         await asyncio.gather(*(g.container.replicas() for g in (a, b, c) for _ in range(5)))
         await beat(a, b, c)
         assert told(a) == [("replicas.differ", ["refused"])]
