@@ -86,7 +86,7 @@ def settings_faults(error: ValidationError) -> list[tuple[str, str]]:
         name = f"ASSENT_{str(fault['loc'][0]).upper()}"
         mend = "docs/operations.md#settings has what it may be"
         if is_of_its_file(fault):
-            mend = ""  # its text has it
+            mend = ""  # what is said of a file says what to do about it
         elif name == "ASSENT_SECRET":
             missing = fault["type"] == "missing"
             mend = 'export ASSENT_SECRET="$(assent secret)", and keep it' + (

@@ -116,7 +116,9 @@ def _rules(asked: Iterable[Asked]) -> Iterator[str]:
     for each in asked:
         yield f"  - id: {_id(each.tool)}\n    tools: [{_word(each.tool)}]\n"
         if each.amount:
-            yield f"    tiers:\n      - {{up_to: {{{each.currency}: {_sum(Decimal(each.amount))}}}, then: allow}}\n"
+            limit = _sum(Decimal(each.amount))
+            yield "    tiers:                      # whom nobody has paid before is asked about at any amount\n"
+            yield f"      - {{up_to: {{{each.currency}: {limit}}}, then: allow}}\n"
             yield "      - {then: ask}             # all that is above, and every other currency\n"
         else:
             yield "    then: ask\n"

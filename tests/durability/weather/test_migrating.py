@@ -45,13 +45,18 @@ def downgrade(): {down}
 @pytest.fixture
 def later(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Put a later release's steps beside ours, once the database stands; return its URL."""
-    folder, before = tmp_path / "later", NEWEST
+    monkeypatch.setattr(run, "VERSIONS", [*run.VERSIONS, write_steps(tmp_path)])
+    return database_url
+
+
+def write_steps(beside: Path) -> Path:
+    """Write the later release's steps into a folder, and return that."""
+    folder, before = beside / "later", NEWEST
     folder.mkdir()
     for name, (up, down) in STEPS.items():
         (folder / f"{name}_step.py").write_text(_FILE.format(name=name, before=before, up=up, down=down))
         before = name
-    monkeypatch.setattr(run, "VERSIONS", [*run.VERSIONS, folder])
-    return database_url
+    return folder
 
 
 class KilledError(Exception):
