@@ -195,6 +195,8 @@ def _asked(part: str) -> Asked:
     found = _TOOL.fullmatch(part)
     if found is None:
         raise WrongAnswerError(f'"{part}" is no tool with an amount: write pay, or pay 1000 EUR; several with commas')
+    if not re.search(r"[^\W\d_]|\*", found["name"]):
+        raise WrongAnswerError(f'"{part}" names no tool: write pay {part} EUR, with the tool before the amount')
     name, amount, currency = found["name"], found["amount"] or "", (found["currency"] or "").upper()
     if amount and "*" in name:
         raise WrongAnswerError(f'"{name}" stands for many tools, and an amount belongs to one: name it whole')

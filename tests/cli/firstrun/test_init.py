@@ -137,6 +137,7 @@ def test_what_the_environment_has_is_not_copied_into_a_file(tmp_path: Path, monk
         (("--yes", *WANG, "--ask", "pay 0 EUR"), "an amount is above 0"),
         (("--yes", *WANG, "--ask", "pay* 5 EUR"), "an amount belongs to one"),
         (("--yes", *WANG, "--ask", "pay", "--ask", "pay"), '"pay" is named twice'),
+        (("--yes", *WANG, "--ask", "800"), '"800" names no tool: write pay 800 EUR'),
         (("--yes", *WANG, "--database", "mysql://x/y"), "is sqlite:///FILE or postgresql://…"),
         (("--yes", *WANG, "--database", "postgresql://a:b/c@d/e"), "write / @ : # ? in the password as %2F"),
         (("--yes", *WANG, "--org", "Acme Ltd"), "nothing was written: answer what the lines above name differently"),
