@@ -351,6 +351,7 @@ class Container:
         await self.configuration.use()
         await self.factors.renew_seals()
         await self.replicas()
+        await self.heads.note()  # at once: a trail that the file does not know of looks like one that was cut off
         self._start_loops()
         return self
 

@@ -163,6 +163,7 @@ async def test_an_operators_day(kind: str, tmp_path: Path, monkeypatch: pytest.M
             more = [] if kind == "sqlite" else [await others.enter_async_context(desk.serving())]
             await _upgraded(desk, [gateway, *more], slack, monkeypatch)
         assert "unbroken" in await desk.run("audit", "verify")
+        await _cut_off(desk)
         looked = await desk.run("doctor")
         assert "ERROR" not in looked
         assert "nobody will be asked" not in looked
@@ -237,6 +238,17 @@ async def _restore(desk: Desk) -> None:
     assert "older than what this gateway has seen of it" in await desk.run("serve", code=2)
     assert "epoch 1" in await desk.run("restored", "--by", ANN, "--reason", "the disk died")
     assert "unbroken" in await desk.run("audit", "verify")
+
+
+async def _cut_off(desk: Desk) -> None:
+    """Cut the trail off before the first request that stands, as the tables' owner; both parts verify together."""
+    archive = desk.folder / "archive"
+    archive.mkdir()
+    words = ("audit", "cut", "--to", str(archive), "--by", ANN, "--before", "2099-01-01")
+    assert "whose rows stand" in await desk.run(*words, database=desk.at.migrates)
+    assert len([*archive.iterdir()]) == 1
+    assert "from the cut at" in await desk.run("audit", "verify")
+    assert "from 1 segment" in await desk.run("audit", "verify", "--segments", str(archive))
 
 
 async def _upgraded(desk: Desk, gateways: list[Served], slack: SlackSimulator, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from datetime import timedelta
@@ -261,6 +262,15 @@ def test_the_gateway_refuses_to_start_on_a_restored_file_until_that_is_declared(
     assert query(sqlite_url, "SELECT epoch, restored_by, reason FROM restores") == [
         {"epoch": 1, "restored_by": f"cli:{OLGA}", "reason": "the disk died"}
     ]
+
+
+@requirement("F-40", "S-64")
+async def test_a_gateway_that_has_just_begun_has_noted_where_its_trails_are(gateway: Gateway) -> None:
+    file = head_file_of(gateway.url, None)
+    assert file is not None
+    noted = await asyncio.to_thread(read_heads, file)
+    assert noted is not None
+    assert set(noted.orgs) == {"acme", "globex"}
 
 
 @pytest.mark.may_block
