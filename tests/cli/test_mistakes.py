@@ -273,6 +273,7 @@ def test_the_fault_and_the_mend_are_named(bench: Bench, mistake: Mistake) -> Non
         ('args.a == "CNY', "a text begins and does not end (column 11", 'close it with "'),
         ("args.a == “CNY”", "'“' is no part of the language", "plain quotation marks"),
         ("(args.a < 5", '"(" is not closed (column 1', 'close it with ")"'),
+        ("5 < args.a <= 6", "a comparison has two sides", "write args.a > 5 && args.a < 6"),
         ("args.a < 5)", '")" closes nothing (column 11', 'open it with "("'),
         ("args.a in [1, 2", '"[" is not closed (column 11', 'close it with "]"'),
         ("args.a < 5 ? true", 'the choice has no ":" (column 12', "a ? b : c"),

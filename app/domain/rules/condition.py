@@ -52,6 +52,7 @@ _TOOL = re.compile(_READS.format("tool"))
 _WHOLE_TOOL = re.compile(r"(?<![\w.])tool(?!\w|\s*[.\[])")
 _STEP = re.compile(r"""[A-Za-z_]\w*|"[^"]*"|'[^']*'""")
 _WORD = re.compile(r"[A-Za-z]\w*")
+_CHAINED = re.compile(r"[<>]=?[^<>=!&|?:,()\[\]{}]+[<>]")
 _PANIC = "PanicException"  # a defect in the Rust binding; not an Exception, and its class cannot be imported
 
 
@@ -166,6 +167,8 @@ def compile_condition(source: str) -> Condition:
         raise BadConditionError(f'"{clash[0]}" is given a second meaning here', "choose another name for the element")
     if foreign_pattern(plain):
         raise BadConditionError("the pattern of `matches` is no text of this file", 'write args.a.matches("^[a-z]+$")')
+    if _CHAINED.search(plain):  # 5 < a < 6 is (5 < a) < 6: it compiles, and fails at every call
+        raise BadConditionError("a comparison has two sides, and here are three", "write args.a > 5 && args.a < 6")
     _refuse_unknown("variable", variables - bound, VARIABLES)
     _refuse_unknown("function", {name for name in functions if _WORD.fullmatch(name)}, sorted(FUNCTIONS))
     if _WHOLE_TOOL.search(plain):
