@@ -327,7 +327,7 @@ def _mistakes_with(at: Any, folder: Path) -> None:
     told(LIST, at.url.replace("assent_app", "asent_app"), 'role "asent_app" does not exist', "deploy/roles.sh makes")
     create = "keys create --scope agent --agent shop --label x -c assent.yaml"
     rights = "with the rights that deploy/roles.sh grants (assent_app)"
-    told(create, at.backs_up, "the role assent_backup may not write accounts, api_keys", rights, code=1)
+    told(create, at.backs_up, "the role assent_backup may not write accounts, alarms, api_keys", rights, code=1)
     told(SERVE, at.backs_up, "the role assent_backup may not write", rights)
     told(DOCTOR, at.backs_up, "the role assent_backup may not write", rights, code=1)
     with psycopg.connect(admin, autocommit=True) as superuser:

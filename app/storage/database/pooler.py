@@ -47,7 +47,8 @@ def _changes(one: psycopg.Connection[Any], other: psycopg.Connection[Any]) -> bo
     held = _process(one)
     try:
         with other.transaction():
-            return _process(other) == held or _process(one) != held
+            given, now = _process(other), _process(one)  # both: one that was cut off meanwhile has left its session
+            return given == held or now != held
     except psycopg.errors.ProtocolViolation:  # it takes no transactions at all
         return True
 
