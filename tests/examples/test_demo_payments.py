@@ -75,7 +75,8 @@ def test_a_wrong_code_and_the_executor_are_told_as_what_they_are() -> None:
     wrong = {"kind": "click.refused", "actor": "wang@acme.example", "facts": facts}
     taken = {"kind": "grant.claimed", "actor": "key:abc", "facts": {}}
 
-    assert told(wrong, {"wang@acme.example": "王芳"}) == "王芳 pressed on Feishu; it did not count (what was typed does not stand on the card)"
+    why = "what was typed does not stand on the card"
+    assert told(wrong, {"wang@acme.example": "王芳"}) == f"王芳 pressed on Feishu; it did not count ({why})"
     assert told(taken, {}) == "The executor took the approval and began to run it"
 
 
@@ -157,7 +158,9 @@ async def test_in_the_page_a_new_payee_takes_what_is_typed_and_not_a_click(stage
         await typed.fill("WR0N-GC0D", timeout=PATIENCE)
         await approve_in_feishu(page)
         await expect(page.locator("#feishu-toasts .toast")).to_contain_text("还可尝试 2 次")
-        await expect(page.locator("#trail")).to_contain_text("it did not count (what was typed does not stand on the card)", timeout=PATIENCE)
+        await expect(page.locator("#trail")).to_contain_text(
+            "what was typed does not stand on the card", timeout=PATIENCE
+        )
         assert [entry["payee"] for entry in stage.paid()] == [PAYMENTS["large"].payee]
         await page.locator("#slack").get_by_role("button", name="Approve", exact=True).click()
         form = page.get_by_role("dialog", name="Approve")

@@ -28,9 +28,11 @@ async def flood(g: Gateway, many: int, tool: str = "pay", **more: Any) -> list[A
 
 async def _asked(g: Gateway, body: dict[str, Any]) -> Any:
     """Ask, and again while the database is said to be away: a busy machine's may be, and then it opened or did not."""
-    while (answer := await g.call("POST", "/v1/requests", body, who="agent:flood")).status_code == 503:
+    while True:
+        answer = await g.call("POST", "/v1/requests", body, who="agent:flood")
+        if answer.status_code != 503:
+            return answer
         await asyncio.sleep(float(answer.headers["retry-after"]))
-    return answer
 
 
 def opened(said: list[Any]) -> list[dict[str, Any]]:
