@@ -34,17 +34,23 @@ def restored(
     be stopped and run again.
     """
     from app.cli.beside_database import run_command
+    from app.serve import StartRefusedError
 
     if "@" not in by.strip("@") or not by.isprintable() or not reason.strip():
         typer.echo("say who you are with --by E-MAIL, and why with --reason", err=True)
         raise typer.Exit(code=2)
-    run_command(_declare(by, reason.strip()))
+    try:
+        run_command(_declare(by, reason.strip()))
+    except StartRefusedError as error:
+        typer.echo(f"{error}; nothing was declared: stop it, and say this again", err=True)
+        raise typer.Exit(code=2) from None
 
 
 async def _declare(by: str, reason: str) -> None:
     from app.cli.beside_database import check_schema, database_or_exit, read_settings, seals_of
     from app.clock import SystemClock
     from app.identifiers import RandomIds
+    from app.serve import hold_database
     from app.storage.engine.dialect import dialect_for
     from app.storage.make_store import make_store
     from app.storage.trail.head_file import head_file_of
@@ -54,14 +60,14 @@ async def _declare(by: str, reason: str) -> None:
     settings = read_settings()
     url = settings.database_url
     check_schema(url, migrate_first=False)
-    with database_or_exit(url):
+    path = head_file_of(url, settings.state_dir)
+    with hold_database(url), database_or_exit(url):
         store = make_store(dialect_for(url, SystemClock()), RandomIds(), seals=seals_of(settings))
         store.start()
         try:
             await _refuse_foreign(store)
             for each in await DeclareRestored(store=store)(by=by, reason=reason):
                 typer.echo(_told(each))
-            path = head_file_of(url, settings.state_dir)
             unwritten = await _renew(WatchHeads(store=store, path=path))
         finally:
             await store.stop()

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from app.cli.main import app
 from app.embedded import embedded_gateway
 from app.identifiers import RandomIds
-from app.serve import StartRefusedError
+from app.serve import StartRefusedError, hold_database
 from app.storage.engine.dialect import dialect_for
 from app.storage.engine.transaction import EVERY_ORG, Statement
 from app.storage.make_store import make_store
@@ -271,6 +271,17 @@ async def test_a_gateway_that_has_just_begun_has_noted_where_its_trails_are(gate
     noted = await asyncio.to_thread(read_heads, file)
     assert noted is not None
     assert set(noted.orgs) == {"acme", "globex"}
+
+
+@pytest.mark.may_block
+@requirement("F-40")
+def test_nothing_is_declared_while_a_gateway_works_on_the_file(desk: Desk, sqlite_url: str) -> None:
+    with hold_database(sqlite_url):
+        refused = desk("restored", "--by", OLGA, "--reason", "the disk died")
+    assert refused.exit_code == 2
+    assert "already uses" in refused.stderr
+    assert "nothing was declared: stop it" in refused.stderr
+    assert query(sqlite_url, "SELECT epoch FROM restores") == []
 
 
 @pytest.mark.may_block
