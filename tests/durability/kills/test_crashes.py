@@ -116,14 +116,14 @@ async def test_both_platforms_have_one_live_card_each_after_many_deaths(
         assert made.feishu is not None
         chat = str(made.channels["pay-feishu"]["chat"])
         for index in range(rounds):
-            async with made.gateway(f"{place}:kill:{1 + index % 2}") as gateway:
+            async with made.gateway(f"{place}:kill:{1 + index % 2}", may_die_early=True) as gateway:
                 await asyncio.gather(gateway.ask("pay", session=f"s-{index}"), return_exceptions=True)
-                await gateway.died()  # a card of the round before may end it before it has answered
+                await gateway.died()  # a card of the round before may end it at any time
             let_leases_run_out(sqlite_url, "outbox", "due_at")
         async with made.gateway():
             await until("every errand is done", lambda: not queued(sqlite_url), seconds=60)
             asked = look(sqlite_url, "SELECT count(*) FROM requests")[0][0]
-            assert asked >= rounds // 2
+            assert asked >= rounds // 4
             assert len(live(made.slack)) == asked
             assert len([card for card in made.feishu.view(chat) if card["buttons"]]) == asked
 
