@@ -149,11 +149,11 @@ class Container:
     def _build_usecases(self) -> None:
         store, book = self.store, self.book
         quota = Quota(most_pending=self.settings.max_pending_per_agent, most_cards=self.settings.max_cards_per_agent)
-        self.switches = Switches(store=store, clock=self.clock)
         self.lineage = Lineage(store=store, book=book, clock=self.clock)
         self.hooks = HookBook(book, self._build_hooks)
         observer = Observer(on_event=log_deed, tracer=self.spans and self.spans.hooks)
-        look_up = LookUp(hooks=self.hooks, lineage=self.lineage, switches=self.switches)
+        look_up = LookUp(hooks=self.hooks, lineage=self.lineage, store=store, clock=self.clock)
+        self.switches = Switches(store=store, flipped=look_up.forget)
         self.run_hooks = RunHooks(store=store, look_up=look_up, clock=self.clock, observer=observer)
         judge = JudgeCall(hooks=self.run_hooks, clock=self.clock, spans=self.spans)
         self.submit = Submit(store=store, judge=judge, channels=self.channels, seals=self.seals, quota=quota)
