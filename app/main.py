@@ -12,18 +12,14 @@ from fastapi import FastAPI
 from starlette.responses import JSONResponse
 from structlog.contextvars import bind_contextvars
 
-from app.api.agents import moments
 from app.api.agents.hooks import hooks_router
 from app.api.agents.requests import requests_router
-from app.api.approver import break_glass, consulting, factors, lifting
-from app.api.approver import standing_approvals as standing
 from app.api.approver.break_glass import break_glass_router
 from app.api.approver.consulting import consulting_router
 from app.api.approver.factors import factors_router
 from app.api.approver.lifting import lifting_router
 from app.api.approver.reconciling import reconciling_router
 from app.api.approver.standing_approvals import standing_router
-from app.api.operator import switches
 from app.api.operator.administration import administration_router
 from app.api.operator.callbacks import callbacks_router
 from app.api.operator.health import health_router
@@ -31,7 +27,7 @@ from app.api.operator.payees import payees_router
 from app.api.operator.switches import switches_router
 from app.api.operator.trail import trail_router
 from app.api.pages.review import review_router
-from app.api.wire import schemas
+from app.api.wire.operations import named_schemas
 from app.api.wire.problems import install
 from app.telemetry.logs import log_act
 
@@ -51,27 +47,6 @@ _UNTOLD: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False, "
 """The framework's own spans and logs are off: they repeat what came in and what errors say. Ours hold no argument."""
 
 _LOOKING = frozenset({"GET", "HEAD", "OPTIONS"})
-
-_BODIES = (
-    schemas.Submission,
-    *moments.BODIES,
-    moments.ModelRequestBody,
-    schemas.Decision,
-    schemas.ClaimBody,
-    schemas.OutcomeBody,
-    schemas.ReconcileBody,
-    schemas.CancelBody,
-    *lifting.BODIES,
-    *consulting.BODIES,
-    *factors.BODIES,
-    *standing.BODIES,
-    *break_glass.BODIES,
-    schemas.NewKeyBody,
-    schemas.ReadOnlyBody,
-    *switches.BODIES,
-    schemas.PayeeBody,
-    schemas.ProblemView,
-)
 
 
 def create_app(container: Container) -> FastAPI:
@@ -124,7 +99,7 @@ def create_app(container: Container) -> FastAPI:
 
 
 def _describe_bodies(app: FastAPI) -> None:
-    """Put the models of bodies, which routes read themselves, into OpenAPI."""
+    """Put the models of bodies and answers, which routes read and write themselves, into OpenAPI."""
     plain = app.openapi
 
     def openapi() -> dict[str, object]:
@@ -132,10 +107,7 @@ def _describe_bodies(app: FastAPI) -> None:
             return app.openapi_schema
         document = plain()
         known = document.setdefault("components", {}).setdefault("schemas", {})
-        for body in _BODIES:
-            schema = body.model_json_schema(ref_template="#/components/schemas/{model}")
-            known.update(schema.pop("$defs", {}))  # the models within it
-            known[body.__name__] = schema
+        known.update(named_schemas())
         document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
         document["security"] = [{"key": []}]
         return document

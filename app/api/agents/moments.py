@@ -28,7 +28,7 @@ class _Moment(RunBody):
     model_config = _CONFIG
 
 
-class PreToolUse(CallBody):
+class PreToolUse(CallBody, defer_build=False):
     """A tool is about to be called."""
 
     model_config = _CONFIG

@@ -33,11 +33,21 @@ Bag = Annotated[dict[str, Any], AfterValidator(_bounded)]
 
 
 class _Wire(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    """What comes in, and nothing else. Built when first met, which a start need not wait for; hot ones at once."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
+
+
+class _View(BaseModel):
+    """An answer, for OpenAPI alone: what is sent is written without it."""
+
+    model_config = ConfigDict(defer_build=True)
 
 
 class RunBody(BaseModel):
     """Who acts, for whom and where: what is said with every moment of a run, under our names for it."""
+
+    model_config = ConfigDict(defer_build=True)
 
     session: Id | None = None
     parent_session: Id | None = Field(default=None, description="the session that started this one, if there is one")
@@ -59,7 +69,7 @@ class CallBody(RunBody):
     can_route: bool = Field(default=False, description="the caller runs a call in the sandbox that `route` names")
 
 
-class Submission(CallBody):
+class Submission(CallBody, defer_build=False):
     """A tool call that is about to happen."""
 
     model_config = _Wire.model_config
@@ -69,7 +79,7 @@ class Submission(CallBody):
     )
 
 
-class Decision(_Wire):
+class Decision(_Wire, defer_build=False):
     """An approver's verdict on exactly what `digest` names. The person is the one whose key it is.
 
     `withdraw` takes one's own vote back, while the request waits. `approve` with `arguments` (all of them; a masked one
@@ -88,7 +98,7 @@ class Decision(_Wire):
     totp: Totp | None = Field(default=None, description="the six digits that the person's second factor shows now")
 
 
-class ClaimBody(_Wire):
+class ClaimBody(_Wire, defer_build=False):
     """Spend the approval. `claim_id` is yours: the same one again gets the same answer."""
 
     digest: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -124,7 +134,7 @@ class _Outcome(_Wire):
         return self
 
 
-class OutcomeBody(_Outcome):
+class OutcomeBody(_Outcome, defer_build=False):
     """What the tool did."""
 
     claim_id: Id
@@ -176,14 +186,14 @@ class NewKeyBody(_Wire):
 # --- answers ----------------------------------------------------------------------------------------------------------
 
 
-class ReviewLinkView(BaseModel):
+class ReviewLinkView(_View):
     """A link to the page of a request: works once, until `expires_at`."""
 
     url: str
     expires_at: str
 
 
-class RouteView(BaseModel):
+class RouteView(_View):
     """The sandbox in which the call is to run instead."""
 
     provider: str
@@ -191,7 +201,7 @@ class RouteView(BaseModel):
     options: Any
 
 
-class AnswerView(BaseModel):
+class AnswerView(_View):
     """The answer to a call: `ask` comes with the request and status 202. Members without content are left out.
 
     `hook` denied it; `arguments` are to run instead of those submitted; `context` is for the model; `hidden`: keep the
@@ -213,7 +223,7 @@ class AnswerView(BaseModel):
     tags: Any = None
 
 
-class SettledView(BaseModel):
+class SettledView(_View):
     """What the report of a finished call did: `changed` says whether this one settled the execution."""
 
     request: str | None
@@ -222,7 +232,7 @@ class SettledView(BaseModel):
     note: str
 
 
-class MomentView(BaseModel):
+class MomentView(_View):
     """The answer to a moment that is about no call to come. Members without content are left out.
 
     `message` is for the model or, at UserPromptSubmit, for the user; `prompt`, `request` and `result` stand in the
@@ -244,7 +254,7 @@ class MomentView(BaseModel):
     settled: SettledView | None = None
 
 
-class SwitchView(BaseModel):
+class SwitchView(_View):
     """A switch as it stands. `agent`, `tool` null: all of them. `warning`: nothing names the agent, or the tool."""
 
     name: str
@@ -257,13 +267,13 @@ class SwitchView(BaseModel):
     warning: str | None = None
 
 
-class SwitchesView(BaseModel):
+class SwitchesView(_View):
     """Every switch that was ever touched."""
 
     items: list[SwitchView]
 
 
-class PayeeView(BaseModel):
+class PayeeView(_View):
     """A payee whom people have put in. `account`: its last characters; null: without one."""
 
     name: str
@@ -272,7 +282,7 @@ class PayeeView(BaseModel):
     set_at: str
 
 
-class PayeesView(BaseModel):
+class PayeesView(_View):
     """The register, by name."""
 
     items: list[PayeeView]
@@ -294,14 +304,14 @@ class ClaimView(TypedDict):
     epoch: int
 
 
-class PageView(BaseModel):
+class PageView(_View):
     """A page of requests, newest first."""
 
     items: list[RequestView]
     next_cursor: str | None
 
 
-class ProblemView(BaseModel):
+class ProblemView(_View):
     """What is wrong (RFC 9457). `code` is stable; `path` names the fault in the body, where there is one."""
 
     type: str

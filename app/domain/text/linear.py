@@ -7,10 +7,22 @@ Python's own expressions try every way of reading a text: `^([A-Za-z0-9]+[- ]?)+
 from __future__ import annotations
 
 import re
+import sys
 from functools import lru_cache
-from typing import cast
+from types import ModuleType
+from typing import TYPE_CHECKING, cast
 
-import cel
+if TYPE_CHECKING:
+    import cel
+else:
+    # The package brings its own command line, and that a terminal's libraries: a tenth of a gateway's start.
+    _unused = "cel.cli" not in sys.modules and sys.modules.setdefault("cel.cli", ModuleType("cel.cli"))
+    import cel
+
+    if _unused:
+        del sys.modules["cel.cli"], cel.cli
+
+__all__ = ["BadPatternError", "Pattern", "cel", "pattern_of"]
 
 _SETS = re.compile(r"\[[^\]]*(?:&&|--|~~)")
 _LONGEST = 1000  # characters of a pattern
