@@ -70,6 +70,17 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(Exception, _unknown)
 
 
+async def answer_to(request: Request, error: Exception) -> tuple[Response, bool]:
+    """Return the answer to an error as `install` has it answered, and whether it is one that we know."""
+    if isinstance(error, AssentError):
+        return await _known(request, error), True
+    if isinstance(error, HTTPException):
+        return await _http(request, error), True
+    if isinstance(error, ClientDisconnect):
+        return await _vanished(request, error), True
+    return await _unknown(request, error), False
+
+
 def problem(error: AssentError, instance: str) -> Response:
     """Render one of our own errors."""
     status = STATUS[type(error)]
