@@ -187,10 +187,12 @@ class _Measure:
         await self._app(scope, receive, watch)
         seconds = time.perf_counter() - started
         route = getattr(scope.get("route"), "path", "unmatched")
-        if b"wait=" not in scope.get("query_string", b""):
+        state = scope.get("state", {})
+        query = scope.get("query_string", b"")
+        if b"wait=" not in query and "held" not in state:
             self._telemetry.answered(route, status, seconds)
-        if scope["method"] not in _LOOKING:
-            key = scope.get("state", {}).get("key")
+        if scope["method"] not in _LOOKING or b"claim_id=" in query:
+            key = state.get("key")
             log_act(
                 "call.answered",
                 method=scope["method"],
@@ -199,7 +201,7 @@ class _Measure:
                 ms=round(seconds * 1000, 1),
                 org=key and key.org,
                 actor=key and key.holder,
-                request=scope.get("path_params", {}).get("request_id"),
+                request=state.get("request_id") or scope.get("path_params", {}).get("request_id"),
                 call=call_id,
                 trace=trace,
             )

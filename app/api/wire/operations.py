@@ -16,9 +16,9 @@ def takes(body: type[Any] | tuple[type[Any], ...], back: Any, *more: int) -> dic
     return {"openapi_extra": content, "responses": answers(back, *more)}
 
 
-def asks(parameters: list[dict[str, Any]], back: Any) -> dict[str, Any]:
+def asks(parameters: list[dict[str, Any]], back: Any, *more: int) -> dict[str, Any]:
     """Describe a route that reads its own query."""
-    return {"openapi_extra": {"parameters": parameters}, "responses": answers(back)}
+    return {"openapi_extra": {"parameters": parameters}, "responses": answers(back, *more)}
 
 
 def answers(back: Any, *more: int) -> dict[int | str, dict[str, Any]]:
