@@ -46,6 +46,7 @@ from app.usecases.deciding.extend import Extend
 from app.usecases.executing.claim import Claim, Report
 from app.usecases.executing.reconcile import Reconcile
 from app.usecases.executing.settle_by_call import SettleByCall
+from app.usecases.executing.take_when_decided import TakeWhenDecided
 from app.usecases.hooks.count_calls import CountCalls
 from app.usecases.hooks.known_call import HookBook, LookUp, read_only_of_the_call
 from app.usecases.hooks.run_hooks import RunHooks
@@ -278,6 +279,7 @@ class Container:
             extend=self.extend,
             reopen=self.reopen,
             claim=self.claim,
+            take_when_decided=TakeWhenDecided(wait=self.wait, claim=self.claim),
             report=self.report,
             reconcile=Reconcile(store=store),
             lift=Lift(store=store, book=book),

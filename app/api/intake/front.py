@@ -119,10 +119,11 @@ class Front:
 
     def _count(self, scope: Scope, status: int, seconds: float, call_id: str, trace: str | None) -> str:
         route = getattr(scope.get("route"), "path", "unmatched")
-        if b"wait=" not in scope.get("query_string", b""):
+        state, query = scope.get("state", {}), scope.get("query_string", b"")
+        if b"wait=" not in query and "held" not in state:
             self._told.telemetry.answered(route, status, seconds)
-        if scope["method"] not in _LOOKING:
-            key = scope.get("state", {}).get("key")
+        if scope["method"] not in _LOOKING or b"claim_id=" in query:
+            key = state.get("key")
             log_act(
                 "call.answered",
                 method=scope["method"],
@@ -131,7 +132,7 @@ class Front:
                 ms=round(seconds * 1000, 1),
                 org=key and key.org,
                 actor=key and key.holder,
-                request=scope.get("path_params", {}).get("request_id"),
+                request=state.get("request_id") or scope.get("path_params", {}).get("request_id"),
                 call=call_id,
                 trace=trace,
             )

@@ -29,9 +29,9 @@ def reads(*bodies: type[Any]) -> dict[str, Any]:
     return {"openapi_extra": {"requestBody": {"required": True, "content": content}}}
 
 
-def asks(parameters: list[dict[str, Any]], back: Any) -> dict[str, Any]:
+def asks(parameters: list[dict[str, Any]], back: Any, *more: int) -> dict[str, Any]:
     """Describe a route that reads its own query."""
-    return {"openapi_extra": {"parameters": parameters}, "responses": answers(back)}
+    return {"openapi_extra": {"parameters": parameters}, "responses": answers(back, *more)}
 
 
 def answers(back: Any, *more: int) -> dict[int | str, dict[str, Any]]:

@@ -146,7 +146,8 @@ async def _unknown(request: Request, error: Exception) -> Response:
 async def note_refused(request: Request, error: AssentError) -> None:
     """Leave a trace of an attempt that was refused; of what is merely not there, only where somebody would act."""
     route = getattr(request.scope.get("route"), "path", "?")
-    acts = request.method not in {"GET", "HEAD"} and "{request_id}" in route
+    claims = "claim_id" in request.query_params
+    acts = (request.method not in {"GET", "HEAD"} or claims) and "{request_id}" in route
     if not isinstance(error, _REFUSED) and not (acts and isinstance(error, errors.NotFoundError)):
         return
     if error.code in _SAID_BY_VOTES and route.endswith("/decisions"):
@@ -160,6 +161,6 @@ async def note_refused(request: Request, error: AssentError) -> None:
         actor=key.holder if key is not None else f"address:{request.client.host if request.client else '?'}",
         what=f"{request.method} {route}",
         code=error.code,
-        request_id=request.path_params.get("request_id"),
+        request_id=request.path_params.get("request_id") or getattr(request.state, "request_id", None),
     )
     await services.note_refusal(attempt)

@@ -59,6 +59,18 @@ class RunBody(BaseModel):
     evaluation: bool = Field(default=False, description="an ask is answered without people; needs a key of that scope")
 
 
+class HeldBody(BaseModel):
+    """How a call is answered in one round trip: both doors for a call take it."""
+
+    wait: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
+        default=None, description="seconds to hold the call until people have decided, 60 at most"
+    )
+    claim_id: Id | None = Field(
+        default=None,
+        description="spend the approval as soon as it is there; the id is yours: the same one gets the same answer",
+    )
+
+
 class CallBody(RunBody):
     """A call as every door takes it: each member is one of `app.domain.call.submission`, by the same name."""
 
@@ -69,7 +81,7 @@ class CallBody(RunBody):
     can_route: bool = Field(default=False, description="the caller runs a call in the sandbox that `route` names")
 
 
-class Submission(CallBody, defer_build=False):
+class Submission(CallBody, HeldBody, defer_build=False):
     """A tool call that is about to happen."""
 
     model_config = _Wire.model_config
@@ -201,20 +213,39 @@ class RouteView(_View):
     options: Any
 
 
+class ClaimView(TypedDict):
+    """What may now run, once.
+
+    `grant_id` is the idempotency key for the tool; run `arguments`, not what you remember. `epoch` counts the restores
+    of the database that were declared: whoever has seen a higher one speaks to a copy of the past, and runs nothing.
+    """
+
+    grant_id: str
+    execution_id: str
+    tool: str
+    arguments: dict[str, Any]
+    digest: str
+    lease_until: str
+    epoch: int
+
+
 class AnswerView(_View):
     """The answer to a call: `ask` comes with the request and status 202. Members without content are left out.
 
+    Where the caller waits or names a `claim_id`: `claimed` comes with the request and what may now run, `deny` with the
+    request where people were asked, `ask` where the time was up (or where there is no `claim_id`, and it is approved).
     `hook` denied it; `arguments` are to run instead of those submitted; `context` is for the model; `hidden`: keep the
     output from display; `metadata` goes into the next moment's body, `tags` is what was set in it just now.
     """
 
-    decision: Literal["allow", "deny", "ask"]
+    decision: Literal["allow", "deny", "ask", "claimed"]
     rule: str | None = None
     hook: str | None = None
     reason: str | None = None
     message: str | None = None
     attached: bool | None = None
     request: RequestView | None = None
+    claimed: ClaimView | None = None
     arguments: dict[str, Any] | None = None
     context: list[str] | None = None
     hidden: bool | None = None
@@ -288,22 +319,6 @@ class PayeesView(_View):
     items: list[PayeeView]
 
 
-class ClaimView(TypedDict):
-    """What may now run, once.
-
-    `grant_id` is the idempotency key for the tool; run `arguments`, not what you remember. `epoch` counts the restores
-    of the database that were declared: whoever has seen a higher one speaks to a copy of the past, and runs nothing.
-    """
-
-    grant_id: str
-    execution_id: str
-    tool: str
-    arguments: dict[str, Any]
-    digest: str
-    lease_until: str
-    epoch: int
-
-
 class PageView(_View):
     """A page of requests, newest first."""
 
@@ -312,7 +327,10 @@ class PageView(_View):
 
 
 class ProblemView(_View):
-    """What is wrong (RFC 9457). `code` is stable; `path` names the fault in the body, where there is one."""
+    """What is wrong (RFC 9457). `code` is stable; `path` names the fault in the body, where there is one.
+
+    `request_id` is the request that was opened or found for the call, where the fault came behind that.
+    """
 
     type: str
     title: str
@@ -321,6 +339,7 @@ class ProblemView(_View):
     instance: str
     code: str
     path: str | None = None
+    request_id: str | None = None
 
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
