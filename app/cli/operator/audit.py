@@ -156,6 +156,7 @@ def cut(
     itself, the same command goes on. On PostgreSQL it needs the role that migrates.
     """
     from app.cli.beside_database import beside_gateway, counted, read_settings, run_command, seals_of
+    from app.storage.trail.webhook_cursors import list_cursors
     from app.usecases.proving.cut_trail import CutTrail
 
     if "@" not in by.strip("@") or not by.isprintable():
@@ -175,11 +176,16 @@ def cut(
             )
             hooks = [hook.name for hook in at.loaded.webhooks]
             done = await cut_trail(at.org, before=day or await _oldest(at), by=by, webhooks=hooks)
+            known = await at.store.read(list_cursors, org=at.org)
+            gone = [(each.name, each.seq) for each in known if done.cut is not None and each.seq < done.cut.last]
         if done.cut is not None:
             made = done.cut
             events = counted(made.last - made.first + 1, "event")
             typer.echo(f"{at.org}: {events}, {made.first} to {made.last}, are in {to / made.file}")
             typer.echo(f"sha256 {made.digest}\nkeep a copy of it elsewhere: nothing else has these events now")
+            for name, seq in gone:
+                missed = f"{name}, which the file does not name, was told until event {seq} only"
+                typer.echo(f"the webhook {missed}: should it come back, it is not told of the others")
         if done.deleted:
             typer.echo(f"{counted(done.deleted, 'event')} deleted from the database")
         if done.cut is None and not done.deleted:
