@@ -21,7 +21,7 @@ from app.cli.approver.requests import requests_app
 from app.cli.approver.standing_approvals import standing_app
 from app.cli.firstrun.init import init
 from app.cli.hooks import check_calls, hooks_app
-from app.cli.operator.audit import cut, verify
+from app.cli.operator.audit import cut, export, verify
 from app.cli.operator.backup import backup
 from app.cli.operator.destroy_values import destroy_values
 from app.cli.operator.factors import factors_app
@@ -78,6 +78,7 @@ app.command("reseal")(reseal)
 app.command("destroy-values")(destroy_values)
 audit_app.command("verify")(verify)
 audit_app.command("cut")(cut)
+audit_app.command("export")(export)
 
 Scopes = Literal["agent", "evaluation", "approver", "executor", "auditor", "admin"]
 """The values of `app.domain.identity.api_key.Scope`, which would bring the database library along."""
