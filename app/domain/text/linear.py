@@ -10,17 +10,16 @@ import re
 import sys
 from functools import lru_cache
 from types import ModuleType
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
-if TYPE_CHECKING:
-    import cel
-else:
-    # The package brings its own command line, and that a terminal's libraries: a tenth of a gateway's start.
-    _unused = "cel.cli" not in sys.modules and sys.modules.setdefault("cel.cli", ModuleType("cel.cli"))
-    import cel
+# The package brings its own command line, and that a terminal's libraries: a tenth of a gateway's start.
+_is_left_out = "cel.cli" not in sys.modules
+if _is_left_out:
+    sys.modules["cel.cli"] = ModuleType("cel.cli")
+import cel  # noqa: E402 - see above
 
-    if _unused:
-        del sys.modules["cel.cli"], cel.cli
+if _is_left_out:
+    del sys.modules["cel.cli"], cel.cli
 
 __all__ = ["BadPatternError", "Pattern", "cel", "pattern_of"]
 

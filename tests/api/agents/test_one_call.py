@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from app.domain.identity.api_key import Scope
+from tests.api.agents.held_calls import held
 from tests.fixtures.enforced import CALL, EXECUTOR, approved, enforce
-from tests.fixtures.held_calls import held
 
 if TYPE_CHECKING:
+    from tests.api.agents.held_calls import HeldCall
     from tests.fixtures.gateway import Gateway
-    from tests.fixtures.held_calls import HeldCall
 
 ONE = {"tool": "by_api", "arguments": {"n": 1}, "wait": 50, "claim_id": "claim-1"}
 HOOK = {"tool_name": "by_api", "tool_input": {"n": 1}, "wait": 50, "claim_id": "claim-1"}
