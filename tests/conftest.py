@@ -20,7 +20,7 @@ import hypothesis
 import pytest
 from blockbuster import BlockBuster
 
-import tests.fixtures.lean  # noqa: F401 - before what it leaves out
+import tests.lean  # noqa: F401 - before what it leaves out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
