@@ -119,6 +119,7 @@ class SendWebhooks:
         self._send = send
         self._every = every.total_seconds()
         self._nudged = asyncio.Event()
+        self._has_receivers = True  # until it has looked
         self._failing: dict[tuple[str, str], Failing] = {}
         self._alarmed: set[tuple[str, str]] = set()
 
@@ -128,8 +129,9 @@ class SendWebhooks:
         return tuple(self._failing.values())
 
     def nudge(self) -> None:
-        """Say that the trail has grown. Call it on the loop."""
-        self._nudged.set()
+        """Say that the trail has grown. Call it on the loop. With nobody to tell, nothing is woken at each commit."""
+        if self._has_receivers:
+            self._nudged.set()
 
     async def run(self) -> None:
         """Tell every receiver what it has not been told yet; until cancelled."""
@@ -143,6 +145,7 @@ class SendWebhooks:
     async def __call__(self) -> None:
         """Do so once. One that lets us wait holds up nobody else for longer than one message takes."""
         hooks = [(org, hook) for org in self._book.orgs() for hook in self._book.current(org).webhooks]
+        self._has_receivers = bool(hooks)
         known = {(org, hook.name) for org, hook in hooks}
         self._failing = {key: failing for key, failing in self._failing.items() if key in known}
         async with asyncio.TaskGroup() as group:
