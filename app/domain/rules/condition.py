@@ -52,6 +52,7 @@ _WHOLE_TOOL = re.compile(r"(?<![\w.])tool(?!\w|\s*[.\[])")
 _STEP = re.compile(r"""[A-Za-z_]\w*|"[^"]*"|'[^']*'""")
 _WORD = re.compile(r"[A-Za-z]\w*")
 _CHAINED = re.compile(r"[<>]=?[^<>=!&|?:,()\[\]{}]+[<>]")
+_FIRST_EQUALITY = re.compile(r'\s*args\.(?P<name>[A-Za-z_]\w*)\s*==\s*"(?P<text>[^"\\]*)"\s*(?:&&|\Z)')
 _PANIC = "PanicException"  # a defect in the Rust binding; not an Exception, and its class cannot be imported
 
 
@@ -77,14 +78,14 @@ class ConditionFailedError(Exception):
 class Scope:
     """What the conditions can see of one call; each thing is made and converted when the first condition names it."""
 
-    __slots__ = ("_context", "_given", "_later", "_size", "_units", "_values", "told")
+    __slots__ = ("_later", "_size", "_units", "_values", "context", "given", "told")
 
     def __init__(self, values: Mapping[str, object], later: Mapping[str, Callable[[], object]] | None = None) -> None:
         """Take the value of every variable, or what makes it."""
         self._values = dict(values)
         self._later = later or {}
-        self._context = cel.Context()
-        self._given: frozenset[str] = frozenset()
+        self.context = cel.Context()
+        self.given: frozenset[str] = frozenset()
         self._size: Size | None = None
         self._units = MOST
         self.told: dict[tuple[tuple[str, ...], tuple[str, ...]], tuple[tuple[str, str], ...]] = {}
@@ -105,14 +106,14 @@ class Scope:
 
     def showing(self, names: frozenset[str]) -> cel.Context:
         """Return the context with these names in it. Raises what the binding raises for values it cannot take."""
-        if not names <= self._given:
-            for name in names - self._given:
+        if not names <= self.given:
+            for name in names - self.given:
                 if name == AMOUNT:
-                    self._context.add_function(AMOUNT, amount)
+                    self.context.add_function(AMOUNT, amount)
                 elif name in self._values or name in self._later:
-                    self._context.add_variable(name, self.value(name))
-            self._given |= names
-        return self._context
+                    self.context.add_variable(name, self.value(name))
+            self.given |= names
+        return self.context
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +129,9 @@ class Condition:
     sees: tuple[str, ...] = ()
     needs: frozenset[str] = frozenset()  # the variables, and `amount`
     body: Body = field(default=Body(0, 0, ()), repr=False, compare=False)
+    demands: tuple[str, str] | None = field(default=None, repr=False, compare=False)
+    """An argument and the text that it must be: with another text there the condition is false, whatever else it says,
+    and need not be evaluated."""
     _program: cel.Program = field(repr=False, compare=False)
 
     def holds(self, scope: Scope) -> bool:
@@ -135,7 +139,8 @@ class Condition:
         if self.body.macros:
             scope.spend(self.body)
         try:
-            answer: object = self._program.execute(scope.showing(self.needs))
+            context = scope.context if self.needs <= scope.given else scope.showing(self.needs)
+            answer: object = self._program.execute(context)
         except ArithmeticError as error:
             raise ConditionFailedError(f"arithmetic failed: {type(error).__name__}") from None
         except KeyError as error:
@@ -180,9 +185,26 @@ def compile_condition(source: str) -> Condition:
         reads=_paths(_ARGS, source),
         sees=(*others, *(f"tool.{fact}" for fact in facts)),
         body=body_of(plain),
+        demands=_demanded(source, plain) if "args" in variables else None,
         needs=frozenset({*(variables & set(VARIABLES)), *(functions & {AMOUNT})}),
         _program=program,
     )
+
+
+def _demanded(source: str, plain: str) -> tuple[str, str] | None:
+    """Return what the first of several conditions that must all be true demands of an argument; `plain`: no texts.
+
+    What it demands is false before the others are looked at, so that they can neither save it nor fail.
+    """
+    first = _FIRST_EQUALITY.match(source)
+    if first is None:
+        return None
+    depth = 0
+    for sign in plain:
+        depth += (sign in "([{") - (sign in ")]}")
+        if depth == 0 and sign in "|?":
+            return None  # the first condition is only one way among several
+    return first["name"], first["text"]
 
 
 def scope_of(

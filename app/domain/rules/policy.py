@@ -159,35 +159,42 @@ def judge(policy: Policy, call: ToolCall, *, now: datetime, explaining: bool = F
     The trace has the values of the rule that answers; `explaining`, also of those that did not match.
     """
     tool = policy.tools.get(call.tool)
-    if tool is None:
-        tool = Tool(name=call.tool)
-        if policy.unknown_tools is not UnknownTools.RULES:
-            why = "The configuration does not know this tool."
-            step = TraceStep(rule_id=UNKNOWN_TOOL_RULE, matched=True, why=why)
-            return _deny(policy, UNKNOWN_TOOL_RULE, why, (step,))
+    if tool is None and policy.unknown_tools is not UnknownTools.RULES:
+        why = "The configuration does not know this tool."
+        step = TraceStep(rule_id=UNKNOWN_TOOL_RULE, matched=True, why=why)
+        return _deny(policy, UNKNOWN_TOOL_RULE, why, (step,))
+    tool = tool or Tool(name=call.tool)
+    arguments = call.arguments
     trace: list[TraceStep] = []
     scope: Scope | None = None
     for rule in policy.rules_for(call.tool):
         if rule.agents and not rule.is_for(call.agent):
             trace.append(TraceStep(rule.id, matched=False, why="is about other agents"))
             continue
-        if rule.when is None:
+        condition = rule.when
+        if condition is None:
             trace.append(TraceStep(rule.id, matched=True, why="has no condition"))
             return _answer(policy, rule, tool, call, tuple(trace))
+        if condition.demands is not None and not explaining:
+            name, wanted = condition.demands
+            given = arguments.get(name)
+            if given != wanted and type(given) is str:  # certainly false: of hundreds of rules, most are
+                trace.append(rule.passed_over)
+                continue
         if scope is None:
             known = call.tool in policy.tools
             scope = look(tool, call, now, known=known, zone=policy.zone, hours=policy.hours)
         try:
-            holds = rule.when.holds(scope)
+            holds = condition.holds(scope)
         except ConditionFailedError as error:
             why = f"its condition could not be evaluated: {error.why}"
-            trace.append(TraceStep(rule.id, True, why, values_seen(rule.when, tool, call, scope)))
+            trace.append(TraceStep(rule.id, True, why, values_seen(condition, tool, call, scope)))
             return _in_doubt(policy, rule, tuple(trace))
-        values = values_seen(rule.when, tool, call, scope) if holds or explaining else ()
         if holds:
-            trace.append(TraceStep(rule.id, True, "its condition is true", values))
+            trace.append(TraceStep(rule.id, True, "its condition is true", values_seen(condition, tool, call, scope)))
             return _answer(policy, rule, tool, call, tuple(trace))
-        trace.append(TraceStep(rule.id, False, "its condition is false", values))
+        step = rule.passed_over
+        trace.append(step._replace(values=values_seen(condition, tool, call, scope)) if explaining else step)
     trace.append(TraceStep(rule_id=DEFAULT_RULE, matched=True, why="no rule matched"))
     return _by_default(policy, tuple(trace))
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from app.domain.people.assurance import Assurance
 from app.domain.request.request import Risk
 from app.domain.request.timetable import EPOCH, REMINDERS, timetable
+from app.domain.rules.ruling import TraceStep
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -92,6 +93,12 @@ class Rule:
     tiers: tuple[Tier, ...] = ()
     record: bool = True
     line: int = 0
+    passed_over: TraceStep = field(init=False, repr=False, compare=False)
+    """What the trace says where its condition is false: made once, for a call may be held against hundreds of rules."""
+
+    def __post_init__(self) -> None:
+        """Make what is the same for every call."""
+        object.__setattr__(self, "passed_over", TraceStep(self.id, matched=False, why="its condition is false"))
 
     def names(self, tool: str) -> bool:
         """Say whether the rule is about this tool."""

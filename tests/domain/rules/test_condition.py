@@ -255,3 +255,25 @@ def test_a_condition_knows_what_it_sees_besides_the_arguments() -> None:
     condition = compile_condition('user != agent && tool.writes && now.getHours() < 6 && args.user == "x"')
     assert condition.sees == ("agent", "user", "now", "tool.writes")
     assert condition.reads == ("user",)
+
+
+@pytest.mark.parametrize(
+    ("source", "demands"),
+    [
+        ('args.currency == "CNY"', ("currency", "CNY")),
+        (' args.currency=="CNY"  &&  args.n > 5 && (args.a || args.b)', ("currency", "CNY")),
+        ('args.currency == "" && args.payee in ["a || b", "c ? d : e"]', ("currency", "")),
+        ('args.currency == "CNY" || args.n > 5', None),
+        ('args.currency == "CNY" && args.n > 5 || args.ok', None),
+        ('args.currency == "CNY" && args.ok ? args.a : args.b', None),
+        ('!(args.currency == "CNY" && args.n > 5)', None),
+        ('args.n > 5 && args.currency == "CNY"', None),
+        ('args.currency == "CN" + "Y"', None),
+        ('args.currency == """CNY""" && args.ok', None),
+        ('args.currency == "C\\u004eY" && args.ok', None),
+        ("args.currency.size() == 3", None),
+        ('args.to.currency == "CNY"', None),
+    ],
+)
+def test_a_condition_knows_which_text_it_cannot_do_without(source: str, demands: tuple[str, str] | None) -> None:
+    assert compile_condition(source).demands == demands

@@ -166,7 +166,22 @@ def test_an_allow_looks_at_nothing_but_the_rules_of_its_tool(monkeypatch: pytest
     )
     ruling = judge(judged, asked, now=NOON)
     assert [step.rule_id for step in ruling.trace] == ["r0", "r1", "r2"]
-    assert (len(matches), len(holds), len(looks)) == (0, 3, 1)
+    assert (len(matches), len(holds), len(looks)) == (0, 2, 1)  # of another payee: false without a look
+
+
+@pytest.mark.parametrize("rest", ["", " && args.n > 5", " && args.absent > 5", " && (args.n > 5 || args.absent)"])
+@pytest.mark.parametrize(
+    "given", ["CNY", "EUR", "", "cny", "CNY ", "CN\u0059\u0301", 5, 5.5, True, None, [], {}, ["CNY"], "left out"]
+)
+def test_a_rule_passed_over_without_a_look_would_not_have_answered(given: Any, rest: str) -> None:
+    condition = compile_condition(f'args.currency == "CNY"{rest}')
+    assert condition.demands == ("currency", "CNY")
+    arguments = {"n": 1} if given == "left out" else {"n": 1, "currency": given}
+    quick, slow = (
+        judge(policy(Rule(id="r", tools=PAY, when=when, then=Then.ALLOW), ask=OFFICE), call(**arguments), now=NOON)
+        for when in (condition, replace(condition, demands=None))
+    )
+    assert quick == slow
 
 
 def counted(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> list[str]:
