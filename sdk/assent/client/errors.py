@@ -18,6 +18,10 @@ from __future__ import annotations
 
 from assent.client.messages import RefusalCode, code_of_fault
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from assent.client.models import Request
+
 
 class AssentError(Exception):
     """Something about an approval went wrong."""
@@ -45,8 +49,13 @@ class GatewayError(AssentError):
         code: str | None = None,
         status: int | None = None,
         detail: str | None = None,
+        request_id: str | None = None,
     ) -> None:
         super().__init__(message)
+        self.request_id = request_id
+        """The request that stands for the call, where the gateway refused what came after it was asked about."""
+        self.request: Request | None = None
+        """That request, as far as it was read."""
         self.code = code or type(self).code
         self.status = status
         self.detail = detail

@@ -137,7 +137,7 @@ async def test_a_claim_id_where_only_an_executor_may_claim_is_refused_before_any
     before = g.content()
     for tool in ("by_api", "ping"):  # asked about, and allowed by a rule
         said = await g.call("POST", "/v1/requests", {**ONE, "tool": tool, "arguments": CALL})
-        assert (said.status_code, said.json()["code"]) == (403, "wrong_scope")
+        assert (said.status_code, said.json()["code"]) == (403, "executor_only")
         assert "leave `claim_id` out" in said.json()["detail"]
     assert g.content() == before
     waits = {"tool": "by_api", "arguments": CALL, "wait": 0}
