@@ -18,10 +18,6 @@ from __future__ import annotations
 
 from assent.client.messages import RefusalCode, code_of_fault
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from assent.client.models import Request
-
 
 class AssentError(Exception):
     """Something about an approval went wrong."""
@@ -54,8 +50,8 @@ class GatewayError(AssentError):
         super().__init__(message)
         self.request_id = request_id
         """The request that stands for the call, where the gateway refused what came after it was asked about."""
-        self.request: Request | None = None
-        """That request, as far as it was read."""
+        self.request: object = None
+        """That request (an `assent.Request`), as far as it was read."""
         self.code = code or type(self).code
         self.status = status
         self.detail = detail

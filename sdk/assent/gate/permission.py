@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 from assent.client.errors import AssentError, CallRefusedError, ClaimRefusedError, GatewayError
 from assent.client.log import warn
 from assent.client.messages import RefusalCode
-from assent.client.models import Allowed, Denied, OutcomeStatus, Pending, State, Taken
+from assent.client.models import Allowed, Denied, OutcomeStatus, Pending, Request, State, Taken
 from assent.client.unapproved import NotApprovedError
 from assent.gate.aftermath import after_error
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from assent.client.call import ToolCall
     from assent.client.gateway import AsyncGateway
-    from assent.client.models import Claimed, Elsewhere, Json, Request
+    from assent.client.models import Claimed, Elsewhere, Json
 
 R = TypeVar("R")
 _grant: ContextVar[str | None] = ContextVar("assent_grant", default=None)
@@ -144,7 +144,7 @@ async def take_when_decided(gateway: AsyncGateway, request: Request) -> tuple[Re
     try:
         found = await gateway.take_when_decided(request)
     except GatewayError as error:
-        raise _not_had(error, error.request or request) from error
+        raise _not_had(error, error.request if isinstance(error.request, Request) else request) from error
     if not isinstance(found, Taken):
         raise _ended(found)
     return found.request, Permission(arguments=found.claimed.arguments, claimed=found.claimed, changes=found.changes)
@@ -152,7 +152,7 @@ async def take_when_decided(gateway: AsyncGateway, request: Request) -> tuple[Re
 
 async def _said_of(gateway: AsyncGateway, error: GatewayError, tool: str) -> NotApprovedError:
     """What a fault of the one call means: of the call itself, or of the approval that stands for it."""
-    request = error.request
+    request = error.request if isinstance(error.request, Request) else None
     if request is None and error.request_id is not None:
         with suppress(GatewayError):  # else nothing is known of it but what was said first
             request = await gateway.get(error.request_id)
