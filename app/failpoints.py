@@ -10,6 +10,8 @@ The places::
 
     commit.before        the units of a change ran; COMMIT was not sent      (only commits that somebody waits for)
     commit.after         it is committed; nobody was answered or woken       (the same)
+    call.received        a call that is to be held; nothing of it is judged
+    call.opened          its request is committed; its caller has no answer and is not held yet
     call.decided         a held call's request is approved; nothing is claimed for its caller
     call.claimed         it is claimed; the caller has no answer
     click.received       a verified click; nothing of it is recorded

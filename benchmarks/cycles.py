@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from benchmarks.lean_http import Connection, require
+from benchmarks.talks import Opened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from benchmarks.talks import Opened, Talk
+    from benchmarks.births import Births
+    from benchmarks.talks import GatewayTalk, Talk
 
 
 @dataclass(slots=True)
@@ -52,6 +54,51 @@ async def run_cycles(talk: Talk, *, concurrent: int, seconds: float, whole: bool
     async with asyncio.TaskGroup() as group:
         for number in range(concurrent):
             group.create_task(worker(number))
+    return tally
+
+
+async def run_one_call(talk: GatewayTalk, births: Births, *, concurrent: int, seconds: float) -> Tally:
+    """Run cycles as an agent makes them best: one call until the approval is its own, and one for the outcome.
+
+    As many approvers decide on whatever is new.
+    """
+    tally = Tally(seconds=seconds)
+    warm_until = time.perf_counter() + min(1.0, seconds / 3)
+    until = warm_until + seconds
+    new: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
+
+    async def people() -> None:
+        async for born in births.come():
+            new.put_nowait(born)
+
+    async def approver() -> None:
+        connection = await Connection.open(talk.port)
+        while True:
+            request_id, digest = await new.get()
+            said = await connection.send(talk.decide(Opened(f"/v1/requests/{request_id}", digest)))
+            require(said, 200, "decide")
+
+    async def worker(number: int) -> None:
+        agent, turn = await Connection.open(talk.port), 0
+        while (began := time.perf_counter()) < until:
+            turn += 1
+            claim_id = f"o{number}-{turn}"
+            taken = require(await agent.send(talk.one_call(claim_id, 30)), 200, "the one call").body()
+            path = f"/v1/requests/{taken['request']['id']}"
+            require(await agent.send(talk.outcome(path, claim_id)), 200, "outcome")
+            ended = time.perf_counter()
+            tally.total += 1
+            if warm_until <= ended <= until:
+                tally.spans.append(ended - began)
+        agent.close()
+
+    others = [asyncio.ensure_future(people()), *(asyncio.ensure_future(approver()) for _ in range(concurrent))]
+    try:
+        await asyncio.gather(*(worker(number) for number in range(concurrent)))
+    finally:
+        for other in others:
+            other.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
     return tally
 
 

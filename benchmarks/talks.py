@@ -74,11 +74,20 @@ class GatewayTalk:
 
     def finish(self, opened: Opened, claim_id: str) -> list[bytes]:
         claim = {"digest": opened.digest, "claim_id": claim_id}
-        outcome = {"claim_id": claim_id, "status": "succeeded", "result": {"ok": True}}
         return [
             encode("POST", f"{opened.path}/claim", key=self._keys.agent, body=claim),
-            encode("POST", f"{opened.path}/outcome", key=self._keys.agent, body=outcome),
+            self.outcome(opened.path, claim_id),
         ]
+
+    def one_call(self, claim_id: str, seconds: int) -> bytes:
+        """Ask, wait and claim at once."""
+        body = {**CALL, "wait": seconds, "claim_id": claim_id}
+        return encode("POST", "/v1/requests", key=self._keys.agent, body=body)
+
+    def outcome(self, path: str, claim_id: str) -> bytes:
+        """Say that it was done."""
+        body = {"claim_id": claim_id, "status": "succeeded", "result": {"ok": True}}
+        return encode("POST", f"{path}/outcome", key=self._keys.agent, body=body)
 
 
 class FloorTalk:

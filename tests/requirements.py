@@ -261,6 +261,16 @@ LEDGER: dict[str, Promise] = {
     "F-50": _survives(
         "Whatever order changes of a shared message land in, it shows the present state in the end, and no old button."
     ),
+    # The agent's one call (submit, wait and claim in one), cut at each of its steps.
+    "F-51": _survives("Killed around the opening: under the same key there is one request, and it goes on."),
+    "F-52": _survives("Killed while the call is held: it is pending as it was, and whoever comes back is handed it."),
+    "F-53": _survives(
+        "Killed between the decision and the claim: approved, unclaimed, and claimed once by who returns."
+    ),
+    "F-54": _survives("Killed between the claim and its answer, or the answer lost: the same claim, the same answer."),
+    "F-55": _survives("The caller has gone when the decision comes: nothing is claimed for it, whatever it had sent."),
+    "F-56": _survives("A proxy gives up before the wait is over: asked again under its key, and claimed once."),
+    "F-57": _survives("A gateway stops, or a replica dies: callers are told pending, and another replica goes on."),
     "F-40": _survives(
         "Restored from a backup: noticed, declared, nothing of before it runs; secrets rotate without a refused card."
     ),

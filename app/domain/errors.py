@@ -5,6 +5,7 @@
     ├── UnauthenticatedError          no key, or one that does not verify
     ├── ForbiddenError                known, but not entitled
     │   ├── WrongScopeError           this kind of key may not do this
+    │   │   └── ExecutorOnlyError     only an executor may claim this tool's calls
     │   └── NotEligibleError          this person may not decide this request
     ├── ConflictError                 the state says no
     │   ├── AlreadySettledError       the request is final
@@ -75,6 +76,12 @@ class WrongScopeError(ForbiddenError):
     """This kind of key may not do this."""
 
     code = "wrong_scope"
+
+
+class ExecutorOnlyError(WrongScopeError):
+    """Only an executor may claim the calls of this tool."""
+
+    code = "executor_only"
 
 
 class NotEligibleError(ForbiddenError):

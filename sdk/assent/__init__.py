@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         Question,
         Request,
         State,
+        Taken,
         Verdict,
     )
     from assent.client.unapproved import NotApprovedError, StillPendingError
@@ -74,6 +75,7 @@ __all__ = [  # noqa: RUF022 - grouped as _HOMES is
     "Question",
     "Request",
     "State",
+    "Taken",
     "Verdict",
     "Failed",
     "LeftAlone",
@@ -95,7 +97,8 @@ _HOMES = {
     "gate.guarded": "guarded",
     "gate.permission": "current_changes current_grant",
     "client.messages": "RefusalCode",
-    "client.models": "Allowed Claimed Denied Elsewhere Execution OutcomeStatus Pending Question Request State Verdict",
+    "client.models": "Allowed Claimed Denied Elsewhere Execution OutcomeStatus Pending Question Request State Taken "
+    "Verdict",
     "gate.resumption": "Failed LeftAlone Lost Ran Refused Resumed resume",
 }
 

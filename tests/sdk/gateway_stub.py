@@ -102,6 +102,8 @@ class StubGateway:
         """Each call that arrived: its kind, its body (or query), its headers."""
         self.lifetime = timedelta(hours=1)
         self.honour_wait = True
+        self.one_call = False
+        """Whether `wait` and `claim_id` are taken with the call; else they are not seen, as by an older gateway."""
         self.enforced = False
         """Whether an executor runs what is asked about from now on."""
         self.port = 0
@@ -229,11 +231,37 @@ class StubGateway:
         if rule == "route":
             answer = {"decision": "allow", "rule": "small", "reason": "in a sandbox", "route": {"provider": "box"}}
             return await self._answer(request, answer, status=200, lost=lost)
+        if self.one_call and self.enforced and body.get("claim_id"):
+            return problem(403, "executor_only", "leave claim_id out")
         key = request.headers.get("Idempotency-Key", "")
         if key not in self._keys:
             self._keys[key] = self._open(body, str(tool), arguments)
-        answer = {**self._keys[key], "decision": "ask", "request": self.rows[self._keys[key]["id"]].as_json()}
+        row = self.rows[self._keys[key]["id"]]
+        if self.one_call:
+            return await self._taken(request, row, body, lost=lost)
+        answer = {**self._keys[key], "decision": "ask", "request": row.as_json()}
         return await self._answer(request, answer, status=202, lost=lost)
+
+    async def _taken(self, request: web.Request, row: Row, said: dict[str, Any], *, lost: bool) -> web.StreamResponse:
+        """Answer the one call, or whoever comes back to it: hold it, and claim what is approved."""
+        await self._hold(row, float(said.get("wait") or 0), None)
+        claim_id = said.get("claim_id")
+        if row.state in {"pending", "approved"} and (row.state == "pending" or claim_id is None):
+            return await self._answer(request, {"decision": "ask", "request": row.as_json()}, status=202, lost=lost)
+        if row.state in {"denied", "expired", "cancelled", "undeliverable", "lapsed"}:
+            return await self._answer(request, {"decision": "deny", "request": row.as_json()}, status=200, lost=lost)
+        mine = row.execution is not None and row.execution["claim_id"] == claim_id
+        if row.state != "approved" and not mine:
+            return problem(409, "already_claimed", "the grant was used", request_id=row.id)
+        claimed = self._spend(row, str(claim_id))
+        answer = {"decision": "claimed", "message": "approved", "request": row.as_json(), "claimed": claimed}
+        return await self._answer(request, answer, status=200, lost=lost)
+
+    async def _hold(self, row: Row, seconds: float, since: str | None) -> None:
+        if seconds and self.honour_wait:
+            async with self._changed:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._changed.wait_for(lambda: _moved(row, since)), seconds)
 
     def _open(self, body: dict[str, Any], tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         session = body.get("session") or body.get("session_id")
@@ -282,11 +310,9 @@ class StubGateway:
         row = self.rows.get(request.match_info["id"])
         if row is None:
             return problem(404, "unknown_request", "no such request")
-        held, since = float(request.query.get("wait", "0")), request.query.get("since")
-        if held and self.honour_wait:
-            async with self._changed:
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._changed.wait_for(lambda: _moved(row, since)), held)
+        if self.one_call and "claim_id" in request.query:
+            return await self._taken(request, row, dict(request.query), lost=lost)
+        await self._hold(row, float(request.query.get("wait", "0")), request.query.get("since"))
         return await self._answer(request, row.as_json(), status=200, lost=lost)
 
     async def _act(self, request: web.Request) -> web.StreamResponse:
@@ -318,22 +344,25 @@ class StubGateway:
             return problem(409, "not_approved", f"it is {row.state}")
         if body["digest"] != row.digest:
             return problem(409, "digest_mismatch", "another call was approved")
+        return await self._answer(request, self._spend(row, body["claim_id"]), status=200, lost=lost)
+
+    def _spend(self, row: Row, claim_id: str) -> dict[str, Any]:
+        """Start the execution, once; the same claim gets the same answer."""
         now = datetime.now(UTC)
         lease = (now + timedelta(minutes=5)).isoformat()
-        if not mine:
+        if row.execution is None:
             row.state = "executing"
             row.execution = {
                 "id": "ex_" + row.id,
                 "status": "started",
                 "started_at": now.isoformat(),
                 "lease_until": lease,
-                "claim_id": body["claim_id"],
+                "claim_id": claim_id,
             }
-        answer = {
+        return {
             "grant_id": "gr_" + row.id, "execution_id": "ex_" + row.id, "tool": row.tool, "arguments": row.arguments,
-            "digest": row.digest, "lease_until": lease,
+            "digest": row.digest, "lease_until": row.execution["lease_until"],
         }  # fmt: skip
-        return await self._answer(request, answer, status=200, lost=lost)
 
     async def _outcome(self, request: web.Request, row: Row, body: dict[str, Any], *, lost: bool) -> web.StreamResponse:
         if row.execution is None or row.execution["claim_id"] != body["claim_id"]:

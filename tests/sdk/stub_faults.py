@@ -30,8 +30,9 @@ _ANSWERS: dict[str, Callable[[], web.Response]] = {
 }
 
 
-def problem(status: int, code: str, detail: str) -> web.Response:
+def problem(status: int, code: str, detail: str, **more: str) -> web.Response:
     body = {"type": f"urn:assent:problem:{code}", "title": code, "status": status, "detail": detail, "code": code}
+    body |= more
     headers = {"Retry-After": "0"} if status in {429, 503} else {}
     return web.json_response(body, status=status, headers=headers, content_type="application/problem+json")
 

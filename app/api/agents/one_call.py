@@ -26,6 +26,7 @@ from app.domain.card.card_for import message_for_claimer
 from app.domain.errors import AssentError, UnauthenticatedError
 from app.domain.identity.api_key import Scope
 from app.domain.request.request import State
+from app.failpoints import failpoint
 from app.usecases.asking.submit import Answered
 from app.usecases.executing.claim import Claimed
 from app.usecases.executing.take_when_decided import NOT_TO_RUN
@@ -60,10 +61,12 @@ class Held(NamedTuple):
 
 async def answer_held(c: Services, key: ApiKey, request: Request, submission: Submission, held: Held) -> Response:
     """Judge a call, and hold its caller until it is decided. Raises what `Submit` and `Claim.take` raise."""
+    failpoint("call.received")
     found = await c.submit(submission, claims=held.claim_id is not None)
     if isinstance(found, Answered):
         return answer_judged(found)
     given: dict[str, object] = {"attached": found.attached, **view_said(found.said)}
+    failpoint("call.opened")
     request_id = found.request.id
     if found.attached and held.claim_id is not None:
         await _refuse_foreign(c, key, request_id)

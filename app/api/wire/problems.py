@@ -28,6 +28,7 @@ STATUS: dict[type[AssentError], int] = {
     errors.UnauthenticatedError: 401,
     errors.ForbiddenError: 403,
     errors.WrongScopeError: 403,
+    errors.ExecutorOnlyError: 403,
     errors.NotEligibleError: 403,
     errors.StepUpNeededError: 403,
     errors.LockedError: 403,

@@ -11,7 +11,7 @@ import structlog
 
 from app.domain.call.submission import Submission
 from app.domain.call.tool_call import ToolCall, attach_key, call_digest
-from app.domain.errors import ConflictError, IdempotencyMismatchError, NotFoundError, WrongScopeError
+from app.domain.errors import ConflictError, ExecutorOnlyError, IdempotencyMismatchError, NotFoundError, WrongScopeError
 from app.domain.lifecycle.execution import lapse
 from app.domain.lifecycle.lifecycle import DeadlinePassed, advance
 from app.domain.request.request import API, State
@@ -60,7 +60,7 @@ class Submit:
         """Judge a call. `claims`: the caller means to spend the approval itself, which for some tools it may not.
 
         Raises UnknownToolError, BadArgumentsError, InvalidError, IdempotencyMismatchError, TooManyError,
-        UnavailableError, WrongScopeError: each of them means that the tool must not run.
+        UnavailableError, ExecutorOnlyError: each of them means that the tool must not run.
         """
         known = await self._judge.look_up(submission)
         pause = known.pause(submission.tool)
@@ -70,7 +70,7 @@ class Submit:
         judged = await self._judge(submission, known)
         key = submission.idempotency_key
         if claims and judged.tool.enforced and not isinstance(judged.ruling, Deny):
-            raise WrongScopeError(_NOT_TO_CLAIM)  # now, for nobody is to be asked in vain
+            raise ExecutorOnlyError(_NOT_TO_CLAIM)  # now, for nobody is to be asked in vain
         match judged.ruling:
             case Ask() if submission.evaluation:
                 found = await self._bypass(judged, judged.ruling)

@@ -45,8 +45,13 @@ class GatewayError(AssentError):
         code: str | None = None,
         status: int | None = None,
         detail: str | None = None,
+        request_id: str | None = None,
     ) -> None:
         super().__init__(message)
+        self.request_id = request_id
+        """The request that stands for the call, where the gateway refused what came after it was asked about."""
+        self.request: object = None
+        """That request (an `assent.Request`), as far as it was read."""
         self.code = code or type(self).code
         self.status = status
         self.detail = detail

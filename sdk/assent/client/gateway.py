@@ -13,8 +13,27 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from assent.client.errors import ClaimRefusedError, GatewayAwayError, UnexpectedAnswerError
-from assent.client.models import OutcomeStatus, State, parse_claimed, parse_page, parse_request, parse_verdict
+from assent.client.errors import (
+    CallRefusedError,
+    ClaimRefusedError,
+    GatewayAwayError,
+    GatewayError,
+    NotEntitledError,
+    UnexpectedAnswerError,
+)
+from assent.client.models import (
+    OutcomeStatus,
+    Pending,
+    Request,
+    State,
+    Taken,
+    parse_claimed,
+    parse_page,
+    parse_request,
+    parse_return,
+    parse_taken,
+    parse_verdict,
+)
 from assent.client.outcomes import wait_for_outcome
 from assent.client.pace import Pace
 from assent.client.query import query
@@ -22,16 +41,19 @@ from assent.client.questions import Answerer
 from assent.client.unapproved import StillPendingError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
     from typing import Self
 
     import httpx2
 
     from assent.client.call import ToolCall
-    from assent.client.models import Claimed, Elsewhere, Json, Question, Request, Verdict
+    from assent.client.models import Claimed, Elsewhere, Json, Question, Verdict
     from assent.client.questions import OnQuestion
 
 _PAGE = 100
+_UNKNOWN_TO_OLD = ("wait: Extra inputs", "claim_id: Extra inputs")
+"""How a gateway from before there was the one call refuses its members."""
 
 
 def _same(asked: Request, found: Request) -> Request:
@@ -73,6 +95,8 @@ class AsyncGateway:
 
         self._wire = Wire(url, key, transport=transport, pace=self.pace)
         self._answerer = Answerer(on_question)
+        self._of_executors: set[str] = set()
+        """Tools that only an executor runs: a claim of them was refused."""
 
     async def __aenter__(self) -> Self:
         await self._wire.open()
@@ -99,6 +123,69 @@ class AsyncGateway:
         """The request as it stands."""
         return parse_request(await self._wire.ask("GET", f"/v1/requests/{request_id}"))
 
+    async def take(
+        self,
+        call: ToolCall,
+        *,
+        claim_id: str | None = None,
+        idempotency_key: str | None = None,
+        on_pending: Callable[[Request], object] | None = None,
+    ) -> Verdict | Taken:
+        """Ask whether the call may run, wait for people where they are asked, and take their approval: in one call.
+
+        `Allowed` and `Denied` as from `check`; `Taken` is the single use of an approval. `Pending` comes back only with
+        a request that ended otherwise, or that an executor runs (`enforced`). `on_pending` is told of the request as
+        soon as people are asked, which takes a second call; so does `on_question` of the gateway. A lost answer is
+        asked for again under the same ids. Raises what `check`, `wait` and `claim` raise.
+        """
+        claim_id = self._named(claim_id)
+        call = replace(call, session=call.session or self.session)
+        hold = 0.0 if on_pending is not None or self._answerer.listens else self.pace.hold
+        verdict = await self._taken(call, claim_id, idempotency_key or self.pace.new_id("idem"), hold)
+        if not isinstance(verdict, Pending) or verdict.request.enforced:
+            return verdict
+        request = verdict.request
+        if request.state is State.PENDING and on_pending is not None:
+            on_pending(request)
+        found = await self.take_when_decided(request, claim_id=claim_id)
+        return found if isinstance(found, Taken) else replace(verdict, request=found)
+
+    async def _taken(self, call: ToolCall, claim_id: str, key: str, hold: float) -> Verdict | Taken:
+        body, headers = call.as_body(), {"Idempotency-Key": key}
+        wanted: Json = {"wait": hold} if call.tool in self._of_executors else {"wait": hold, "claim_id": claim_id}
+        while True:
+            try:
+                said = await self._wire.ask("POST", "/v1/requests", body=body | wanted, headers=headers, hold=hold)
+            except NotEntitledError as refused:  # nothing was opened: only an executor may claim it
+                if refused.code != "executor_only":
+                    raise
+                wanted = {"wait": hold}
+                self._of_executors.add(call.tool)
+            except CallRefusedError as refused:
+                if not wanted or not (refused.detail or "").startswith(_UNKNOWN_TO_OLD):
+                    raise
+                wanted = {}
+            else:
+                claimed = said.get("decision") == "claimed"
+                return parse_taken(said, claim_id=claim_id) if claimed else parse_verdict(said)
+
+    async def take_when_decided(self, request: Request, *, claim_id: str | None = None) -> Taken | Request:
+        """Come back to a request: hold until it is decided, and take the approval in the same call.
+
+        Returns the request where it ended otherwise. Raises as `wait` and `claim` do.
+        """
+        claim_id = self._named(claim_id)
+        try:
+            found = await self._held(request, None, claim_id) if request.state is State.PENDING else request
+            if not isinstance(found, Request) or found.state is not State.APPROVED:
+                return found
+            request = found
+            claimed = await self.claim(request, claim_id=claim_id)
+        except GatewayError as error:
+            error.request = request
+            raise
+        return Taken(request=request, claimed=claimed, attached=True, message=request.message)
+
     async def wait(self, request: Request, *, until: datetime | None = None) -> Request:
         """Hold until the request is no longer pending, through restarts of the gateway, and return it.
 
@@ -106,6 +193,10 @@ class AsyncGateway:
         when the gateway does not answer until the request's deadline and a margin have passed: both mean "not
         approved".
         """
+        found = await self._held(request, until, None)
+        return found.request if isinstance(found, Taken) else found
+
+    async def _held(self, request: Request, until: datetime | None, claim_id: str | None) -> Taken | Request:
         started = self.pace.monotonic()
         attempt = 0
         while request.state is State.PENDING:
@@ -122,12 +213,15 @@ class AsyncGateway:
             hold = max(0.0, min(self.pace.hold, left))
             asked_at = self.pace.monotonic()
             since = request.version if self._answerer.listens else None
-            answer = await self._wire.try_once(
-                "GET", f"/v1/requests/{request.id}" + query(wait=round(hold, 3), since=since), hold=hold
-            )
+            path = f"/v1/requests/{request.id}" + query(wait=round(hold, 3), since=since, claim_id=claim_id)
+            answer = await self._wire.try_once("GET", path, hold=hold)
             moved = False
             if answer.body is not None:
-                found = _same(request, parse_request(answer.body))
+                found = parse_request(answer.body) if claim_id is None else parse_return(answer.body, claim_id=claim_id)
+                if isinstance(found, Taken):
+                    _same(request, found.request)
+                    return found
+                _same(request, found)
                 moved, request = since is not None and found.version > since, found
             if moved or (answer.body is not None and self.pace.monotonic() - asked_at >= hold / 2):
                 attempt = 0
@@ -151,13 +245,18 @@ class AsyncGateway:
             f"request {request.id} was not settled by its deadline {request.expires_at.isoformat()}: not approved"
         )
 
+    def _named(self, claim_id: str | None) -> str:
+        """Return the claim's id, its caller's or a new one, and remember that it is this process's."""
+        claim_id = claim_id or self.pace.new_id("clm")
+        self.claims_made.add(claim_id)
+        return claim_id
+
     async def claim(self, request: Request, *, claim_id: str | None = None) -> Claimed:
         """Take the single use of an approval. A lost answer is asked for again under the same claim id.
 
         Raises `ClaimRefusedError` (its `code` says why) when there is nothing to take.
         """
-        claim_id = claim_id or self.pace.new_id("clm")
-        self.claims_made.add(claim_id)
+        claim_id = self._named(claim_id)
         body = {"digest": request.digest, "claim_id": claim_id}
         answer = await self._wire.ask("POST", f"/v1/requests/{request.id}/claim", body=body)
         return parse_claimed(answer, request_id=request.id, claim_id=claim_id)

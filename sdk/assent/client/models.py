@@ -176,6 +176,22 @@ class Claimed:
     """How often the gateway's database was restored from a backup, as far as was declared."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """People approved the call, or a rule did, and this is the single use of it: run the tool with `claimed`, once."""
+
+    request: Request
+    claimed: Claimed
+    attached: bool
+    message: str
+    """The gateway's word to the model: what people changed, where they did."""
+
+    @property
+    def changes(self) -> str | None:
+        """`message`, where people changed the call; None where it is as it was asked."""
+        return None if self.request.changes is None else self.message
+
+
 def _text(body: Json, key: str) -> str:
     value = body.get(key)
     if not isinstance(value, str) or not value:
@@ -312,6 +328,8 @@ def parse_verdict(body: Json) -> Verdict:
                 arguments=None if (given := body.get("arguments")) is None else parse_object(given, "'arguments'"),
                 context=_parse_context(body.get("context")),
             )
+        case "deny" if body.get("request") is not None:  # people were asked: their request says how it ended
+            return Pending(request=parse_request(body["request"]), attached=body.get("attached") is True)
         case "deny":
             return Denied(
                 rule=_text_or_none(body, "rule"),
@@ -323,6 +341,36 @@ def parse_verdict(body: Json) -> Verdict:
             return Pending(request=parse_request(body.get("request")), attached=body.get("attached") is True)
         case other:
             raise UnexpectedAnswerError(f"the gateway decided {other!r}, unknown to this version")
+
+
+def parse_return(body: Json, *, claim_id: str) -> Taken | Request:
+    """The answer to whoever comes back with a claim id: what was taken, or the request as it stands.
+
+    A gateway from before there was such an answer shows the request.
+    """
+    match body.get("decision"):
+        case "claimed":
+            return parse_taken(body, claim_id=claim_id)
+        case "ask" | "deny":
+            return parse_request(body.get("request"))
+        case None:
+            return parse_request(body)
+        case other:
+            raise UnexpectedAnswerError(f"the gateway decided {other!r}, unknown to this version")
+
+
+def parse_taken(body: Json, *, claim_id: str) -> Taken:
+    """The answer to a call that was approved and claimed at once."""
+    request = parse_request(body.get("request"))
+    claimed = parse_claimed(parse_object(body.get("claimed"), "'claimed'"), request_id=request.id, claim_id=claim_id)
+    if (claimed.tool, claimed.digest) != (request.tool, request.digest):
+        raise UnexpectedAnswerError("the gateway handed out another call than the one that was approved")
+    return Taken(
+        request=request,
+        claimed=claimed,
+        attached=body.get("attached") is True,
+        message=_text_or_none(body, "message") or "",
+    )
 
 
 def parse_claimed(body: Json, *, request_id: str, claim_id: str) -> Claimed:

@@ -105,18 +105,26 @@ class Wire:
         await pace.sleep(max(0.0, min(max(span, at_least * (1 + chance / 2)), at_most)))
 
     async def ask(
-        self, method: str, path: str, *, body: Json | None = None, headers: Mapping[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Json | None = None,
+        headers: Mapping[str, str] | None = None,
+        hold: float | None = None,
     ) -> Json:
         """One call, tried again while the gateway is away and patience lasts. Every call here is safe to repeat.
 
-        Raises `GatewayAwayError` when patience is over, another `GatewayError` at once for a refusal, `TypeError` for
-        a body that is not JSON.
+        `hold` is how long the gateway may hold it: no patience is spent on that. Raises `GatewayAwayError` when
+        patience is over, another `GatewayError` at once for a refusal, `TypeError` for a body that is not JSON.
         """
         started, attempt = self._pace.monotonic(), 0
         while True:
-            answer = await self.try_once(method, path, body=body, headers=headers)
+            answer = await self.try_once(method, path, body=body, headers=headers, hold=hold)
             if answer.body is not None:
                 return answer.body
+            if hold and attempt == 0:
+                started = self._pace.monotonic()  # until now it was held
             attempt += 1
             left = self._pace.patience - (self._pace.monotonic() - started)
             if left <= 0:
@@ -160,13 +168,15 @@ class Wire:
                 body=None, fault=f"status {status}", retry_after=_seconds(response.headers.get("retry-after"))
             )
         kind = _REFUSALS.get(status, CallRefusedError)
-        code, detail = (problem or {}).get("code"), (problem or {}).get("detail") or (problem or {}).get("title")
+        said = problem or {}
+        code, detail, about = said.get("code"), said.get("detail") or said.get("title"), said.get("request_id")
         told = f" ({status}: {detail})" if detail else f" ({status})"
         raise kind(
             (kind.__doc__ or "").splitlines()[0] + told,
             code=code if isinstance(code, str) else None,
             status=status,
             detail=detail if isinstance(detail, str) else None,
+            request_id=about if isinstance(about, str) else None,
         )
 
     def _learn_clock(self, response: httpx2.Response) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from anyio.from_thread import BlockingPortal
 
     from assent.client.call import ToolCall
-    from assent.client.models import Claimed, Elsewhere, OutcomeStatus, Question, Request, Verdict
+    from assent.client.models import Claimed, Elsewhere, OutcomeStatus, Question, Request, Taken, Verdict
     from assent.client.pace import Pace
     from assent.client.questions import OnQuestion
     from assent.gate.resumption import Resumed
@@ -76,6 +76,22 @@ class Gateway:
         return self.run(partial(self.asynchronous.check, call, idempotency_key=idempotency_key))
 
     submit = check
+
+    def take(
+        self,
+        call: ToolCall,
+        *,
+        claim_id: str | None = None,
+        idempotency_key: str | None = None,
+        on_pending: Callable[[Request], object] | None = None,
+    ) -> Verdict | Taken:
+        """See `AsyncGateway.take`; `on_pending` is called on the portal's thread."""
+        said = {"claim_id": claim_id, "idempotency_key": idempotency_key, "on_pending": on_pending}
+        return self.run(partial(self.asynchronous.take, call, **said))
+
+    def take_when_decided(self, request: Request, *, claim_id: str | None = None) -> Taken | Request:
+        """See `AsyncGateway.take_when_decided`."""
+        return self.run(partial(self.asynchronous.take_when_decided, request, claim_id=claim_id))
 
     def get(self, request_id: str) -> Request:
         """See `AsyncGateway.get`."""

@@ -6,7 +6,7 @@ ones. Whatever is not a permission raises `NotApprovedError`, whose text is writ
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 from assent.client.errors import AssentError, CallRefusedError, ClaimRefusedError, GatewayError
 from assent.client.log import warn
 from assent.client.messages import RefusalCode
-from assent.client.models import Allowed, Denied, OutcomeStatus, Pending, State
+from assent.client.models import Allowed, Denied, OutcomeStatus, Pending, Request, State, Taken
 from assent.client.unapproved import NotApprovedError
 from assent.gate.aftermath import after_error
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from assent.client.call import ToolCall
     from assent.client.gateway import AsyncGateway
-    from assent.client.models import Claimed, Elsewhere, Json, Request
+    from assent.client.models import Claimed, Elsewhere, Json
 
 R = TypeVar("R")
 _grant: ContextVar[str | None] = ContextVar("assent_grant", default=None)
@@ -120,22 +120,51 @@ async def decided(gateway: AsyncGateway, request: Request) -> Request:
     except GatewayError as error:
         raise _refused(error, request.tool, request) from error
     if request.state is not State.APPROVED:
-        code = _FINAL_CODES.get(request.state, RefusalCode.CALL_REFUSED)
-        raise NotApprovedError(code, reason=request.settled_reason, request=request)
+        raise _ended(request)
     return request
+
+
+def _ended(request: Request) -> NotApprovedError:
+    """What a request that ended without an approval of ours means for the call."""
+    code = _FINAL_CODES.get(request.state, RefusalCode.CALL_REFUSED)
+    return NotApprovedError(code, reason=request.settled_reason, request=request)
 
 
 async def take(gateway: AsyncGateway, request: Request) -> Permission:
     """Take the approval of an approved request. Raises `NotApprovedError` when it cannot be had."""
     try:
         claimed = await gateway.claim(request)
-    except ClaimRefusedError as error:
-        code = _CLAIM_CODES.get(error.code, RefusalCode.CALL_REFUSED)
-        reason = error.detail if code is RefusalCode.PAUSED else None
-        raise NotApprovedError(code, reason=reason, request=request) from error
     except GatewayError as error:
-        raise _refused(error, request.tool, request) from error
+        raise _not_had(error, request) from error
     return Permission(arguments=claimed.arguments, claimed=claimed, changes=request.changes)
+
+
+async def take_when_decided(gateway: AsyncGateway, request: Request) -> tuple[Request, Permission]:
+    """Wait for the decision and take the approval at once; with the request as it is then. Raises NotApprovedError."""
+    try:
+        found = await gateway.take_when_decided(request)
+    except GatewayError as error:
+        raise _not_had(error, error.request if isinstance(error.request, Request) else request) from error
+    if not isinstance(found, Taken):
+        raise _ended(found)
+    return found.request, Permission(arguments=found.claimed.arguments, claimed=found.claimed, changes=found.changes)
+
+
+async def _said_of(gateway: AsyncGateway, error: GatewayError, tool: str) -> NotApprovedError:
+    """What a fault of the one call means: of the call itself, or of the approval that stands for it."""
+    request = error.request if isinstance(error.request, Request) else None
+    if request is None and error.request_id is not None:
+        with suppress(GatewayError):  # else nothing is known of it but what was said first
+            request = await gateway.get(error.request_id)
+    return _refused(error, tool) if request is None else _not_had(error, request)
+
+
+def _not_had(error: GatewayError, request: Request) -> NotApprovedError:
+    """What it means for the call that its approval cannot be taken, or not be waited for."""
+    if not isinstance(error, ClaimRefusedError):
+        return _refused(error, request.tool, request)
+    code = _CLAIM_CODES.get(error.code, RefusalCode.CALL_REFUSED)
+    return NotApprovedError(code, reason=error.detail if code is RefusalCode.PAUSED else None, request=request)
 
 
 async def executed(gateway: AsyncGateway, request: Request) -> Executed:
@@ -168,14 +197,16 @@ async def obtain(gateway: AsyncGateway, call: ToolCall) -> Permission | Executed
     What only an executor may run is waited for instead, to its end.
     """
     try:
-        verdict = await gateway.check(call, idempotency_key=call.call_id)
+        verdict = await gateway.take(call, idempotency_key=call.call_id)
     except GatewayError as error:
-        raise _refused(error, call.tool) from error
+        raise await _said_of(gateway, error, call.tool) from error
     match verdict:
         case Allowed():
             return Permission(
                 arguments=call.arguments if verdict.arguments is None else verdict.arguments, claimed=None
             )
+        case Taken():
+            return Permission(arguments=verdict.claimed.arguments, claimed=verdict.claimed, changes=verdict.changes)
         case Denied(hook=str(hook), reason=reason):
             raise NotApprovedError(RefusalCode.BLOCKED, rule=hook, reason=reason)
         case Denied(rule=rule, reason=reason):
@@ -183,7 +214,7 @@ async def obtain(gateway: AsyncGateway, call: ToolCall) -> Permission | Executed
         case Pending(request=request) if request.enforced:
             return await executed(gateway, request)
         case Pending(request=request):
-            return await take(gateway, await decided(gateway, request))
+            raise _ended(request)
         case _:
             assert_never(verdict)
 

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from assent.client.errors import GatewayError
 from assent.client.models import EXECUTORS, OutcomeStatus, State
 from assent.client.unapproved import NotApprovedError
-from assent.gate.permission import bare, carry_out, decided, describe, executed, take
+from assent.gate.permission import bare, carry_out, decided, describe, executed, take, take_when_decided
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -100,7 +100,7 @@ async def resume(
 
     requests = await gateway.list_open(session=session)
     resumed: dict[str, Resumed] = {}
-    turn = anyio.Lock()
+    turn = anyio.Lock() if len(requests) > 1 else None
 
     async def carry_on(request: Request) -> None:
         resumed[request.id] = await _carry_on(gateway, request, tools.get(request.tool), turn)
@@ -112,7 +112,7 @@ async def resume(
 
 
 async def _carry_on(
-    gateway: AsyncGateway, request: Request, tool: Callable[..., Any] | None, turn: anyio.Lock
+    gateway: AsyncGateway, request: Request, tool: Callable[..., Any] | None, turn: anyio.Lock | None
 ) -> Resumed:
     if request.enforced and request.state not in {State.UNKNOWN, State.PENDING_ELSEWHERE}:
         return await _wait_for_executor(gateway, request)
@@ -124,6 +124,9 @@ async def _carry_on(
         why = f"no function was given for the tool {request.tool}"
         return Resumed(request=request, outcome=LeftAlone(why=why))
     try:
+        if turn is None:  # the only one: its tool can start as soon as people have decided
+            request, permission = await take_when_decided(gateway, request)
+            return Resumed(request=request, outcome=await _run(gateway, permission, _awaitable(tool)))
         request = await decided(gateway, request)
         async with turn:  # claim only when the tool can start: a grant lapses soon
             permission = await take(gateway, request)

@@ -11,6 +11,7 @@ import pytest
 from app.domain.identity.api_key import Scope
 from tests.api.agents.held_calls import held
 from tests.fixtures.enforced import CALL, EXECUTOR, approved, enforce
+from tests.requirements import requirement
 
 if TYPE_CHECKING:
     from tests.api.agents.held_calls import HeldCall
@@ -55,6 +56,7 @@ async def test_one_call_for_the_approval_and_one_for_the_outcome(either_gateway:
     ]  # fmt: skip
 
 
+@requirement("F-54", "S-03")
 async def test_whoever_comes_back_gets_the_same_answer_by_the_requests_id(either_gateway: Gateway) -> None:
     g = either_gateway
     said = await g.call("POST", "/v1/requests", {**ONE, "wait": 0})
@@ -137,7 +139,7 @@ async def test_a_claim_id_where_only_an_executor_may_claim_is_refused_before_any
     before = g.content()
     for tool in ("by_api", "ping"):  # asked about, and allowed by a rule
         said = await g.call("POST", "/v1/requests", {**ONE, "tool": tool, "arguments": CALL})
-        assert (said.status_code, said.json()["code"]) == (403, "wrong_scope")
+        assert (said.status_code, said.json()["code"]) == (403, "executor_only")
         assert "leave `claim_id` out" in said.json()["detail"]
     assert g.content() == before
     waits = {"tool": "by_api", "arguments": CALL, "wait": 0}
@@ -196,6 +198,7 @@ async def test_what_is_stopped_meanwhile_is_not_handed_out_and_not_spent(gateway
     assert back.json()["decision"] == "claimed"
 
 
+@requirement("F-53")
 async def test_a_key_that_is_revoked_while_it_waits_takes_nothing(gateway: Gateway) -> None:
     g = gateway
     call, request = await waiting(g)
@@ -209,6 +212,7 @@ async def test_a_key_that_is_revoked_while_it_waits_takes_nothing(gateway: Gatew
 # --- who is there -------------------------------------------------------------------------------------------------
 
 
+@requirement("F-55")
 async def test_nothing_is_claimed_for_a_caller_that_has_gone(either_gateway: Gateway) -> None:
     g = either_gateway
     call, request = await waiting(g)
@@ -221,6 +225,7 @@ async def test_nothing_is_claimed_for_a_caller_that_has_gone(either_gateway: Gat
     assert len(g.rows("SELECT id FROM requests")) == len(g.rows("SELECT id FROM executions")) == 1
 
 
+@requirement("F-57")
 async def test_a_gateway_that_stops_answers_pending_with_the_handle(gateway: Gateway) -> None:
     g = gateway
     first, request = await waiting(g)

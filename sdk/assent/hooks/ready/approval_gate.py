@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from assent.client.call import ToolCall
 from assent.client.errors import AssentError, CallRefusedError
 from assent.client.messages import RefusalCode, refusal, run_by_executor
-from assent.client.models import Allowed, Pending, State
+from assent.client.models import Allowed, Pending, State, Taken
 from assent.client.unapproved import NotApprovedError
 from assent.gate.permission import Executed, Permission, obtain, settle
 from assent.hooks.contract.hook import ApprovalGateHook
@@ -53,8 +53,19 @@ _EMAIL = re.compile(r"[^\s@\x00]+@[^\s@\x00]+")
 class Approvals(Protocol):
     """The gateway as the gate needs it: `assent.AsyncGateway`, near or far."""
 
-    async def check(self, call: ToolCall, *, idempotency_key: str | None = None) -> Verdict:
-        """Ask whether the call may run."""
+    async def take(
+        self,
+        call: ToolCall,
+        *,
+        claim_id: str | None = None,
+        idempotency_key: str | None = None,
+        on_pending: Listener | None = None,
+    ) -> Verdict | Taken:
+        """Ask whether the call may run, wait for people, and take the single use of their approval."""
+        ...
+
+    async def get(self, request_id: str) -> Request:
+        """Read a request."""
         ...
 
     async def wait(self, request: Request, *, until: datetime | None = None) -> Request:
@@ -63,10 +74,6 @@ class Approvals(Protocol):
 
     async def wait_for_outcome(self, request: Request, *, until: datetime | None = None) -> Request:
         """Hold until an executor has run what only an executor may run."""
-        ...
-
-    async def claim(self, request: Request, *, claim_id: str | None = None) -> Claimed:
-        """Take the single use of an approval."""
         ...
 
     async def report(
@@ -206,19 +213,30 @@ class _Line:
         self._ctx = ctx
         self._tell = tell
 
-    async def check(self, call: ToolCall, *, idempotency_key: str | None = None) -> Verdict:
+    async def take(self, call: ToolCall, *, idempotency_key: str | None = None) -> Verdict | Taken:
         key = _call_key(self._ctx, call) if idempotency_key and self._ctx.session else None
-        verdict = await self._approvals.check(call, idempotency_key=key)
+        told: list[Request] = []
+
+        def on_pending(request: Request) -> None:
+            told.append(request)
+            self._tell(request)
+
+        verdict = await self._approvals.take(call, idempotency_key=key, on_pending=on_pending)
         match verdict:
             case Allowed() if call.confirm is not None:
                 raise CallRefusedError(
                     "the gateway allowed a call that people had to be asked about; it may be older than this client"
                 )
-            case Pending(request=request) if request.state is State.PENDING:
+            case Pending(request=request) if request.state is State.PENDING:  # an executor's: it is waited for then
+                self._tell(request)
+            case Pending(request=request) | Taken(request=request) if told:
                 self._tell(request)
             case _:
                 pass
         return verdict
+
+    async def get(self, request_id: str) -> Request:
+        return await self._approvals.get(request_id)
 
     async def wait(self, request: Request) -> Request:
         settled = await self._approvals.wait(request)
@@ -230,9 +248,6 @@ class _Line:
         if request.state is State.PENDING:
             request = await self.wait(request)
         return await self._approvals.wait_for_outcome(request)
-
-    async def claim(self, request: Request) -> Claimed:
-        return await self._approvals.claim(request)
 
 
 def _call(ctx: HookContext, arguments: Json, confirm: str | None) -> ToolCall:
