@@ -41,8 +41,13 @@ HEALS = 20.0
 
 
 @requirement("F-21")
-@pytest.mark.timeout(240)
-@pytest.mark.parametrize("step", [61, pytest.param(1, marks=[pytest.mark.long, pytest.mark.timeout(3600)])])
+@pytest.mark.parametrize(
+    "step",
+    [
+        pytest.param(61, marks=pytest.mark.timeout(240)),
+        pytest.param(1, marks=[pytest.mark.long, pytest.mark.timeout(3600)]),
+    ],
+)
 async def test_a_connection_may_break_at_any_byte(
     postgres_url: str, tmp_path: Path, step: int, *, bounded: bool
 ) -> None:
