@@ -98,7 +98,7 @@ async def test_a_card_is_there_once_whatever_dies_around_its_post(sqlite_url: st
             await recorded(sqlite_url)
             assert len(cards(made.slack)) == len(live(made.slack)) == 1
             await made.slack.click(ANN, made.slack.room.id, str(live(made.slack)[0]["ts"]), "assent_approve")
-            assert (await gateway.read(request, wait=5))["state"] == "approved"
+            assert (await gateway.read(request, wait=30))["state"] == "approved"
             await until("the card shows it", lambda slack=made.slack: not live(slack))
 
 
@@ -156,7 +156,7 @@ async def test_a_click_redelivered_after_a_death_has_one_effect(
         async with made.gateway() as gateway:
             again = await made.slack.send_raw(pressed.body, pressed.headers)
             assert (again.status, again.trouble) == (200, "")
-            after = await gateway.read(request, wait=5)
+            after = await gateway.read(request, wait=30)
             assert (after["state"], len(after["decisions"])) == ("approved", 1)
             await until("the card shows it", lambda slack=made.slack: not live(slack))
             # (Whoever is told that nothing changed is told how it stands, too.)

@@ -107,7 +107,7 @@ async def _all_approved(gateway: Gateway, requests: list[dict[str, Any]]) -> Non
     for request in requests[3:]:
         assert (await gateway.decide("ann", request)).json()["state"] == "approved"
     for request in requests:
-        assert (await gateway.read(request, wait=5))["state"] == "approved"
+        assert (await gateway.read(request, wait=30))["state"] == "approved"
 
 
 async def _stops(gateway: Gateway, waited_for: list[dict[str, Any]]) -> None:
