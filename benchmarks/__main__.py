@@ -48,11 +48,13 @@ def measures(kinds: Sequence[str]) -> dict[str, tuple[tuple[str, ...], Measure]]
     from benchmarks.measure_recovery import measure_recovery
     from benchmarks.measure_rules import measure_rules
     from benchmarks.measure_start import measure_start
+    from benchmarks.measure_statements import measure_statements
     from benchmarks.measure_wake import measure_wake_across, measure_wake_one_process
 
     listed: dict[str, tuple[tuple[str, ...], Measure]] = {
         "cycles-sqlite": (("P1",), lambda run: measure_cycles(run, "sqlite")),
         "cycles-postgresql": (("P2",), lambda run: measure_cycles(run, "postgresql")),
+        "statements-postgresql": (("P2d",), measure_statements),
         "wake": (("P3",), measure_wake_one_process),
         "wake-postgresql": (("P4", "P4b"), measure_wake_across),
         "memory": (("P5", "P5b"), measure_memory),

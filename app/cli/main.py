@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import secrets
@@ -108,6 +109,7 @@ def serve(
     migrate_first: Annotated[bool, typer.Option("--migrate", help="bring the database up to date first")] = False,
 ) -> None:
     """Run the gateway."""
+    gc.disable()  # until it serves: what is made by then stands for ever, and there is nothing to collect
     from app.cli.beside_database import check_schema, read_settings, refuse_faults
     from app.cli.greeting import Greeting
     from app.serve import StartRefusedError, hold_database, open_address, refuse_restored, run_server

@@ -23,12 +23,13 @@ import pytest
 from channels.slack.simulator.simulator import CannotPressError, SlackSimulator
 from migrations import run as migrations
 from migrations.state import NEWEST
+from tests.durability import stepped
 from tests.durability.gateway_process import free_port, until
 from tests.durability.place import place
+from tests.durability.stepped import SteppedClock
 from tests.durability.weather.test_migrating import STEPS, write_steps
-from tests.fixtures import forked, stepped
+from tests.fixtures import forked
 from tests.fixtures.gateway import SystemClock
-from tests.fixtures.stepped import SteppedClock
 from tests.requirements import requirement
 from tests.storage.rig import look
 

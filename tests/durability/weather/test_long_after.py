@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.durability import stepped
 from tests.durability.gateway_process import SECRET, scene, until
-from tests.fixtures import forked, stepped
-from tests.fixtures.stepped import SteppedClock
+from tests.durability.stepped import SteppedClock
+from tests.fixtures import forked
 from tests.requirements import requirement
 from tests.storage.rig import look
 
