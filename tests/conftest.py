@@ -79,6 +79,11 @@ def pytest_configure(config: pytest.Config) -> None:
             config.pluginmanager.import_plugin(f"tests.fixtures.{name}")
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Refuse two timeouts on one test: its function's would win over the longer one of its parameter, unsaid."""
+    assert sum(mark.name == "timeout" for mark in item.own_markers) < 2, f"{item.nodeid} has two timeouts: write one"
+
+
 @pytest.hookimpl(trylast=True)  # after the order was drawn
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put what speaks to Feishu first: the first worker then imports its SDK (five seconds), and no other one does.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Self
@@ -9,6 +10,9 @@ from typing import TYPE_CHECKING, Self
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
+
+
+_NAME = re.compile(r"[a-z][a-z_]{0,40}\.[a-z][a-z_]{0,40}")
 
 
 class Kind(StrEnum):
@@ -26,6 +30,16 @@ class Kind(StrEnum):
         kind = str.__new__(cls, value)
         kind._value_ = value
         kind.en, kind.zh = en, zh
+        return kind
+
+    @classmethod
+    def _missing_(cls, value: object) -> Self | None:
+        """Return a kind that only a newer release knows: while both run, its events are read here, too."""
+        if not (isinstance(value, str) and _NAME.fullmatch(value)):
+            return None
+        kind = str.__new__(cls, value)
+        kind._name_ = kind._value_ = value
+        kind.en, kind.zh = f"what only a newer release can tell: {value}", f"仅新版本可说明的事件：{value}"
         return kind
 
     CREATED = (

@@ -142,9 +142,14 @@ class Watched:
 
 
 @requirement("F-07")
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("caller", [Hook, Agent], ids=["hook", "agent"])
-@pytest.mark.parametrize("rounds", [QUICK, pytest.param(WHOLE, marks=[pytest.mark.long, pytest.mark.timeout(3600)])])
+@pytest.mark.parametrize(
+    "rounds",
+    [
+        pytest.param(QUICK, marks=pytest.mark.timeout(120)),
+        pytest.param(WHOLE, marks=[pytest.mark.long, pytest.mark.timeout(3600)]),
+    ],
+)
 async def test_a_killed_caller_that_asks_again_finds_its_request_and_its_answer(
     sqlite_url: str, tmp_path: Path, caller: type[Hook | Agent], rounds: int, *, bounded: bool
 ) -> None:

@@ -123,8 +123,13 @@ async def test_a_lock_that_is_never_let_go_is_an_error_and_not_a_decision(postgr
 
 
 @requirement("F-13")
-@pytest.mark.timeout(120)
-@pytest.mark.parametrize("rounds", [1, pytest.param(100, marks=[pytest.mark.long, pytest.mark.timeout(3600)])])
+@pytest.mark.parametrize(
+    "rounds",
+    [
+        pytest.param(1, marks=pytest.mark.timeout(120)),
+        pytest.param(100, marks=[pytest.mark.long, pytest.mark.timeout(3600)]),
+    ],
+)
 async def test_a_replica_frozen_inside_a_decision_cannot_write_when_it_thaws(
     postgres_url: str, tmp_path: Path, rounds: int, *, bounded: bool
 ) -> None:
@@ -411,8 +416,13 @@ def more_than(decided: dict[str, str]) -> Callable[[], bool]:
 
 
 @requirement("F-22")
-@pytest.mark.timeout(120)
-@pytest.mark.parametrize("rounds", [1, pytest.param(100, marks=[pytest.mark.long, pytest.mark.timeout(3600)])])
+@pytest.mark.parametrize(
+    "rounds",
+    [
+        pytest.param(1, marks=pytest.mark.timeout(120)),
+        pytest.param(100, marks=[pytest.mark.long, pytest.mark.timeout(3600)]),
+    ],
+)
 async def test_a_database_stopped_at_once_under_load_loses_nothing_that_was_acknowledged(
     tmp_path: Path, rounds: int, *, bounded: bool
 ) -> None:
