@@ -64,9 +64,14 @@ serve: $(INSTALLED)  ## the gateway with your ./assent.yaml (CONFIG=path for ano
 
 # --- the one door ---
 
+# The checks run beside the tests, and are read behind them: most of their minute is one core's.
 .PHONY: test
-test: check  ## all checks and all tests but the slow suites; what CI runs (COVERAGE=1: with what they reach)
-	@$(if $(COVERAGE),$(MAKE) --no-print-directory coverage,$(TESTS))
+test: $(INSTALLED)  ## all checks and all tests but the slow suites; what CI runs (COVERAGE=1: with what they reach)
+	@said=$$(mktemp); $(MAKE) --no-print-directory check >$$said 2>&1 & check=$$!; \
+	trap 'kill $$check 2>/dev/null || true; rm -f $$said' EXIT; tests=0; \
+	$(if $(COVERAGE),$(MAKE) --no-print-directory coverage,$(TESTS)) || tests=$$?; \
+	checks=0; wait $$check || checks=$$?; cat $$said; \
+	if ((checks)); then echo "the checks failed: see above"; fi; exit $$((tests ? tests : checks))
 
 .PHONY: quick
 quick: $(INSTALLED)  ## the loop while working: no checks, no PostgreSQL, nothing heavy or that starts processes

@@ -64,7 +64,7 @@ def measures(kinds: Sequence[str]) -> dict[str, tuple[tuple[str, ...], Measure]]
         "judge": (("P8",), measure_judge),
         "rules": (("R1", "R1b"), measure_rules),
         "hook": (("P9",), measure_hook),
-        "start": (("P11",), measure_start),
+        "start": (("P11", "P12", "P12b"), measure_start),
         "chain": (("H1",), measure_chain),
         "command-guard": (("H2",), measure_command_guard),
         "cards": (("C1",), measure_cards),

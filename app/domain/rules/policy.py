@@ -24,8 +24,8 @@ from app.domain.request.quorum import stages_at
 from app.domain.rules.attention import Attention
 from app.domain.rules.condition import ConditionFailedError
 from app.domain.rules.condition_scope import look, values_seen
-from app.domain.rules.rule import Then
-from app.domain.rules.ruling import Allow, Ask, Deny, Ruling, TraceStep
+from app.domain.rules.rule import Then, TraceStep
+from app.domain.rules.ruling import Allow, Ask, Deny, Ruling
 from app.domain.rules.spending import PaymentTerms
 from app.domain.rules.tiers import tier_for
 from app.domain.text.language import Language

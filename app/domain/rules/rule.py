@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from app.domain.people.assurance import Assurance
 from app.domain.request.request import Risk
 from app.domain.request.timetable import EPOCH, REMINDERS, timetable
-from app.domain.rules.ruling import TraceStep
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,6 +72,19 @@ class Tier:
         if self.up_to is None:
             return "the highest tier"
         return f"the tier up to {', '.join(f'{currency} {amount:f}' for currency, amount in self.up_to.items())}"
+
+
+class TraceStep(NamedTuple):
+    """What became of one rule. `values` is what its condition named, with sensitive arguments hidden.
+
+    A tuple, because a call may be held against hundreds of rules and each leaves one of these.
+    """
+
+    rule_id: str
+    matched: bool
+    why: str
+    values: tuple[tuple[str, str], ...] = ()
+    tier: int | None = None  # which tier of the rule answered, from 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

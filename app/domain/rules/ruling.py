@@ -3,23 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from app.domain.rules.rule import Asking
-
-
-class TraceStep(NamedTuple):
-    """What became of one rule. `values` is what its condition named, with sensitive arguments hidden.
-
-    A tuple, because a call may be held against hundreds of rules and each leaves one of these.
-    """
-
-    rule_id: str
-    matched: bool
-    why: str
-    values: tuple[tuple[str, str], ...] = ()
-    tier: int | None = None  # which tier of the rule answered, from 1
+    from app.domain.rules.rule import Asking, TraceStep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
