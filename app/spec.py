@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import timedelta
+
+    from pydantic import BaseModel
 
     from app.ports import Channel
 
@@ -116,6 +116,8 @@ class Spec:
 
     def __post_init__(self) -> None:
         """Refuse what would only fail later, as TypeError or ValueError."""
+        from pydantic import BaseModel  # here, for commands name platforms that they do not look at
+
         if not _KIND.fullmatch(self.kind):
             raise ValueError(f"kind {self.kind!r} is not of small letters, digits and _")
         if not (isinstance(self.settings, type) and issubclass(self.settings, BaseModel)):  # pyright: ignore[reportUnnecessaryIsInstance] - others write it

@@ -11,27 +11,25 @@ assent.yaml does in a channel's ``type``; the rest are names.
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-
-from pydantic import BaseModel, ConfigDict
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import channels
 from app.spec import Spec, SpecRefusedError
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 GROUP = "assent.channels"
 """The entry point group in which an installed package names its platform."""
 
 _OURS = "assent-gateway"
 _loaded: dict[str, Spec] = {}  # of others, by kind: what this process has imported so far
-
-
-class _AnySettings(BaseModel):
-    model_config = ConfigDict(extra="allow")
 
 
 def platforms() -> Mapping[str, Spec]:
@@ -79,7 +77,7 @@ class _Unread(Mapping[str, Spec]):
         self._known = known
 
     def __getitem__(self, kind: str) -> Spec:
-        return replace(_built_in().get(kind) or self._known[kind], settings=_AnySettings)
+        return replace(_built_in().get(kind) or self._known[kind], settings=_any_settings())
 
     def __contains__(self, kind: object) -> bool:
         return kind in self._known
@@ -92,10 +90,25 @@ class _Unread(Mapping[str, Spec]):
 
 
 @cache
+def _any_settings() -> type[BaseModel]:
+    from pydantic import ConfigDict, create_model
+
+    return create_model("_AnySettings", __config__=ConfigDict(extra="allow"))
+
+
+def ours() -> tuple[str, ...]:
+    """Return the kinds of our own platforms by their packages' names, without importing any."""
+    return tuple(sorted(path.parent.name for place in channels.__path__ for path in Path(place).glob("*/channel.py")))
+
+
+@cache
 def _built_in() -> Mapping[str, Spec]:
-    packages = [found.name for found in pkgutil.iter_modules(channels.__path__) if found.ispkg]
-    specs = [getattr(import_module(f"channels.{name}"), "SPEC", None) for name in packages]
-    return {spec.kind: spec for spec in specs if isinstance(spec, Spec)}
+    return {kind: import_module(f"channels.{kind}").SPEC for kind in ours()}
+
+
+def installed() -> Iterator[str]:
+    """Return the kinds of others' platforms, without importing any."""
+    return iter(_installed())
 
 
 @cache

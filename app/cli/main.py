@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import json
 import os
@@ -45,6 +44,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,  # its tracebacks print local variables, and secrets are among them
+    rich_markup_mode=None,  # frames and colours took longer to import than all of our own commands
     help="Assent: approvals that survive everything.",
 )
 keys_app = typer.Typer(no_args_is_help=True, help="API keys.")
@@ -109,6 +109,8 @@ def serve(
     migrate_first: Annotated[bool, typer.Option("--migrate", help="bring the database up to date first")] = False,
 ) -> None:
     """Run the gateway."""
+    import asyncio
+
     gc.disable()  # until it serves: what is made by then stands for ever, and there is nothing to collect
     from app.cli.beside_database import check_schema, read_settings, refuse_faults
     from app.cli.greeting import Greeting
@@ -158,6 +160,8 @@ def migrate(
 @app.command()
 def doctor(config: Config = HERE) -> None:
     """Look at everything that can be checked from here, and say what is missing."""
+    import asyncio
+
     from app.cli.doctor.doctor import examine_all
 
     worst = asyncio.run(examine_all(config, dict(os.environ), typer.echo))

@@ -21,9 +21,15 @@ class WithPlatforms(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return one of our own commands, else the group of the platform of that name, else None."""
+        from channels import registry
+
         own = super().get_command(ctx, cmd_name)
         if own is not None:
             return own
+        if cmd_name in registry.ours():
+            return _Ours(
+                name=cmd_name, help=f"Setting {cmd_name.capitalize()} up.", no_args_is_help=True, rich_markup_mode=None
+            )
         made = _commands_of(cmd_name)
         if made is None:
             return None
@@ -35,8 +41,23 @@ class WithPlatforms(TyperGroup):
         """Return the names of both, ours first."""
         from channels import registry
 
-        own = super().list_commands(ctx)
-        return [*own, *(kind for kind in registry.platforms() if kind not in own and _commands_of(kind) is not None)]
+        own = [*super().list_commands(ctx), *registry.ours()]
+        return [*own, *(kind for kind in registry.installed() if kind not in own and _commands_of(kind) is not None)]
+
+
+class _Ours(TyperGroup):
+    """One of our platforms: it is named in every help, and imported when somebody looks at its commands."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return its command, or None."""
+        return self._made().get_command(ctx, cmd_name)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of its commands."""
+        return self._made().list_commands(ctx)
+
+    def _made(self) -> Any:
+        return typer.main.get_group(_commands_of(str(self.name)) or typer.Typer())
 
 
 def _commands_of(kind: str) -> typer.Typer | None:
@@ -59,13 +80,15 @@ def _refusing(why: str) -> typer.Typer:
         typer.echo(why, err=True)
         raise typer.Exit(code=2)
 
-    single = typer.Typer(add_completion=False)
+    single = typer.Typer(add_completion=False, rich_markup_mode=None)
     single.command(help=f"(refused) {why}", context_settings=_TAKES_ALL)(refuse)
     return single
 
 
 def _group(spec: Spec, setup: Setup) -> typer.Typer:
-    group = typer.Typer(no_args_is_help=True, add_completion=False, help=f"Setting {spec.title} up.")
+    group = typer.Typer(
+        no_args_is_help=True, add_completion=False, rich_markup_mode=None, help=f"Setting {spec.title} up."
+    )
     group.callback()(_nothing_first)
     group.command(setup.name, help=setup.help)(_command(spec, setup))
     return group
