@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi import APIRouter, Request, Response
 
 from app.api.agents import moments
-from app.api.agents.one_call import Held, answer_held
+from app.api.agents.one_call import Held, answer_held, judge_held
 from app.api.wire import schemas
 from app.api.wire.bodies import MOST_BYTES, MOST_BYTES_OF_A_MOMENT, PlainRoute, answer, read_model
 from app.api.wire.operations import takes
@@ -51,7 +51,10 @@ def hooks_router(c: Services) -> APIRouter:
         if isinstance(body, moments.PreToolUse):
             if body.wait is None and body.claim_id is None:
                 return await answer_call(c, key, submitted(key, body, request))
-            return await answer_held(c, key, request, submitted(key, body, request), Held.of(body))
+            held = Held.of(body)
+            standing = await judge_held(c, key, submitted(key, body, request), held)
+            del body  # whoever waits keeps nothing of the call
+            return standing if isinstance(standing, Response) else await answer_held(c, key, request, standing, held)
         refuse_evaluation(key, wanted=body.evaluation)
         if isinstance(body, moments.PostToolUse | moments.PostToolUseFailure):
             return await _finished(c, key, moment, body)

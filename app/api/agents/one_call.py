@@ -32,7 +32,7 @@ from app.usecases.executing.claim import Claimed
 from app.usecases.executing.take_when_decided import NOT_TO_RUN
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable
 
     from starlette.requests import Request
     from starlette.responses import Response
@@ -59,19 +59,24 @@ class Held(NamedTuple):
         return Held(min(body.wait or 0.0, LONGEST_WAIT), body.claim_id)
 
 
-async def answer_held(c: Services, key: ApiKey, request: Request, submission: Submission, held: Held) -> Response:
-    """Judge a call, and hold its caller until it is decided. Raises what `Submit` and `Claim.take` raise."""
+class Standing(NamedTuple):
+    """The request on which a call stands, and what its answer has besides."""
+
+    request_id: str
+    given: dict[str, object]
+
+
+async def judge_held(c: Services, key: ApiKey, submission: Submission, held: Held) -> Response | Standing:
+    """Judge a call: its answer, or the request for which its caller is held. Raises what `Submit` raises."""
     failpoint("call.received")
     found = await c.submit(submission, claims=held.claim_id is not None)
     if isinstance(found, Answered):
         return answer_judged(found)
-    given: dict[str, object] = {"attached": found.attached, **view_said(found.said)}
     failpoint("call.opened")
     request_id = found.request.id
     if found.attached and held.claim_id is not None:
         await _refuse_foreign(c, key, request_id)
-    del submission, found  # whoever waits keeps nothing of the call
-    return await _answer_when_decided(c, key, request, request_id=request_id, held=held, given=given)
+    return Standing(request_id, {"attached": found.attached, **view_said(found.said)})
 
 
 async def answer_return(c: Services, key: ApiKey, request: Request, request_id: str) -> Response:
@@ -81,12 +86,12 @@ async def answer_return(c: Services, key: ApiKey, request: Request, request_id: 
     seconds = number_of(request, "wait", most=LONGEST_WAIT) or 0.0
     held = Held(seconds, claim_id, None if since is None else int(since))
     await _refuse_foreign(c, key, request_id)
-    return await _answer_when_decided(c, key, request, request_id=request_id, held=held, given={})
+    return await answer_held(c, key, request, Standing(request_id, {}), held)
 
 
-async def _answer_when_decided(
-    c: Services, key: ApiKey, request: Request, *, request_id: str, held: Held, given: Mapping[str, object]
-) -> Response:
+async def answer_held(c: Services, key: ApiKey, request: Request, standing: Standing, held: Held) -> Response:
+    """Hold a caller until people have decided. Raises what `Claim.take` raises."""
+    request_id, given = standing
     request.state.held = True  # its time is people's, and in no figure of ours
     request.state.request_id = request_id
     try:

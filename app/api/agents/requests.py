@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Request, Response
 
-from app.api.agents.one_call import LONGEST_WAIT, Held, answer_held, answer_return
+from app.api.agents.one_call import LONGEST_WAIT, Held, answer_held, answer_return, judge_held
 from app.api.wire import schemas
 from app.api.wire.bodies import PlainRoute, answer, read_model
 from app.api.wire.operations import asks, takes
@@ -58,7 +58,10 @@ def requests_router(c: Services) -> APIRouter:  # noqa: C901 - a router is a lis
         body = await read_model(request, schemas.Submission)
         if body.wait is None and body.claim_id is None:
             return await answer_call(c, key, submitted(key, body, request))
-        return await answer_held(c, key, request, submitted(key, body, request), Held.of(body))
+        held = Held.of(body)
+        standing = await judge_held(c, key, submitted(key, body, request), held)
+        del body  # whoever waits keeps nothing of the call
+        return standing if isinstance(standing, Response) else await answer_held(c, key, request, standing, held)
 
     @router.get("/v1/requests", **asks(_LIST_PARAMETERS, schemas.PageView))
     async def page(request: Request) -> Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -232,7 +233,7 @@ async def test_a_gateway_that_stops_answers_pending_with_the_handle(gateway: Gat
     second = await held(g, "GET", f"/v1/requests/{request['id']}?wait=50&claim_id=claim-1")
     g.container.waiters.stop()
     for call in (first, second):
-        said = await call.answer()
+        said = await asyncio.wait_for(call.answer(), 30)  # at once, and not when the 50 seconds are over
         assert (said.status, said.headers["retry-after"], said.body["decision"]) == (202, "1", "ask")
         assert (said.body["request"]["id"], said.body["request"]["state"]) == (request["id"], "pending")
 
