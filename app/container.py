@@ -46,6 +46,7 @@ from app.usecases.deciding.extend import Extend
 from app.usecases.executing.claim import Claim, Report
 from app.usecases.executing.reconcile import Reconcile
 from app.usecases.executing.settle_by_call import SettleByCall
+from app.usecases.executing.take_when_decided import TakeWhenDecided
 from app.usecases.hooks.count_calls import CountCalls
 from app.usecases.hooks.known_call import HookBook, LookUp, read_only_of_the_call
 from app.usecases.hooks.run_hooks import RunHooks
@@ -149,11 +150,11 @@ class Container:
     def _build_usecases(self) -> None:
         store, book = self.store, self.book
         quota = Quota(most_pending=self.settings.max_pending_per_agent, most_cards=self.settings.max_cards_per_agent)
-        self.switches = Switches(store=store, clock=self.clock)
         self.lineage = Lineage(store=store, book=book, clock=self.clock)
         self.hooks = HookBook(book, self._build_hooks)
         observer = Observer(on_event=log_deed, tracer=self.spans and self.spans.hooks)
-        look_up = LookUp(hooks=self.hooks, lineage=self.lineage, switches=self.switches)
+        look_up = LookUp(hooks=self.hooks, lineage=self.lineage, store=store, clock=self.clock)
+        self.switches = Switches(store=store, flipped=look_up.forget)
         self.run_hooks = RunHooks(store=store, look_up=look_up, clock=self.clock, observer=observer)
         judge = JudgeCall(hooks=self.run_hooks, clock=self.clock, spans=self.spans)
         self.submit = Submit(store=store, judge=judge, channels=self.channels, seals=self.seals, quota=quota)
@@ -278,6 +279,7 @@ class Container:
             extend=self.extend,
             reopen=self.reopen,
             claim=self.claim,
+            take_when_decided=TakeWhenDecided(wait=self.wait, claim=self.claim),
             report=self.report,
             reconcile=Reconcile(store=store),
             lift=Lift(store=store, book=book),

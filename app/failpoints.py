@@ -10,6 +10,8 @@ The places::
 
     commit.before        the units of a change ran; COMMIT was not sent      (only commits that somebody waits for)
     commit.after         it is committed; nobody was answered or woken       (the same)
+    call.decided         a held call's request is approved; nothing is claimed for its caller
+    call.claimed         it is claimed; the caller has no answer
     click.received       a verified click; nothing of it is recorded
     click.recorded       its effect is committed; the platform has no answer
     deliver.before_post  a card is about to be posted; that it is tried is recorded

@@ -128,10 +128,10 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        # What stands after the start stands for ever: the collector need not walk it again and again.
-        gc.collect()
+        # What stands after the start stands for ever: the collector need not walk it, not even once.
         gc.freeze()
         gc.set_threshold(50_000, 50, 100)
+        gc.enable()
         if self.started:
             self._container.supervisor.later(self._say_how_it_stands())
 

@@ -12,14 +12,15 @@ import gc
 import os
 import shutil
 import subprocess
-import sys
 from importlib.util import find_spec
 from multiprocessing.process import BaseProcess
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
 from blockbuster import BlockBuster
+
+import tests.lean  # noqa: F401 - before what it leaves out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,11 +40,6 @@ _STARTS: tuple[tuple[Any, str], ...] = (
     (subprocess.Popen, "__init__"),
     (BaseProcess, "start"),
 )
-
-
-# httpx2's ASGI transport asks at every request whether it runs under trio, by looking for this module in every folder
-# that Python knows. It is not installed: said once, that costs nothing.
-cast("dict[str, Any]", sys.modules).setdefault("sniffio", None)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

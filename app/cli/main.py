@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import secrets
@@ -20,7 +21,7 @@ from app.cli.approver.requests import requests_app
 from app.cli.approver.standing_approvals import standing_app
 from app.cli.firstrun.init import init
 from app.cli.hooks import check_calls, hooks_app
-from app.cli.operator.audit import cut, verify
+from app.cli.operator.audit import cut, export, verify
 from app.cli.operator.backup import backup
 from app.cli.operator.destroy_values import destroy_values
 from app.cli.operator.factors import factors_app
@@ -77,6 +78,7 @@ app.command("reseal")(reseal)
 app.command("destroy-values")(destroy_values)
 audit_app.command("verify")(verify)
 audit_app.command("cut")(cut)
+audit_app.command("export")(export)
 
 Scopes = Literal["agent", "evaluation", "approver", "executor", "auditor", "admin"]
 """The values of `app.domain.identity.api_key.Scope`, which would bring the database library along."""
@@ -107,6 +109,7 @@ def serve(
     migrate_first: Annotated[bool, typer.Option("--migrate", help="bring the database up to date first")] = False,
 ) -> None:
     """Run the gateway."""
+    gc.disable()  # until it serves: what is made by then stands for ever, and there is nothing to collect
     from app.cli.beside_database import check_schema, read_settings, refuse_faults
     from app.cli.greeting import Greeting
     from app.serve import StartRefusedError, hold_database, open_address, refuse_restored, run_server

@@ -6,6 +6,7 @@ import json
 import logging
 import re
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 import structlog
@@ -64,6 +65,7 @@ def _redacted(text: str) -> str:
 def hide_secrets_of(platforms: Iterable[Spec]) -> None:
     """Hide what these platforms' secrets look like in every log of this process, from now on."""
     _shapes.learn(shape for spec in platforms for shape in spec.secret_shapes)
+    _is_plain.cache_clear()
 
 
 def _one_line(_logger: object, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
@@ -143,6 +145,8 @@ def log_deed(event: HookEvent) -> None:
 _acts = logging.getLogger("assent.acts")
 _PLAIN = re.compile(r"[\w.@:/+{}*-]{1,200}")
 """What a line about an act repeats. Anything else could break it, and is left out."""
+_OUR_ID = re.compile(r"[a-z]{1,5}_[a-z2-7]{32}")
+"""An id as `RandomIds` makes them: known to be no secret without a look at each shape of one."""
 
 
 def log_act(event: str, **facts: str | float | None) -> None:
@@ -195,7 +199,13 @@ def log_records(records: Mapping[str, Iterable[Committed]]) -> None:
 def _may_be_said(fact: object) -> bool:
     if not isinstance(fact, str):
         return fact is not None
-    return bool(_PLAIN.fullmatch(fact)) and _redacted(fact) == fact
+    return _OUR_ID.fullmatch(fact) is not None or _is_plain(fact)
+
+
+@lru_cache(maxsize=4096)
+def _is_plain(fact: str) -> bool:
+    """Say whether a fact is a plain word and no secret; actors, routes and kinds come again and again."""
+    return _PLAIN.fullmatch(fact) is not None and _redacted(fact) == fact
 
 
 class _ActFormatter(logging.Formatter):

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer
     from opentelemetry.util.types import AttributeValue
 
+    from app.domain.trail.audit import AuditEvent
     from app.telemetry.tracing import Met
 
 _W3C = TraceContextTextMapPropagator()
@@ -104,10 +105,13 @@ class Spans:
             yield
 
     @contextmanager
-    def telling(self, receiver: str, kind: str) -> Generator[None]:
-        """Open the span of one message to a receiver."""
-        attributes = {"assent.webhook": receiver, "assent.event.kind": kind}
-        with self._opened(f"webhook {receiver}", SpanKind.CLIENT, attributes):
+    def telling(self, receiver: str, event: AuditEvent, submitted: str | None) -> Generator[None]:
+        """Open the span of one message to a receiver, linked to the trace (a `traceparent`) of its request."""
+        attributes = {"assent.webhook": receiver, "assent.event.kind": event.record.kind.value}
+        if event.request_id is not None:
+            attributes["assent.request.id"] = event.request_id
+        with self._opened(f"webhook {receiver}", SpanKind.CLIENT, attributes) as span:
+            _link(span, submitted)
             yield
 
     @contextmanager
@@ -148,15 +152,19 @@ class Spans:
 
 def _note(span: Span, met: Mapping[str, Met]) -> None:
     """Say which request something was about, and link to the trace in which each of several was submitted."""
-    here = span.get_span_context()
     for each in list(met.values())[:_MOST_LINKS]:
-        carried = _W3C.extract({"traceparent": each.traceparent}) if each.traceparent else None
-        submitted = trace.get_current_span(carried).get_span_context() if carried is not None else None
-        if submitted is not None and submitted.is_valid and submitted != here:
-            span.add_link(submitted)
+        _link(span, each.traceparent)
     if len(met) == 1:
         [only] = met.values()
         span.set_attributes({"assent.request.id": only.request_id, **_of_call(only.tool, only.agent, only.call_id)})
+
+
+def _link(span: Span, traceparent: str | None) -> None:
+    """Link to the span that a `traceparent` names, unless that is this one."""
+    carried = _W3C.extract({"traceparent": traceparent}) if traceparent else None
+    submitted = trace.get_current_span(carried).get_span_context() if carried is not None else None
+    if submitted is not None and submitted.is_valid and submitted != span.get_span_context():
+        span.add_link(submitted)
 
 
 def _of_call(tool: str, agent: str, call_id: str | None) -> dict[str, AttributeValue]:

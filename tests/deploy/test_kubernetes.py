@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
+import subprocess
 from typing import Any
 
 import kubernetes_validate
@@ -13,6 +14,7 @@ import yaml
 from app.policies.file.policy_book import config_check
 from app.serve import STOPS_WITHIN
 from channels import registry
+from tests.deploy.programs import needs, place_of
 from tests.deploy.shipped import IMAGE, KUBERNETES, compose, manifests, pods
 from tests.places import ROOT
 
@@ -51,6 +53,17 @@ def test_kustomize_applies_everything_but_the_migration_which_comes_before() -> 
     assert set(whole["resources"]) == files - {"kustomization.yaml", "migrate.yaml"}
     for step in ("apply -f deploy/kubernetes/migrate.yaml", "job/assent-migrate", "apply -k deploy/kubernetes"):
         assert step in INSTALLING
+
+
+@pytest.mark.process
+@needs("kubectl")
+def test_kustomize_itself_builds_just_what_the_files_say() -> None:
+    command = [place_of("kubectl"), "kustomize", str(KUBERNETES)]
+    built = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+    made = {f"{each['kind']}/{each['metadata']['name']}": each for each in yaml.safe_load_all(built)}
+    assert made == {name: each for name, each in manifests().items() if name != "Job/assent-migrate"}
+    for each in made.values():
+        check(each, NEWEST)
 
 
 def test_no_manifest_names_a_namespace() -> None:

@@ -137,6 +137,8 @@ class Scene:
     feishu: FeishuSimulator | None = None
     accounts: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
     environ: dict[str, str] = field(default_factory=dict[str, str])
+    program: str = "app.cli.main"
+    more: str = ""  # of the file
     started: int = 0
 
     @asynccontextmanager
@@ -173,7 +175,7 @@ class Scene:
             **self.environ,
             **({VARIABLE: failpoint} if failpoint else {}),
         }
-        words = ("app.cli.main", "serve", "-c", str(config), "--port", str(port))
+        words = (self.program, "serve", "-c", str(config), "--port", str(port))
         with log.open("wb") as out:
             process = forked.start(*words, env=environ, stdout=out, stderr=out, cwd=self.folder)
         return Gateway(process, address, self.keys, log)
@@ -198,7 +200,10 @@ class Scene:
         )
         listed = "\n".join(f"  {name}: {json.dumps(self._without_secrets(it))}" for name, it in self.channels.items())
         names = ", ".join(self.channels) or "api"
-        return _POLICY.format(people=people, channels=listed or "  {}", names=names).replace("channels:\n  {}\n", "")
+        return (
+            _POLICY.format(people=people, channels=listed or "  {}", names=names).replace("channels:\n  {}\n", "")
+            + self.more
+        )
 
     def _without_secrets(self, channel: dict[str, object]) -> dict[str, object]:
         """Move secrets into the environment, where the file wants them."""

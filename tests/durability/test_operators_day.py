@@ -1,7 +1,8 @@
 """An operator's day, on both databases, with nothing in the environment but what `assent init` wrote.
 
-From the first question to the first card, a backup, a kill, a restore and a verified trail, and a later release that
-migrates beside the gateways. Every step is the real command in a process of its own.
+From the first question to the first card, a backup, a kill, a restore and a verified trail, a later release that
+migrates beside the gateways, and weeks after which what is over goes. Every step is the real command in a process of
+its own.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 import shlex
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import httpx2
@@ -21,8 +23,10 @@ import pytest
 from channels.slack.simulator.simulator import CannotPressError, SlackSimulator
 from migrations import run as migrations
 from migrations.state import NEWEST
+from tests.durability import stepped
 from tests.durability.gateway_process import free_port, until
 from tests.durability.place import place
+from tests.durability.stepped import SteppedClock
 from tests.durability.weather.test_migrating import STEPS, write_steps
 from tests.fixtures import forked
 from tests.fixtures.gateway import SystemClock
@@ -53,12 +57,13 @@ class Desk:
     at: Place
     environ: dict[str, str] = field(default_factory=dict[str, str])
     key: str = ""
+    program: str = "app.cli.main"
 
     async def run(self, *words: str, code: int = 0, database: str = "") -> str:
         """Give a command; return what it said. `database`: as another role."""
         known = {"PATH": os.environ["PATH"], "HOME": str(self.folder), **self.environ}
         known |= {"ASSENT_DATABASE_URL": database} if database else {}
-        done = await asyncio.to_thread(forked.run, "app.cli.main", *words, env=known, cwd=self.folder, timeout=60)
+        done = await asyncio.to_thread(forked.run, self.program, *words, env=known, cwd=self.folder, timeout=60)
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout + done.stderr
 
@@ -74,7 +79,7 @@ class Desk:
         port, log = free_port(), self.folder / f"serve-{len(list(self.folder.glob('serve-*')))}.log"
         known = {"PATH": os.environ["PATH"], "HOME": str(self.folder), **self.environ}
         with log.open("wb") as out:
-            words = ("app.cli.main", "serve", "--port", str(port))
+            words = (self.program, "serve", "--port", str(port))
             process = forked.start(*words, env=known, cwd=self.folder, stdout=out, stderr=out)
         headers = {"authorization": f"Bearer {self.key}"}
         client = httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=30, trust_env=False)
@@ -110,9 +115,13 @@ class Served:
         return said.json()["request"]
 
     async def claim(self, request: dict[str, Any], claim_id: str) -> int:
-        """Spend the approval; return the status."""
-        body = {"digest": request["digest"], "claim_id": claim_id}
-        return (await self.client.post(f"/v1/requests/{request['id']}/claim", json=body)).status_code
+        """Spend the approval, and say that it went well; return the claim's status."""
+        path, body = f"/v1/requests/{request['id']}", {"digest": request["digest"], "claim_id": claim_id}
+        status = (await self.client.post(f"{path}/claim", json=body)).status_code
+        if status == 200:
+            told = {"claim_id": claim_id, "status": "succeeded"}
+            assert (await self.client.post(f"{path}/outcome", json=told)).status_code == 200
+        return status
 
     async def state(self, request: dict[str, Any]) -> str:
         return (await self.client.get(f"/v1/requests/{request['id']}")).json()["state"]
@@ -163,6 +172,8 @@ async def test_an_operators_day(kind: str, tmp_path: Path, monkeypatch: pytest.M
             more = [] if kind == "sqlite" else [await others.enter_async_context(desk.serving())]
             await _upgraded(desk, [gateway, *more], slack, monkeypatch)
         assert "unbroken" in await desk.run("audit", "verify")
+        await _weeks_later(desk)
+        assert "unbroken" in await desk.run("audit", "verify")
         await _cut_off(desk)
         looked = await desk.run("doctor")
         assert "ERROR" not in looked
@@ -194,6 +205,8 @@ async def _first_hour(desk: Desk, slack: SlackSimulator) -> None:
     secrets.write_text(text)
     file = desk.folder / "assent.yaml"
     file.write_text(file.read_text().replace("type: slack", f'type: slack\n    api_url: "{settings["api_url"]}"'))
+    with file.open("a") as more:
+        more.write("retention: {requests: 31d, deliveries: 14d, outbox: 7d}\n")
     desk.source()
 
     await desk.run("migrate", BEFORE, database=desk.at.migrates)  # what an earlier release has left
@@ -238,6 +251,19 @@ async def _restore(desk: Desk) -> None:
     assert "older than what this gateway has seen of it" in await desk.run("serve", code=2)
     assert "epoch 1" in await desk.run("restored", "--by", ANN, "--reason", "the disk died")
     assert "unbroken" in await desk.run("audit", "verify")
+
+
+async def _weeks_later(desk: Desk) -> None:
+    """Let weeks pass while it serves: what is over goes by the file, what still waits is there; the key holds on."""
+    clock = SteppedClock(desk.folder, owner=desk.at.migrates)
+    desk.program, desk.environ = stepped.PROGRAM, desk.environ | clock.environ
+    async with desk.serving() as gateway:
+        assert len(look(desk.at.url, "SELECT id FROM requests")) > 1
+        waits = await gateway.ask("weeks")
+        clock.ahead(timedelta(days=40))
+        left = [(waits["id"],)]
+        await until("rows are gone", lambda: look(desk.at.url, "SELECT id FROM requests") == left, seconds=90)
+        await until("it is said", lambda: "retention.done" in gateway.log.read_text())
 
 
 async def _cut_off(desk: Desk) -> None:

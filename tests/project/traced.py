@@ -78,6 +78,7 @@ class _Recorder:
         self._entered: list[str] = []
         self._begun: set[FrameType] = set()
         self._handed_in: set[int] = set()
+        self._held: list[tuple[Lane, Job]] = []
         self._lanes = threading.local()
 
     def __call__(self, frame: FrameType, event: str, _argument: object) -> None:
@@ -102,9 +103,15 @@ class _Recorder:
         return getattr(self._lanes, "has_it", False)
 
     def hand_in(self, lane: Lane, job: Job) -> None:
-        """Do as `Lane.submit` does, and remember which units are the call's own."""
+        """Do as `Lane.submit` does, and remember which units are the call's own.
+
+        What else wants the store waits until the call is answered: in one batch, nothing would tell them apart.
+        """
         if _followed.get():
             self._handed_in.add(id(job))
+        elif self.is_on:
+            self._held.append((lane, job))
+            return
         _SUBMIT(lane, job)
 
     async def follow(self, call: Awaitable[Any]) -> tuple[Trace, Any]:
@@ -116,6 +123,9 @@ class _Recorder:
         finally:
             self.is_on = False
             _followed.reset(token)
+            for lane, job in self._held:
+                _SUBMIT(lane, job)
+            self._held.clear()
         trace = Trace(entered=tuple(self._entered))
         self._entered.clear()
         self._begun.clear()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi import APIRouter, Request, Response
 
 from app.api.agents import moments
+from app.api.agents.one_call import Held, answer_held
 from app.api.wire import schemas
 from app.api.wire.bodies import MOST_BYTES, MOST_BYTES_OF_A_MOMENT, PlainRoute, answer, read_model
 from app.api.wire.operations import takes
@@ -48,7 +49,9 @@ def hooks_router(c: Services) -> APIRouter:
         most = MOST_BYTES if moment is Moment.PRE_TOOL_USE else MOST_BYTES_OF_A_MOMENT
         body = await read_model(request, _BODIES[moment], most=most)
         if isinstance(body, moments.PreToolUse):
-            return await answer_call(c, key, submitted(key, body, request))
+            if body.wait is None and body.claim_id is None:
+                return await answer_call(c, key, submitted(key, body, request))
+            return await answer_held(c, key, request, submitted(key, body, request), Held.of(body))
         refuse_evaluation(key, wanted=body.evaluation)
         if isinstance(body, moments.PostToolUse | moments.PostToolUseFailure):
             return await _finished(c, key, moment, body)

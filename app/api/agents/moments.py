@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.api.wire.schemas import CallBody, Id, RunBody
+from app.api.wire.schemas import CallBody, HeldBody, Id, RunBody
 
 _AS_RUNTIMES_SAY = {
     "tool": "tool_name",
@@ -28,7 +28,7 @@ class _Moment(RunBody):
     model_config = _CONFIG
 
 
-class PreToolUse(CallBody):
+class PreToolUse(CallBody, HeldBody, defer_build=False):
     """A tool is about to be called."""
 
     model_config = _CONFIG

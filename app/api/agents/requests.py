@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Request, Response
 
+from app.api.agents.one_call import LONGEST_WAIT, Held, answer_held, answer_return
 from app.api.wire import schemas
 from app.api.wire.bodies import PlainRoute, answer, read_model
 from app.api.wire.operations import asks, takes
 from app.api.wire.queries import ListQuery, cursor_behind, number_of, parameter
-from app.api.wire.verdicts import access_to, answer_call, caller_of, submitted, view_all, view_shown
+from app.api.wire.verdicts import access_to, answer_call, caller_of, submitted, view_all, view_claimed, view_shown
 from app.domain.errors import InvalidError
 from app.domain.identity.api_key import AGENTS, ApiKey, Scope
 from app.domain.request.decision import Verdict
@@ -23,12 +24,10 @@ if TYPE_CHECKING:
     from app.api.wire.services import Services
     from app.domain.request.request import ConfirmationRequest
 
-LONGEST_WAIT = 60.0
-"""Seconds for which one call is held at most; callers ask again."""
-
 _WAIT_PARAMETERS = [
     parameter("wait", "number", "seconds to hold, 60 at most"),
     parameter("since", "integer", "hold until the version is above this"),
+    parameter("claim_id", "string", "spend the approval as soon as it is there: the answer is that to a call"),
 ]
 _LIST_PARAMETERS = [
     parameter("status", "string"),
@@ -52,11 +51,14 @@ def requests_router(c: Services) -> APIRouter:  # noqa: C901 - a router is a lis
     async def create(request: Request) -> Response:
         """Submit a tool call: allowed or denied at once, or held as a request (202) until people have answered.
 
-        The hooks of PreToolUse judge it first, as they do every call.
+        The hooks of PreToolUse judge it first, as they do every call. With `wait` the call is held until they have, and
+        with `claim_id` the approval is spent for the caller: one call for all of it, and one for the outcome.
         """
         key = await c.access(request, *AGENTS)
         body = await read_model(request, schemas.Submission)
-        return await answer_call(c, key, submitted(key, body, request))
+        if body.wait is None and body.claim_id is None:
+            return await answer_call(c, key, submitted(key, body, request))
+        return await answer_held(c, key, request, submitted(key, body, request), Held.of(body))
 
     @router.get("/v1/requests", **asks(_LIST_PARAMETERS, schemas.PageView))
     async def page(request: Request) -> Response:
@@ -80,10 +82,15 @@ def requests_router(c: Services) -> APIRouter:  # noqa: C901 - a router is a lis
         following = cursor_behind(found[-1]) if len(found) == query.most else None
         return answer({"items": await view_all(c, key, found), "next_cursor": following})
 
-    @router.get("/v1/requests/{request_id}", **asks(_WAIT_PARAMETERS, schemas.RequestView))
+    @router.get("/v1/requests/{request_id}", **asks(_WAIT_PARAMETERS, schemas.RequestView | schemas.AnswerView, 202))
     async def read(request_id: str, request: Request) -> Response:
-        """Read a request, or hold up to `wait` seconds until it is settled (or its version is above `since`)."""
+        """Read a request, or hold up to `wait` seconds until it is settled (or its version is above `since`).
+
+        With `claim_id`, an agent or an executor that comes back gets the answer that its call would have got.
+        """
         key = await c.access(request, *Scope)
+        if "claim_id" in request.query_params:
+            return await answer_return(c, key, request, request_id)
         seconds = number_of(request, "wait", most=LONGEST_WAIT)
         runs = key.runs if key.scope is Scope.EXECUTOR else None
         if not seconds:
@@ -132,7 +139,7 @@ def requests_router(c: Services) -> APIRouter:  # noqa: C901 - a router is a lis
         key = await access_to(c, request, request_id, *AGENTS, Scope.EXECUTOR)
         body = await read_model(request, schemas.ClaimBody)
         taken = await c.claim.take(caller_of(key), request_id=request_id, digest=body.digest, claim_id=body.claim_id)
-        return answer(_claimed(taken.request, epoch=taken.epoch))
+        return answer(view_claimed(taken))
 
     @router.post("/v1/requests/{request_id}/outcome", **takes(schemas.OutcomeBody, schemas.RequestView))
     async def outcome(request_id: str, request: Request) -> Response:
@@ -186,18 +193,3 @@ async def _decided(c: Services, key: ApiKey, request_id: str, body: schemas.Deci
         digest=body.digest,
         given=given,
     )
-
-
-def _claimed(request: ConfirmationRequest, *, epoch: int) -> schemas.ClaimView:
-    grant, execution = request.grant, request.execution
-    if grant is None or execution is None:
-        raise ValueError("a claim without grant or execution")
-    return {
-        "grant_id": grant.id,
-        "execution_id": execution.id,
-        "tool": request.call.tool,
-        "arguments": dict(request.call.arguments),
-        "digest": request.digest,
-        "lease_until": execution.lease_until.isoformat(),
-        "epoch": epoch,
-    }

@@ -94,7 +94,6 @@ class GlassesView(BaseModel):
     items: list[GlassView]
 
 
-BODIES = (EmergencyBody, GlassConfirmBody, GlassReviewBody)
 """The models of bodies, for OpenAPI."""
 
 

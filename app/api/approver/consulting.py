@@ -67,7 +67,6 @@ _BODIES_BY_BLANKS: dict[tuple[Blank, ...], type[BaseModel]] = {
     (Blank.PERSON, Blank.NOTE): ApproverBody,
 }
 
-BODIES = (HandOverBody, ApproverBody, QuestionBody, AnswerBody, NothingBody)
 """The models of bodies, for OpenAPI."""
 
 

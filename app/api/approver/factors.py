@@ -74,7 +74,6 @@ class FactorsView(BaseModel):
     items: list[FactorView]
 
 
-BODIES = (InvitationBody, RedeemBody, FirstCodeBody)
 """The models of bodies, for OpenAPI."""
 
 _NOTHING: dict[int | str, dict[str, object]] = {204: {"description": "Done."}, **PROBLEMS}

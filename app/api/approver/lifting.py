@@ -25,7 +25,6 @@ class LiftBody(BaseModel):
     reason: Annotated[str, Field(max_length=1000, pattern=r"^[^\x00]*$")] | None = None
 
 
-BODIES = (LiftBody,)
 """The models of bodies, for OpenAPI."""
 
 

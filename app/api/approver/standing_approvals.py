@@ -97,7 +97,6 @@ class StandingApprovalsView(BaseModel):
     items: list[StandingApprovalView]
 
 
-BODIES = (StandingApprovalBody, ConfirmBody)
 """The models of bodies, for OpenAPI."""
 
 

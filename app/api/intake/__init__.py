@@ -1,1 +1,1 @@
-"""Before anything is a call: connections, and heads that are half there."""
+"""What comes before a route: connections, heads that are half there, and what every call passes first."""

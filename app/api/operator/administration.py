@@ -9,12 +9,11 @@ from fastapi import APIRouter, Request, Response
 
 from app.api.wire import schemas
 from app.api.wire.bodies import answer, read_model
+from app.api.wire.operations import reads
 from app.domain.identity.api_key import ApiKey, Scope
 
 if TYPE_CHECKING:
     from app.api.wire.services import Services
-
-_BODY = {"required": True, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/NewKeyBody"}}}}
 
 
 def administration_router(c: Services) -> APIRouter:
@@ -27,7 +26,7 @@ def administration_router(c: Services) -> APIRouter:
         key = await c.access(request, Scope.ADMIN)
         return answer({"items": [_view(each) for each in await c.keys.list(key.org)]})
 
-    @router.post("/v1/keys", status_code=201, openapi_extra={"requestBody": _BODY})
+    @router.post("/v1/keys", status_code=201, **reads(schemas.NewKeyBody))
     async def create(request: Request) -> Response:
         """Make a key; its text is in this answer and nowhere else."""
         key = await c.access(request, Scope.ADMIN)

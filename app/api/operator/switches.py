@@ -60,7 +60,6 @@ class PauseView(schemas.SwitchView):
     ended: EndedView | None = None
 
 
-BODIES = (PauseBody,)
 """The models of bodies, for OpenAPI."""
 
 

@@ -103,9 +103,9 @@ async def read_model(request: Request, model: type[M], *, most: int = MOST_BYTES
         raise InvalidError(f"{path}: {first['msg']}" if path else first["msg"], path=path) from None
 
 
-def answer(body: Mapping[str, object], status: int = 200) -> JSONResponse:
+def answer(body: Mapping[str, object], status: int = 200, headers: Mapping[str, str] | None = None) -> JSONResponse:
     """Render an answer."""
-    return JSONResponse(body, status_code=status)
+    return JSONResponse(body, status_code=status, headers=headers)
 
 
 def looks_signed(headers: Iterable[tuple[str, str]], *, now: datetime) -> bool:

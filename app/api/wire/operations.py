@@ -1,27 +1,58 @@
-"""How a route that reads its own body or query is described to OpenAPI."""
+"""How a route that reads its own body or query is described to OpenAPI.
+
+A route names its models; they are built when somebody asks for the description, and not at each start.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from types import UnionType
+from typing import Any, Literal, get_args
+
+from pydantic import TypeAdapter
 
 from app.api.wire import schemas
+
+_REFS = "#/components/schemas/{model}"
+_Mode = Literal["validation", "serialization"]
+
+_named: dict[str, tuple[Any, _Mode]] = {schemas.ProblemView.__name__: (schemas.ProblemView, "serialization")}
 
 
 def takes(body: type[Any] | tuple[type[Any], ...], back: Any, *more: int) -> dict[str, Any]:
     """Describe a route that reads its own body (strictly): one model, or one of several."""
-    several = body if isinstance(body, tuple) else (body,)
-    refs: list[dict[str, Any]] = [{"$ref": f"#/components/schemas/{each.__name__}"} for each in several]
-    schema: dict[str, Any] = {"schema": refs[0] if len(refs) == 1 else {"anyOf": refs}}
-    content: dict[str, Any] = {"requestBody": {"required": True, "content": {"application/json": schema}}}
-    return {"openapi_extra": content, "responses": answers(back, *more)}
+    return {**reads(*(body if isinstance(body, tuple) else (body,))), "responses": answers(back, *more)}
 
 
-def asks(parameters: list[dict[str, Any]], back: Any) -> dict[str, Any]:
+def reads(*bodies: type[Any]) -> dict[str, Any]:
+    """Describe what a route reads, and leave what it answers to others."""
+    content = {"application/json": {"schema": _schema(bodies, "validation")}}
+    return {"openapi_extra": {"requestBody": {"required": True, "content": content}}}
+
+
+def asks(parameters: list[dict[str, Any]], back: Any, *more: int) -> dict[str, Any]:
     """Describe a route that reads its own query."""
-    return {"openapi_extra": {"parameters": parameters}, "responses": answers(back)}
+    return {"openapi_extra": {"parameters": parameters}, "responses": answers(back, *more)}
 
 
 def answers(back: Any, *more: int) -> dict[int | str, dict[str, Any]]:
     """Describe what a route answers: its model with 200 (and `more`), problems with the rest."""
-    good = {status: {"model": back} for status in (200, *more)}
-    return {**good, **schemas.PROBLEMS}
+    backs = get_args(back) if isinstance(back, UnionType) else (back,)
+    good = {"content": {"application/json": {"schema": _schema(backs, "serialization")}}}
+    return {**dict.fromkeys((200, *more), good), **schemas.PROBLEMS}
+
+
+def named_schemas() -> dict[str, Any]:
+    """Return the schema of every model that a route named, and of those within it, by name."""
+    found: dict[str, Any] = {}
+    for name, (model, mode) in _named.items():
+        schema = TypeAdapter(model).json_schema(ref_template=_REFS, mode=mode)
+        found.update(schema.pop("$defs", {}))
+        found[name] = schema
+    return found
+
+
+def _schema(models: tuple[Any, ...], mode: _Mode) -> dict[str, Any]:
+    for model in models:
+        _named[model.__name__] = (model, mode)
+    refs: list[dict[str, Any]] = [{"$ref": _REFS.format(model=model.__name__)} for model in models]
+    return refs[0] if len(refs) == 1 else {"anyOf": refs}

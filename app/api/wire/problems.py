@@ -70,6 +70,17 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(Exception, _unknown)
 
 
+async def answer_to(request: Request, error: Exception) -> tuple[Response, bool]:
+    """Return the answer to an error as `install` has it answered, and whether it is one that we know."""
+    if isinstance(error, AssentError):
+        return await _known(request, error), True
+    if isinstance(error, HTTPException):
+        return await _http(request, error), True
+    if isinstance(error, ClientDisconnect):
+        return await _vanished(request, error), True
+    return await _unknown(request, error), False
+
+
 def problem(error: AssentError, instance: str) -> Response:
     """Render one of our own errors."""
     status = STATUS[type(error)]
@@ -135,7 +146,8 @@ async def _unknown(request: Request, error: Exception) -> Response:
 async def note_refused(request: Request, error: AssentError) -> None:
     """Leave a trace of an attempt that was refused; of what is merely not there, only where somebody would act."""
     route = getattr(request.scope.get("route"), "path", "?")
-    acts = request.method not in {"GET", "HEAD"} and "{request_id}" in route
+    claims = "claim_id" in request.query_params
+    acts = (request.method not in {"GET", "HEAD"} or claims) and "{request_id}" in route
     if not isinstance(error, _REFUSED) and not (acts and isinstance(error, errors.NotFoundError)):
         return
     if error.code in _SAID_BY_VOTES and route.endswith("/decisions"):
@@ -149,6 +161,6 @@ async def note_refused(request: Request, error: AssentError) -> None:
         actor=key.holder if key is not None else f"address:{request.client.host if request.client else '?'}",
         what=f"{request.method} {route}",
         code=error.code,
-        request_id=request.path_params.get("request_id"),
+        request_id=request.path_params.get("request_id") or getattr(request.state, "request_id", None),
     )
     await services.note_refusal(attempt)

@@ -42,6 +42,14 @@ def number_of(request: Request, name: str, *, most: float) -> float | None:
     return min(number, most)
 
 
+def text_of(request: Request, name: str, *, most: int) -> str:
+    """Return a text that must be there, as a body's would. Raises InvalidError."""
+    text = request.query_params.get(name, "")
+    if not 1 <= len(text) <= most or "\x00" in text:
+        raise InvalidError(f"{name} has 1 to {most} characters, and no NUL", path=f"query.{name}")
+    return text
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListQuery:
     """Which requests are wanted."""

@@ -33,11 +33,21 @@ Bag = Annotated[dict[str, Any], AfterValidator(_bounded)]
 
 
 class _Wire(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    """What comes in, and nothing else. Built when first met, which a start need not wait for; hot ones at once."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
+
+
+class _View(BaseModel):
+    """An answer, for OpenAPI alone: what is sent is written without it."""
+
+    model_config = ConfigDict(defer_build=True)
 
 
 class RunBody(BaseModel):
     """Who acts, for whom and where: what is said with every moment of a run, under our names for it."""
+
+    model_config = ConfigDict(defer_build=True)
 
     session: Id | None = None
     parent_session: Id | None = Field(default=None, description="the session that started this one, if there is one")
@@ -47,6 +57,18 @@ class RunBody(BaseModel):
     cwd: Folder | None = Field(default=None, description="the agent's working directory")
     metadata: Bag = Field(default_factory=dict, description="the bag of the turn, as the last answer gave it")
     evaluation: bool = Field(default=False, description="an ask is answered without people; needs a key of that scope")
+
+
+class HeldBody(BaseModel):
+    """How a call is answered in one round trip: both doors for a call take it."""
+
+    wait: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
+        default=None, description="seconds to hold the call until people have decided, 60 at most"
+    )
+    claim_id: Id | None = Field(
+        default=None,
+        description="spend the approval as soon as it is there; the id is yours: the same one gets the same answer",
+    )
 
 
 class CallBody(RunBody):
@@ -59,7 +81,7 @@ class CallBody(RunBody):
     can_route: bool = Field(default=False, description="the caller runs a call in the sandbox that `route` names")
 
 
-class Submission(CallBody):
+class Submission(CallBody, HeldBody, defer_build=False):
     """A tool call that is about to happen."""
 
     model_config = _Wire.model_config
@@ -69,7 +91,7 @@ class Submission(CallBody):
     )
 
 
-class Decision(_Wire):
+class Decision(_Wire, defer_build=False):
     """An approver's verdict on exactly what `digest` names. The person is the one whose key it is.
 
     `withdraw` takes one's own vote back, while the request waits. `approve` with `arguments` (all of them; a masked one
@@ -88,7 +110,7 @@ class Decision(_Wire):
     totp: Totp | None = Field(default=None, description="the six digits that the person's second factor shows now")
 
 
-class ClaimBody(_Wire):
+class ClaimBody(_Wire, defer_build=False):
     """Spend the approval. `claim_id` is yours: the same one again gets the same answer."""
 
     digest: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -124,7 +146,7 @@ class _Outcome(_Wire):
         return self
 
 
-class OutcomeBody(_Outcome):
+class OutcomeBody(_Outcome, defer_build=False):
     """What the tool did."""
 
     claim_id: Id
@@ -176,14 +198,14 @@ class NewKeyBody(_Wire):
 # --- answers ----------------------------------------------------------------------------------------------------------
 
 
-class ReviewLinkView(BaseModel):
+class ReviewLinkView(_View):
     """A link to the page of a request: works once, until `expires_at`."""
 
     url: str
     expires_at: str
 
 
-class RouteView(BaseModel):
+class RouteView(_View):
     """The sandbox in which the call is to run instead."""
 
     provider: str
@@ -191,20 +213,39 @@ class RouteView(BaseModel):
     options: Any
 
 
-class AnswerView(BaseModel):
+class ClaimView(TypedDict):
+    """What may now run, once.
+
+    `grant_id` is the idempotency key for the tool; run `arguments`, not what you remember. `epoch` counts the restores
+    of the database that were declared: whoever has seen a higher one speaks to a copy of the past, and runs nothing.
+    """
+
+    grant_id: str
+    execution_id: str
+    tool: str
+    arguments: dict[str, Any]
+    digest: str
+    lease_until: str
+    epoch: int
+
+
+class AnswerView(_View):
     """The answer to a call: `ask` comes with the request and status 202. Members without content are left out.
 
+    Where the caller waits or names a `claim_id`: `claimed` comes with the request and what may now run, `deny` with the
+    request where people were asked, `ask` where the time was up (or where there is no `claim_id`, and it is approved).
     `hook` denied it; `arguments` are to run instead of those submitted; `context` is for the model; `hidden`: keep the
     output from display; `metadata` goes into the next moment's body, `tags` is what was set in it just now.
     """
 
-    decision: Literal["allow", "deny", "ask"]
+    decision: Literal["allow", "deny", "ask", "claimed"]
     rule: str | None = None
     hook: str | None = None
     reason: str | None = None
     message: str | None = None
     attached: bool | None = None
     request: RequestView | None = None
+    claimed: ClaimView | None = None
     arguments: dict[str, Any] | None = None
     context: list[str] | None = None
     hidden: bool | None = None
@@ -213,7 +254,7 @@ class AnswerView(BaseModel):
     tags: Any = None
 
 
-class SettledView(BaseModel):
+class SettledView(_View):
     """What the report of a finished call did: `changed` says whether this one settled the execution."""
 
     request: str | None
@@ -222,7 +263,7 @@ class SettledView(BaseModel):
     note: str
 
 
-class MomentView(BaseModel):
+class MomentView(_View):
     """The answer to a moment that is about no call to come. Members without content are left out.
 
     `message` is for the model or, at UserPromptSubmit, for the user; `prompt`, `request` and `result` stand in the
@@ -244,7 +285,7 @@ class MomentView(BaseModel):
     settled: SettledView | None = None
 
 
-class SwitchView(BaseModel):
+class SwitchView(_View):
     """A switch as it stands. `agent`, `tool` null: all of them. `warning`: nothing names the agent, or the tool."""
 
     name: str
@@ -257,13 +298,13 @@ class SwitchView(BaseModel):
     warning: str | None = None
 
 
-class SwitchesView(BaseModel):
+class SwitchesView(_View):
     """Every switch that was ever touched."""
 
     items: list[SwitchView]
 
 
-class PayeeView(BaseModel):
+class PayeeView(_View):
     """A payee whom people have put in. `account`: its last characters; null: without one."""
 
     name: str
@@ -272,37 +313,24 @@ class PayeeView(BaseModel):
     set_at: str
 
 
-class PayeesView(BaseModel):
+class PayeesView(_View):
     """The register, by name."""
 
     items: list[PayeeView]
 
 
-class ClaimView(TypedDict):
-    """What may now run, once.
-
-    `grant_id` is the idempotency key for the tool; run `arguments`, not what you remember. `epoch` counts the restores
-    of the database that were declared: whoever has seen a higher one speaks to a copy of the past, and runs nothing.
-    """
-
-    grant_id: str
-    execution_id: str
-    tool: str
-    arguments: dict[str, Any]
-    digest: str
-    lease_until: str
-    epoch: int
-
-
-class PageView(BaseModel):
+class PageView(_View):
     """A page of requests, newest first."""
 
     items: list[RequestView]
     next_cursor: str | None
 
 
-class ProblemView(BaseModel):
-    """What is wrong (RFC 9457). `code` is stable; `path` names the fault in the body, where there is one."""
+class ProblemView(_View):
+    """What is wrong (RFC 9457). `code` is stable; `path` names the fault in the body, where there is one.
+
+    `request_id` is the request that was opened or found for the call, where the fault came behind that.
+    """
 
     type: str
     title: str
@@ -311,6 +339,7 @@ class ProblemView(BaseModel):
     instance: str
     code: str
     path: str | None = None
+    request_id: str | None = None
 
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {

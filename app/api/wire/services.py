@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from app.usecases.executing.claim import Claim, Report
     from app.usecases.executing.reconcile import Reconcile
     from app.usecases.executing.settle_by_call import SettleByCall
+    from app.usecases.executing.take_when_decided import TakeWhenDecided
     from app.usecases.hooks.run_hooks import RunHooks
     from app.usecases.pauses.switch import Switches
     from app.usecases.pauses.under_pause import UnderPause
@@ -60,6 +61,7 @@ class Services:
     extend: Extend
     reopen: Reopen
     claim: Claim
+    take_when_decided: TakeWhenDecided
     report: Report
     reconcile: Reconcile
     lift: Lift

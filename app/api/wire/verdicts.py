@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.api.wire.bodies import answer
 from app.api.wire.request_view import view_request
+from app.api.wire.schemas import HeldBody
 from app.domain.call.submission import Submission
 from app.domain.errors import InvalidError, WrongScopeError
 from app.domain.identity.api_key import AGENTS, Scope
@@ -24,11 +25,12 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from app.api.wire.request_view import RequestView
-    from app.api.wire.schemas import CallBody
+    from app.api.wire.schemas import CallBody, ClaimView
     from app.api.wire.services import Services
     from app.domain.identity.api_key import ApiKey
     from app.domain.request.quorum import Tally
     from app.domain.request.request import ConfirmationRequest
+    from app.usecases.executing.claim import Claimed
     from app.usecases.judging.judge_call import Said
 
 
@@ -38,13 +40,14 @@ def submitted(key: ApiKey, body: CallBody, request: Request) -> Submission:
     The body's members are the submission's by name; `tests/sdk/client/test_wire_call.py` holds both to it.
     """
     refuse_evaluation(key, wanted=body.evaluation)
+    said = {name: value for name, value in vars(body).items() if name not in HeldBody.model_fields}
     return Submission(
         org=key.org,
         agent=str(key.agent),
         owner=key.person,
         idempotency_key=_idempotency_key_of(request),
         evaluation_key=evaluation_key_of(key),
-        **vars(body),
+        **said,
     )
 
 
@@ -60,17 +63,22 @@ async def answer_call(c: Services, key: ApiKey, submission: Submission) -> Respo
     """Judge a call and answer it: 200 for allow and deny, 202 with the request where people are asked."""
     found = await c.submit(submission)
     if isinstance(found, Answered):
-        body: dict[str, object] = {
-            "decision": "allow" if found.allowed else "deny",
-            "rule": found.rule_id,
-            "reason": found.reason,
-            "message": _for_model(found),
-        }
-        if found.hook is not None:
-            body["hook"] = found.hook
-        return answer({**body, **_given(found.said)})
+        return answer_judged(found)
     request = await view_shown(c, key, found.request)
-    return answer({"decision": "ask", "attached": found.attached, "request": request, **_given(found.said)}, 202)
+    return answer({"decision": "ask", "attached": found.attached, "request": request, **view_said(found.said)}, 202)
+
+
+def answer_judged(found: Answered) -> Response:
+    """Answer a call about which nobody is asked."""
+    body: dict[str, object] = {
+        "decision": "allow" if found.allowed else "deny",
+        "rule": found.rule_id,
+        "reason": found.reason,
+        "message": _for_model(found),
+    }
+    if found.hook is not None:
+        body["hook"] = found.hook
+    return answer({**body, **view_said(found.said)})
 
 
 async def view_shown(c: Services, key: ApiKey, request: ConfirmationRequest) -> RequestView:
@@ -85,6 +93,22 @@ async def view_all(c: Services, key: ApiKey, requests: Sequence[ConfirmationRequ
         return [view_request(each, _tally(c, each), whole=whole) for each in requests]
     warned = await c.read.warned(key.org, requests)
     return [view_request(each, _tally(c, each), told, whole=whole) for each, told in zip(requests, warned, strict=True)]
+
+
+def view_claimed(taken: Claimed) -> ClaimView:
+    """Show what may now run."""
+    request, grant, execution = taken.request, taken.request.grant, taken.request.execution
+    if grant is None or execution is None:
+        raise ValueError("a claim without grant or execution")
+    return {
+        "grant_id": grant.id,
+        "execution_id": execution.id,
+        "tool": request.call.tool,
+        "arguments": dict(request.call.arguments),
+        "digest": request.digest,
+        "lease_until": execution.lease_until.isoformat(),
+        "epoch": taken.epoch,
+    }
 
 
 def _tally(c: Services, request: ConfirmationRequest) -> Tally | None:
@@ -120,7 +144,7 @@ async def access_to(c: Services, request: Request, request_id: str, *scopes: Sco
     return key
 
 
-def _given(said: Said) -> dict[str, object]:
+def view_said(said: Said) -> dict[str, object]:
     """Leave out what is not there: an answer without hooks looks as it did without hooks."""
     given: dict[str, object] = {}
     if said.arguments is not None:

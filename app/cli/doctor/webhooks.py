@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from app.cli.doctor.payments import error, ok, warning
 from app.storage.trail.audit_chain import get_head
+from app.storage.trail.cuts import find_cut
 from app.storage.trail.webhook_cursors import list_cursors
 from app.usecases.platforms.send_webhooks import ALARM_AFTER
 
@@ -38,6 +39,10 @@ def _one(tx: Tx, hook: Webhook, cursor: Cursor | None) -> list[Finding]:
         found.append(warning(f"{hook.name}: secret_old is set: messages bear two signatures", mend))
     if cursor is None:
         return [*found, ok(f"{hook.name}: is told of what comes once a gateway has started")]
+    cut = find_cut(tx)
+    if cut is not None and cursor.seq < cut.last:
+        what = f"{hook.name}: will not be told of events {cursor.seq + 1} to {cut.last}: they were cut off"
+        found.append(warning(f"{what} while no gateway's file named it", "they are in the segments that were cut"))
     if cursor.failing_since is None:
         return [*found, ok(f"{hook.name}: has taken what it was told")]
     behind = get_head(tx)[0] - cursor.seq

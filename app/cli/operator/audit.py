@@ -1,6 +1,7 @@
 """`assent audit verify`: is the trail whole, do the rows say what it says, and is it the one that was there before?
 
-And `assent audit cut`: export its old part as a file that says of itself whether it is whole, and let go of it.
+`assent audit export` writes it into a file that says of itself whether it is whole; `assent audit cut` does so with its
+old part, and lets go of it.
 """
 
 from __future__ import annotations
@@ -96,6 +97,50 @@ def _tell_cut(found: Verified) -> None:
         typer.echo(f"{counted(found.left, 'event')} that were cut off are still there: run `assent audit cut` again")
 
 
+def export(
+    to: Annotated[Path, typer.Option("--to", metavar="DIR", help="the folder that the file is written into")],
+    since: Annotated[str | None, typer.Option(metavar="DAY", help="events of this day (UTC) and later")] = None,
+    before: Annotated[str | None, typer.Option(metavar="DAY", help="events before this day (UTC)")] = None,
+    config: Config = HERE,
+    org: Org = None,
+) -> None:
+    """Write the trail, or a span of it, as a sealed file for whoever audits it; nothing is deleted.
+
+    A JSON object a line, each event as its hash is made of it. The chain is verified on the way, and the file is read
+    back. On PostgreSQL a role that reads is enough.
+    """
+    from app.cli.beside_database import beside_gateway, counted, read_settings, run_command, seals_of
+    from app.usecases.reading.export_trail import ExportTrail
+
+    first, end = (_day(day, name) if day else None for day, name in ((since, "--since"), (before, "--before")))
+    if not to.is_dir():
+        _refuse(f"{to} is no folder: make it first")
+
+    async def work() -> None:
+        async with beside_gateway(config, org) as at:
+            progress = Progress()
+            export_trail = ExportTrail(
+                store=at.store,
+                seals=seals_of(read_settings()),
+                folder=to,
+                tell=lambda what, seen: progress(seen, f"events {what}"),
+            )
+            done = await export_trail(at.org, since=first, before=end)
+        if done.cut is not None:
+            typer.echo(
+                f"the events until {done.cut.last} were cut off: they are in {done.cut.file} and those before it"
+            )
+        if done.segment is None:
+            typer.echo("no event is in this span: nothing was written", err=True)
+            raise typer.Exit(code=2)
+        made = done.segment
+        events = counted(made.last - made.first + 1, "event")
+        typer.echo(f"{at.org}: {events}, {made.first} to {made.last}, are in {done.path}")
+        typer.echo(f"sha256 {made.digest}\nhead: {made.last} {made.hash}")
+
+    run_command(work())
+
+
 def cut(
     to: Annotated[Path, typer.Option("--to", metavar="DIR", help="the folder of the segments; never taken away again")],
     by: Annotated[str, typer.Option(help="your e-mail, for the trail")],
@@ -111,11 +156,12 @@ def cut(
     itself, the same command goes on. On PostgreSQL it needs the role that migrates.
     """
     from app.cli.beside_database import beside_gateway, counted, read_settings, run_command, seals_of
+    from app.storage.trail.webhook_cursors import list_cursors
     from app.usecases.proving.cut_trail import CutTrail
 
     if "@" not in by.strip("@") or not by.isprintable():
         _refuse("say who you are with --by E-MAIL")
-    day = _day(before) if before is not None else None
+    day = _day(before, "--before") if before is not None else None
     if not to.is_dir():
         _refuse(f"{to} is no folder: make it, on a disk that is kept as long as the trail must be")
 
@@ -130,11 +176,16 @@ def cut(
             )
             hooks = [hook.name for hook in at.loaded.webhooks]
             done = await cut_trail(at.org, before=day or await _oldest(at), by=by, webhooks=hooks)
+            known = await at.store.read(list_cursors, org=at.org)
+            gone = [(each.name, each.seq) for each in known if done.cut is not None and each.seq < done.cut.last]
         if done.cut is not None:
             made = done.cut
             events = counted(made.last - made.first + 1, "event")
             typer.echo(f"{at.org}: {events}, {made.first} to {made.last}, are in {to / made.file}")
             typer.echo(f"sha256 {made.digest}\nkeep a copy of it elsewhere: nothing else has these events now")
+            for name, seq in gone:
+                missed = f"{name}, which the file does not name, was told until event {seq} only"
+                typer.echo(f"the webhook {missed}: should it come back, it is not told of the others")
         if done.deleted:
             typer.echo(f"{counted(done.deleted, 'event')} deleted from the database")
         if done.cut is None and not done.deleted:
@@ -153,11 +204,11 @@ async def _oldest(at: Beside) -> datetime:
     return await at.store.read(lambda tx: tx.now() - kept, org=at.org)
 
 
-def _day(text: str) -> datetime:
+def _day(text: str, option: str) -> datetime:
     try:
         return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
     except ValueError:
-        _refuse("--before: is a day such as 2025-12-31")
+        _refuse(f"{option}: is a day such as 2025-12-31")
 
 
 def _refuse(why: str) -> NoReturn:

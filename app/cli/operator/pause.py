@@ -77,13 +77,12 @@ async def _flip(
     reason: str | None,
     deny_waiting: bool,
 ) -> None:
-    from app.clock import SystemClock
     from app.usecases.pauses.pauses import pauses_of
     from app.usecases.pauses.switch import Switches
     from app.usecases.pauses.under_pause import UnderPause
 
     async with _store() as store:
-        switches = Switches(store=store, clock=SystemClock())
+        switches = Switches(store=store)
         set_now: list[tuple[str, Switch]] = []
         orgs = await _orgs(store, config, org, every_org=every_org or (on is None and org is None))
         for each in orgs:

@@ -32,12 +32,11 @@ async def _tell_read_only(
 ) -> None:
     """Flip the read-only switch (None: leave it as it is) and print how it stands, or all of them."""
     from app.cli.beside_database import beside_gateway
-    from app.clock import SystemClock
     from app.domain.call.switch import READ_ONLY
     from app.usecases.pauses.switch import Switches
 
     async with beside_gateway(config, org) as at:
-        switches = Switches(store=at.store, clock=SystemClock())
+        switches = Switches(store=at.store)
         if on is not None:
             standing = [await switches.set_read_only(at.org, on=on, agent=agent, reason=reason, by="cli")]
         else:

@@ -315,6 +315,13 @@ def message_for_model(request: ConfirmationRequest) -> str:
     return _standing_for_model(request) + told
 
 
+def message_for_claimer(request: ConfirmationRequest) -> str:
+    """Say to the model whose runtime has just been handed the approval what it may run, and what people changed."""
+    changes = changes_for_model(request) if request.proposed is not None else ""
+    told = f"Approved (request {request.id}); it runs once, with the arguments that were approved."
+    return told + _RUNS_CHANGED.replace("{changes}", changes) if changes else told
+
+
 def _standing_for_model(request: ConfirmationRequest) -> str:
     if request.grant is not None and request.grant.status is GrantStatus.REVOKED:
         why = _EMAILS.sub("somebody who approved", visible(request.revoked_why or "no reason was given"))

@@ -1,6 +1,6 @@
 """A compiled policy condition: a CEL expression that is true or false of one tool call.
 
-The only importer of `cel`. The binding fails in many ways (a missing key is a KeyError, an unknown name a RuntimeError,
+The binding fails in many ways (a missing key is a KeyError, an unknown name a RuntimeError,
 a mixed-up type a TypeError, text that does not parse a ValueError, a defect of its own a panic); all of them become one
 of the two errors here. A condition that cannot be evaluated never counts as true nor as false: the caller must ask.
 
@@ -16,11 +16,10 @@ from dataclasses import dataclass, field
 from datetime import timedelta, timezone
 from typing import TYPE_CHECKING, TypeVar
 
-import cel
-
 from app.domain.money.exact_money import AMOUNT, amount
 from app.domain.text.condition_syntax import say_syntax
 from app.domain.text.condition_work import MOST, Body, Size, body_of, foreign_pattern, size_of
+from app.domain.text.linear import cel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

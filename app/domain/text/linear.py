@@ -7,10 +7,21 @@ Python's own expressions try every way of reading a text: `^([A-Za-z0-9]+[- ]?)+
 from __future__ import annotations
 
 import re
+import sys
 from functools import lru_cache
+from types import ModuleType
 from typing import cast
 
-import cel
+# The package brings its own command line, and that a terminal's libraries: a tenth of a gateway's start.
+_is_left_out = "cel.cli" not in sys.modules
+if _is_left_out:
+    sys.modules["cel.cli"] = ModuleType("cel.cli")
+import cel  # noqa: E402 - see above
+
+if _is_left_out:
+    del sys.modules["cel.cli"], cel.cli
+
+__all__ = ["BadPatternError", "Pattern", "cel", "pattern_of"]
 
 _SETS = re.compile(r"\[[^\]]*(?:&&|--|~~)")
 _LONGEST = 1000  # characters of a pattern

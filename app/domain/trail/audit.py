@@ -307,6 +307,11 @@ class Kind(StrEnum):
         "{actor} cut the trail off behind event {last}: events {first} to {last} are in {file}",
         "{actor} 将事件 {first} 至 {last} 导出到 {file}，并从数据库中移除",
     )
+    WEBHOOK_SKIPPED = (
+        "webhook.skipped",
+        "the receiver {webhook} was never told of the events {first} to {last}: they were cut off before it came back",
+        "接收方 {webhook} 未收到事件 {first} 至 {last}：在其恢复之前，这些事件已被移出数据库",
+    )
     RESTORED = (
         "trail.restored",
         "{actor} declared that the database was restored from a backup (epoch {epoch}): {reason}",

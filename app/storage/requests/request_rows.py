@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 
+from app.storage.engine.transaction import Statement
 from app.storage.identity.vault import show
 from app.storage.tables.request_columns import DECISION, EXECUTION, GRANT, REQUEST
 from app.storage.tables.tables import decisions, executions, grants, requests
@@ -33,6 +34,16 @@ AGGREGATE = (
     .outerjoin(decisions, decisions.c.request_id == requests.c.id)
 )
 """One row a decision, everything else repeated."""
+
+_TRACE = Statement(
+    select(requests.c.traceparent).where(requests.c.org == bindparam("for_org"), requests.c.id == bindparam("of_id"))
+)
+
+
+def find_trace(tx: Tx, request_id: str | None) -> str | None:
+    """Return the `traceparent` under which a request was submitted; None: it was not traced, or is gone."""
+    row = tx.one(_TRACE, for_org=tx.org, of_id=request_id)
+    return row["traceparent"] if row else None
 
 
 def request_from_rows(tx: Tx, rows: Sequence[Row]) -> ConfirmationRequest:

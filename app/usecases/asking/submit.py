@@ -42,6 +42,8 @@ __all__ = ("Answered", "Asked", "Submission", "Submit")
 
 log = structlog.get_logger(__name__)
 
+_NOT_TO_CLAIM = "this tool runs behind an executor: leave `claim_id` out, and wait for its outcome"
+
 
 class Submit:
     """The use case."""
@@ -54,11 +56,11 @@ class Submit:
         self._seals = seals
         self._quota = quota
 
-    async def __call__(self, submission: Submission) -> Answered | Asked:
-        """Judge a call.
+    async def __call__(self, submission: Submission, *, claims: bool = False) -> Answered | Asked:
+        """Judge a call. `claims`: the caller means to spend the approval itself, which for some tools it may not.
 
         Raises UnknownToolError, BadArgumentsError, InvalidError, IdempotencyMismatchError, TooManyError,
-        UnavailableError: each of them means that the tool must not run.
+        UnavailableError, WrongScopeError: each of them means that the tool must not run.
         """
         known = await self._judge.look_up(submission)
         pause = known.pause(submission.tool)
@@ -67,6 +69,8 @@ class Submit:
             return Answered(allowed=False, rule_id=PAUSED, reason=told(pause))
         judged = await self._judge(submission, known)
         key = submission.idempotency_key
+        if claims and judged.tool.enforced and not isinstance(judged.ruling, Deny):
+            raise WrongScopeError(_NOT_TO_CLAIM)  # now, for nobody is to be asked in vain
         match judged.ruling:
             case Ask() if submission.evaluation:
                 found = await self._bypass(judged, judged.ruling)

@@ -14,6 +14,7 @@ import structlog
 
 from app.domain.call.switch import READ_ONLY
 from app.domain.errors import AssentError, UnavailableError
+from app.storage.sessions.sessions import has_children
 from app.storage.sessions.switches import list_switches
 from app.usecases.pauses.pauses import first_binding, pauses_of
 from app.usecases.pauses.switch import as_guard_sees
@@ -21,21 +22,26 @@ from app.usecases.sessions.lineage import Descent, above_now
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import datetime
 
     from app.domain.call.submission import Submission
     from app.domain.call.tool import Tool
     from app.domain.request.request import ConfirmationRequest
     from app.policies.file.policy_book import PolicyBook
     from app.policies.file.policy_file import LoadedPolicy
+    from app.ports import Clock
+    from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
     from app.storage.sessions.switches import Switch
-    from app.usecases.pauses.switch import Switches
     from app.usecases.sessions.lineage import Lineage
     from assent.hooks.contract.context import HookContext
     from assent.hooks.engine.registry import HookRegistry
     from assent.hooks.ready.read_only import Switch as GuardSwitch
 
 log = structlog.get_logger(__name__)
+
+_TRUSTED_SECONDS = 0.5
+"""How long what was read of an org is believed: a switch is in force on every replica within a second."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,19 +139,36 @@ class HookBook:
                 continue
 
 
-class LookUp:
-    """Looks up what is known of a call that is about to be judged."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Standing:
+    """What holds for all calls of an org: its switches that are on, and whether any session was started by another."""
 
-    def __init__(self, *, hooks: HookBook, lineage: Lineage, switches: Switches) -> None:
+    read_at: datetime
+    switches: tuple[Switch, ...]
+    has_family: bool
+
+
+class LookUp:
+    """Looks up what is known of a call that is about to be judged.
+
+    What holds for a whole org is read in one go, twice a second at most, however many calls come.
+    """
+
+    def __init__(self, *, hooks: HookBook, lineage: Lineage, store: Store, clock: Clock) -> None:
         """Take what it asks."""
         self._hooks = hooks
         self._lineage = lineage
-        self._switches = switches
+        self._store = store
+        self._clock = clock
+        self._standing: dict[str, _Standing] = {}
 
     async def __call__(self, run: AgentRun) -> KnownCall:
         """Return it. Raises InvalidError for an impossible parent session, NotFoundError, UnavailableError."""
         loaded, registry = self._hooks.current(run.org)
-        line = await self._lineage.above(_descent(run))
+        standing = await self._stands(run.org)
+        line = await self._lineage.above(_descent(run), has_family=standing.has_family)
+        if run.parent_session is not None and not standing.has_family:
+            self.forget(run.org)  # from this call on it has one
         names = line.agents if run.sub_agent is None else (run.sub_agent, *line.agents)
         return KnownCall(
             agent=run.agent,
@@ -153,8 +176,20 @@ class LookUp:
             parent_session=line.parent[1] if line.parent else "",
             loaded=loaded,
             registry=registry,
-            switches=await self._switches.that_are_on(run.org),
+            switches=standing.switches,
         )
+
+    async def _stands(self, org: str) -> _Standing:
+        known, now = self._standing.get(org), self._clock.now()
+        if known is None or not 0 <= (now - known.read_at).total_seconds() < _TRUSTED_SECONDS:
+            switches, has_family = await self._store.read(lambda tx: (list_switches(tx), has_children(tx)), org=org)
+            on = tuple(switch for switch in switches if switch.is_on)
+            known = self._standing[org] = _Standing(read_at=now, switches=on, has_family=has_family)
+        return known
+
+    def forget(self, org: str) -> None:
+        """Read an org anew at its next call: a switch was flipped here, and is in force for this process at once."""
+        self._standing.pop(org, None)
 
     def current(self, org: str) -> LoadedPolicy:
         """Return the org's file in force. Raises NotFoundError, UnavailableError."""

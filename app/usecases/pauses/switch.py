@@ -1,4 +1,4 @@
-"""Flip a switch of an org, of one agent or of one tool while everything runs, and know at every call how it stands."""
+"""Flip a switch of an org, of one agent or of one tool while everything runs."""
 
 from __future__ import annotations
 
@@ -10,24 +10,19 @@ from app.storage.sessions.switches import list_switches, put_switch
 from assent.hooks.ready.read_only import Switch as GuardSwitch
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from collections.abc import Callable
 
-    from app.ports import Clock
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
 
-_TRUSTED_SECONDS = 0.5
-"""How long what was read is believed: a switch is in force on every replica within a second."""
-
 
 class Switches:
-    """Sets, lists, and answers at every call from what was read at most half a second ago."""
+    """Sets and lists; at every call `LookUp` knows how they stand."""
 
-    def __init__(self, *, store: Store, clock: Clock) -> None:
-        """Take what it works on."""
+    def __init__(self, *, store: Store, flipped: Callable[[str], None] | None = None) -> None:
+        """`flipped` is told the org of each switch that was set here."""
         self._store = store
-        self._clock = clock
-        self._known: dict[str, tuple[datetime, tuple[Switch, ...]]] = {}
+        self._flipped = flipped
 
     async def set_read_only(
         self, org: str, *, on: bool, agent: str | None = None, reason: str | None = None, by: str
@@ -65,21 +60,13 @@ class Switches:
             return switch
 
         switch = await self._store.write(unit, org=org)
-        self._known.pop(org, None)
+        if self._flipped is not None:
+            self._flipped(org)
         return switch
 
     async def list(self, org: str) -> list[Switch]:
         """Return the org's switches that were ever touched, as they stand."""
         return await self._store.read(list_switches, org=org)
-
-    async def that_are_on(self, org: str) -> tuple[Switch, ...]:
-        """Return the org's switches that are on, read anew if what is known is too old. Raises UnavailableError."""
-        known = self._known.get(org)
-        now = self._clock.now()
-        if known is None or not 0 <= (now - known[0]).total_seconds() < _TRUSTED_SECONDS:
-            listed = await self.list(org)
-            known = self._known[org] = (now, tuple(switch for switch in listed if switch.is_on))
-        return known[1]
 
 
 def _reason_of(tx: Tx, name: str, agent: str, tool: str) -> str | None:

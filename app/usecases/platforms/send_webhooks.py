@@ -4,7 +4,8 @@ The trail is the outbox: an event stands in it if and only if what it tells of w
 commits. A receiver has a row that says how far it was told; whoever holds that row's lease sends the next event, and
 moves it on only behind an answer of 2xx. So a gateway that is killed in between sends the same event again, under the
 same id, and nothing is ever passed over: a receiver that is away, or refuses, is tried ever more rarely, said aloud
-after a quarter of an hour, and has all of it when it is back.
+after a quarter of an hour, and has all of it when it is back. Only one that the file did not name for a while may find
+that the trail was cut behind its back: what it missed is said, in the trail too, of which it is told like of the rest.
 """
 
 from __future__ import annotations
@@ -18,9 +19,12 @@ from typing import TYPE_CHECKING, Final, Protocol
 import structlog
 
 from app.domain.errors import AssentError
+from app.domain.trail.audit import Kind, Record
 from app.domain.trail.webhooks import body_of, headers_of
 from app.failpoints import failpoint
+from app.storage.requests.request_rows import find_trace
 from app.storage.trail.audit_chain import list_events
+from app.storage.trail.cuts import find_cut
 from app.storage.trail.webhook_cursors import lock_cursor, put_cursor
 
 if TYPE_CHECKING:
@@ -75,6 +79,23 @@ class Failing:
     webhook: str
     since: datetime
     why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Message:
+    """The next event that a receiver wants, under its lease; and the trace in which its request was submitted."""
+
+    cursor: Cursor
+    event: AuditEvent
+    trace: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Skipped:
+    """Events that a receiver was not told of, and that are not in the database any more."""
+
+    first: int
+    last: int
 
 
 class SendWebhooks:
@@ -140,13 +161,16 @@ class SendWebhooks:
     async def _next(self, org: str, hook: Webhook) -> bool:
         """Send the next event that it wants; False: there is none, or it is not its turn."""
         taken = await self._store.write(lambda tx: self._take(tx, hook), org=org)
-        if not isinstance(taken, tuple):
+        if isinstance(taken, bool):
             return taken
-        cursor, event = taken
+        if isinstance(taken, _Skipped):
+            log.critical("webhook.skipped", webhook=hook.name, first=taken.first, last=taken.last)
+            return True
+        cursor, event = taken.cursor, taken.event
         body = body_of(event)
         headers = headers_of(event.id, body, secrets=hook.secrets, now=self._clock.now())
         try:
-            with self._spans.telling(hook.name, event.record.kind.value) if self._spans else nullcontext():
+            with self._spans.telling(hook.name, event, taken.trace) if self._spans else nullcontext():
                 await self._send(hook, body, headers)
         except NotTakenError as error:
             refusal = error
@@ -158,7 +182,7 @@ class SendWebhooks:
         self._note(org, hook, None)
         return True
 
-    def _take(self, tx: Tx, hook: Webhook) -> tuple[Cursor, AuditEvent] | bool:
+    def _take(self, tx: Tx, hook: Webhook) -> _Message | _Skipped | bool:
         """Take the lease on the next event that a receiver wants, and pass over what it does not.
 
         False: there is nothing to do now; True: there is more of the trail to look at.
@@ -170,13 +194,16 @@ class SendWebhooks:
         events = list_events(tx, after=cursor.seq, most=_PAGE)
         if not events:
             return False
+        if events[0].seq > cursor.seq + 1:
+            return _skip(tx, cursor, events[0].seq - 1)
         wanted = next((event for event in events if hook.wants(event.record.kind)), None)
         if wanted is None:
             put_cursor(tx, replace(cursor, seq=events[-1].seq))
             return True
         leased = replace(cursor, seq=wanted.seq - 1, due_at=now + _LEASE, attempts=cursor.attempts + 1)
         put_cursor(tx, leased)
-        return leased, wanted
+        traced = self._spans is not None and wanted.request_id is not None
+        return _Message(cursor=leased, event=wanted, trace=find_trace(tx, wanted.request_id) if traced else None)
 
     def _told(self, tx: Tx, mine: Cursor, event: AuditEvent) -> None:
         """Move on behind an event, unless somebody else has the lease by now and sends it again."""
@@ -214,3 +241,13 @@ class SendWebhooks:
         elif key not in self._alarmed:
             self._alarmed.add(key)
             log.critical("webhook.failing", webhook=hook.name, why=failing.why, since=failing.since.isoformat())
+
+
+def _skip(tx: Tx, cursor: Cursor, last: int) -> _Skipped:
+    """Go on behind what was cut off, and say what it was; while a cut is at its work, also what it will delete yet."""
+    cut = find_cut(tx)
+    skipped = _Skipped(first=cursor.seq + 1, last=max(last, cut.last) if cut else last)
+    put_cursor(tx, replace(cursor, seq=skipped.last))
+    facts: dict[str, object] = {"webhook": cursor.name, "first": skipped.first, "last": skipped.last}
+    tx.append(Record(kind=Kind.WEBHOOK_SKIPPED, actor="system", facts=facts))
+    return skipped

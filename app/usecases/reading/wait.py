@@ -19,6 +19,7 @@ from app.usecases.reading.shares import Shares
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from app.domain.errors import AssentError
     from app.domain.request.request import ConfirmationRequest
     from app.storage.engine.store import Store
 
@@ -111,21 +112,46 @@ class Wait:
         is the key whose share of places this takes. Raises NotFoundError;
         UnavailableError with Retry-After when the process stops meanwhile: never a denial.
         """
+
+        def refused(request: ConfirmationRequest) -> AssentError | None:
+            if agent is not None and request.call.agent != agent:
+                return NotFoundError()
+            return NotFoundError() if runs is not None and not (request.enforced and runs(request.call.tool)) else None
+
+        def answered(request: ConfirmationRequest) -> bool:
+            return request.state is not State.PENDING if since is None else request.version > since
+
+        request = await self.held(org, request_id, refused=refused, answered=answered, seconds=seconds, who=who)
+        if self._waiters.stopping and not answered(request):
+            raise UnavailableError("the gateway is restarting; ask again", retry_after=1)
+        return request
+
+    async def held(
+        self,
+        org: str,
+        request_id: str,
+        *,
+        refused: Callable[[ConfirmationRequest], AssentError | None],
+        answered: Callable[[ConfirmationRequest], bool],
+        seconds: float,
+        who: str,
+    ) -> ConfirmationRequest:
+        """Return the request once it is `answered`, or as it stands when the time is up or the process stops.
+
+        `refused` says why this caller may not look at it. Raises that, and NotFoundError.
+        """
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
         while True:
             future = self._waiters.register(org, request_id, who)
             try:
                 request = await self._store.read(lambda tx: find_request(tx, request_id), org=org)
-                if request is None or (agent is not None and request.call.agent != agent):
-                    raise NotFoundError
-                if runs is not None and not (request.enforced and runs(request.call.tool)):
-                    raise NotFoundError
+                fault = NotFoundError() if request is None else refused(request)
+                if request is None or fault is not None:
+                    raise fault or NotFoundError()
                 left = until - loop.time()
-                if _answered(request, since) or left <= 0 or self._waiters.crowded(who):
+                if answered(request) or left <= 0 or self._waiters.crowded(who) or self._waiters.stopping:
                     return request
-                if self._waiters.stopping:
-                    raise UnavailableError("the gateway is restarting; ask again", retry_after=1)
                 self._waiters.saw(org, request_id, request.version)
                 del request  # ten thousand waiters need not keep ten thousand rows
                 timer = loop.call_later(left, _ring, future)
@@ -155,7 +181,3 @@ class Wait:
 def _ring(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
-
-
-def _answered(request: ConfirmationRequest, since: int | None) -> bool:
-    return request.state is not State.PENDING if since is None else request.version > since

@@ -18,7 +18,6 @@ from app.storage.sessions.sessions import (
     Session,
     adopt,
     find_session,
-    has_children,
     list_children,
     list_named,
     note_session,
@@ -82,11 +81,10 @@ class Lineage:
         self._noted_since = clock.now()
         self._unwritten: set[tuple[str, str, str]] = set()
         self._to_write = asyncio.Event()
-        self._families: dict[str, tuple[datetime, bool]] = {}
         self._known: dict[tuple[str, str, str], _Known] = {}
 
-    async def above(self, descent: Descent) -> Above:
-        """Find who is above a session.
+    async def above(self, descent: Descent, *, has_family: bool) -> Above:
+        """Find who is above a session. `has_family`: some session of the org was started by another.
 
         Raises InvalidError for a parent that cannot be one: another agent's that the org has not seen, of several
         agents, the session itself or one below it, or another than the session has already; and for a line that is
@@ -98,7 +96,7 @@ class Lineage:
             return Above()
         key = (descent.org, descent.agent, descent.session)
         self._note(key)
-        if descent.parent_session is None and not await self._has_family(descent.org):
+        if descent.parent_session is None and not has_family:
             return Above()
         known = self._known.get(key)
         now = self._clock.now()
@@ -144,20 +142,11 @@ class Lineage:
             self._unwritten.add(key)
             self._to_write.set()
 
-    async def _has_family(self, org: str) -> bool:
-        known = self._families.get(org)
-        now = self._clock.now()
-        if known is None or not _fresh(now, known[0]):
-            known = self._families[org] = (now, await self._store.read(has_children, org=org))
-        return known[1]
-
     async def _look_up(self, descent: Descent, session: str, now: datetime) -> _Known:
         if descent.parent_session is None:
             return await self._store.read(lambda tx: self._standing(tx, descent.agent, session, now), org=descent.org)
         await self.flush()  # the parent may have been noted only just now
-        known = await self._store.write(lambda tx: self._begin(tx, descent, session, now), org=descent.org)
-        self._families[descent.org] = (now, True)
-        return known
+        return await self._store.write(lambda tx: self._begin(tx, descent, session, now), org=descent.org)
 
     def _begin(self, tx: Tx, descent: Descent, session: str, now: datetime) -> _Known | AssentError:
         """Write down the session's parent, if it may be one and is not there yet."""

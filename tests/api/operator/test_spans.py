@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from opentelemetry import trace
@@ -15,15 +16,18 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind, StatusCode
 
 from app.telemetry.provider import TracingRefusedError, find_spans, start_provider
+from app.usecases.platforms.send_webhooks import SendWebhooks
 from tests.fixtures.gateway import open_gateway
 from tests.places import ROOT
+from tests.usecases.platforms.test_send_webhooks import Book, hook
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping
     from pathlib import Path
 
     from opentelemetry.sdk.trace import ReadableSpan
 
+    from app.domain.trail.webhooks import Webhook
     from tests.fixtures.gateway import Gateway
     from tests.fixtures.memory_platform import MemoryPlatform
 
@@ -123,6 +127,30 @@ async def test_a_path_is_one_story_from_the_agents_trace_to_the_report(
     assert g.rows(f"SELECT traceparent FROM requests WHERE id = '{request['id']}'") == [
         {"traceparent": f"00-{THEIRS}-{ids(submitted)[1]}-01"}
     ]
+
+
+async def test_what_a_receiver_is_told_of_a_request_links_to_its_submission(
+    traced: Gateway, exporter: InMemorySpanExporter
+) -> None:
+    g, told = traced, list[bytes]()
+
+    async def take(_: Webhook, body: bytes, headers: Mapping[str, str]) -> None:
+        del headers
+        told.append(body)
+
+    hooks = cast("Any", Book((hook("https://siem.acme.example/", "request.created", "key.created"),)))
+    send = SendWebhooks(
+        store=g.container.store, book=hooks, clock=g.clock, send=take, every=timedelta(hours=1), spans=g.container.spans
+    )
+    await send()
+    request = (await g.call("POST", "/v1/requests", {"tool": "pay", "arguments": PAY})).json()["request"]
+    await g.key("auditor")
+    await send()
+    spans = [span for span in exporter.get_finished_spans() if span.name == "webhook siem"]
+    about = [span for span in spans if dict(span.attributes or {}).get("assent.request.id") == request["id"]]
+    assert len(spans) == len(told) > len(about) == 1
+    assert linked(about[0]) == {ids(named(exporter, "POST /v1/requests"))}
+    assert {link for span in spans if span not in about for link in linked(span)} == set()
 
 
 async def test_no_argument_no_person_and_no_payee_stands_in_a_span(

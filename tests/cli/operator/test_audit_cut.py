@@ -5,27 +5,33 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from structlog.testing import capture_logs
 from typer.testing import CliRunner, Result
 
 from app.cli import progress
+from app.cli.doctor.webhooks import look_at_webhooks
 from app.cli.main import app
 from app.storage.engine.transaction import EVERY_ORG
 from app.storage.trail.cuts import list_cuts, put_cut
 from app.storage.trail.head_file import find_heads, find_lost
+from app.usecases.platforms.send_webhooks import SendWebhooks
 from tests.fixtures.gateway import SECRET, Gateway
 from tests.fixtures.tampering import Stranger
 from tests.places import ROOT
 from tests.requirements import requirement
+from tests.usecases.platforms.test_send_webhooks import Book, hook
 from tests.usecases.upkeep.test_retention import end_as, events, retain_now, standing
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from app.domain.trail.webhooks import Webhook
 
 pytestmark = pytest.mark.may_block  # a command is a process of its own: its loop serves nobody else
 
@@ -153,17 +159,46 @@ async def test_a_cut_that_was_sealed_with_a_secret_of_before_is_believed_with_it
 async def test_what_a_webhook_was_not_told_of_stays(archive: Archive) -> None:
     a = archive
     await a.story("denied", "cancelled")
-    hook = '\nwebhooks: {siem: {url: "https://siem.acme.example/", secret: "${SIEM}", kinds: ["*"]}}\n'
+    more = '\nwebhooks: {siem: {url: "https://siem.acme.example/", secret: "${SIEM}", kinds: ["*"]}}\n'
     path = a.g.config / "acme.yaml"
-    path.write_text(path.read_text() + hook)
+    path.write_text(path.read_text() + more)
     a.env["SIEM"] = "whsec_" + "c2VjcmV0LW9mLXRoaXJ0eS10d28tYnl0ZXMtb2s="
     a.g.rows("INSERT INTO webhooks VALUES ('acme', 'siem', 4, 0, 9999999999999999, NULL, '')")
     said = await a.cut()
     assert "no further: the webhook siem was told until event 4 only" in said
     assert seqs(a)[0] == 5
     a.g.rows("UPDATE webhooks SET name = 'gone'")  # the file does not name it any more
-    await a.cut()
+    assert "the webhook gone, which the file does not name, was told until event 4 only" in await a.cut()
     assert seqs(a)[0] > 5
+
+
+@requirement("S-36")
+async def test_a_webhook_that_comes_back_behind_a_cut_is_told_what_it_was_never_told_of(archive: Archive) -> None:
+    a, store = archive, archive.g.container.store
+    await a.story("denied", "cancelled")
+    a.g.rows("INSERT INTO webhooks VALUES ('acme', 'siem', 4, 0, 0, NULL, '')")
+    await a.cut()
+    [(_, last)] = [(each.first, each.last) for each in await store.read(list_cuts, org="acme")]
+    book = cast("Any", Book((hook("https://siem.acme.example/"),)))
+    [behind, _] = await look_at_webhooks(store, book, "acme")
+    assert f"siem: will not be told of events 5 to {last}: they were cut off" in behind.what
+    told = list[dict[str, Any]]()
+
+    async def take(_: Webhook, body: bytes, headers: Mapping[str, str]) -> None:
+        del headers
+        told.append(json.loads(body))
+
+    send = SendWebhooks(store=store, book=book, clock=a.g.clock, send=take, every=timedelta(hours=1))
+    with capture_logs() as logs:
+        for _ in range(2):
+            await send()
+    assert [each["seq"] for each in told] == seqs(a)
+    [skipped] = [each for each in told if each["kind"] == "webhook.skipped"]
+    assert skipped["facts"] == {"webhook": "siem", "first": 5, "last": last}
+    assert ("webhook.skipped", "critical") in {(line["event"], line["log_level"]) for line in logs}
+    assert "never told of the events 5 to" in (await a.run("audit", "show", "--plain")).stdout
+    [found] = await look_at_webhooks(store, book, "acme")
+    assert "has taken what it was told" in found.what
 
 
 async def test_nothing_is_cut_from_a_broken_trail_nor_into_a_file_that_is_another_one(archive: Archive) -> None:
@@ -174,8 +209,8 @@ async def test_nothing_is_cut_from_a_broken_trail_nor_into_a_file_that_is_anothe
     day = ("--by", "olga@acme.example", "--before", "2099-01-01")
     a.g.rows("INSERT INTO webhooks VALUES ('acme', 'siem', 4, 0, 9999999999999999, NULL, '')")
     path = a.g.config / "acme.yaml"
-    hook = '\nwebhooks: {siem: {url: "https://siem.acme.example/", secret: "${SIEM}", kinds: ["*"]}}\n'
-    path.write_text(path.read_text() + hook)
+    more = '\nwebhooks: {siem: {url: "https://siem.acme.example/", secret: "${SIEM}", kinds: ["*"]}}\n'
+    path.write_text(path.read_text() + more)
     a.env["SIEM"] = "whsec_" + "c2VjcmV0LW9mLXRoaXJ0eS10d28tYnl0ZXMtb2s="
     done = await a.run("audit", "cut", "--to", str(a.folder), *day)
     assert (done.exit_code, "is there already and is another one" in done.output) == (1, True), done.output

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.clock import SystemClock
 from app.domain.errors import PausedError
 from app.domain.request.decision import Verdict
 from app.domain.request.request import ConfirmationRequest
@@ -36,7 +35,7 @@ async def approved(of: Replica, request_id: str) -> ConfirmationRequest:
 
 
 def switches(of: Replica) -> Switches:
-    return Switches(store=of.store, clock=SystemClock())
+    return Switches(store=of.store)
 
 
 @requirement("S-49", "S-03")

@@ -1,0 +1,131 @@
+"""The agent's one call: judged, opened, held, decided and claimed in one round trip, at both doors for a call.
+
+What a call is answered that waits, or names a `claim_id`:
+
+| answer | status | when |
+| --- | --- | --- |
+| `allow`, `deny` | 200 | nobody had to be asked |
+| `claimed` | 200 | approved, and the approval is spent: what a claim answers, in `claimed` |
+| `deny` with `request` | 200 | people said no, or it ended otherwise without a run: see its `state` |
+| `ask` with `request` | 202 | the time is up, or the gateway stops: come back with the request's id |
+| a problem with `request_id` | as a claim's | the approval cannot be had: spent, paused, taken back, … |
+
+While it is held a call is one future in a dictionary (`app/usecases/reading/wait.py`); of its body nothing is kept.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from starlette.requests import ClientDisconnect
+
+from app.api.wire.bodies import answer
+from app.api.wire.queries import number_of, text_of
+from app.api.wire.verdicts import answer_judged, caller_of, view_claimed, view_said, view_shown
+from app.domain.card.card_for import message_for_claimer
+from app.domain.errors import AssentError, UnauthenticatedError
+from app.domain.identity.api_key import Scope
+from app.domain.request.request import State
+from app.usecases.asking.submit import Answered
+from app.usecases.executing.claim import Claimed
+from app.usecases.executing.take_when_decided import NOT_TO_RUN
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from app.api.wire.schemas import HeldBody
+    from app.api.wire.services import Services
+    from app.domain.call.submission import Submission
+    from app.domain.identity.api_key import ApiKey
+
+LONGEST_WAIT = 60.0
+"""Seconds for which one call is held at most; callers ask again."""
+
+
+class Held(NamedTuple):
+    """How long a caller waits, and under which name it takes what is approved meanwhile, if it does."""
+
+    seconds: float
+    claim_id: str | None
+    since: int | None = None
+
+    @staticmethod
+    def of(body: HeldBody) -> Held:
+        """Read it from the body of a call."""
+        return Held(min(body.wait or 0.0, LONGEST_WAIT), body.claim_id)
+
+
+async def answer_held(c: Services, key: ApiKey, request: Request, submission: Submission, held: Held) -> Response:
+    """Judge a call, and hold its caller until it is decided. Raises what `Submit` and `Claim.take` raise."""
+    found = await c.submit(submission, claims=held.claim_id is not None)
+    if isinstance(found, Answered):
+        return answer_judged(found)
+    given: dict[str, object] = {"attached": found.attached, **view_said(found.said)}
+    request_id = found.request.id
+    if found.attached and held.claim_id is not None:
+        await _refuse_foreign(c, key, request_id)
+    del submission, found  # whoever waits keeps nothing of the call
+    return await _answer_when_decided(c, key, request, request_id=request_id, held=held, given=given)
+
+
+async def answer_return(c: Services, key: ApiKey, request: Request, request_id: str) -> Response:
+    """Answer whoever comes back to a request as its call would have been. Raises what `Claim.take` raises."""
+    claim_id = text_of(request, "claim_id", most=200)
+    since = number_of(request, "since", most=2**31)
+    seconds = number_of(request, "wait", most=LONGEST_WAIT) or 0.0
+    held = Held(seconds, claim_id, None if since is None else int(since))
+    await _refuse_foreign(c, key, request_id)
+    return await _answer_when_decided(c, key, request, request_id=request_id, held=held, given={})
+
+
+async def _answer_when_decided(
+    c: Services, key: ApiKey, request: Request, *, request_id: str, held: Held, given: Mapping[str, object]
+) -> Response:
+    request.state.held = True  # its time is people's, and in no figure of ours
+    request.state.request_id = request_id
+    try:
+        found = await c.take_when_decided(
+            caller_of(key),
+            request_id,
+            claim_id=held.claim_id,
+            seconds=held.seconds,
+            since=held.since,
+            confirm=_confirm(c, request),
+            who=key.id,
+        )
+    except AssentError as error:
+        error.more.setdefault("request_id", request_id)
+        raise
+    if isinstance(found, Claimed):
+        shown, message = await view_shown(c, key, found.request), message_for_claimer(found.request)
+        body = {"decision": "claimed", "message": message, **given, "request": shown, "claimed": view_claimed(found)}
+        return answer(body, headers={"Cache-Control": "no-store"})
+    shown = await view_shown(c, key, found)
+    if found.state in NOT_TO_RUN:
+        settled = found.settlement if found.state is not State.LAPSED else None  # there it is the approval's
+        reason = settled.reason if settled else found.revoked_why
+        return answer({"decision": "deny", "reason": reason, "message": shown["message"], **given, "request": shown})
+    stopping = found.state is State.PENDING and c.waiters.stopping
+    headers = {"Retry-After": "1"} if stopping else None
+    return answer({"decision": "ask", **given, "request": shown}, 202, headers)
+
+
+def _confirm(c: Services, request: Request) -> Callable[[], Awaitable[None]]:
+    """Return what asks whether the caller is still there, and its key still good: a claim is for nobody else."""
+
+    async def confirm() -> None:
+        if await request.is_disconnected():
+            raise ClientDisconnect
+        if not await c.access.still_holds(request):
+            raise UnauthenticatedError
+
+    return confirm
+
+
+async def _refuse_foreign(c: Services, key: ApiKey, request_id: str) -> None:
+    """Refuse an evaluation key what it did not open. Raises WrongScopeError, NotFoundError."""
+    if key.scope is Scope.EVALUATION:
+        await c.submit.refuse_foreign(key.org, request_id, agent=str(key.agent), evaluation_key=key.id)

@@ -1,0 +1,203 @@
+"""What every call passes first: it gets a name, is led to its route, is counted, and is told of in one line.
+
+Our own routes are answered without the framework's layers. It describes them, and answers what is none of them: unknown
+paths, other methods, addresses with a slash too many. A `PlainRoute` needs nothing of it on the way: no dependency, no
+model, no middleware. Errors become the same problem documents (`app.api.wire.problems`).
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import TYPE_CHECKING, Protocol
+
+from fastapi import FastAPI
+from starlette.requests import Request
+from structlog.contextvars import bind_contextvars
+
+from app.api.wire.bodies import PlainRoute
+from app.api.wire.problems import answer_to
+from app.telemetry.logs import log_act
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from starlette.applications import Starlette
+    from starlette.routing import BaseRoute
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from app.ports import IdFactory
+    from app.telemetry.figures import Telemetry
+    from app.telemetry.spans import Spans
+
+_LOOKING = frozenset({"GET", "HEAD", "OPTIONS"})
+_PARAMETER = re.compile(r"\{(\w+)\}", re.ASCII)
+_CALL_ID = re.compile(rb"[\w.:-]{1,64}", re.ASCII)
+_TRACE = re.compile(rb"00-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")  # W3C Trace Context, version 00
+
+
+class Told(Protocol):
+    """Who names calls and is told of them."""
+
+    @property
+    def ids(self) -> IdFactory:
+        """Names them."""
+        ...
+
+    @property
+    def telemetry(self) -> Telemetry:
+        """Counts them."""
+        ...
+
+    @property
+    def spans(self) -> Spans | None:
+        """Traces them, where the process traces."""
+        ...
+
+
+class Application(FastAPI):
+    """The framework, behind the front."""
+
+    _front: Front | None = None
+
+    def stand_behind_front(self, told: Told) -> None:
+        """Put the front before the routes that there are now."""
+        self._front = Front(Direct(self, self.router.routes), super().__call__, told)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a call."""
+        await (self._front or super().__call__)(scope, receive, send)
+
+
+class Front:
+    """Stands before everything, as plain ASGI, which costs no task.
+
+    A call keeps the `X-Request-Id` that it came with, or gets one; the answer has it, and so has every line of the log.
+    """
+
+    def __init__(self, direct: Direct, framework: ASGIApp, told: Told) -> None:
+        """Take our own routes, and what answers everything else."""
+        self._direct = direct
+        self._framework = framework
+        self._told = told
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one call of HTTP; whatever else it is goes on as it is."""
+        if scope["type"] != "http":
+            await self._framework(scope, receive, send)
+        elif (spans := self._told.spans) is None or not spans.serves(scope["path"]):
+            await self._serve(scope, receive, send)
+        else:
+            with spans.served(scope["method"], scope["headers"]) as span:
+                route, status = await self._serve(scope, receive, send, trace=spans.trace_id(span))
+                spans.answered(span, scope["method"], route, status)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send, *, trace: str | None = None) -> tuple[str, int]:
+        """Serve a call; return its route, and the status that it was answered with."""
+        started = time.perf_counter()
+        status = 500
+        call_id, named = self._names(scope["headers"])
+        trace = trace or named
+        bind_contextvars(call=call_id, trace=trace) if trace else bind_contextvars(call=call_id)
+
+        async def watch(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message.get("headers", ()), (b"x-request-id", call_id.encode())]
+            await send(message)
+
+        found = self._direct.find(scope)
+        try:
+            if found is None:
+                await self._framework(scope, receive, watch)
+            else:
+                await self._direct.serve(found, scope, receive, watch)
+        finally:
+            route = self._count(scope, status, time.perf_counter() - started, call_id, trace)
+        return route, status
+
+    def _count(self, scope: Scope, status: int, seconds: float, call_id: str, trace: str | None) -> str:
+        route = getattr(scope.get("route"), "path", "unmatched")
+        state, query = scope.get("state", {}), scope.get("query_string", b"")
+        if b"wait=" not in query and "held" not in state:
+            self._told.telemetry.answered(route, status, seconds)
+        if scope["method"] not in _LOOKING or b"claim_id=" in query:
+            key = state.get("key")
+            log_act(
+                "call.answered",
+                method=scope["method"],
+                route=route,
+                status=status,
+                ms=round(seconds * 1000, 1),
+                org=key and key.org,
+                actor=key and key.holder,
+                request=state.get("request_id") or scope.get("path_params", {}).get("request_id"),
+                call=call_id,
+                trace=trace,
+            )
+        return route
+
+    def _names(self, headers: Iterable[tuple[bytes, bytes]]) -> tuple[str, str | None]:
+        """Return the call's id and the trace that it is part of, as far as the caller named them well."""
+        call_id = trace = None
+        for name, value in headers:
+            if name == b"x-request-id" and _CALL_ID.fullmatch(value):
+                call_id = value.decode()
+            elif name == b"traceparent" and (match := _TRACE.fullmatch(value)):
+                trace = match[1].decode()
+        return call_id or self._told.ids.new("call"), trace
+
+
+class Direct:
+    """Finds our routes by method and path, and serves them."""
+
+    def __init__(self, app: Starlette, routes: Iterable[BaseRoute]) -> None:
+        """Take the routes in the order in which they are tried; those that are no `PlainRoute` are left alone."""
+        self._app = app
+        self._fixed: dict[tuple[str, str], PlainRoute] = {}
+        self._open: dict[tuple[str, int], list[tuple[list[str | None], list[str], PlainRoute]]] = {}
+        for route in routes:
+            if not isinstance(route, PlainRoute):
+                continue
+            steps = route.path_format.split("/")
+            names = [name for step in steps for name in _PARAMETER.findall(step)]
+            fixed = [None if _PARAMETER.fullmatch(step) else step for step in steps]
+            if fixed.count(None) != len(names):
+                continue  # a parameter within a step, or of a type: the framework knows how
+            for method in route.methods or ():
+                if names:
+                    self._open.setdefault((method, len(steps)), []).append((fixed, names, route))
+                else:
+                    self._fixed.setdefault((method, route.path), route)
+
+    def find(self, scope: Scope) -> PlainRoute | None:
+        """Return the route of a call, and put it into the scope with the path's parameters; None: ask the framework."""
+        method, path = scope["method"], scope["path"]
+        route = self._fixed.get((method, path))
+        parameters: dict[str, str] = {}
+        if route is None:
+            steps = path.split("/")
+            for fixed, names, candidate in self._open.get((method, len(steps)), ()):
+                if all(step == wanted or (wanted is None and step) for step, wanted in zip(steps, fixed, strict=True)):
+                    taken = [step for step, wanted in zip(steps, fixed, strict=True) if wanted is None]
+                    route, parameters = candidate, dict(zip(names, taken, strict=True))
+                    break
+        if route is None or scope.get("root_path"):
+            return None
+        scope["app"], scope["route"], scope["path_params"] = self._app, route, parameters
+        return route
+
+    async def serve(self, route: PlainRoute, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a call of a route that was found. What is no error of ours is answered, and raised again."""
+        request = Request(scope, receive, send)
+        try:
+            response = await route.endpoint(request=request, **scope["path_params"])
+        except Exception as error:
+            response, is_known = await answer_to(request, error)
+            await response(scope, receive, send)
+            if not is_known:
+                raise
+            error.__traceback__ = None  # of an error that is raised again and again it would only grow
+            return
+        await response(scope, receive, send)
