@@ -36,7 +36,7 @@ class FaultProxy:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def swallow_reply(self, statement: str) -> None:
-        """Lose the answer to the next message that runs this statement, and the connection with it."""
+        """Lose the answer to the next message that runs a statement that begins so, and the connection with it."""
         self._armed = statement
         self.swallowed.clear()
 
@@ -78,7 +78,7 @@ class FaultProxy:
                 kind = await reader.readexactly(1)
                 length = struct.unpack("!I", await reader.readexactly(4))[0]
                 body = await reader.readexactly(length - 4)
-                if self._armed is not None and _runs(kind, body, statements) == self._armed:
+                if self._armed is not None and _runs(kind, body, statements).startswith(self._armed):
                     self._armed = None
                     cut.set()
                 if self.flows.is_set():
@@ -93,7 +93,7 @@ class FaultProxy:
                 message = kind + struct.pack("!I", length) + await server.readexactly(length - 4)
                 if self.late:
                     await asyncio.sleep(self.late)
-                if cut.is_set() and kind == b"Z":  # ready for the next query: this one is over
+                if cut.is_set() and kind in {b"C", b"Z"}:  # a command is complete: in a pipeline nothing else says so
                     self.swallows += 1
                     self.swallowed.set()
                     return
@@ -111,16 +111,16 @@ class FaultProxy:
         return left is None or left >= len(message)
 
 
-def _runs(kind: bytes, body: bytes, statements: dict[bytes, str]) -> str | None:
-    """Return the statement that a message runs; remember those that it only prepares."""
+def _runs(kind: bytes, body: bytes, statements: dict[bytes, str]) -> str:
+    """Return the statement that a message runs, or nothing; remember those that it only prepares."""
     if kind == b"Q":
         return body.rstrip(b"\0").decode()
     if kind == b"P":
         name, query = body.split(b"\0")[:2]
         statements[name] = query.decode()
     if kind == b"B":
-        return statements.get(body.split(b"\0")[1])
-    return None
+        return statements.get(body.split(b"\0")[1], "")
+    return ""
 
 
 @asynccontextmanager

@@ -58,14 +58,10 @@ class ManualPostgres(Postgres):
         super().__init__(url)
         self._clock = clock
 
-    def now(self, connection: Any) -> datetime:
-        """Make the round trip, and tell the manual time."""
-        super().now(connection)
+    def instant(self, microseconds: int) -> datetime:
+        """Tell the manual time instead of what the database says."""
+        del microseconds
         return self._clock.now()
-
-    def select_now(self, connection: Any, text: str, bound: Any) -> tuple[list[Any], datetime]:
-        """Make the round trips, and tell the manual time."""
-        return super().select_now(connection, text, bound)[0], self._clock.now()
 
 
 def manual_dialect(url: str, clock: ManualClock) -> Dialect:

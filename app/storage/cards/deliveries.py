@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sqlalchemy import and_, bindparam, case, func, insert, or_, select, update
+from sqlalchemy import and_, bindparam, case, func, or_, select, update
 
 from app.domain.identity.seals import Place
 from app.domain.request.request import Audience, DeliveryStatus
 from app.ports import MessageRef
 from app.storage.engine.dialect import from_us, to_us
 from app.storage.engine.transaction import Row, Statement, Tx
+from app.storage.statements.together import Rank, inserting
 from app.storage.tables.tables import deliveries
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def place_of(request: ConfirmationRequest, delivery: Delivery) -> Place:
     )
 
 
-_INSERT = Statement(insert(deliveries))
+_INSERT = inserting(deliveries, rank=Rank.BELONG)
 _GET = Statement(
     select(deliveries).where(deliveries.c.org == bindparam("for_org"), deliveries.c.id == bindparam("delivery_id"))
 )
@@ -157,7 +158,7 @@ _REVISED = Statement(
 
 def insert_delivery(tx: Tx, delivery: Delivery) -> None:
     """Plan a card: the row exists before anything is sent."""
-    tx.write(
+    tx.gather(
         _INSERT,
         id=delivery.id,
         org=tx.org,

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from sqlalchemy import bindparam, exists, func, insert, select, update
+from sqlalchemy import bindparam, exists, func, select, update
 
 from app.domain.request.request import DeliveryStatus, Risk, Status
 from app.storage.engine.dialect import from_us, to_us
 from app.storage.engine.transaction import Row, Statement, Tx
+from app.storage.statements.together import Rank, inserting
 from app.storage.tables.tables import deliveries, outbox, requests
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class OutboxRow:
     note: str | None = None  # what a notice says
 
 
-_INSERT = Statement(insert(outbox))
+_INSERT = inserting(outbox, rank=Rank.BELONG_TO_THAT)
 _DUE = Statement(
     select(outbox)
     .where(
@@ -150,7 +151,7 @@ def enqueue(
     if errand is Errand.REFRESH and tx.one(_QUEUED_REFRESH, of_delivery=delivery_id):
         return
     now = tx.now()
-    tx.write(
+    tx.gather(
         _INSERT,
         id=tx.ids.new("out"),
         org=tx.org,

@@ -5,12 +5,11 @@ The differences are few and all here; statements, tests and use cases are the sa
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import unquote
 
 import psycopg
@@ -23,9 +22,10 @@ from app.storage.engine.address import is_postgres, libpq_url
 from app.storage.engine.line import Server
 from app.storage.engine.private_files import keep_private
 from app.storage.engine.trouble import Trouble, trouble_of
+from app.storage.statements.payloads import payloads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from sqlalchemy.engine.interfaces import Dialect as SaDialect
@@ -36,7 +36,10 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 CHANNEL = "assent"
 """The name under which PostgreSQL replicas tell each other what changed."""
-_CLOCK = "SELECT (extract(epoch from clock_timestamp()) * 1000000)::bigint"
+_NOW = "(extract(epoch from clock_timestamp()) * 1000000)::bigint"
+_TICKET = "pg_current_xact_id()::text"
+_LOOK = f"SELECT {_NOW}, {_TICKET}"
+_LOOK_ONLY = f"SELECT {_NOW}"
 _SERVER = """\
 SELECT system_identifier::text, ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int
 FROM pg_control_system()"""
@@ -45,7 +48,6 @@ _LOCK_SECONDS = 4
 """How long a statement waits for somebody else's lock."""
 _LITTLE_SECONDS = 0.5
 """How long it does once others have waited in vain: a queue must not wait the whole time once for each in it."""
-_PAYLOAD_LIMIT = 7_900  # bytes; PostgreSQL refuses a NOTIFY payload of 8,000
 
 
 def to_us(instant: datetime) -> int:
@@ -56,6 +58,10 @@ def to_us(instant: datetime) -> int:
 def from_us(microseconds: int) -> datetime:
     """The instant of a stored number, aware, in UTC."""
     return EPOCH + timedelta(microseconds=microseconds)
+
+
+_BY_KEY = ("enable_seqscan = off", "enable_hashjoin = off", "enable_mergejoin = off", "jit = off")
+"""A writer finds its rows by key. A plan that was made while a table was small must not go on when it is large."""
 
 
 class Failure(Enum):
@@ -74,18 +80,29 @@ class CommitFate(Enum):
     UNKNOWN = "unknown"
 
 
+class Seen(NamedTuple):
+    """What a look at the clock tells: the instant that decides, and by what the fate of a COMMIT can be asked."""
+
+    now: datetime
+    ticket: str | None = None
+
+
 class Dialect(Protocol):
     """What the store needs of a database."""
 
     name: str
     sa: SaDialect
+    beside: Sequence[sa.ColumnElement[Any]]
+    """What stands behind the columns of a select that `select_now` runs."""
+    snapshots: bool
+    """Whether a reader holds a snapshot, which its COMMIT lets go."""
 
     def connect(self) -> Any:
         """Open a connection for one thread of the store, within a bound."""
         ...
 
-    def prepare(self, connection: Any) -> None:
-        """Make an opened connection ready for the store."""
+    def prepare(self, connection: Any, *, write: bool) -> None:
+        """Make an opened connection ready for a lane of the store."""
         ...
 
     def server(self, connection: Any) -> Server | None:
@@ -108,20 +125,20 @@ class Dialect(Protocol):
         """Inside, statements are sent without waiting for each one's answer, where the driver can."""
         ...
 
-    def begin(self, connection: Any, *, write: bool) -> Callable[[], str | None]:
-        """Begin; return how to learn, before COMMIT, what its fate can be asked by."""
+    def begin(self, connection: Any, *, write: bool) -> None:
+        """Begin."""
         ...
 
     def scope(self, connection: Any, org: str) -> None:
-        """Show this transaction the rows of one org."""
+        """Show this connection the rows of one org, from here on; a transaction that is rolled back takes it back."""
         ...
 
-    def now(self, connection: Any) -> datetime:
-        """Return the instant that decides."""
+    def clock(self, connection: Any, *, write: bool) -> Seen:
+        """Return the instant that decides; with it what a writer's COMMIT can be asked by."""
         ...
 
-    def select_now(self, connection: Any, text: str, bound: Mapping[str, object]) -> tuple[list[Any], datetime]:
-        """Run a select, and read the clock in the statement behind it."""
+    def select_now(self, connection: Any, text: str, bound: Mapping[str, object]) -> tuple[list[Any], Seen]:
+        """Run a writer's select, and read the clock in it, or behind it: after any lock that was taken before."""
         ...
 
     def notify(self, connection: Any, changed: Iterable[tuple[str, str]]) -> None:
@@ -145,6 +162,8 @@ class Sqlite:
     def __init__(self, path: str, clock: Clock) -> None:
         """Take the file's path and the process's clock, which is the database's clock here."""
         self.sa: SaDialect = sqlite.dialect(paramstyle="named")
+        self.beside = ()
+        self.snapshots = True
         self._path = path
         self._clock = clock
         self._unsynced: Exception | None = None
@@ -160,8 +179,9 @@ class Sqlite:
         keep_private(self._path)
         return sqlite3.connect(self._path, isolation_level=None, check_same_thread=False, timeout=_LOCK_SECONDS)
 
-    def prepare(self, connection: sqlite3.Connection) -> None:
-        """Make an opened connection ready for the store."""
+    def prepare(self, connection: sqlite3.Connection, *, write: bool) -> None:
+        """Make an opened connection ready for a lane of the store."""
+        del write
         for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
             connection.execute(f"PRAGMA {pragma}")
 
@@ -185,24 +205,23 @@ class Sqlite:
         del connection
         return nullcontext()
 
-    def begin(self, connection: sqlite3.Connection, *, write: bool) -> Callable[[], str | None]:
+    def begin(self, connection: sqlite3.Connection, *, write: bool) -> None:
         """Begin; a writer takes the lock at once, so that nothing it reads can go stale."""
         connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-        return lambda: None
 
     def scope(self, connection: sqlite3.Connection, org: str) -> None:
         """Nothing: SQLite has no row security; every statement names its org."""
 
-    def now(self, connection: sqlite3.Connection) -> datetime:
+    def clock(self, connection: sqlite3.Connection, *, write: bool) -> Seen:
         """The process's clock: there is one process."""
-        del connection
-        return self._clock.now()
+        del connection, write
+        return Seen(self._clock.now())
 
     def select_now(
         self, connection: sqlite3.Connection, text: str, bound: Mapping[str, object]
-    ) -> tuple[list[Any], datetime]:
+    ) -> tuple[list[Any], Seen]:
         """Run a select, and read the process's clock behind it."""
-        return connection.execute(text, bound).fetchall(), self._clock.now()
+        return connection.execute(text, bound).fetchall(), Seen(self._clock.now())
 
     def notify(self, connection: sqlite3.Connection, changed: Iterable[tuple[str, str]]) -> None:
         """Nothing: whoever waits is in this process."""
@@ -227,19 +246,22 @@ class Postgres:
     def __init__(self, url: str) -> None:
         """Take a libpq connection string or URL."""
         self.sa: SaDialect = postgresql.dialect(paramstyle="pyformat")
+        self.beside = (sa.literal_column(_NOW, sa.BigInteger), sa.literal_column(_TICKET, sa.Text))
+        self.snapshots = False
         self.url = url
 
     def connect(self) -> psycopg.Connection[Any]:
         """Open a connection for one thread of the store."""
         return psycopg.connect(self.url, autocommit=True, prepare_threshold=3, **line.bounds_of(self.url))
 
-    def prepare(self, connection: psycopg.Connection[Any]) -> None:
-        """Make an opened connection ready for the store."""
+    def prepare(self, connection: psycopg.Connection[Any], *, write: bool) -> None:
+        """Make an opened connection ready for a lane of the store."""
         # A replica that is stopped inside a transaction must not hold its locks: the server ends its session, and what
         # it still wants to write when it comes back is refused.
         for setting in (
             "idle_in_transaction_session_timeout = '5s'",
             "statement_timeout = '15s'",
+            *(_BY_KEY if write else ()),
         ):
             connection.execute(f"SET {setting}")
         self.patience(connection, little=False)
@@ -274,29 +296,33 @@ class Postgres:
         """The protocol's pipeline mode: a round trip is paid only where a unit looks at a result."""
         return connection.pipeline()
 
-    def begin(self, connection: psycopg.Connection[Any], *, write: bool) -> Callable[[], str | None]:
-        """Begin; a writer gets its transaction's id, by which the fate of an unanswered COMMIT can be asked later."""
-        connection.execute("BEGIN")
-        if not write:
-            return lambda: None
-        ticket = connection.execute("SELECT pg_current_xact_id()::text")
-        return lambda: str(_only(ticket))
+    def begin(self, connection: psycopg.Connection[Any], *, write: bool) -> None:
+        """Begin a writer's transaction. Each statement of a reader sees what was committed before it in any case."""
+        if write:
+            connection.execute("BEGIN")
 
     def scope(self, connection: psycopg.Connection[Any], org: str) -> None:
-        """Show this transaction the rows of one org (``*``: of all), from here on."""
-        connection.execute("SELECT set_config('assent.org', %s, true)", (org,))
+        """Show this connection the rows of one org (``*``: of all), from here on."""
+        connection.execute("SELECT set_config('assent.org', %s, false)", (org,))
 
-    def now(self, connection: psycopg.Connection[Any]) -> datetime:
+    def clock(self, connection: psycopg.Connection[Any], *, write: bool) -> Seen:
         """The database's wall clock at this very statement, not at the transaction's start."""
-        return from_us(_only(connection.execute(_CLOCK)))
+        row = connection.execute(_LOOK if write else _LOOK_ONLY).fetchone()
+        return Seen(self.instant(row[0]), *row[1:]) if row else Seen(self.instant(0))
 
     def select_now(
         self, connection: psycopg.Connection[Any], text: str, bound: Mapping[str, object]
-    ) -> tuple[list[Any], datetime]:
-        """Run a select, and read the database's clock in the next statement; in a pipeline both cost one round trip."""
-        found = connection.execute(text, bound)  # pyright: ignore[reportArgumentType, reportCallIssue] - our own SQL
-        clock = connection.execute(_CLOCK)
-        return found.fetchall(), from_us(_only(clock))
+    ) -> tuple[list[Any], Seen]:
+        """Run a select with the database's clock in its rows; without any, ask for the clock behind it."""
+        found = connection.execute(text, bound).fetchall()  # pyright: ignore[reportArgumentType, reportCallIssue] - our own SQL
+        if not found:
+            return [], self.clock(connection, write=True)
+        now, ticket = found[-1][-2:]  # the last is the latest: the clock goes on while they are made
+        return [row[:-2] for row in found], Seen(self.instant(now), ticket)
+
+    def instant(self, microseconds: int) -> datetime:
+        """Return what the clock says."""
+        return from_us(microseconds)
 
     def notify(self, connection: psycopg.Connection[Any], changed: Iterable[tuple[str, str]]) -> None:
         """Tell the other replicas, once for a whole group commit."""
@@ -328,45 +354,13 @@ class Postgres:
 
     def fate(self, ticket: str | None, witness: str | None) -> CommitFate:
         """Ask the server, on a new connection, whether a transaction committed (`pg_xact_status`, PostgreSQL 13)."""
-        opened = psycopg.connect(self.url, autocommit=True, **line.bounds_of(self.url))
-        with line.cut_after(opened, line.OPENS_WITHIN), opened as connection:
-            row = connection.execute("SELECT pg_xact_status(%s::text::xid8)", (ticket,)).fetchone()
-            status = row[0] if row else None
-            if status == "committed" and witness is not None:
-                # A crash gives ids out again whose log was not on the disk: only the batch's own row proves it.
-                connection.execute("SELECT set_config('assent.org', '*', false)")
-                found = connection.execute("SELECT 1 FROM audit_events WHERE id = %s", (witness,)).fetchone()
-                status = "committed" if found else "aborted"
-        match status:
+        match line.fate_of(self.url, ticket, witness):
             case "committed":
                 return CommitFate.COMMITTED
             case "aborted":
                 return CommitFate.ABORTED
             case _:
                 return CommitFate.UNKNOWN
-
-
-def _only(cursor: psycopg.Cursor[Any]) -> Any:
-    row = cursor.fetchone()
-    assert row is not None  # noqa: S101 - a SELECT without FROM has a row
-    return row[0]
-
-
-def payloads(changed: Iterable[tuple[str, str]]) -> list[str]:
-    """Pack (org, request id) pairs into as few NOTIFY payloads as fit."""
-    packed: list[str] = []
-    current: list[Sequence[str]] = []
-    size = 2
-    for pair in changed:
-        length = len(json.dumps(pair)) + 2
-        if current and size + length > _PAYLOAD_LIMIT:
-            packed.append(json.dumps(current))
-            current, size = [], 2
-        current.append(pair)
-        size += length
-    if current:
-        packed.append(json.dumps(current))
-    return packed
 
 
 def dialect_for(url: str, clock: Clock) -> Sqlite | Postgres:

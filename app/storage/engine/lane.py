@@ -17,6 +17,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -54,6 +55,7 @@ _TRIES = 5
 """How often a unit that lost a race decides anew before its caller is told to try later."""
 
 log = structlog.get_logger(__name__)
+_org = attrgetter("org")
 
 
 class Lane:
@@ -93,6 +95,7 @@ class Lane:
         self.trouble: Trouble | None = None
         """What keeps the database from being used; None once it has been seen to work again."""
         self._little = False  # patience with locks
+        self._scope: str | None = None  # the org whose rows the connection shows; None: nobody knows
         self._gate = threading.Lock()  # between this thread and whoever abandons its batch
         self._current: Sequence[Job] = ()
         self._abandoned = False
@@ -236,34 +239,22 @@ class Lane:
         return not isinstance(error, LostGuardError) and self._dialect.failure(error) is Failure.FATAL
 
     def _transact(self, jobs: Sequence[Job]) -> None:
-        batch = Batch(seals=self._together.seals, vault=self._together.vault)
+        batch = Batch(seals=self._together.seals, vault=self._together.vault, writes=self._write)
+        self._next_turn()
         connection = self._connected()
         began = time.monotonic()
-        ticket: str | None = None
-        committing = False
         try:
-            with self._dialect.pipeline(connection):
-                learn_ticket = self._dialect.begin(connection, write=self._write)
-                self._run_units(connection, jobs, batch)
-                if self._write:
-                    self._dialect.notify(connection, batch.changed)
-            batch.check_guards()
-            ticket = learn_ticket()
-            if batch.changed:
-                failpoint("commit.before")
-            _refuse_if_frozen(began)
-            committing = self._may_commit()
-            connection.execute("COMMIT")
+            self._commit(connection, jobs, batch, began)
         except Exception as error:
             failure = self._dialect.failure(error)
             if (kind := kind_of(error, failure)) is not None:
                 self._failed(kind)
             if failure is Failure.LOST:
                 self._disconnect()
-                if not committing:
+                if not self._committing:
                     raise
                 # Returns only if the transaction committed. Once its callers have been answered, nobody asks any more.
-                learn_fate(self._dialect, ticket, batch, error, given_up=lambda: self._abandoned)
+                learn_fate(self._dialect, batch.ticket, batch, error, given_up=lambda: self._abandoned)
             else:
                 self._roll_back()
                 raise
@@ -276,8 +267,32 @@ class Lane:
             if self._little:
                 self._be_patient(little=False)
 
-    def _may_commit(self) -> bool:
-        """Pass the point of no return; say whether the answer to this COMMIT matters. Raises UnavailableError.
+    def _next_turn(self) -> None:
+        """Begin a turn for each transaction: many that go on, one after the other, are no hanging one."""
+        with self._gate:
+            if not self._abandoned:
+                self.turn += 2
+                self._committing = False
+
+    def _commit(self, connection: Any, jobs: Sequence[Job], batch: Batch, began: float) -> None:
+        with self._dialect.pipeline(connection):
+            self._dialect.begin(connection, write=self._write)
+            self._run_units(connection, jobs, batch)
+            if self._write:
+                self._dialect.notify(connection, batch.changed)
+        batch.check_guards()
+        if self._write and batch.ticket is None and self._dialect.beside:  # no unit has looked at the clock
+            batch.ticket = self._dialect.clock(connection, write=True).ticket
+        if batch.changed:
+            failpoint("commit.before")
+        if time.monotonic() - began > LONGEST:
+            raise LostGuardError
+        self._may_commit()
+        if self._write or self._dialect.snapshots:
+            connection.execute("COMMIT")
+
+    def _may_commit(self) -> None:
+        """Pass the point of no return, where the answer to this COMMIT matters. Raises UnavailableError.
 
         A read whose COMMIT was not answered is simply read again.
         """
@@ -285,44 +300,46 @@ class Lane:
             if self._abandoned:
                 raise UnavailableError(said_of(Trouble.SILENT))
             self._committing = self._write
-        return self._write
 
     def _run_units(self, connection: Any, jobs: Sequence[Job], batch: Batch) -> None:
         if self._is_new and self._write and self._succession.resume is not None:
             # Before the rows are locked and read: what it finds out decides what they may still do.
-            self._dialect.scope(connection, EVERY_ORG)
-            self._succession.resume(Tx(connection, self._dialect, self._ids, EVERY_ORG, batch))
-        scope = self._lock_together(connection, jobs, batch)
-        for job in jobs:
-            if job.org != scope:
-                scope = job.org
-                self._dialect.scope(connection, scope)
-            tx = Tx(connection, self._dialect, self._ids, job.org, batch)
+            self._succession.resume(self._tx(connection, EVERY_ORG, batch))
+        self._lock_together(connection, jobs, batch)
+        for job in sorted(jobs, key=_org):  # they came at the same time: any order is one that could have been
+            tx = self._tx(connection, job.org, batch)
             tx.traced = job.traced
             job.result = job.work(tx)
         for org, pending in sorted(batch.records.items()):
-            if org != scope:
-                scope = org
-                self._dialect.scope(connection, scope)
-            tx = Tx(connection, self._dialect, self._ids, org, batch)
+            tx = self._tx(connection, org, batch)
             self._together.append(tx, pending)
             tx.check_holds()
+        if batch.gathered.tables:
+            batch.gathered.send(connection, self._dialect)
 
-    def _lock_together(self, connection: Any, jobs: Sequence[Job], batch: Batch) -> str | None:
-        """Lock and read what the units were handed in for, all at once; return the scope this left."""
+    def _tx(self, connection: Any, org: str, batch: Batch) -> Tx:
+        """Show the rows of an org; what was written for another one goes before that."""
+        if org != self._scope:
+            if batch.gathered.tables:
+                batch.gathered.send(connection, self._dialect)
+            self._dialect.scope(connection, org)
+            self._scope = org
+        return Tx(connection, self._dialect, self._ids, org, batch)
+
+    def _lock_together(self, connection: Any, jobs: Sequence[Job], batch: Batch) -> None:
+        """Lock and read what the units were handed in for, all at once."""
         named = sorted({job.about for job in jobs if job.about})
-        if not self._write or len(named) < 2:
-            return None
-        self._dialect.scope(connection, EVERY_ORG)
-        tx = Tx(connection, self._dialect, self._ids, EVERY_ORG, batch)
-        batch.locked, batch.locked_at = self._together.lock(tx, named)
-        return EVERY_ORG
+        if not self._write or not named or len(jobs) < 2:
+            return
+        orgs = {job.org for job in jobs if job.about}
+        tx = self._tx(connection, orgs.pop() if len(orgs) == 1 else EVERY_ORG, batch)
+        batch.locked, batch.at = self._together.lock(tx, named)
 
     def _connected(self) -> Any:
         if self._connection is None:
             try:
                 self._connection = self._dialect.connect()
-                self._dialect.prepare(self._connection)
+                self._dialect.prepare(self._connection, write=self._write)
                 self._succession.meet(self._dialect.server(self._connection))
             except Exception as error:
                 # Said to the whole batch at once: trying again for each of its callers would keep them all waiting.
@@ -337,6 +354,7 @@ class Lane:
         return self._connection
 
     def _roll_back(self) -> None:
+        self._scope = None
         try:
             # Not execute("ROLLBACK"): only this also lets psycopg forget statements that a broken pipeline never
             # prepared.
@@ -345,6 +363,7 @@ class Lane:
             self._disconnect()
 
     def _disconnect(self) -> None:
+        self._scope = None
         with self._gate:
             connection, self._connection = self._connection, None
         if connection is not None:
@@ -352,11 +371,6 @@ class Lane:
                 connection.close()
             except Exception:  # noqa: BLE001 - it is broken already
                 log.info("connection.dropped")
-
-
-def _refuse_if_frozen(began: float) -> None:
-    if time.monotonic() - began > LONGEST:
-        raise LostGuardError
 
 
 def _answer(jobs: Sequence[Job]) -> None:

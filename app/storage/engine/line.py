@@ -84,3 +84,20 @@ def is_silent(url: str) -> bool:
     except psycopg.Error as error:
         return _TIMED_OUT in str(error)  # of several attempts the driver raises the last one's, and names all
     return False
+
+
+def fate_of(url: str, ticket: str | None, witness: str | None) -> str | None:
+    """Return what the server says of a transaction (`pg_xact_status`, PostgreSQL 13), asked on a new connection.
+
+    `witness` is the id of an event that it alone wrote.
+    """
+    opened = psycopg.connect(url, autocommit=True, **bounds_of(url))
+    with cut_after(opened, OPENS_WITHIN), opened as connection:
+        row = connection.execute("SELECT pg_xact_status(%s::text::xid8)", (ticket,)).fetchone()
+        status = row[0] if row else None
+        if status == "committed" and witness is not None:
+            # A crash gives ids out again whose log was not on the disk: only the batch's own row proves it.
+            connection.execute("SELECT set_config('assent.org', '*', false)")
+            found = connection.execute("SELECT 1 FROM audit_events WHERE id = %s", (witness,)).fetchone()
+            status = "committed" if found else "aborted"
+    return status

@@ -5,6 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from sqlalchemy import Table
+from sqlalchemy.sql import visitors
+
+from app.storage.statements.together import Gathered, Row, compiled
+
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,10 +20,10 @@ if TYPE_CHECKING:
     from app.domain.identity.seals import Seals
     from app.domain.trail.audit import Record
     from app.ports import IdFactory
-    from app.storage.engine.dialect import Dialect
+    from app.storage.engine.dialect import Dialect, Seen
+    from app.storage.statements.together import RowWrite
     from app.telemetry.tracing import Traced
 
-Row = dict[str, Any]
 Hold = tuple["Statement", tuple[tuple[str, object], ...]]
 """A select and its parameters."""
 
@@ -38,23 +43,30 @@ class Statement:
     takes: str, int, None.
     """
 
-    __slots__ = ("_columns", "_compiled", "_construct")
+    __slots__ = ("_columns", "_compiled", "_construct", "tables")
 
     def __init__(self, construct: ClauseElement) -> None:
         """Take a select, insert, update or delete."""
         self._construct = construct
-        self._compiled: dict[str, tuple[str, Row]] = {}
+        self._compiled: dict[tuple[str, bool], tuple[str, Row]] = {}
+        each = visitors.iterate(construct)
+        self.tables = frozenset(part.name for part in each if isinstance(part, Table))
+        """The tables that it names, wherever in it; none, if it is not a construct that tells."""
         selected = getattr(construct, "selected_columns", None)
         self._columns: tuple[str, ...] = tuple(column.key for column in selected) if selected is not None else ()
 
-    def bound(self, dialect: Dialect, parameters: Mapping[str, object]) -> tuple[str, Mapping[str, object]]:
-        """Return the SQL text for a dialect, and the parameters together with the statement's own constants."""
-        known = self._compiled.get(dialect.name)
+    def bound(
+        self, dialect: Dialect, parameters: Mapping[str, object], *, clocked: bool = False
+    ) -> tuple[str, Mapping[str, object]]:
+        """Return the SQL text for a dialect, and the parameters together with the statement's own constants.
+
+        `clocked`: what the dialect has beside the rows of a select stands behind their columns.
+        """
+        known = self._compiled.get((dialect.name, clocked))
         if known is None:
-            compiled = self._construct.compile(dialect=dialect.sa)
-            own = {name for name, bind in getattr(compiled, "binds", {}).items() if not bind.required}  # None counts
-            constants = {name: value for name, value in dict(compiled.params or {}).items() if name in own}
-            known = self._compiled[dialect.name] = (str(compiled), constants)
+            made: Any = self._construct
+            known = compiled(made.add_columns(*dialect.beside) if clocked else made, dialect.sa)
+            self._compiled[dialect.name, clocked] = known
         text, constants = known
         return text, {**constants, **parameters} if constants else parameters
 
@@ -118,8 +130,13 @@ class Batch:
     outbox_filled: bool = False
     locked: dict[str, list[Row]] = field(default_factory=dict[str, "list[Row]"])
     """Requests that were locked and read for the whole batch, by id; a unit takes what is its own."""
-    locked_at: datetime | None = None
-    """The clock, read after those locks."""
+    at: datetime | None = None
+    """The database's clock as it was read last: behind those locks, or behind whatever a unit locked since."""
+    writes: bool = True
+    ticket: str | None = None
+    """The transaction's id, by which the fate of an unanswered COMMIT can be asked."""
+    gathered: Gathered = field(default_factory=Gathered)
+    """What was written and is not sent yet."""
     guards: list[Any] = field(default_factory=list[Any])
     holds: dict[str, dict[Hold, None]] = field(default_factory=dict[str, "dict[Hold, None]"])
     """What must be so in an org when its units commit, each once."""
@@ -141,9 +158,12 @@ class Batch:
 
     def check_guards(self) -> None:
         """Raise LostGuardError unless every guarded write touched its one row, and all that must hold does."""
-        if any(cursor.rowcount != 1 for cursor in self.guards):
+        guards, held = self.guards, self.held
+        # Whoever hears of the commit has no use for cursors, and throws them away on another thread.
+        self.guards, self.held = [], []
+        if not self.gathered.all_touched() or any(cursor.rowcount != 1 for cursor in guards):
             raise LostGuardError
-        if not all(cursor.fetchall() for cursor in self.held):
+        if not all(cursor.fetchall() for cursor in held):
             raise LostGuardError
 
 
@@ -220,14 +240,16 @@ class Tx:
 
     def all(self, statement: Statement, **parameters: object) -> list[Row]:
         """Run a select and return its rows."""
+        self._send_before(statement)
         cursor = self._connection.execute(*statement.bound(self._dialect, parameters))
         return statement.rows(cursor.fetchall())
 
     def all_now(self, statement: Statement, **parameters: object) -> tuple[list[Row], datetime]:
-        """Run a select, and read the clock anew in the same breath: behind any lock that was taken before."""
-        text, bound = statement.bound(self._dialect, parameters)
-        found, self._now = self._dialect.select_now(self._connection, text, bound)
-        return statement.rows(found), self._now
+        """Run a writer's select, and read the clock anew in the same breath: behind any lock that was taken before."""
+        self._send_before(statement)
+        text, bound = statement.bound(self._dialect, parameters, clocked=True)
+        found, seen = self._dialect.select_now(self._connection, text, bound)
+        return statement.rows(found), self._saw(seen)
 
     def take_locked(self, request_id: str) -> tuple[list[Row], datetime] | None:
         """Take the rows of a request that was locked for the batch; None if it was not, is another org's, or is taken.
@@ -235,9 +257,9 @@ class Tx:
         Whoever comes second may find them changed, and reads them anew.
         """
         rows = self._batch.locked.pop(request_id, None)
-        if not rows or rows[0]["org"] != self.org or self._batch.locked_at is None:
+        if not rows or rows[0]["org"] != self.org or self._batch.at is None:
             return None
-        self._now = self._batch.locked_at
+        self._now = self._batch.at
         return rows, self._now
 
     def one(self, statement: Statement, **parameters: object) -> Row | None:
@@ -247,6 +269,7 @@ class Tx:
 
     def write(self, statement: Statement, **parameters: object) -> None:
         """Run a write whose effect nobody looks at."""
+        self.send()
         self._connection.execute(*statement.bound(self._dialect, parameters))
 
     def guard(self, statement: Statement, **parameters: object) -> None:
@@ -254,8 +277,31 @@ class Tx:
 
         Checked at the latest before the commit; LostGuardError then rolls back, and the unit is run again.
         """
+        self.send()
         cursor = self._connection.execute(*statement.bound(self._dialect, parameters))
         self._batch.guards.append(cursor)
+
+    def gather(self, write: RowWrite, **row: object) -> None:
+        """Write a row together with those of other units: before the next statement that could see it, or the commit.
+
+        If it is a guard, it is one like those of `guard`.
+        """
+        gathered, name = self._batch.gathered, (write.table, row[write.key])
+        if name in gathered.names:
+            self.send()  # what is written together changes no row twice
+        gathered.rows.setdefault(write, []).append(row)
+        gathered.names.add(name)
+        gathered.tables.add(write.table)
+
+    def send(self) -> None:
+        """Send what was gathered."""
+        if self._batch.gathered.tables:
+            self._batch.gathered.send(self._connection, self._dialect)
+
+    def _send_before(self, statement: Statement) -> None:
+        written = self._batch.gathered.tables
+        if written and not (statement.tables and written.isdisjoint(statement.tables)):
+            self.send()
 
     def looks_first(self, at: object) -> bool:
         """Say whether no unit of this commit has looked at something before: a name of the caller's own."""
@@ -276,10 +322,12 @@ class Tx:
     def check_holds(self) -> None:
         """Ask for everything that must hold in this org. Called by the store alone, once the trail's head is locked."""
         for statement, parameters in self._batch.holds.get(self.org, ()):
+            self.send()
             self._batch.held.append(self._connection.execute(*statement.bound(self._dialect, dict(parameters))))
 
     def run(self, statement: Statement, **parameters: object) -> int:
         """Run a write and return how many rows it touched."""
+        self.send()
         cursor = self._connection.execute(*statement.bound(self._dialect, parameters))
         if cursor.rowcount < 0:  # it waits in a pipeline; leaving a nested one brings its result
             with self._dialect.pipeline(self._connection):
@@ -288,16 +336,27 @@ class Tx:
 
     def run_many(self, statement: Statement, rows: Sequence[Mapping[str, object]]) -> None:
         """Run a write once a row."""
+        self.send()
         self._connection.cursor().executemany(statement.bound(self._dialect, {})[0], rows)
 
     def lock_now(self) -> datetime:
         """Read the clock anew: call it after a lock was taken. Later `now()` calls of this unit agree with it."""
-        self._now = self._dialect.now(self._connection)
-        return self._now
+        return self._saw(self._dialect.clock(self._connection, write=self._batch.writes))
+
+    def _saw(self, seen: Seen) -> datetime:
+        self._now = seen.now
+        if self.locks_rows:
+            self._batch.at = seen.now
+            self._batch.ticket = self._batch.ticket or seen.ticket
+        return seen.now
 
     def now(self) -> datetime:
-        """Return this unit's instant: the database's clock, read once."""
-        return self._now or self.lock_now()
+        """Return this unit's instant: the database's clock, read once, where it is far away once for all units.
+
+        Whoever locks reads it anew.
+        """
+        self._now = self._now or self._batch.at or self.lock_now()
+        return self._now
 
     def append(
         self,

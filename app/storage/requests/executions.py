@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import bindparam, insert, or_, select, text, update
+from sqlalchemy import bindparam, or_, select, text
 
 from app.domain.request.request import ExecutionStatus, GrantStatus
 from app.storage.engine.dialect import to_us
 from app.storage.engine.transaction import Statement, Tx
 from app.storage.identity.vault import hidden
+from app.storage.statements.together import Rank, inserting, saving
 from app.storage.tables.request_columns import EXECUTION, GRANT
 from app.storage.tables.tables import executions, grants
 
@@ -19,20 +20,21 @@ if TYPE_CHECKING:
 
     from app.domain.request.request import ConfirmationRequest, Execution, Grant
 
-_ISSUE = Statement(insert(grants))
-_MOVE = Statement(
-    update(grants)
-    .where(grants.c.id == bindparam("grant_id"), grants.c.status == GrantStatus.ISSUED.value)
-    .values({name: bindparam(name) for name in GRANT.saved.names})
+_ISSUE = inserting(grants, rank=Rank.BELONG)
+_MOVE = saving(
+    grants,
+    rank=Rank.SAVE,
+    named={"grant_id": "id"},
+    values=GRANT.saved.names,
+    only=(grants.c.status == GrantStatus.ISSUED.value,),
 )
-_START = Statement(insert(executions))
-_END = Statement(
-    update(executions)
-    .where(
-        executions.c.id == bindparam("execution_id"),
-        or_(*(executions.c.status == status for status in ("started", "unknown", "pending_elsewhere"))),
-    )
-    .values({name: bindparam(name) for name in EXECUTION.saved.names})
+_START = inserting(executions, rank=Rank.BELONG_TO_THAT)
+_END = saving(
+    executions,
+    rank=Rank.SAVE,
+    named={"execution_id": "id"},
+    values=EXECUTION.saved.names,
+    only=(or_(*(executions.c.status == status for status in ("started", "unknown", "pending_elsewhere"))),),
 )
 _STILL = {
     status: Statement(
@@ -69,9 +71,9 @@ def save_grant(tx: Tx, request_id: str, before: Grant | None, after: Grant | Non
     if after is None or before == after:
         return
     if before is not None:
-        tx.guard(_MOVE, grant_id=after.id, **GRANT.saved(after))
+        tx.gather(_MOVE, grant_id=after.id, **GRANT.saved(after))
         return
-    tx.write(_ISSUE, org=tx.org, request_id=request_id, **GRANT.inserted(after))
+    tx.gather(_ISSUE, org=tx.org, request_id=request_id, **GRANT.inserted(after))
 
 
 def save_execution(tx: Tx, request: ConfirmationRequest, before: Execution | None, after: Execution | None) -> None:
@@ -79,9 +81,9 @@ def save_execution(tx: Tx, request: ConfirmationRequest, before: Execution | Non
     if after is None or before == after:
         return
     if before is not None:
-        tx.guard(_END, execution_id=after.id, **_hidden(tx, request, after, EXECUTION.saved(after)))
+        tx.gather(_END, execution_id=after.id, **_hidden(tx, request, after, EXECUTION.saved(after)))
         return
-    tx.write(
+    tx.gather(
         _START,
         org=tx.org,
         request_id=request.id,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from sqlalchemy import and_, bindparam, exists, func, insert, literal, select, update
+from sqlalchemy import and_, bindparam, exists, func, literal, select
 
 from app.domain.call.tool_call import call_digest
 from app.storage.engine.dialect import from_us
@@ -14,6 +14,7 @@ from app.storage.identity.vault import hidden
 from app.storage.requests.decisions import drop_decision
 from app.storage.requests.request_rows import AGGREGATE, request_from_rows
 from app.storage.requests.sealing import read_sealed, seals_of
+from app.storage.statements.together import Rank, inserting, saving
 from app.storage.tables.hook_tables import switches
 from app.storage.tables.payment_tables import restores
 from app.storage.tables.request_columns import REQUEST
@@ -21,7 +22,7 @@ from app.storage.tables.tables import audit_events, decisions, deliveries, outbo
 from app.storage.trail.restores import EPOCH
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy import BindParameter, Subquery
@@ -80,16 +81,10 @@ _EDITED = Statement(
     .order_by(requests.c.created_at.desc(), requests.c.id.desc())
     .limit(_MOST_ALIKE)
 )
-_INSERT = Statement(insert(requests))
-
-
-def _save(names: Iterable[str]) -> Statement:
-    same = (requests.c.id == bindparam("request_id"), requests.c.version == bindparam("old_version"))
-    return Statement(update(requests).where(*same).values({name: bindparam(name) for name in names}))
-
-
-_SAVE = _save([*REQUEST.often.names, "seal"])
-_SAVE_ALL = _save([*REQUEST.saved.names, "seal", "bound_digest"])
+_INSERT = inserting(requests, rank=Rank.OPEN)
+_SAME = {"request_id": "id", "old_version": "version"}
+_SAVE = saving(requests, rank=Rank.SAVE, named=_SAME, values=[*REQUEST.often.names, "seal"])
+_SAVE_ALL = saving(requests, rank=Rank.SAVE, named=_SAME, values=[*REQUEST.saved.names, "seal", "bound_digest"])
 
 
 _COUNT_MOST = 20_000  # beyond this the exact number no longer matters to anyone
@@ -135,7 +130,7 @@ def insert_request(tx: Tx, request: ConfirmationRequest) -> None:
     columns = REQUEST.inserted(request)
     sealed = seals_of(tx, request, columns, whole=True)
     traceparent = tx.traced.parent if tx.traced is not None else None
-    tx.write(_INSERT, **_hidden(tx, request, columns), **sealed, traceparent=traceparent)
+    tx.gather(_INSERT, **_hidden(tx, request, columns), **sealed, traceparent=traceparent)
 
 
 def find_request(tx: Tx, request_id: str) -> ConfirmationRequest | None:
@@ -250,7 +245,7 @@ def save_request(tx: Tx, before: ConfirmationRequest, after: ConfirmationRequest
     columns = written(after)
     sealed = seals_of(tx, after, columns, whole=more)
     kept = _hidden(tx, after, columns) if more else columns
-    tx.guard(statement, request_id=before.id, old_version=before.version, **kept, **sealed)
+    tx.gather(statement, request_id=before.id, old_version=before.version, **kept, **sealed)
     if before.decisions:
         still = {decision.person for decision in after.decisions}
         for person in sorted({decision.person for decision in before.decisions} - still):

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from sqlalchemy import bindparam, insert, literal_column, select, update
+from sqlalchemy import bindparam, literal_column, select
 
 from app.domain.text.canonical import plain_canonical
 from app.domain.trail.audit import AuditEvent, Kind, Record
 from app.domain.trail.chain import GENESIS, link
 from app.storage.engine.dialect import from_us, to_us
 from app.storage.engine.transaction import Link, Pending, Row, Statement, Tx
+from app.storage.statements.together import Rank, inserting, saving
 from app.storage.tables.tables import audit_events, audit_heads
 
 if TYPE_CHECKING:
@@ -25,13 +26,9 @@ _HEAD = Statement(select(audit_heads.c.seq, audit_heads.c.hash).where(audit_head
 _HEAD_LOCKED = Statement(
     select(audit_heads.c.seq, audit_heads.c.hash).where(audit_heads.c.org == bindparam("for_org")).with_for_update()
 )
-_NEW_HEAD = Statement(insert(audit_heads))
-_MOVE_HEAD = Statement(
-    update(audit_heads)
-    .where(audit_heads.c.org == bindparam("for_org"))
-    .values(seq=bindparam("seq"), hash=bindparam("hash"))
-)
-_INSERT = Statement(insert(audit_events))
+_NEW_HEAD = inserting(audit_heads, rank=Rank.LAST, key="org")
+_MOVE_HEAD = saving(audit_heads, rank=Rank.LAST, named={"for_org": "org"}, values=("seq", "hash"))
+_INSERT = inserting(audit_events, rank=Rank.SAY)
 _PAGE = Statement(
     select(audit_events)
     .where(audit_events.c.org == bindparam("for_org"), audit_events.c.seq > bindparam("after"))
@@ -81,7 +78,6 @@ def append_all(tx: Tx, pending: Sequence[Pending]) -> None:
     """Link and insert an org's records in their order. Called by the store alone, last in a commit."""
     head = tx.one(_HEAD_LOCKED if tx.locks_rows else _HEAD, for_org=tx.org)
     seq, prev = (head["seq"], head["hash"]) if head else (-1, GENESIS)
-    rows: list[Row] = []
     for item in pending:
         event = link(
             item.record,
@@ -93,14 +89,13 @@ def append_all(tx: Tx, pending: Sequence[Pending]) -> None:
             request_version=item.request_version,
             prev_hash=prev,
         )
-        rows.append(_to_row(event))
+        tx.gather(_INSERT, **_to_row(event))
         tx.linked(Link(tx.org, event.seq, event.hash, event.request_id))
         seq, prev = event.seq, event.hash
-    tx.run_many(_INSERT, rows)
     if head:
-        tx.write(_MOVE_HEAD, for_org=tx.org, seq=seq, hash=prev)
+        tx.gather(_MOVE_HEAD, for_org=tx.org, seq=seq, hash=prev)
     else:
-        tx.write(_NEW_HEAD, org=tx.org, seq=seq, hash=prev)
+        tx.gather(_NEW_HEAD, org=tx.org, seq=seq, hash=prev)
 
 
 def list_events(tx: Tx, *, after: int, most: int) -> list[AuditEvent]:

@@ -296,10 +296,10 @@ async def test_a_creation_that_died_in_its_commit_is_there_when_it_is_answered(
 
 
 @requirement("F-20")
-async def test_a_read_whose_end_was_not_answered_is_simply_read_again(postgres_url: str, tmp_path: Path) -> None:
+async def test_a_read_that_was_not_answered_is_simply_read_again(postgres_url: str, tmp_path: Path) -> None:
     async with fault_proxy(postgres_url) as (proxy, through), replicas(through, tmp_path, most=1) as [replica]:
         request = await _prepared(replica, 0, votes=0)
-        proxy.swallow_reply("COMMIT")
+        proxy.swallow_reply("SELECT requests.id")
         assert await asyncio.wait_for(replica.read(request.id), 2) == request
         assert proxy.swallows == 1
 

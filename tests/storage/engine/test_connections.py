@@ -34,7 +34,7 @@ def sqlite_file(tmp_path: Path) -> Sqlite:
 
 def prepared(dialect: Sqlite) -> sqlite3.Connection:
     connection = dialect.connect()
-    dialect.prepare(connection)
+    dialect.prepare(connection, write=True)
     return connection
 
 
@@ -64,7 +64,7 @@ def test_a_writer_of_sqlite_has_its_lock_from_the_beginning(sqlite_file: Sqlite)
 def test_a_session_of_postgresql_waits_for_nobody_without_end(postgres_url: str) -> None:
     dialect = Postgres(postgres_url)
     with dialect.connect() as connection:
-        dialect.prepare(connection)
+        dialect.prepare(connection, write=True)
         names = ("idle_in_transaction_session_timeout", "statement_timeout", "lock_timeout", "transaction_timeout")
         shown = [connection.execute("SELECT current_setting(%s, true)", (name,)).fetchone() for name in names]
     old = ("5s", "15s", "4s")

@@ -213,7 +213,7 @@ def test_only_one_function_turns_a_vote_into_a_decision() -> None:
         for path, node in nodes
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
-        and node.func.id in {"insert", "update", "delete"}
+        and node.func.id in {"insert", "inserting", "update", "saving", "delete"}
         and node.args
         and getattr(node.args[0], "id", "") in {"requests", "decisions", "grants"}
     }

@@ -1,0 +1,214 @@
+"""Writes of one kind, of however many rows and units: on PostgreSQL one statement, on SQLite one run once a row.
+
+The rows go over as one JSON text: one parameter, one prepared statement for any number of rows, and nothing of it is
+turned into a driver's value one by one.
+
+What the units of a commit have written and nobody had to see yet is sent before any statement that could see it, and
+before the commit at the latest. Nothing is written twice in one go, and what is changed goes before what is put in, so
+that a name which a row gives up is free for another one.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from enum import IntEnum
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, cast
+
+from sqlalchemy import JSON, Insert, Update, bindparam, column, func, insert, select, update
+from sqlalchemy.sql import visitors
+from sqlalchemy.sql.elements import BindParameter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from sqlalchemy import ColumnElement, Table
+    from sqlalchemy.engine.interfaces import Dialect as SaDialect
+    from sqlalchemy.sql.elements import ClauseElement
+    from sqlalchemy.sql.type_api import TypeEngine
+
+Row = dict[str, Any]
+ROWS = "rows"
+"""The parameter that holds all rows."""
+
+
+def compiled(construct: ClauseElement, dialect: SaDialect) -> tuple[str, Row]:
+    """Return a construct's text, and the parameters of its own."""
+    made = construct.compile(dialect=dialect)
+    own = {name for name, bind in getattr(made, "binds", {}).items() if not bind.required}  # None counts
+    return str(made), {name: value for name, value in dict(made.params or {}).items() if name in own}
+
+
+class Rank(IntEnum):
+    """What goes first of what is written together: what gives names up, then what others refer to."""
+
+    SAVE = 0
+    OPEN = 1
+    BELONG = 2
+    BELONG_TO_THAT = 3
+    SAY = 4
+    LAST = 5
+
+
+class RowWrite:
+    """An insert, or an update that names one row: what several units of a commit write is written together.
+
+    `key` is the parameter that names the row within its table; `rank` orders what is written together: a lower one
+    first. An update is a guard: it must touch every row that it was given.
+    """
+
+    __slots__ = ("_construct", "_many", "_single", "_types", "guards", "key", "rank", "table")
+
+    def __init__(
+        self, construct: Insert | Update, types: Mapping[str, TypeEngine[Any]], *, key: str, rank: Rank
+    ) -> None:
+        """Take what `inserting` or `saving` made."""
+        self._construct = construct
+        self._types = dict(types)
+        self._many: tuple[str, Mapping[str, object]] | None = None
+        self._single: tuple[str, Mapping[str, object]] | None = None
+        self.table = construct.entity_description["table"].name
+        self.guards = isinstance(construct, Update)
+        self.key = key
+        self.rank = rank
+
+    def single(self, dialect: Any) -> tuple[str, Mapping[str, object]]:
+        """Return the text for one row, and its parameters but for the row's own."""
+        self._single = self._single or compiled(self._construct, dialect.sa)
+        return self._single
+
+    def many(self, dialect: Any, rows: str) -> tuple[str, Mapping[str, object]]:
+        """Return the text for any number of rows, and its parameters; `rows` is their JSON."""
+        if self._many is None:
+            self._many = compiled(self._together(), dialect.sa)
+        text, constants = self._many
+        return text, {**constants, ROWS: rows}
+
+    def _together(self) -> ClauseElement:
+        given = func.json_to_recordset(bindparam(ROWS, type_=JSON)).table_valued(
+            *(column(name, kind) for name, kind in self._types.items()), name="given"
+        )
+        each = given.render_derived(with_types=True)
+        if isinstance(self._construct, Insert):
+            names = list(self._types)
+            return insert(self._construct.table).from_select(names, select(*(each.c[name] for name in names)))
+
+        def from_row(element: Any, **_: Any) -> Any:
+            return each.c[element.key] if isinstance(element, BindParameter) and element.key in self._types else None
+
+        return cast("Any", visitors).replacement_traverse(self._construct, {}, from_row)
+
+
+def inserting(table: Table, *, rank: Rank, key: str = "id") -> RowWrite:
+    """Insert whole rows."""
+    return RowWrite(insert(table), {each.name: each.type for each in table.columns}, key=key, rank=rank)
+
+
+def saving(
+    table: Table,
+    *,
+    rank: Rank,
+    named: Mapping[str, str],
+    values: Iterable[str],
+    only: Sequence[ColumnElement[bool]] = (),
+) -> RowWrite:
+    """Change `values` of the row that the parameters of `named` (each with its column) name, if `only` holds of it.
+
+    The first of `named` is the row's own name.
+    """
+    chosen = list(values)
+    types = {name: table.c[of].type for name, of in named.items()} | {name: table.c[name].type for name in chosen}
+    these = (table.c[of] == bindparam(name, type_=types[name]) for name, of in named.items())
+    construct = update(table).where(*these, *only)
+    construct = construct.values({name: bindparam(name, type_=types[name]) for name in chosen})
+    return RowWrite(construct, types, key=next(iter(named)), rank=rank)
+
+
+_order = attrgetter("rank")
+_combined: dict[tuple[RowWrite, ...], tuple[str, Row]] = {}
+"""Several writes as one statement of PostgreSQL: there are as many as there are ways to end a batch."""
+
+
+@dataclass(slots=True)
+class Gathered:
+    """The rows of a commit that wait to be sent."""
+
+    tables: set[str] = field(default_factory=set[str])
+    """Where they are to be written."""
+    rows: dict[RowWrite, list[Row]] = field(default_factory=dict[RowWrite, "list[Row]"])
+    names: set[tuple[str, object]] = field(default_factory=set[tuple[str, object]])
+    """Each row's table and name."""
+    _sent: list[tuple[Any, Sequence[int | None]]] = field(default_factory=list[tuple[Any, "Sequence[int | None]"]])
+    """Answers that are to come, with how many rows must have been touched; None: it is not a guard."""
+
+    def send(self, connection: Any, dialect: Any) -> None:
+        """Send all of it."""
+        rows = self.rows
+        self.rows, self.names, self.tables = {}, set(), set()
+        if dialect.name == "postgresql":
+            for part in _apart(sorted(rows, key=_order)):
+                self._send_together(connection, dialect, {write: rows[write] for write in part})
+            return
+        for write in sorted(rows, key=_order):
+            text, constants = write.single(dialect)
+            cursor = connection.executemany(text, [{**constants, **row} for row in rows[write]])
+            self._sent.append((_Count(cursor.rowcount), _wanted([write], rows)))
+            cursor.close()  # here: a cursor that another thread throws away resets a statement that this one runs
+
+    def _send_together(self, connection: Any, dialect: Any, rows: Mapping[RowWrite, list[Row]]) -> None:
+        text, constants = _combined.get(writes := tuple(rows)) or _combine(writes, dialect)
+        bound: Row = {f"{ROWS}_{index}": json.dumps(each) for index, each in enumerate(rows.values())}
+        cursor = connection.execute(text, {**constants, **bound})
+        self._sent.append((cursor, _wanted(rows, rows)))
+
+    def all_touched(self) -> bool:
+        """Say whether every guarded write that was sent touched its row. Ask outside of a pipeline, and once."""
+        sent, self._sent = self._sent, []
+        return all(
+            wanted is None or told == wanted
+            for cursor, several in sent
+            for told, wanted in zip(cursor.fetchone(), several, strict=True)
+        )
+
+
+@dataclass(slots=True)
+class _Count:
+    """What SQLite tells of a write that was run once a row, as the one row that PostgreSQL answers with."""
+
+    rows: int
+
+    def fetchone(self) -> tuple[int]:
+        return (self.rows,)
+
+
+def _wanted(
+    writes: Sequence[RowWrite] | Mapping[RowWrite, object], rows: Mapping[RowWrite, Sequence[object]]
+) -> list[int | None]:
+    return [len(rows[write]) if write.guards else None for write in writes]
+
+
+def _apart(writes: Sequence[RowWrite]) -> Iterator[list[RowWrite]]:
+    """Split so that no statement writes twice to one table: nothing would say in which order it did."""
+    part: list[RowWrite] = []
+    for write in writes:
+        if any(write.table == each.table for each in part):
+            yield part
+            part = []
+        part.append(write)
+    yield part
+
+
+def _combine(writes: tuple[RowWrite, ...], dialect: Any) -> tuple[str, Row]:
+    """Make one statement of several writes; its one row says how many rows each of them touched."""
+    parts: list[str] = []
+    constants: Row = {}
+    for index, write in enumerate(writes):
+        text, own = write.many(dialect, "")
+        for name in own:
+            text = text.replace(f"%({name})s", f"%({name}_{index})s")
+        constants |= {f"{name}_{index}": value for name, value in own.items()}
+        parts.append(f"w{index} AS ({text} RETURNING 1)")
+    counts = ", ".join(f"(SELECT count(*) FROM w{index})" for index in range(len(writes)))  # noqa: S608 - of our own words
+    found = _combined[writes] = (f"WITH {', '.join(parts)} SELECT {counts}", constants)
+    return found
