@@ -418,3 +418,5 @@ async def test_a_stranger_verifies_the_files_with_what_the_page_says(archive: Ar
     spoiled.write_bytes(a.files()[0].read_bytes().replace(b"alice", b"wanda"))
     with pytest.raises(ValueError, match="event"):
         scope["walk"]([spoiled, a.files()[1]])
+    with pytest.raises(ValueError, match="was changed"):
+        scope["walk"]([spoiled])  # also where nothing follows it

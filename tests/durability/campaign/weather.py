@@ -24,6 +24,11 @@ CALM = 240.0
 """Seconds within which everything has come to its end once the weather is fine."""
 _OPEN = "SELECT count(*) FROM requests WHERE state IN ('pending', 'approved', 'executing')"
 _ERRANDS = "SELECT count(*) FROM outbox WHERE status = 'queued'"
+_STILL_QUEUED = (
+    "SELECT o.kind, o.attempts, (o.due_at / 1000000 - extract(epoch FROM now()))::int, o.error, d.status, d.request_id"
+    " FROM outbox o LEFT JOIN deliveries d ON d.id = o.delivery_id WHERE o.status = 'queued' LIMIT 5"
+)
+"""What they are, how often each was tried, in how many seconds it is due, and why it was not done."""
 _CLOUDS = {"processes": (PROCESSES, 4.0), "database": (DATABASE, 8.0), "around": (AROUND, 3.0)}
 
 
@@ -74,6 +79,7 @@ async def _clears_up(town: Town, agents: list[Agent], people: list[Approver]) ->
         town.figures.wrong.append(
             f"not quiet within {CALM} s of fine weather: {await _at_work(town)}; "
             + "; ".join(f"{each.reference} ({(each.request or {}).get('state')})" for each in unfinished[:5])
+            + f"; {await town.look(_STILL_QUEUED)}"
         )
 
 
