@@ -92,10 +92,13 @@ class Dialect(Protocol):
 
     name: str
     sa: SaDialect
-    beside: Sequence[sa.ColumnElement[Any]]
-    """What stands behind the columns of a select that `select_now` runs."""
     snapshots: bool
     """Whether a reader holds a snapshot, which its COMMIT lets go."""
+
+    @property
+    def beside(self) -> Sequence[sa.ColumnElement[Any]]:
+        """What stands behind the columns of a select that `select_now` runs."""
+        ...
 
     def connect(self) -> Any:
         """Open a connection for one thread of the store, within a bound."""
