@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tests.project.traced import Trace
 
-CEILINGS = {"POST": (52, 214), "click": (48, 167), "claim": (39, 131)}
+CEILINGS = {"POST": (52, 209), "click": (48, 166), "claim": (39, 130)}
 """Files that each path passes, and moves from one to another. They go down with every hop that is saved, never up."""
 _ROW = re.compile(r"^\| [^|]*\| (?P<call>[^|]*)\| (?P<rest>.*)\|$")
 _FILE = re.compile(r"`([\w/]+\.py)`")

@@ -22,7 +22,7 @@ from app.storage.engine.address import is_postgres, libpq_url
 from app.storage.engine.line import Server
 from app.storage.engine.private_files import keep_private
 from app.storage.engine.trouble import Trouble, trouble_of
-from app.storage.statements.payloads import payloads
+from app.storage.statements.payloads import CHANNEL, payloads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
-CHANNEL = "assent"
-"""The name under which PostgreSQL replicas tell each other what changed."""
 _NOW = "(extract(epoch from clock_timestamp()) * 1000000)::bigint"
 _TICKET = "pg_current_xact_id()::text"
 _LOOK = f"SELECT {_NOW}, {_TICKET}"

@@ -278,8 +278,6 @@ class Lane:
         with self._dialect.pipeline(connection):
             self._dialect.begin(connection, write=self._write)
             self._run_units(connection, jobs, batch)
-            if self._write:
-                self._dialect.notify(connection, batch.changed)
         batch.check_guards()
         if self._write and batch.ticket is None and self._dialect.beside:  # no unit has looked at the clock
             batch.ticket = self._dialect.clock(connection, write=True).ticket
@@ -315,7 +313,9 @@ class Lane:
             self._together.append(tx, pending)
             tx.check_holds()
         if batch.gathered.tables:
-            batch.gathered.send(connection, self._dialect)
+            batch.gathered.send(connection, self._dialect, batch.changed)
+        elif batch.changed:
+            self._dialect.notify(connection, batch.changed)
 
     def _tx(self, connection: Any, org: str, batch: Batch) -> Tx:
         """Show the rows of an org; what was written for another one goes before that."""

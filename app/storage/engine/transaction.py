@@ -12,7 +12,7 @@ from app.storage.statements.together import Gathered, Row, compiled
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy.sql.elements import ClauseElement
@@ -43,11 +43,15 @@ class Statement:
     takes: str, int, None.
     """
 
-    __slots__ = ("_columns", "_compiled", "_construct", "tables")
+    __slots__ = ("_columns", "_compiled", "_construct", "_overlooked", "tables")
 
-    def __init__(self, construct: ClauseElement) -> None:
-        """Take a select, insert, update or delete."""
+    def __init__(self, construct: ClauseElement, *, overlooked: Collection[RowWrite] = ()) -> None:
+        """Take a select, insert, update or delete.
+
+        `overlooked` are writes of whose rows a select has none, whatever it is asked: it does not wait for them.
+        """
         self._construct = construct
+        self._overlooked = frozenset(overlooked)
         self._compiled: dict[tuple[str, bool], tuple[str, Row]] = {}
         each = visitors.iterate(construct)
         self.tables = frozenset(part.name for part in each if isinstance(part, Table))
@@ -69,6 +73,14 @@ class Statement:
             self._compiled[dialect.name, clocked] = known
         text, constants = known
         return text, {**constants, **parameters} if constants else parameters
+
+    def could_see(self, gathered: Gathered) -> bool:
+        """Say whether it names a table to which rows are to be written that it does not overlook."""
+        if not gathered.tables or (self.tables and gathered.tables.isdisjoint(self.tables)):
+            return False
+        if not self._overlooked:
+            return True
+        return any(write.table in self.tables for write in gathered.rows if write not in self._overlooked)
 
     def rows(self, found: Iterable[Sequence[Any]]) -> list[Row]:
         """Name the columns of fetched tuples."""
@@ -299,8 +311,7 @@ class Tx:
             self._batch.gathered.send(self._connection, self._dialect)
 
     def _send_before(self, statement: Statement) -> None:
-        written = self._batch.gathered.tables
-        if written and not (statement.tables and written.isdisjoint(statement.tables)):
+        if statement.could_see(self._batch.gathered):
             self.send()
 
     def looks_first(self, at: object) -> bool:

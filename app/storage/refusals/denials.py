@@ -2,80 +2,108 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import bindparam, literal_column, select
+from sqlalchemy import Integer, bindparam, literal_column, select, union_all
 
 from app.domain.call.tool_call import call_digest as digest_of
 from app.storage.engine.dialect import to_us
 from app.storage.engine.transaction import Statement, Tx
 from app.storage.refusals.lifts import still_stands
-from app.storage.requests.requests import find_request
+from app.storage.requests.requests import OPENED, find_request
 from app.storage.tables.tables import requests
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from sqlalchemy import ColumnElement, Select
 
     from app.domain.request.request import ConfirmationRequest
 
 _DENIED = requests.c.status == literal_column("'denied'")  # not a parameter: the indexes are of these rows alone
-_NEWEST = Statement(
-    select(requests.c.id)
-    .where(
-        requests.c.org == bindparam("for_org"),
-        requests.c.agent == bindparam("agent"),
-        requests.c.call_digest == bindparam("call_digest"),
-        _DENIED,
-        requests.c.settled_at > bindparam("since"),
-        still_stands(),
-    )
-    .order_by(requests.c.settled_at.desc(), requests.c.id)
-    .limit(1)
-)
 _MOST_ALIKE = 20
-_EDITED = Statement(
-    select(requests.c.id)
-    .where(
-        requests.c.org == bindparam("for_org"),
-        requests.c.agent == bindparam("agent"),
-        _DENIED,
-        requests.c.settled_at > bindparam("since"),
-        requests.c.edited_by.is_not(None),
-        still_stands(),
+
+
+class _Kind(IntEnum):
+    """Why a denied request was found; also the order in which they are looked at."""
+
+    NEAR = 0
+    SAME = 1
+    EDITED = 2
+
+
+def _denied(kind: _Kind, since: str, most: int, *which: ColumnElement[bool]) -> Select[int, Any]:
+    found = (
+        select(requests.c.id)
+        .where(requests.c.org == bindparam("for_org"), *which, _DENIED, requests.c.settled_at > bindparam(since))
+        .where(still_stands())
+        .order_by(requests.c.settled_at.desc(), requests.c.id)
+        .limit(most)
+        .subquery()
     )
-    .order_by(requests.c.settled_at.desc(), requests.c.id)
-    .limit(_MOST_ALIKE)
+    kind_of = literal_column(str(kind.value), Integer).label("kind")
+    return select(kind_of, found.c.id)
+
+
+_OF_AGENT = requests.c.agent == bindparam("agent")
+_LOOK_BACK = Statement(
+    union_all(
+        _denied(_Kind.NEAR, "near_since", 1, requests.c.near_key == bindparam("of_near_key")),
+        _denied(_Kind.SAME, "since", 1, _OF_AGENT, requests.c.call_digest == bindparam("call_digest")),
+        _denied(_Kind.EDITED, "since", _MOST_ALIKE, _OF_AGENT, requests.c.edited_by.is_not(None)),
+    ),
+    overlooked=[OPENED],
 )
-_NEAR = Statement(
-    select(requests.c.id)
-    .where(
-        requests.c.org == bindparam("for_org"),
-        requests.c.near_key == bindparam("of_near_key"),
-        _DENIED,
-        requests.c.settled_at > bindparam("since"),
-        still_stands(),
-    )
-    .order_by(requests.c.settled_at.desc(), requests.c.id)
-    .limit(1)
-)
+_NOTHING_SINCE = datetime.max.replace(tzinfo=UTC)
 
 
-def find_denied(tx: Tx, agent: str, call_digest: str, *, since: datetime) -> ConfirmationRequest | None:
-    """Return the request for this call of this agent that people denied last, if that was after `since`.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Denials:
+    """The ids of requests that people denied: one that says the same where it must be seen, one for the very call.
 
-    Also one that was for another call until people changed it to this one. Not one whose refusal was lifted.
+    `edited` are those that people changed before they denied them: one may have been changed to this call.
     """
-    row = tx.one(_NEWEST, for_org=tx.org, agent=agent, call_digest=call_digest, since=to_us(since))
-    if row is not None:
-        return find_request(tx, row["id"])
-    changed = (find_request(tx, row["id"]) for row in tx.all(_EDITED, for_org=tx.org, agent=agent, since=to_us(since)))
+
+    near: str | None = None
+    same: str | None = None
+    edited: tuple[str, ...] = ()
+
+
+def look_back(
+    tx: Tx,
+    agent: str,
+    call_digest: str,
+    *,
+    near_key: str | None,
+    near_since: datetime | None,
+    since: datetime | None,
+) -> Denials:
+    """Find what was denied since, and whose refusal nobody lifted, all in one look; None: do not look for it.
+
+    Whoever asked is no matter where it is only near.
+    """
+    near = near_since if near_key is not None else None
+    if near is None and since is None:
+        return Denials()
+    rows = tx.all(
+        _LOOK_BACK,
+        for_org=tx.org,
+        agent=agent,
+        call_digest=call_digest,
+        of_near_key=near_key or "",
+        near_since=to_us(near or _NOTHING_SINCE),
+        since=to_us(since or _NOTHING_SINCE),
+    )
+    of = {kind: [row["id"] for row in rows if row["kind"] == kind] for kind in _Kind}
+    return Denials(
+        near=next(iter(of[_Kind.NEAR]), None), same=next(iter(of[_Kind.SAME]), None), edited=tuple(of[_Kind.EDITED])
+    )
+
+
+def find_denied(tx: Tx, found: Denials, call_digest: str) -> ConfirmationRequest | None:
+    """Return the request for this very call that people denied last; also one that they had changed to it."""
+    if found.same is not None:
+        return find_request(tx, found.same)
+    changed = (find_request(tx, request_id) for request_id in found.edited)
     return next((each for each in changed if each is not None and digest_of(each.call) == call_digest), None)
-
-
-def find_near_denied(tx: Tx, near_key: str, *, since: datetime) -> ConfirmationRequest | None:
-    """Return the request that says the same where it must be seen and that people denied last, whoever asked.
-
-    Not one from before `since`, and none whose refusal was lifted.
-    """
-    row = tx.one(_NEAR, for_org=tx.org, of_near_key=near_key, since=to_us(since))
-    return find_request(tx, row["id"]) if row is not None else None

@@ -81,7 +81,8 @@ _EDITED = Statement(
     .order_by(requests.c.created_at.desc(), requests.c.id.desc())
     .limit(_MOST_ALIKE)
 )
-_INSERT = inserting(requests, rank=Rank.OPEN)
+OPENED = inserting(requests, rank=Rank.OPEN)
+"""Writes requests as they are opened: pending, or approved at once."""
 _SAME = {"request_id": "id", "old_version": "version"}
 _SAVE = saving(requests, rank=Rank.SAVE, named=_SAME, values=[*REQUEST.often.names, "seal"])
 _SAVE_ALL = saving(requests, rank=Rank.SAVE, named=_SAME, values=[*REQUEST.saved.names, "seal", "bound_digest"])
@@ -130,7 +131,7 @@ def insert_request(tx: Tx, request: ConfirmationRequest) -> None:
     columns = REQUEST.inserted(request)
     sealed = seals_of(tx, request, columns, whole=True)
     traceparent = tx.traced.parent if tx.traced is not None else None
-    tx.gather(_INSERT, **_hidden(tx, request, columns), **sealed, traceparent=traceparent)
+    tx.gather(OPENED, **_hidden(tx, request, columns), **sealed, traceparent=traceparent)
 
 
 def find_request(tx: Tx, request_id: str) -> ConfirmationRequest | None:

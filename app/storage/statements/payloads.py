@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+CHANNEL = "assent"
+"""The name under which PostgreSQL replicas tell each other what changed."""
 _PAYLOAD_LIMIT = 7_900  # bytes; PostgreSQL refuses a NOTIFY payload of 8,000
 
 

@@ -20,6 +20,8 @@ from sqlalchemy import JSON, Insert, Update, bindparam, column, func, insert, se
 from sqlalchemy.sql import visitors
 from sqlalchemy.sql.elements import BindParameter
 
+from app.storage.statements.payloads import CHANNEL, payloads
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 ROWS = "rows"
 """The parameter that holds all rows."""
+TOLD = "told"
+"""The parameter that holds what other replicas are told."""
 
 
 def compiled(construct: ClauseElement, dialect: SaDialect) -> tuple[str, Row]:
@@ -126,7 +130,7 @@ def saving(
 
 
 _order = attrgetter("rank")
-_combined: dict[tuple[RowWrite, ...], tuple[str, Row]] = {}
+_combined: dict[tuple[tuple[RowWrite, ...], bool], tuple[str, Row]] = {}
 """Several writes as one statement of PostgreSQL: there are as many as there are ways to end a batch."""
 
 
@@ -142,13 +146,15 @@ class Gathered:
     _sent: list[tuple[Any, Sequence[int | None]]] = field(default_factory=list[tuple[Any, "Sequence[int | None]"]])
     """Answers that are to come, with how many rows must have been touched; None: it is not a guard."""
 
-    def send(self, connection: Any, dialect: Any) -> None:
-        """Send all of it."""
+    def send(self, connection: Any, dialect: Any, changed: Iterable[tuple[str, str]] = ()) -> None:
+        """Send all of it. `changed` is what other replicas are told with it, where there are any."""
         rows = self.rows
         self.rows, self.names, self.tables = {}, set(), set()
         if dialect.name == "postgresql":
-            for part in _apart(sorted(rows, key=_order)):
-                self._send_together(connection, dialect, {write: rows[write] for write in part})
+            *parts, last = _apart(sorted(rows, key=_order))
+            for part in parts:
+                self._send_together(connection, dialect, {write: rows[write] for write in part}, [])
+            self._send_together(connection, dialect, {write: rows[write] for write in last}, payloads(changed))
             return
         for write in sorted(rows, key=_order):
             text, constants = write.single(dialect)
@@ -156,11 +162,16 @@ class Gathered:
             self._sent.append((_Count(cursor.rowcount), _wanted([write], rows)))
             cursor.close()  # here: a cursor that another thread throws away resets a statement that this one runs
 
-    def _send_together(self, connection: Any, dialect: Any, rows: Mapping[RowWrite, list[Row]]) -> None:
-        text, constants = _combined.get(writes := tuple(rows)) or _combine(writes, dialect)
+    def _send_together(
+        self, connection: Any, dialect: Any, rows: Mapping[RowWrite, list[Row]], told: Sequence[str]
+    ) -> None:
+        shape = (tuple(rows), bool(told))
+        text, constants = _combined.get(shape) or _combine(shape, dialect)
         bound: Row = {f"{ROWS}_{index}": json.dumps(each) for index, each in enumerate(rows.values())}
+        if told:
+            bound[TOLD] = json.dumps(told)
         cursor = connection.execute(text, {**constants, **bound})
-        self._sent.append((cursor, _wanted(rows, rows)))
+        self._sent.append((cursor, [*_wanted(rows, rows), None] if told else _wanted(rows, rows)))
 
     def all_touched(self) -> bool:
         """Say whether every guarded write that was sent touched its row. Ask outside of a pipeline, and once."""
@@ -199,8 +210,12 @@ def _apart(writes: Sequence[RowWrite]) -> Iterator[list[RowWrite]]:
     yield part
 
 
-def _combine(writes: tuple[RowWrite, ...], dialect: Any) -> tuple[str, Row]:
-    """Make one statement of several writes; its one row says how many rows each of them touched."""
+def _combine(shape: tuple[tuple[RowWrite, ...], bool], dialect: Any) -> tuple[str, Row]:
+    """Make one statement of several writes; its one row says how many rows each of them touched.
+
+    The second of `shape` says whether it tells the other replicas, too: once the transaction commits.
+    """
+    writes, tells = shape
     parts: list[str] = []
     constants: Row = {}
     for index, write in enumerate(writes):
@@ -209,6 +224,8 @@ def _combine(writes: tuple[RowWrite, ...], dialect: Any) -> tuple[str, Row]:
             text = text.replace(f"%({name})s", f"%({name}_{index})s")
         constants |= {f"{name}_{index}": value for name, value in own.items()}
         parts.append(f"w{index} AS ({text} RETURNING 1)")
-    counts = ", ".join(f"(SELECT count(*) FROM w{index})" for index in range(len(writes)))  # noqa: S608 - of our own words
-    found = _combined[writes] = (f"WITH {', '.join(parts)} SELECT {counts}", constants)
+    counts = [f"(SELECT count(*) FROM w{index})" for index in range(len(writes))]  # noqa: S608 - of our own words
+    if tells:
+        counts.append(f"(SELECT count(pg_notify('{CHANNEL}', t)) FROM json_array_elements_text(%({TOLD})s::json) AS t)")  # noqa: S608 - of our own words
+    found = _combined[shape] = (f"WITH {', '.join(parts)} SELECT {', '.join(counts)}", constants)
     return found

@@ -23,7 +23,7 @@ from app.domain.text.visible import visible
 from app.domain.trail.audit import Kind, Record
 from app.usecases.asking.hold_cards import held, hold_cards
 from app.usecases.judging.call_records import ruled
-from app.usecases.judging.denied_before import denied_before, near_copies
+from app.usecases.judging.denied_before import denied_before, look_back_at, near_copies
 from app.usecases.judging.judge_call import NOTHING_SAID, Said
 from app.usecases.payments.weigh import spend, weigh
 from app.usecases.permits.permit_before import permitted_before
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from app.domain.identity.seals import Seals
     from app.domain.request.caution import Caution
     from app.storage.engine.transaction import Tx
+    from app.storage.refusals.denials import Denials
     from app.usecases.asking.quota import Place
     from app.usecases.judging.judge_call import Judged
     from app.usecases.permits.permit_before import Permitted
@@ -78,7 +79,8 @@ class Opening:
     def settle(self, ruling: Ask | Allow, targets: Mapping[str, str]) -> Answered | Asked | TooManyError:
         """Weigh the call and write what follows. `targets` maps each channel that may be asked to its cards' chat."""
         tx, judged, now = self._tx, self._judged, self._now
-        cautions = near_copies(tx, judged, now=now)
+        found = look_back_at(tx, judged, of_digest=self._of_digest, now=now)
+        cautions = near_copies(tx, judged, now=now, found=found)
         if judged.payments:
             cautions += weigh(tx, judged, now=now)
         match raised(ruling, cautions, judged.policy):
@@ -88,13 +90,13 @@ class Opening:
                 record = ruled(judged, allowed, allowed=True)
                 return self._allow(allowed, by=f"rule:{allowed.rule_id}", record=record)
             case Ask() as asked:
-                return self._ask(asked, cautions, targets)
+                return self._ask(asked, cautions, targets, found)
 
     def _ask(
-        self, ruling: Ask, cautions: Sequence[Caution], targets: Mapping[str, str]
+        self, ruling: Ask, cautions: Sequence[Caution], targets: Mapping[str, str], found: Denials
     ) -> Answered | Asked | TooManyError:
         judged, tx = self._judged, self._tx
-        denied = denied_before(tx, judged, ruling, of_digest=self._of_digest)
+        denied = denied_before(tx, judged, ruling, found, of_digest=self._of_digest)
         if denied is not None:
             return self._turn_away(*denied)
         beforehand = ruling.asking.standing is not None or judged.policy.break_glass is not None

@@ -20,7 +20,8 @@ from app.domain.request.redact import scrubbed_for
 from app.domain.rules.attention import COOL_DOWN_RULE
 from app.domain.rules.policy import Ask, Deny
 from app.domain.text.visible import visible
-from app.storage.refusals.denials import find_denied, find_near_denied
+from app.storage.refusals.denials import find_denied, look_back
+from app.storage.requests.requests import find_request
 from app.usecases.judging.call_records import ruled
 from app.usecases.writing.clean import clean
 
@@ -30,18 +31,37 @@ if TYPE_CHECKING:
     from app.domain.request.request import ConfirmationRequest, Settlement
     from app.domain.trail.audit import Record
     from app.storage.engine.transaction import Tx
+    from app.storage.refusals.denials import Denials
     from app.usecases.judging.judge_call import Judged
 
 _LONGEST = 120
 NO_REASON = "–"
 
 
-def near_copies(tx: Tx, judged: Judged, *, now: datetime) -> tuple[Caution, ...]:
-    """Return the caution that a call like this was denied; nothing, without a look, where the file pins nothing."""
+def look_back_at(tx: Tx, judged: Judged, *, of_digest: str, now: datetime) -> Denials:
+    """Find, in one look, what was denied before and bears on a call that is to be asked about."""
+    within, cool_down = judged.policy.attention.remember_denials, judged.policy.attention.cool_down
+    return look_back(
+        tx,
+        judged.call.agent,
+        of_digest,
+        near_key=judged.near_key,
+        near_since=now - within if within else None,
+        since=now - cool_down if cool_down else None,
+    )
+
+
+def near_copies(tx: Tx, judged: Judged, *, now: datetime, found: Denials | None = None) -> tuple[Caution, ...]:
+    """Return the caution that a call like this was denied; nothing, without a look, where the file pins nothing.
+
+    `found`: it was looked for already.
+    """
     within, key = judged.policy.attention.remember_denials, judged.near_key
     if not within or key is None:
         return ()
-    denied = find_near_denied(tx, key, since=now - within)
+    if found is None:
+        found = look_back(tx, judged.call.agent, "", near_key=key, near_since=now - within, since=None)
+    denied = find_request(tx, found.near) if found.near is not None else None
     if denied is None or denied.settlement is None:
         return ()
     at = denied.settlement.at.replace(second=0, microsecond=0)
@@ -58,13 +78,10 @@ def _reason(denied: ConfirmationRequest) -> str:
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
 
 
-def denied_before(tx: Tx, judged: Judged, ruling: Ask, *, of_digest: str) -> tuple[Deny, Record] | None:
+def denied_before(tx: Tx, judged: Judged, ruling: Ask, found: Denials, *, of_digest: str) -> tuple[Deny, Record] | None:
     """Return the refusal of a call that was denied a short while ago, with what the trail is told of it; else None."""
-    within = judged.policy.attention.cool_down
-    if not within:
-        return None
     now = tx.now()
-    request = find_denied(tx, judged.call.agent, of_digest, since=now - within)
+    request = find_denied(tx, found, of_digest)
     if request is None or request.settlement is None:
         return None
     refusal = Deny(

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.may_block
 
 MANY = 32
-ALONE = {"postgresql": 32, "sqlite": 48}
-TOGETHER = {"postgresql": 6.5, "sqlite": 24.5}
+ALONE = {"postgresql": 28, "sqlite": 47}
+TOGETHER = {"postgresql": 4.5, "sqlite": 23.5}
 """Statements of one cycle, alone and with `MANY` in each commit. They go down with what is saved, never up."""
-TRIPS = (29, 5.5)
+TRIPS = (28, 4.6)
 """How often the gateway waits for PostgreSQL's answer in a cycle, alone and with `MANY`."""
 
 
