@@ -8,8 +8,10 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import sqlite3
 import threading
 import time
+from contextlib import closing
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +19,12 @@ import pytest
 from sqlalchemy import text
 
 from app.domain.errors import UnavailableError
-from app.domain.trail.audit import Kind, Record
-from app.ports import ChannelRefusedError, ChannelUnavailableError
+from app.domain.trail.audit import Kind
+from app.ports import ChannelRefusedError, ChannelUnavailableError, Notice
 from app.storage.engine.transaction import Statement
-from app.usecases.platforms.renew_access import AccessTrouble
+from channels.slack.channel import SlackChannel
+from channels.slack.settings import SlackSettings
+from channels.slack.simulator.simulator import SlackSimulator
 from tests.deploy.programs import needs
 from tests.deploy.prometheus import Check, Lasting, fires, grouped_by, judged, rules, selectors
 from tests.fixtures.gateway import ManualClock, open_gateway
@@ -41,6 +45,10 @@ if TYPE_CHECKING:
 
 DASHBOARD = ROOT / "deploy/dashboard.json"
 PAGE = ROOT / "docs/operations.md"
+GLASS = {"reason": "the payroll run is stuck", "tools": ["pay"], "minutes": 20}
+CRISIS = """
+break_glass: {of: [crisis], review: [finance], lasts: 30m, tools: [pay], channels: [chat-two]}
+"""
 MINUTES = 20
 """For which a cause lasts: longer than any alert waits."""
 SIEM = """
@@ -155,7 +163,18 @@ async def unknown(g: Gateway) -> None:
 
 
 async def cut_off(g: Gateway) -> None:
-    g.container.renew_access.troubles = (AccessTrouble(org="acme", channel="chat", why="gone", lost=True),)
+    """An app's refresh token was spent elsewhere: Slack takes it from nobody else, and a channel is without access."""
+    assert isinstance(g.clock, ManualClock)
+    async with SlackSimulator(clock=g.clock) as slack:
+        settings = slack.configuration() | slack.rotate_tokens()
+        del settings["bot_token"]
+        slack.rotate_tokens()
+        channel = SlackChannel("pay-slack", SlackSettings.model_validate(settings), call_seconds=3)
+        g.container.renew_access.serve("acme", channel)
+        with pytest.raises(ChannelRefusedError):
+            await channel.announce(channel.chat_id, Notice(text="A word", mentions=(), key="word-1"))
+        await g.container.renew_access.look()
+        await channel.close()
 
 
 async def rejected(g: Gateway) -> None:
@@ -170,16 +189,21 @@ async def untaken(g: Gateway) -> None:
 
 
 async def lost(g: Gateway) -> None:
-    facts = {"first": 1, "last": 2, "events": 2, "requests": []}
-    await say(g, Record(kind=Kind.COMMITS_LOST, actor="system", facts=facts))
+    """The database is set back to a copy of it behind the gateway's back, and the gateway connects anew."""
+    file = g.url.removeprefix("sqlite:///")
+    with closing(sqlite3.connect(":memory:")) as copy, closing(sqlite3.connect(file)) as live:
+        live.backup(copy)
+        await g.ask(arguments={"amount": 16})
+        g.container.store._writer._disconnect()
+        copy.backup(live)
+    await g.call("PUT", "/v1/switches/read-only", {"on": False}, who="admin")
 
 
 async def broken_glass(g: Gateway) -> None:
-    await say(g, Record(kind=Kind.GLASS_BROKEN, actor="olga@acme.example", facts={"standing": "gls_1"}))
-
-
-async def say(g: Gateway, record: Record) -> None:
-    await g.container.store.write(lambda tx: tx.append(record), org="acme")
+    asked = await g.call("POST", "/v1/break-glass", GLASS, who="alice@acme.example")
+    confirmed = {"digest": asked.json()["digest"]}
+    broken = await g.call("POST", f"/v1/break-glass/{asked.json()['id']}/confirm", confirmed, who="bob@acme.example")
+    assert broken.status_code == 200, broken.text
 
 
 async def forged(g: Gateway) -> None:
@@ -202,13 +226,21 @@ async def differing(g: Gateway) -> None:
 
 
 async def slow(g: Gateway) -> None:
+    """Something else holds the file each time that the gateway wants to write."""
     for _ in range(3):
-        await g.container.store.write(_dawdle, org="acme")
+        held = threading.Event()
+        holding = asyncio.create_task(asyncio.to_thread(_hold, g.url.removeprefix("sqlite:///"), held))
+        await asyncio.to_thread(held.wait, HANGS)
+        assert (await g.call("PUT", "/v1/switches/read-only", {"on": False}, who="admin")).status_code == 200
+        await holding
 
 
-def _dawdle(tx: Tx) -> None:
-    tx.append(Record(kind=Kind.KEY_REVOKED, actor="system", facts={"key": "key_1"}))
-    time.sleep(0.3)  # this is the store's own thread
+def _hold(file: str, held: threading.Event) -> None:
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        held.set()
+        time.sleep(0.4)
+        other.execute("ROLLBACK")
 
 
 async def failing(g: Gateway) -> None:
@@ -233,13 +265,13 @@ CAUSES: dict[str, Cause] = {
     "AssentChannelCutOff": cut_off,
     "AssentCallbacksRejected": rejected,
     "AssentWebhookFailing": untaken,
-    "AssentCommitsLost": lost,
-    "AssentGlassBroken": broken_glass,
     "AssentForged": forged,
     "AssentNobodyDecides": undecided,
     "AssentCommitsSlow": slow,
     "AssentDatabaseErrors": failing,
     "AssentReplicasDiffer": differing,
+    "AssentGlassBroken": broken_glass,  # from here on nobody is asked
+    "AssentCommitsLost": lost,
     "AssentDatabaseUnusable": unusable,
 }
 """Those that one gateway meets in turn, and goes on after each."""
@@ -254,7 +286,9 @@ def test_every_alert_has_its_cause() -> None:
 @pytest.fixture
 async def g(sqlite_url: str, config: Path, platform: MemoryPlatform) -> AsyncIterator[Gateway]:
     path = config / "acme.yaml"
-    await asyncio.to_thread(path.write_text, await asyncio.to_thread(path.read_text) + SIEM)
+    said = await asyncio.to_thread(path.read_text)
+    crisis = "groups:\n  crisis: [alice@acme.example, bob@acme.example]\n"
+    await asyncio.to_thread(path.write_text, said.replace("groups:\n", crisis, 1) + SIEM + CRISIS)
     environ = {"SIEM": "whsec_YSBzZWNyZXQgb2YgdGhpcnR5LXR3byBieXRlcywgb2s="}
     async with open_gateway(sqlite_url, config, platform, environ=environ) as running:
         yield running
@@ -290,7 +324,8 @@ async def test_every_alert_fires_by_its_cause_and_none_without_one(g: Gateway, t
         await cause(g)
         stories.append(once(alert, story(before, await scrape(g))))
         g.platform.broken.clear()
-        g.container.renew_access.troubles = ()
+        g.container.renew_access.forget("acme", "pay-slack")
+        await g.container.renew_access.look()
         g.rows("UPDATE outbox SET due_at = 0")
         await g.quiet()
     g.rows("ALTER TABLE counters_away RENAME TO counters")
