@@ -297,9 +297,9 @@ async def test_only_where_cards_are_grouped_does_one_look_for_company(
     looks = [each for each in vars(bundles).values() if isinstance(each, Statement)]
     asked, bound = list[Statement](), Statement.bound
 
-    def watched(self: Statement, dialect: Dialect, parameters: Mapping[str, object]) -> Any:
+    def watched(self: Statement, dialect: Dialect, parameters: Mapping[str, object], **how: bool) -> Any:
         asked.append(self)
-        return bound(self, dialect, parameters)
+        return bound(self, dialect, parameters, **how)
 
     monkeypatch.setattr(Statement, "bound", watched)
     request = await gateway.ask()
