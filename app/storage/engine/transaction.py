@@ -43,7 +43,7 @@ class Statement:
     takes: str, int, None.
     """
 
-    __slots__ = ("_columns", "_compiled", "_construct", "_overlooked", "tables")
+    __slots__ = ("_columns", "_compiled", "_construct", "overlooked", "tables")
 
     def __init__(self, construct: ClauseElement, *, overlooked: Collection[RowWrite] = ()) -> None:
         """Take a select, insert, update or delete.
@@ -51,7 +51,7 @@ class Statement:
         `overlooked` are writes of whose rows a select has none, whatever it is asked: it does not wait for them.
         """
         self._construct = construct
-        self._overlooked = frozenset(overlooked)
+        self.overlooked = frozenset(overlooked)
         self._compiled: dict[tuple[str, bool], tuple[str, Row]] = {}
         each = visitors.iterate(construct)
         self.tables = frozenset(part.name for part in each if isinstance(part, Table))
@@ -73,14 +73,6 @@ class Statement:
             self._compiled[dialect.name, clocked] = known
         text, constants = known
         return text, {**constants, **parameters} if constants else parameters
-
-    def could_see(self, gathered: Gathered) -> bool:
-        """Say whether it names a table to which rows are to be written that it does not overlook."""
-        if not gathered.tables or (self.tables and gathered.tables.isdisjoint(self.tables)):
-            return False
-        if not self._overlooked:
-            return True
-        return any(write.table in self.tables for write in gathered.rows if write not in self._overlooked)
 
     def rows(self, found: Iterable[Sequence[Any]]) -> list[Row]:
         """Name the columns of fetched tuples."""
@@ -311,7 +303,7 @@ class Tx:
             self._batch.gathered.send(self._connection, self._dialect)
 
     def _send_before(self, statement: Statement) -> None:
-        if statement.could_see(self._batch.gathered):
+        if self._batch.gathered.is_seen_by(statement.tables, statement.overlooked):
             self.send()
 
     def looks_first(self, at: object) -> bool:

@@ -23,7 +23,7 @@ from sqlalchemy.sql.elements import BindParameter
 from app.storage.statements.payloads import CHANNEL, payloads
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from sqlalchemy import ColumnElement, Table
     from sqlalchemy.engine.interfaces import Dialect as SaDialect
@@ -145,6 +145,12 @@ class Gathered:
     """Each row's table and name."""
     _sent: list[tuple[Any, Sequence[int | None]]] = field(default_factory=list[tuple[Any, "Sequence[int | None]"]])
     """Answers that are to come, with how many rows must have been touched; None: it is not a guard."""
+
+    def is_seen_by(self, tables: Collection[str], overlooked: Collection[RowWrite]) -> bool:
+        """Say whether a select of these tables (none: who knows of which) could see any of it but what it overlooks."""
+        if not self.tables or (tables and self.tables.isdisjoint(tables)):
+            return False
+        return not overlooked or any(write.table in tables for write in self.rows if write not in overlooked)
 
     def send(self, connection: Any, dialect: Any, changed: Iterable[tuple[str, str]] = ()) -> None:
         """Send all of it. `changed` is what other replicas are told with it, where there are any."""
