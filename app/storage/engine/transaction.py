@@ -303,7 +303,10 @@ class Tx:
             self._batch.gathered.send(self._connection, self._dialect)
 
     def _send_before(self, statement: Statement) -> None:
-        if self._batch.gathered.is_seen_by(statement.tables, statement.overlooked):
+        gathered = self._batch.gathered
+        if not gathered.tables or (statement.tables and gathered.tables.isdisjoint(statement.tables)):
+            return
+        if not statement.overlooked or gathered.has_more_in(statement.tables, than=statement.overlooked):
             self.send()
 
     def looks_first(self, at: object) -> bool:

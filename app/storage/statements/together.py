@@ -146,11 +146,9 @@ class Gathered:
     _sent: list[tuple[Any, Sequence[int | None]]] = field(default_factory=list[tuple[Any, "Sequence[int | None]"]])
     """Answers that are to come, with how many rows must have been touched; None: it is not a guard."""
 
-    def is_seen_by(self, tables: Collection[str], overlooked: Collection[RowWrite]) -> bool:
-        """Say whether a select of these tables (none: who knows of which) could see any of it but what it overlooks."""
-        if not self.tables or (tables and self.tables.isdisjoint(tables)):
-            return False
-        return not overlooked or any(write.table in tables for write in self.rows if write not in overlooked)
+    def has_more_in(self, tables: Collection[str], *, than: Collection[RowWrite]) -> bool:
+        """Say whether something else is to be written to these tables than by such writes."""
+        return any(write.table in tables for write in self.rows if write not in than)
 
     def send(self, connection: Any, dialect: Any, changed: Iterable[tuple[str, str]] = ()) -> None:
         """Send all of it. `changed` is what other replicas are told with it, where there are any."""
