@@ -190,7 +190,9 @@ async def _killed_and_back(
         await watched.reaches(held, before + 1)
         await _decide(watched, request, verdict)
     heard = await asyncio.to_thread(waits.heard, again)
-    assert heard == (waits.frozen if (moment, verdict) == ("told", "approve") else verdict), (session, moment)
+    # Killed right behind the decision, it is either gone by the time of the claim or was claimed for: nobody can say.
+    claimed = {waits.frozen} if (moment, verdict) == ("told", "approve") else set[str]()
+    assert heard in {verdict} | claimed, (session, moment)
     assert [each["id"] for each in watched.requests(session)] == [request["id"]], (session, moment)
 
 

@@ -49,7 +49,8 @@ async def test_with_both_hosts_in_its_url_a_gateway_goes_on_by_itself_after_a_pr
         after = await gateway.ask("wire", session="after")
         waiting = asyncio.ensure_future(gateway.read(after, wait=20))
         async with made.gateway() as second:  # and a start finds the new primary, too
-            assert (await second.decide("bob", after)).status_code == 200
+            said = await second.decide("bob", after)
+            assert said.status_code == 200, said.text
         assert (await waiting)["state"] == "approved"
         listening = "SELECT count(*) FROM pg_stat_activity WHERE query = 'LISTEN assent'"
         await until("it listens at the new primary", lambda: pair.primary.ask(listening) == 1)
