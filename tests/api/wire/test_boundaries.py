@@ -230,7 +230,7 @@ async def test_looking_never_decides(
     """
     async with open_gateway(database_url, config, platform, calls_per_second=1_000_000) as g:
         links = await _links(g)
-        before = g.content()
+        before = _but_by_itself(g)
         for number, bot in enumerate(BOTS):
             came = 0
             some = links if visits > 1 else links[number // len(PREFETCHES) :: _SHARE]
@@ -238,7 +238,13 @@ async def test_looking_never_decides(
                 # Twenty bots, five ways to knock, four keys: each key is met with each way.
                 key = await g.key(CALLERS[(number + came) % len(CALLERS)])
                 came += await _follow(g, some, {**bot, **key})
-            assert g.content() == before, bot["user-agent"]
+            assert _but_by_itself(g) == before, bot["user-agent"]
+
+
+def _but_by_itself(g: Gateway) -> dict[str, Any]:
+    """Return what is stored, but whether a card was seen: the gateway asks its platform by itself, a little later."""
+    content = g.content()
+    return content | {"deliveries": [re.sub(r", 'looked': [0-9]", "", str(row)) for row in content["deliveries"]]}
 
 
 async def _follow(g: Gateway, links: list[tuple[str, dict[str, Any]]], headers: dict[str, str]) -> int:
