@@ -14,6 +14,8 @@ from app.domain.errors import AssentError
 from app.usecases.proving.note_refusals import Attempt
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from fastapi import FastAPI
     from starlette.requests import Request
 
@@ -65,21 +67,14 @@ _SAID_BY_VOTES = frozenset({"not_eligible", "step_up_needed", "too_soon"})  # th
 
 def install(app: FastAPI) -> None:
     """Answer every error as a problem document."""
-    app.add_exception_handler(AssentError, _known)
-    app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(ClientDisconnect, _vanished)
-    app.add_exception_handler(Exception, _unknown)
+    for kind, handler in _HANDLERS.items():
+        app.add_exception_handler(kind, handler)
 
 
 async def answer_to(request: Request, error: Exception) -> tuple[Response, bool]:
     """Return the answer to an error as `install` has it answered, and whether it is one that we know."""
-    if isinstance(error, AssentError):
-        return await _known(request, error), True
-    if isinstance(error, HTTPException):
-        return await _http(request, error), True
-    if isinstance(error, ClientDisconnect):
-        return await _vanished(request, error), True
-    return await _unknown(request, error), False
+    handler = next(handler for kind, handler in _HANDLERS.items() if isinstance(error, kind))
+    return await handler(request, error), handler is not _unknown
 
 
 def problem(error: AssentError, instance: str) -> Response:
@@ -142,6 +137,15 @@ async def _unknown(request: Request, error: Exception) -> Response:
     log.error("request.crashed", path=request.url.path, exc_info=error)
     detail = "This is our fault. Nothing was approved or executed because of it."
     return _render(500, "internal", "Internal error", detail, request.url.path, {})
+
+
+_HANDLERS: dict[type[Exception], Callable[[Request, Exception], Awaitable[Response]]] = {
+    AssentError: _known,
+    HTTPException: _http,
+    ClientDisconnect: _vanished,
+    Exception: _unknown,
+}
+"""Who answers which error; the first that fits."""
 
 
 async def note_refused(request: Request, error: AssentError) -> None:
