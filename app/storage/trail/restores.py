@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import bindparam, delete, func, insert, or_, select, union_all, update
 
-from app.storage.engine.dialect import from_us, to_us
+from app.storage.engine.dialect import MICROSECOND, from_us, to_us
 from app.storage.engine.transaction import Statement, Tx
 from app.storage.tables.payment_tables import restores, standing_approvals
 from app.storage.tables.replica_tables import database_servers
@@ -113,13 +113,18 @@ def find_newest_open(tx: Tx) -> datetime | None:
 
 
 def begin_epoch(tx: Tx, epoch: int, *, by: str, reason: str, after: datetime | None) -> datetime:
-    """Begin an epoch, unless it has begun; return when it did: not before `after`, whatever the clock says."""
+    """Begin an epoch, unless it has begun; return the last instant of the one before.
+
+    That is not before `after`, the newest of all that is open, whatever the clock says; and before this transaction's
+    own instant, which what is asked in the same one shares: that is of the new epoch.
+    """
     known = tx.one(_FIND, of_epoch=epoch)
     if known is not None:
         return from_us(known["restored_at"])
-    now = max(tx.now(), after or tx.now())
-    tx.write(_INSERT, epoch=epoch, restored_by=by, restored_at=to_us(now), reason=reason)
-    return now
+    last = tx.now() - MICROSECOND
+    last = max(last, after or last)
+    tx.write(_INSERT, epoch=epoch, restored_by=by, restored_at=to_us(last), reason=reason)
+    return last
 
 
 def list_open(tx: Tx, *, behind: str, most: int, until: datetime | None = None) -> list[str]:

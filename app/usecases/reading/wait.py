@@ -144,13 +144,15 @@ class Wait:
         until = loop.time() + seconds
         while True:
             future = self._waiters.register(org, request_id, who)
+            # Asked here, not behind the read: whoever comes meanwhile takes nobody's place.
+            crowded = self._waiters.crowded(who)
             try:
                 request = await self._store.read(lambda tx: find_request(tx, request_id), org=org)
                 fault = NotFoundError() if request is None else refused(request)
                 if request is None or fault is not None:
                     raise fault or NotFoundError()
                 left = until - loop.time()
-                if answered(request) or left <= 0 or self._waiters.crowded(who) or self._waiters.stopping:
+                if answered(request) or left <= 0 or crowded or self._waiters.stopping:
                     return request
                 self._waiters.saw(org, request_id, request.version)
                 del request  # ten thousand waiters need not keep ten thousand rows

@@ -7,14 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from app.storage.engine.dialect import Postgres
 from app.storage.engine.line import Server
 from app.storage.engine.transaction import EVERY_ORG, Link
 from app.storage.trail.restores import get_epoch
 from app.usecases.upkeep.fail_over import FailOver
+from tests.fixtures.gateway import open_gateway
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.fixtures.gateway import Gateway
+    from tests.fixtures.memory_platform import MemoryPlatform
 
 
 async def approved(gateway: Gateway) -> dict[str, Any]:
@@ -72,3 +77,25 @@ async def test_a_promotion_alone_fences_the_past_off_unless_nothing_can_be_lost(
         assert claimed.status_code != 200
         assert epochs[2:] == [1, 1]
         assert kinds(gateway).count("trail.restored") == 1
+
+
+@pytest.mark.postgres
+@requirement("F-24", "F-47")
+async def test_what_is_asked_in_the_very_transaction_that_meets_the_new_server_is_of_the_new_epoch(
+    postgres_url: str, config: Path, platform: MemoryPlatform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first call behind a promotion opens the connection itself, and its instant is the fence's."""
+    monkeypatch.setattr(Postgres, "server", lambda *_: Server("system", 1))
+    async with open_gateway(postgres_url, config, platform) as g:
+        before = await approved(g)
+        monkeypatch.setattr(Postgres, "server", lambda *_: Server("system", 2))
+        others = "pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        g.rows(f"SELECT pg_terminate_backend(pid) FROM {others}")
+        after = await g.ask("by_api", {"n": 2})
+        at = "SELECT at FROM audit_events WHERE kind = 'trail.restored' OR request_id = '{}' ORDER BY seq LIMIT 2"
+        assert len({row["at"] for row in g.rows(at.format(after["id"]))}) == 1, "the fence stood before"
+        await g.container.fail_over.clear()
+        assert (await g.read(after))["state"] == "pending"
+        assert (await g.decide(after)).status_code == 200
+        assert (await g.claim(after)).status_code == 200
+        assert (await g.claim(before)).status_code == 409
