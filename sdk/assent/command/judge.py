@@ -21,9 +21,10 @@ from assent.client.messages import (
     run_by_executor,
     still_waiting,
 )
-from assent.command import claude_code
 from assent.command.exchange import exchange, pause, persist, quote
 from assent.command.faults import AwayError, HookError, RefusedError
+from assent.command.hosts.event import plain, same
+from assent.command.hosts.row import LONGEST_REASON
 from assent.command.identity import load_identity
 from assent.command.shapes import as_object, text
 
@@ -31,7 +32,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from assent.command.claude_code import Event
+    from assent.command.hosts.event import Event
     from assent.command.options import Options
     from assent.command.watch import Watch
 
@@ -60,13 +61,14 @@ _CLAIM = {
 
 
 class Judge:
-    """One `PreToolUse` event on its way to an answer."""
+    """One event that asks about a call, on its way to an answer."""
 
     def __init__(self, options: Options, event: Event, watch: Watch) -> None:
         self._event = event
         self._watch = watch
         self._patience = options.patience
-        self._fixed_input = options.fixed_input
+        self._form = event.answering
+        self._fixed_input = options.fixed_input or not self._form.arguments
         self._identity = load_identity(options.config)
         self._request: dict[str, Any] = {}
         self._context: list[str] = []  # what the gateway's hooks tell the model besides
@@ -92,7 +94,7 @@ class Judge:
                 case "deny":
                     message = text(answer, "message")
                     if text(answer, "hook") and message:
-                        return claude_code.render_deny(message)
+                        return self._event.deny(message)
                     return self._deny(
                         RefusalCode.DENIED_BY_RULE, rule=text(answer, "rule"), reason=text(answer, "reason")
                     )
@@ -117,11 +119,11 @@ class Judge:
         arguments = as_object(given)
         if given is not None and arguments is None:
             return self._deny(RefusalCode.GATEWAY_AWAY, reason="an answer whose arguments are no object")
-        changed = arguments is not None and not claude_code.same(arguments, self._event.arguments)
-        if changed and self._fixed_input:
+        changed = arguments is not None and not same(arguments, self._event.arguments)
+        if changed and not self._takes(arguments):
             return self._again(arguments)
         reason = allowed(rule=text(answer, "rule"), reason=text(answer, "reason"))
-        return claude_code.render_allow(reason, replaced=arguments if changed else None, context=self._context)
+        return self._event.allow(reason, replaced=arguments if changed else None, context=self._context)
 
     def _submit(self) -> dict[str, Any]:
         event = self._event
@@ -130,6 +132,7 @@ class Judge:
             "tool_name": event.tool,
             "tool_input": event.arguments,
             "tool_use_id": event.call_id,
+            "sub_agent": event.sub_agent,
             "user": None,
             "claim": event.words(),
             "cwd": text(event.raw, "cwd"),
@@ -169,7 +172,7 @@ class Judge:
             return self._carried_out()
         if self._request["state"] == "approved":
             stored = as_object(self._request.get("arguments"))
-            if self._fixed_input and not claude_code.same(stored or {}, self._event.arguments):
+            if not self._takes(stored):
                 return self._again(stored)
             return self._claim()
         code = _FINAL.get(self._request["state"])
@@ -191,10 +194,8 @@ class Judge:
         match known["state"]:
             case "succeeded":
                 result = execution.get("result")
-                told = None if result is None else claude_code.plain(result)[:_LONGEST_RESULT]
-                return claude_code.render_deny(
-                    run_by_executor(told, request_id=known["id"], short_code=text(known, "code"))
-                )
+                told = None if result is None else plain(result)[:_LONGEST_RESULT]
+                return self._event.deny(run_by_executor(told, request_id=known["id"], short_code=text(known, "code")))
             case "failed":
                 return self._deny(RefusalCode.EXECUTOR_FAILED, reason=text(execution, "error"))
             case "unknown":
@@ -226,21 +227,28 @@ class Judge:
         if arguments is None or claimed.get("tool") != self._event.tool or not claimed.get("grant_id"):
             self._give_back()
             return self._deny(RefusalCode.DIGEST_MISMATCH)
-        changed = not claude_code.same(arguments, self._event.arguments)
+        changed = not same(arguments, self._event.arguments)
         if self._request.get("proposed") is not None and text(self._request, "message"):
             self._context.append(str(self._request["message"]))  # what people changed of the call
         reason = approved(request_id=self._request["id"], short_code=text(self._request, "code"), changed=changed)
-        return claude_code.render_allow(reason, replaced=arguments if changed else None, context=self._context)
+        return self._event.allow(reason, replaced=arguments if changed else None, context=self._context)
+
+    def _takes(self, arguments: dict[str, Any] | None) -> bool:
+        """Whether the host can be made to run the call with these arguments."""
+        asked = self._event.arguments
+        if arguments is None or same(arguments, asked):
+            return arguments is not None
+        return not self._fixed_input and self._form.takes(asked, arguments)
 
     def _again(self, arguments: dict[str, Any] | None) -> bytes:
         """Deny, and say which arguments to call with; they are claimed, if at all, by that call."""
         words = call_again(
-            claude_code.plain(arguments or {}),
+            plain(arguments or {}),
             request_id=text(self._request, "id"),
             short_code=text(self._request, "code"),
         )
-        fits = arguments is not None and len(words) <= claude_code.LONGEST_REASON
-        return claude_code.render_deny(words) if fits else self._deny(RefusalCode.DIGEST_MISMATCH)
+        fits = arguments is not None and len(words) <= LONGEST_REASON
+        return self._event.deny(words) if fits else self._deny(RefusalCode.DIGEST_MISMATCH)
 
     def _give_back(self) -> None:
         claim_id, self._claim_id = self._claim_id, None
@@ -263,13 +271,13 @@ class Judge:
         request_id, code = self._request["id"], text(self._request, "code")
         enforced = self._request.get("enforced") is True
         if enforced and self._request["state"] != "pending":
-            return claude_code.render_deny(left_to_executor(request_id=request_id, short_code=code))
-        return claude_code.render_deny(still_waiting(request_id=request_id, short_code=code, by_executor=enforced))
+            return self._event.deny(left_to_executor(request_id=request_id, short_code=code))
+        return self._event.deny(still_waiting(request_id=request_id, short_code=code, by_executor=enforced))
 
     def _deny(self, code: RefusalCode, *, rule: str | None = None, reason: str | None = None) -> bytes:
         known = self._request
         words = refusal(code, rule=rule, reason=reason, request_id=text(known, "id"), short_code=text(known, "code"))
-        return claude_code.render_deny(words)
+        return self._event.deny(words)
 
     def _refused(self, refused: RefusedError) -> bytes:
         match refused.status:

@@ -60,7 +60,7 @@ def test_the_printed_settings_ask_about_everything_and_block_on_failure(settings
     (gate,) = entry["hooks"]
     assert (entry["matcher"], gate["type"], gate["timeout"], gate["onFailure"]) == ("*", "command", 86400, "block")
     assert "--deadline 86385" in gate["command"]
-    assert set(settings["hooks"]) == {"PreToolUse", "PostToolUse", "PostToolUseFailure"}
+    assert set(settings["hooks"]) == {"PreToolUse", "PostToolUse", "PostToolUseFailure", "SessionEnd"}
 
 
 def test_without_settings_it_says_what_to_do(hook: HookLine, tmp_path: Path) -> None:
