@@ -45,7 +45,12 @@ def run(arguments: list[str]) -> int:
             from assent.command.setup.settings import print_settings
 
             return print_settings(HOSTS[name], config=options.config)
-        case [name] if name in HOSTS:
+        case [name, *files] if name in HOSTS and options.install != options.uninstall and len(files) <= 1:
+            from assent.command.setup.install import change
+
+            path = files[0] if files else None
+            return change(HOSTS[name], path, config=options.config, install=options.install, yes=options.yes)
+        case [name] if name in HOSTS and not options.install:
             return _hook(HOSTS[name], options, started)
         case _:
             raise HookError(f"usage: {USAGE}; the hosts are {', '.join(HOSTS)}")

@@ -6,7 +6,8 @@ from assent.command.faults import HookError
 
 USAGE = (
     "assent-hook HOST [--deadline SECONDS] [--config FILE|env] [--patience SECONDS] [--fixed-input] [--keep-pending] "
-    "| assent-hook HOST --print-settings | assent-hook doctor [HOST] [SETTINGS]"
+    "| assent-hook HOST --print-settings | assent-hook HOST --install|--uninstall [SETTINGS] [--yes] "
+    "| assent-hook doctor [HOST] [SETTINGS]"
 )
 HELP = """\
 assent-hook HOST [--deadline SECONDS] [--config FILE|env] [--patience SECONDS] [--fixed-input] [--keep-pending]
@@ -14,6 +15,8 @@ assent-hook HOST [--deadline SECONDS] [--config FILE|env] [--patience SECONDS] [
     HOST is claude-code, codex, copilot, gemini, qwen, cursor or opencode
 assent-hook HOST --print-settings
     print what belongs into the host's settings (for opencode, its plugin)
+assent-hook HOST --install|--uninstall [SETTINGS] [--yes]
+    put the hook into the host's own file (or that one), or take it out; shows the difference and asks, or takes --yes
 assent-hook doctor [HOST] [SETTINGS]
     say what is wrong with an installation (of Claude Code, in its own file, if none is named)
 
@@ -28,6 +31,7 @@ assent-hook doctor [HOST] [SETTINGS]
             leave what still waits for people when the session ends; else it is withdrawn"""
 PATIENCE = 30.0
 LONGEST = 2_147_483.0  # hosts keep their timers in 32 bits of milliseconds; beyond, they fire at once
+_SWITCHES = frozenset({"--print-settings", "--install", "--uninstall", "--yes", "--fixed-input", "--keep-pending"})
 
 
 class Options:
@@ -38,19 +42,14 @@ class Options:
         """None: the host's own, see `Host.deadline`."""
         self.patience = PATIENCE
         self.config: str | None = None
-        self.print_settings = False
-        self.fixed_input = False
-        self.keep_pending = False
+        self.print_settings = self.install = self.uninstall = self.yes = False
+        self.fixed_input = self.keep_pending = False
         self.words: list[str] = []
         rest = iter(arguments)
         for word in rest:
             name, equals, value = word.partition("=")
-            if word == "--print-settings":
-                self.print_settings = True
-            elif word == "--fixed-input":
-                self.fixed_input = True
-            elif word == "--keep-pending":
-                self.keep_pending = True
+            if word in _SWITCHES:
+                setattr(self, word[2:].replace("-", "_"), True)
             elif name in {"--deadline", "--patience", "--config"}:
                 self._set(name, value if equals else next(rest, ""))
             elif word.startswith("-"):

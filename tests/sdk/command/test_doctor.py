@@ -68,7 +68,7 @@ def test_without_settings_it_says_what_to_do(hook: HookLine, tmp_path: Path) -> 
     said = run_words([sys.executable, "-I", "-S", str(HOOK), "doctor", str(missing), "--config", str(hook.config())])
     assert said.code == 1
     told = next(line for line in said.out.decode().splitlines() if "no-settings" in line)
-    assert told.startswith(f"fault: there is no {missing}: put there what `assent-hook claude-code --print-settings`")
+    assert told == f"fault: there is no {missing}: `assent-hook claude-code --install` writes it"
 
 
 def test_one_fault_is_called_one(clinic: Clinic, settings: dict[str, Any]) -> None:

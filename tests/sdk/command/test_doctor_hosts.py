@@ -133,7 +133,7 @@ def drops(name: str) -> Callable[[dict[str, Any], dict[str, Any]], object]:
         ("cursor", drops("failClosed"), "failClosed is not true: a hook that crashes or times out lets the tool run"),
         ("cursor", also("beforeShellExecution", "preToolUse"), "people are asked twice; keep preToolUse"),
         ("claude-code", only("PermissionRequest", "PreToolUse"), "what the host does not ask about runs"),
-        ("claude-code", sets(command="/nowhere/assent-hook claude-code --deadline 86385"), "print the settings anew"),
+        ("claude-code", sets(command="/nowhere/assent-hook claude-code --deadline 86385"), "--install writes it anew"),
     ],
 )
 def test_each_way_to_fail_open_is_named(
@@ -164,7 +164,7 @@ def test_a_codex_hook_that_nobody_trusted_is_named(clinic: Clinic) -> None:
     ("change", "words"),
     [
         (lambda text: "", "the plugin calls no assent-hook"),
-        (lambda text: text.replace("throw new Error", "new Error"), "print it anew"),
+        (lambda text: text.replace("throw new Error", "new Error"), "writes it anew"),
         (lambda text: text.replace('"opencode"', '"gemini"'), "answers as gemini"),
         (lambda text: text.replace("hook_command.py", "nothing/hook_command.py"), "cannot be read"),
     ],

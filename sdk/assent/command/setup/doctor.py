@@ -15,7 +15,7 @@ from assent.command.hosts.table import HOSTS
 from assent.command.identity import load_identity
 from assent.command.options import LONGEST, Options
 from assent.command.setup import settings as printed
-from assent.command.setup.jsonc import read_object
+from assent.command.setup.jsonc import entries, read_object
 from assent.command.shapes import as_list, as_object
 
 TYPE_CHECKING = False
@@ -43,12 +43,12 @@ def examine(host: Host, path: str | None, *, config: str | None) -> int:
 
 
 def _of_file(host: Host, place: Path) -> Iterator[str]:
-    prints = f"`assent-hook {host.name} --print-settings`"
+    mend = f"`assent-hook {host.name} --install`"
     try:
         text = place.read_text(encoding="utf-8")
         settings = None if place.suffix == ".js" else read_object(text)
     except FileNotFoundError:
-        yield f"there is no {place}: put there what {prints} prints"
+        yield f"there is no {place}: {mend} writes it"
         return
     except (OSError, ValueError) as error:
         yield f"{place} cannot be read: {error}"
@@ -71,15 +71,15 @@ def _of_switches(host: Host, settings: dict[str, Any]) -> Iterator[str]:
 
 
 def _of_gates(host: Host, settings: dict[str, Any]) -> Iterator[str]:
-    prints = f"`assent-hook {host.name} --print-settings` prints"
+    mend = f"`assent-hook {host.name} --install` writes"
     asking = [event for event in host.asks if any(_ours(settings, event))]
     gates = [gate for event in asking for gate in _ours(settings, event)]
     if not gates:
-        yield f"no {host.gate} hook calls assent-hook; {prints} the lines"
+        yield f"no {host.gate} hook calls assent-hook; {mend} the lines"
         return
     calls = [event for event in asking if "permission" not in event.casefold()]
     if not calls:
-        yield f"only {asking[0]} calls assent-hook: what the host does not ask about runs; {prints} the lines"
+        yield f"only {asking[0]} calls assent-hook: what the host does not ask about runs; {mend} the lines"
     if len(calls) > 1:
         yield f"{' and '.join(calls)} both ask about one call: people are asked twice; keep {host.gate}"
     if not any(matcher in {"*", "", None} for matcher, _ in gates):
@@ -88,42 +88,27 @@ def _of_gates(host: Host, settings: dict[str, Any]) -> Iterator[str]:
         yield from _of_gate(host, hook)
     for event in host.installs:
         if host.tells.get(event) in {"ran", "failed"} and not any(_ours(settings, event)):
-            yield f"no {event} hook calls assent-hook: outcomes stay unknown; {prints} the lines"
-
-
-def _entries(settings: dict[str, Any]) -> Iterator[tuple[str, str | None, dict[str, Any]]]:
-    """Every entry of the file: its event, its matcher, itself. Both shapes are read, for files that mix them."""
-    for event, groups in (as_object(settings.get("hooks")) or {}).items():
-        for group in filter(None, map(as_object, as_list(groups))):
-            inner = filter(None, map(as_object, as_list(group.get("hooks"))))
-            yield from ((event, group.get("matcher"), hook) for hook in (inner if "hooks" in group else (group,)))
-
-
-def _command(hook: dict[str, Any]) -> str:
-    return next((told for key in ("command", "bash") if isinstance(told := hook.get(key), str)), "")
-
-
-def _is_ours(hook: dict[str, Any]) -> bool:
-    return any(name in _command(hook) for name in printed.OURS)
+            yield f"no {event} hook calls assent-hook: outcomes stay unknown; {mend} the lines"
 
 
 def _ours(settings: dict[str, Any], event: str) -> Iterator[tuple[str | None, dict[str, Any]]]:
-    for told, matcher, hook in _entries(settings):
-        if told == event and _is_ours(hook):
-            yield matcher, hook
+    hooks = as_object(settings.get("hooks")) or {}
+    for told, index, _, hook in entries(hooks):
+        if told == event and printed.is_ours(hook):
+            yield hooks[event][index].get("matcher"), hook
 
 
 def _of_shape(host: Host, settings: dict[str, Any]) -> Iterator[str]:
     """What makes the host pass over entries without a word: another host's events, or another host's shape."""
-    for event, _, hook in _entries(settings):
-        if _is_ours(hook) and host.place.command not in hook:
+    for event, _, _, hook in entries(as_object(settings.get("hooks")) or {}):
+        if printed.is_ours(hook) and host.place.command not in hook:
             yield f'the command (at {event}) stands under another key than "{host.place.command}"'
         if host.name == "codex" and hook.get("type") not in _RUN_BY_CODEX:
             yield (
                 f"a hook of the type {hook.get('type')!r} (at {event}): Codex then drops the whole file; take it out, "
                 f"there are {', '.join(sorted(_RUN_BY_CODEX))}"
             )
-        if _is_ours(hook) and event not in host.asks and event not in host.tells:
+        if printed.is_ours(hook) and event not in host.asks and event not in host.tells:
             yield f"{host.name} knows no event {event!r}: that entry is never called; it is {host.gate}"
 
 
@@ -139,7 +124,7 @@ def _of_gate(host: Host, hook: dict[str, Any]) -> Iterator[str]:
         if hook.get(key):
             yield f"'{key}' is set: the hook does not decide every call; take it out"
     try:
-        words = shlex.split(_command(hook))
+        words = shlex.split(printed.command_of(hook))
     except ValueError as error:
         yield f"the command line is not understood: {error}"
         return
@@ -192,22 +177,22 @@ def _of_timeout(timer: Timer, said: object, deadline: float) -> Iterator[str]:
 
 def _of_command(words: list[str]) -> Iterator[str]:
     if not words or shutil.which(words[0]) is None:
-        yield f"the command {words[0] if words else ''!r} is not found or not executable: print the settings anew"
+        yield f"the command {words[0] if words else ''!r} is not found or not executable: --install writes it anew"
     for word in words[1:]:
         if word.endswith("hook_command.py") and not os.access(word, os.R_OK):
-            yield f"{word} cannot be read: print the settings anew"
+            yield f"{word} cannot be read: --install writes it anew"
 
 
 def _of_plugin(host: Host, text: str) -> Iterator[str]:
     found = _ASK.search(text)
     if found is None:
-        yield f"the plugin calls no assent-hook; `assent-hook {host.name} --print-settings` prints it"
+        yield f"the plugin calls no assent-hook; `assent-hook {host.name} --install` writes it"
         return
     words = [str(word) for word in as_list(read_object(f'{{"words": [{found[1]}]}}').get("words"))]
     yield from _of_words(host, words, {})
     config = words[words.index("--config") + 1] if "--config" in words[:-1] else None
     if text != printed.plugin(host, config=config):
-        yield f"the plugin is not the one that `assent-hook {host.name} --print-settings` prints: print it anew"
+        yield f"the plugin is not the one that this version writes; `assent-hook {host.name} --install` writes it anew"
 
 
 def _of_trust(host: Host, place: Path) -> Iterator[str]:

@@ -94,9 +94,24 @@ export const Assent = async ({ directory }) => ({
 """
 
 
+def command_of(entry: dict[str, Any]) -> str:
+    """The command line of an entry."""
+    return next((told for key in ("command", "bash") if isinstance(told := entry.get(key), str)), "")
+
+
+def is_ours(entry: dict[str, Any]) -> bool:
+    """Whether an entry calls our hook."""
+    return any(name in command_of(entry) for name in OURS)
+
+
+def whole_path(config: str | None) -> str | None:
+    """`--config` as it stands in a command that is run from anywhere."""
+    return config if config is None or config == "env" else str(Path(config).resolve())
+
+
 def text(host: Host, *, config: str | None) -> str:
     """What belongs into the host's file where nothing stands there yet."""
-    path = config if config is None or config == "env" else str(Path(config).resolve())
+    path = whole_path(config)
     if host.place.file.endswith(".js"):
         return plugin(host, config=path)
     return json.dumps(settings(host, config=path), indent=2) + "\n"
