@@ -3,6 +3,10 @@
 What is foreseen to go wrong becomes a denial with a reason for the model; what is not, raises, and the hook ends with
 exit code 2. There is one way to an allow without a person (the gateway said so) and one with (a claim of this call
 succeeded).
+
+One call does it all where the host can be made to run what people have changed: the gateway judges, holds, and hands
+the approval over (docs/api.md#the-one-call); `claiming` has what that takes. An older gateway answers at once, and is
+asked again and claimed from as before.
 """
 
 from __future__ import annotations
@@ -21,9 +25,11 @@ from assent.client.messages import (
     run_by_executor,
     still_waiting,
 )
-from assent.command import claude_code
-from assent.command.exchange import exchange, pause, persist, quote
-from assent.command.faults import AwayError, HookError, RefusedError
+from assent.command.claiming import Claiming
+from assent.command.exchange import pause, persist, quote
+from assent.command.faults import AwayError, HookError, RefusedError, TooLateError
+from assent.command.hosts.event import plain, same
+from assent.command.hosts.row import LONGEST_REASON
 from assent.command.identity import load_identity
 from assent.command.shapes import as_object, text
 
@@ -31,13 +37,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from assent.command.claude_code import Event
+    from assent.command.hosts.event import Event
     from assent.command.options import Options
     from assent.command.watch import Watch
 
 HOLD = 25.0
+LEAD = 0.25  # the gateway's "not yet" shall come before the deadline
 CLAIM_WITHIN = 6.0  # less than the watch's grace
-GOODBYE_WITHIN = 2.0
 _LONGEST_RESULT = 6_000  # of an executor's result, of what Claude Code shows a model
 _FINAL = {
     "denied": RefusalCode.DENIED,
@@ -60,18 +66,20 @@ _CLAIM = {
 
 
 class Judge:
-    """One `PreToolUse` event on its way to an answer."""
+    """One event that asks about a call, on its way to an answer."""
 
     def __init__(self, options: Options, event: Event, watch: Watch) -> None:
         self._event = event
         self._watch = watch
         self._patience = options.patience
-        self._fixed_input = options.fixed_input
+        self._form = event.answering
+        self._fixed_input = options.fixed_input or not self._form.arguments
         self._identity = load_identity(options.config)
         self._request: dict[str, Any] = {}
         self._context: list[str] = []  # what the gateway's hooks tell the model besides
-        self._claim_id: str | None = None
-        """The claim that was sent and not yet answered for."""
+        # Where people's changes might not be what runs, what was approved is looked at before it is claimed.
+        at_once = not self._fixed_input and not self._form.merges
+        self._claiming = Claiming(self._identity, watch, event, at_once=at_once)
         watch.last_word = self._last_word
 
     def speak(self) -> None:
@@ -89,21 +97,19 @@ class Judge:
             match answer.get("decision"):
                 case "allow":
                     return self._allowed(answer)
-                case "deny":
-                    message = text(answer, "message")
-                    if text(answer, "hook") and message:
-                        return claude_code.render_deny(message)
-                    return self._deny(
-                        RefusalCode.DENIED_BY_RULE, rule=text(answer, "rule"), reason=text(answer, "reason")
-                    )
-                case "ask":
-                    self._remember(answer.get("request"))
-                    return self._decided()
+                case "deny" if answer.get("request") is None:
+                    return self._denied(answer)
+                case "ask" | "deny" | "claimed":
+                    return self._taken(answer) or self._decided()
                 case _:
                     return self._deny(RefusalCode.GATEWAY_AWAY, reason="an answer without a decision")
         except RefusedError as refused:
             return self._refused(refused)
+        except TooLateError:
+            self._give_back()
+            return self._last_word()
         except AwayError as away:
+            self._still_wanted()
             self._give_back()
             note = f"assent-hook: the gateway at {self._identity.url} does not answer: {away}\n"
             os.write(2, note.encode(errors="replace"))  # for the operator; the host shows the model only the answer
@@ -117,25 +123,52 @@ class Judge:
         arguments = as_object(given)
         if given is not None and arguments is None:
             return self._deny(RefusalCode.GATEWAY_AWAY, reason="an answer whose arguments are no object")
-        changed = arguments is not None and not claude_code.same(arguments, self._event.arguments)
-        if changed and self._fixed_input:
+        changed = arguments is not None and not same(arguments, self._event.arguments)
+        if changed and not self._takes(arguments):
             return self._again(arguments)
         reason = allowed(rule=text(answer, "rule"), reason=text(answer, "reason"))
-        return claude_code.render_allow(reason, replaced=arguments if changed else None, context=self._context)
+        return self._event.allow(reason, replaced=arguments if changed else None, context=self._context)
+
+    def _denied(self, answer: dict[str, Any]) -> bytes:
+        message = text(answer, "message")
+        if text(answer, "hook") and message:
+            return self._event.deny(message)
+        return self._deny(RefusalCode.DENIED_BY_RULE, rule=text(answer, "rule"), reason=text(answer, "reason"))
 
     def _submit(self) -> dict[str, Any]:
+        """Ask, under one key until there is an answer; a gateway that does not answer is asked for `patience`."""
         event = self._event
         body = {
             "session_id": event.session,
             "tool_name": event.tool,
             "tool_input": event.arguments,
             "tool_use_id": event.call_id,
+            "sub_agent": event.sub_agent,
             "user": None,
             "claim": event.words(),
             "cwd": text(event.raw, "cwd"),
         }
         key = f"Idempotency-Key: hook_{os.urandom(16).hex()}\r\n"
-        return persist(self._identity, "POST", "/v1/hooks/PreToolUse", body, patience=self._patience, headers=key)
+        until, attempt = float("inf"), 0
+        while True:
+            hold = self._hold_now()
+            wanted = {"wait": round(hold, 3)} | ({"claim_id": self._claiming.name()} if self._claiming.at_once else {})
+            try:
+                return self._claiming.ask("POST", "/v1/hooks/PreToolUse", body | wanted, hold=hold, headers=key)
+            except RefusedError as refused:
+                if refused.code != "executor_only" or not self._claiming.at_once:
+                    raise
+                self._claiming.at_once = False  # nothing was opened: only an executor may claim it
+            except AwayError as away:
+                until = min(until, time.monotonic() + self._patience)
+                left = min(until - time.monotonic(), self._watch.remaining())
+                if left <= 0 or self._watch.over:
+                    raise
+                attempt += 1
+                pause(attempt, at_least=away.retry_after, at_most=left)
+
+    def _hold_now(self) -> float:
+        return max(0.0, min(HOLD, self._watch.remaining() - LEAD))
 
     def _remember(self, answer: object) -> None:
         request = as_object(answer)
@@ -145,31 +178,49 @@ class Judge:
             raise HookError("the gateway answered with another request")
         self._request = request
 
+    def _taken(self, answer: dict[str, Any]) -> bytes | None:
+        """What the one call answered about the request: an allow if it was claimed, else nothing yet."""
+        self._remember(answer.get("request"))
+        if answer.get("decision") != "claimed":
+            return None
+        return self._claimed(as_object(answer.get("claimed")) or {})
+
     def _path(self) -> str:
         return f"/v1/requests/{quote(self._request['id'])}"
 
     def _decided(self) -> bytes:
-        attempt, awaited = 0, self._awaited()
-        while self._request["state"] in awaited:
-            hold = max(0.0, min(HOLD, self._watch.remaining()))
+        attempt = 0
+        while self._request["state"] in self._awaited():
+            if self._watch.remaining() <= 0:
+                raise TooLateError
+            hold = self._hold_now()
             asked_at = time.monotonic()
             after = 0.0
             try:
-                self._remember(exchange(self._identity, "GET", f"{self._path()}{self._hold(hold)}", within=hold + 10.0))
+                found = self._claiming.ask("GET", f"{self._path()}{self._query(hold)}", hold=hold)
+                if (taken := self._taken(found if "request" in found else {"request": found})) is not None:
+                    return taken
             except AwayError as away:
                 after = away.retry_after
-            if self._request["state"] in awaited:
-                held = after == 0.0 and time.monotonic() - asked_at >= hold / 2
+                self._still_wanted()
+            if self._request["state"] in self._awaited():
+                held = after == 0.0 and hold > 0 and time.monotonic() - asked_at >= hold / 2
                 attempt = 0 if held else attempt + 1
                 if not held:  # a fault, or an answer that did not hold: never a busy loop
                     pause(attempt, at_least=after, at_most=max(0.0, self._watch.remaining()))
-            if self._watch.remaining() <= 0:
-                return self._last_word()
+        return self._ended()
+
+    def _still_wanted(self) -> None:
+        """Raises `HookError` where the watch has hung up because nobody is there any more."""
+        if self._watch.over and self._watch.remaining() > 0:
+            raise HookError("the approval hook was ended by its host")
+
+    def _ended(self) -> bytes:
         if self._request.get("enforced") is True:
             return self._carried_out()
         if self._request["state"] == "approved":
             stored = as_object(self._request.get("arguments"))
-            if self._fixed_input and not claude_code.same(stored or {}, self._event.arguments):
+            if not self._takes(stored):
                 return self._again(stored)
             return self._claim()
         code = _FINAL.get(self._request["state"])
@@ -181,9 +232,12 @@ class Judge:
         """States that are waited through: what only an executor may run is waited for to its end."""
         return ("pending", "approved", "executing") if self._request.get("enforced") is True else ("pending",)
 
-    def _hold(self, seconds: float) -> str:
+    def _query(self, seconds: float) -> str:
+        if self._request.get("enforced") is True:
+            self._claiming.at_once = False
         since = "" if self._request["state"] == "pending" else f"&since={self._request.get('version')}"
-        return f"?wait={seconds:.3f}{since}"
+        claim = f"&claim_id={quote(self._claiming.name())}" if self._claiming.at_once else ""
+        return f"?wait={seconds:.3f}{since}{claim}"
 
     def _carried_out(self) -> bytes:
         """Deny in any case, for the runtime itself must not run the tool, and tell what the executor made of it."""
@@ -191,10 +245,8 @@ class Judge:
         match known["state"]:
             case "succeeded":
                 result = execution.get("result")
-                told = None if result is None else claude_code.plain(result)[:_LONGEST_RESULT]
-                return claude_code.render_deny(
-                    run_by_executor(told, request_id=known["id"], short_code=text(known, "code"))
-                )
+                told = None if result is None else plain(result)[:_LONGEST_RESULT]
+                return self._event.deny(run_by_executor(told, request_id=known["id"], short_code=text(known, "code")))
             case "failed":
                 return self._deny(RefusalCode.EXECUTOR_FAILED, reason=text(execution, "error"))
             case "unknown":
@@ -208,9 +260,7 @@ class Judge:
                 return self._deny(code, reason=text(as_object(known.get("settled")), "reason"))
 
     def _claim(self) -> bytes:
-        claim_id = self._event.claim_id() or f"clm_{os.urandom(32).hex()}"
-        self._watch.commit()
-        self._claim_id = claim_id
+        claim_id = self._claiming.begin()
         body = {"digest": self._request.get("digest"), "claim_id": claim_id}
         patience = min(self._patience, CLAIM_WITHIN)
         try:
@@ -220,42 +270,41 @@ class Judge:
         except RefusedError as refused:
             if refused.status != 409:
                 raise
-            self._claim_id = None
+            self._claiming.nothing()
             return self._deny(_CLAIM.get(refused.code, RefusalCode.CALL_REFUSED), reason=refused.detail)
+        return self._claimed(claimed)
+
+    def _claimed(self, claimed: dict[str, Any]) -> bytes:
+        """The approval is ours, for one run with the arguments that stand there."""
         arguments = as_object(claimed.get("arguments"))
         if arguments is None or claimed.get("tool") != self._event.tool or not claimed.get("grant_id"):
             self._give_back()
             return self._deny(RefusalCode.DIGEST_MISMATCH)
-        changed = not claude_code.same(arguments, self._event.arguments)
+        changed = not same(arguments, self._event.arguments)
         if self._request.get("proposed") is not None and text(self._request, "message"):
             self._context.append(str(self._request["message"]))  # what people changed of the call
         reason = approved(request_id=self._request["id"], short_code=text(self._request, "code"), changed=changed)
-        return claude_code.render_allow(reason, replaced=arguments if changed else None, context=self._context)
+        return self._event.allow(reason, replaced=arguments if changed else None, context=self._context)
+
+    def _takes(self, arguments: dict[str, Any] | None) -> bool:
+        """Whether the host can be made to run the call with these arguments."""
+        asked = self._event.arguments
+        if arguments is None or same(arguments, asked):
+            return arguments is not None
+        return not self._fixed_input and self._form.takes(asked, arguments)
 
     def _again(self, arguments: dict[str, Any] | None) -> bytes:
         """Deny, and say which arguments to call with; they are claimed, if at all, by that call."""
         words = call_again(
-            claude_code.plain(arguments or {}),
+            plain(arguments or {}),
             request_id=text(self._request, "id"),
             short_code=text(self._request, "code"),
         )
-        fits = arguments is not None and len(words) <= claude_code.LONGEST_REASON
-        return claude_code.render_deny(words) if fits else self._deny(RefusalCode.DIGEST_MISMATCH)
+        fits = arguments is not None and len(words) <= LONGEST_REASON
+        return self._event.deny(words) if fits else self._deny(RefusalCode.DIGEST_MISMATCH)
 
     def _give_back(self) -> None:
-        claim_id, self._claim_id = self._claim_id, None
-        if claim_id is None:
-            return
-        body = {
-            "claim_id": claim_id,
-            "status": "failed",
-            "result": None,
-            "error": "the hook could not hand on the approval; the tool did not run",
-        }
-        try:
-            exchange(self._identity, "POST", f"{self._path()}/outcome", body, within=GOODBYE_WITHIN)
-        except (AwayError, RefusedError):
-            return  # the lease will mark it unknown
+        self._claiming.give_back(text(self._request, "id"))
 
     def _last_word(self) -> bytes:
         if not self._request:
@@ -263,13 +312,13 @@ class Judge:
         request_id, code = self._request["id"], text(self._request, "code")
         enforced = self._request.get("enforced") is True
         if enforced and self._request["state"] != "pending":
-            return claude_code.render_deny(left_to_executor(request_id=request_id, short_code=code))
-        return claude_code.render_deny(still_waiting(request_id=request_id, short_code=code, by_executor=enforced))
+            return self._event.deny(left_to_executor(request_id=request_id, short_code=code))
+        return self._event.deny(still_waiting(request_id=request_id, short_code=code, by_executor=enforced))
 
     def _deny(self, code: RefusalCode, *, rule: str | None = None, reason: str | None = None) -> bytes:
         known = self._request
         words = refusal(code, rule=rule, reason=reason, request_id=text(known, "id"), short_code=text(known, "code"))
-        return claude_code.render_deny(words)
+        return self._event.deny(words)
 
     def _refused(self, refused: RefusedError) -> bytes:
         match refused.status:
@@ -279,6 +328,8 @@ class Judge:
                 return self._deny(RefusalCode.KEY_REFUSED, reason=refused.detail)
             case 0:
                 return self._deny(RefusalCode.GATEWAY_AWAY, reason=refused.detail)
+            case _ if refused.code in _CLAIM:
+                return self._deny(_CLAIM[refused.code], reason=refused.detail)
             case _:
                 code = code_of_fault(refused.status, refused.code)
                 return self._deny(code, reason=f"{refused.status} {refused.detail}".strip())
