@@ -15,7 +15,6 @@ from assent.client.gateway import AsyncGateway
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
-    from datetime import datetime
     from types import TracebackType
     from typing import Self
 
@@ -84,26 +83,29 @@ class Gateway:
         claim_id: str | None = None,
         idempotency_key: str | None = None,
         on_pending: Callable[[Request], object] | None = None,
+        within: float | None = None,
     ) -> Verdict | Taken:
         """See `AsyncGateway.take`; `on_pending` is called on the portal's thread."""
-        said = {"claim_id": claim_id, "idempotency_key": idempotency_key, "on_pending": on_pending}
+        said = {"claim_id": claim_id, "idempotency_key": idempotency_key, "on_pending": on_pending, "within": within}
         return self.run(partial(self.asynchronous.take, call, **said))
 
-    def take_when_decided(self, request: Request, *, claim_id: str | None = None) -> Taken | Request:
+    def take_when_decided(
+        self, request: Request, *, claim_id: str | None = None, within: float | None = None
+    ) -> Taken | Request:
         """See `AsyncGateway.take_when_decided`."""
-        return self.run(partial(self.asynchronous.take_when_decided, request, claim_id=claim_id))
+        return self.run(partial(self.asynchronous.take_when_decided, request, claim_id=claim_id, within=within))
 
     def get(self, request_id: str) -> Request:
         """See `AsyncGateway.get`."""
         return self.run(partial(self.asynchronous.get, request_id))
 
-    def wait(self, request: Request, *, until: datetime | None = None) -> Request:
+    def wait(self, request: Request, *, within: float | None = None) -> Request:
         """See `AsyncGateway.wait`."""
-        return self.run(partial(self.asynchronous.wait, request, until=until))
+        return self.run(partial(self.asynchronous.wait, request, within=within))
 
-    def wait_for_outcome(self, request: Request, *, until: datetime | None = None) -> Request:
+    def wait_for_outcome(self, request: Request, *, within: float | None = None) -> Request:
         """See `AsyncGateway.wait_for_outcome`."""
-        return self.run(partial(self.asynchronous.wait_for_outcome, request, until=until))
+        return self.run(partial(self.asynchronous.wait_for_outcome, request, within=within))
 
     def claim(self, request: Request, *, claim_id: str | None = None) -> Claimed:
         """See `AsyncGateway.claim`."""
