@@ -98,15 +98,18 @@ class AsyncGateway:
     ) -> None:
         await self._wire.close()
 
-    async def check(self, call: ToolCall, *, idempotency_key: str | None = None) -> Verdict:
+    async def check(
+        self, call: ToolCall, *, idempotency_key: str | None = None, within: float | None = None
+    ) -> Verdict:
         """Ask whether the call may run: `Allowed`, `Denied`, or `Pending` with the request that people now decide.
 
         The same call of the same session joins the request that stands; `idempotency_key` names this very submission,
         for asking once more after a crash. Raises `TypeError` for arguments that are not JSON, and `GatewayError`.
         """
         body = replace(call, session=call.session or self.session).as_body()
-        key = idempotency_key or self.pace.new_id("idem")
-        return parse_verdict(await self._wire.ask("POST", "/v1/requests", body=body, headers={"Idempotency-Key": key}))
+        headers = {"Idempotency-Key": idempotency_key or self.pace.new_id("idem")}
+        end = self._end(within)
+        return parse_verdict(await self._wire.ask("POST", "/v1/requests", body=body, headers=headers, end=end))
 
     submit = check
 
