@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from app.domain.text.language import Language
     from app.usecases.console.decide_page import DecidePage, Refused
 
+_WIDE = 0x2E7F  # from here on characters are as wide as two
+_LONG, _LONGER = 15, 22
 _READY = ("amount", "payee", "unknown", "later")
 _VERDICTS: dict[str, Verdict | None] = {"approve": Verdict.APPROVE, "deny": Verdict.DENY, "withdraw": None}
 
@@ -84,6 +86,7 @@ def values_of(found: DecidePage, language: Language, *, notice: str = "", reason
     sheet, glance = found.sheet, found.glance
     return {
         "sheet": sheet,
+        "wide": _wide,
         "card": sheet.card,
         "glance": glance,
         "press": found.press,
@@ -97,6 +100,12 @@ def values_of(found: DecidePage, language: Language, *, notice: str = "", reason
         "wants_two": glance.level is Assurance.L4,
         "face": "warned" if sheet.card.warnings and glance.pending else sheet.card.tone.value,
     }
+
+
+def _wide(text: str) -> str:
+    """Say how much room an amount takes, so that it stands on one line of a phone where it can."""
+    room = sum(2 if ord(char) > _WIDE else 1 for char in text)
+    return " longer" if room > _LONGER else " long" if room > _LONG else ""
 
 
 def _wanted(form: dict[str, str], language: Language) -> Wanted:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from app.domain.rules.policy import Policy
     from app.domain.rules.rule import Rule
 
-_TRIPPED = re.compile(r" \([a-z_]+(?:\.[^ =()]+)* = .*\)\Z", re.DOTALL)
+_TRIPPED = re.compile(r"\s?\([a-z_]+(?:\.[^ =()]+)* = .*\)\Z", re.DOTALL)
 """The values that tripped the rule, as `why` of the rules puts them behind its reason."""
 _ABOVE = re.compile(r"(?:args\.([A-Za-z_][\w.]*)|amount\(args\.([A-Za-z_][\w.]*)\)) ?> ?([0-9]+(?:\.[0-9]+)?)")
 """A condition that is one threshold and nothing else: of others, a part would not be the reason."""
