@@ -106,23 +106,22 @@ class ValueKeys(Protocol):
 
     def newest(self, tx: Tx, org: str) -> Any:
         """Return the key that an org's values are encrypted with; it is made if there is none that can be read."""
+
+    def readable(self, tx: Tx, org: str) -> Sequence[Any]:
+        """Return the org's keys that can be read."""
         ...
 
     def find(self, tx: Tx, org: str, number: int) -> Any:
         """Return a key by its number, or why there is none."""
-        ...
 
     def alarm(self, org: str, request_id: str) -> None:
         """Say that something cannot be read and was not destroyed."""
-        ...
 
     def renew(self, tx: Tx) -> None:
         """Wrap the org's keys with the newest secret, as far as they can be read; make the first one."""
-        ...
 
     def refresh(self, tx: Tx) -> None:
         """Look at the org's keys as they are kept now; one that was destroyed meanwhile is forgotten."""
-        ...
 
 
 @dataclass(slots=True)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hmac
 import re
 from typing import TYPE_CHECKING
 
@@ -42,7 +43,7 @@ _VALUE = re.compile(r"e1\.([1-9][0-9]{0,8})\.")
 class ValueKey:
     """One key of an org for what its rows keep, unwrapped."""
 
-    __slots__ = ("_bound", "_head", "_raw", "_siv", "number", "org")
+    __slots__ = ("_bound", "_head", "_marking", "_raw", "_siv", "number", "org")
 
     def __init__(self, org: str, number: int, raw: bytes) -> None:
         """Take the key's own bytes."""
@@ -50,6 +51,7 @@ class ValueKey:
         self.number = number
         self._raw = raw
         self._siv = AESSIV(raw)
+        self._marking = hmac.digest(raw, b"assent.mark.v1", "sha256")
         self._head = f"e1.{number}."
         self._bound = f"e1\n{len(org)}:{org}\n{number}\n"
 
@@ -80,6 +82,10 @@ class ValueKey:
             return self._siv.decrypt(raw, [(self._bound + place).encode()]).decode()
         except (InvalidTag, ValueError):
             raise BadTokenError("encrypted for another place, or changed") from None
+
+    def mark(self, text: str) -> str:
+        """Return what is found again by the same text, and by nobody who has not this key: HMAC-SHA256."""
+        return f"k{self.number}.{hmac.digest(self._marking, text.encode(), 'sha256').hex()}"
 
 
 def number_of(text: str) -> int | None:
@@ -116,6 +122,12 @@ class Vault:
         if org not in tx.fresh_keys:
             self._newest[org] = newest
         return newest
+
+    def readable(self, tx: Tx, org: str) -> list[ValueKey]:
+        """Return the org's keys that can be read. None is made: there may be none."""
+        if org not in self._newest:
+            return self._learnt(tx, org, list_value_keys(tx, org))
+        return [key for (of, _), key in self._keys.items() if of == org]
 
     def refresh(self, tx: Tx) -> None:
         """Look at the org's keys as they are kept now; one that was destroyed meanwhile is forgotten."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from sqlalchemy import bindparam, func, select
 
 from app.storage.engine.dialect import from_us
 from app.storage.engine.transaction import Statement, Tx
-from app.storage.payments.spends import WENT_WELL, amount_of
+from app.storage.payments.accounts import Marks
+from app.storage.payments.spends import WENT_WELL, amount_of, numbered
 from app.storage.tables.payment_tables import spends
 from app.storage.tables.tables import requests
 
@@ -29,11 +31,6 @@ _BEFORE = Statement(
     .order_by(spends.c.at.desc(), spends.c.id)
     .limit(MOST)
 )
-_SHARING = Statement(
-    select(func.count(spends.c.payee_key.distinct()).label("payees"))
-    .select_from(_WELL)
-    .where(_OF_ORG, spends.c.account_key == bindparam("of_account"), *WENT_WELL)
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +43,22 @@ class Before:
     at: datetime
 
 
-def list_before(tx: Tx, payee_key: str, name: str) -> list[Before]:
-    """Return what was paid, on people's approval, to a payee under exactly this name; the newest first."""
+@cache
+def _sharing(size: int) -> Statement:
+    named = spends.c.account_key.in_([bindparam(f"account_{index}") for index in range(size)])
+    counted = select(func.count(spends.c.payee_key.distinct()).label("payees"))
+    return Statement(counted.select_from(_WELL).where(_OF_ORG, named, *WENT_WELL))
+
+
+def list_before(tx: Tx, payee_key: str, name: str, *, account_key: str) -> list[Before]:
+    """Return what was paid, on people's approval, to a payee under exactly this name; the newest first.
+
+    Only that account is told; another one is told as something that it is not.
+    """
+    marks = Marks(tx, [account_key])
     return [
         Before(
-            account_key=row["account_key"],
+            account_key=marks.plain(row["account_key"]),
             currency=row["currency"],
             amount=amount_of(row["amount"]),
             at=from_us(row["at"]),
@@ -61,5 +69,6 @@ def list_before(tx: Tx, payee_key: str, name: str) -> list[Before]:
 
 def count_sharing(tx: Tx, account_key: str) -> int:
     """Return how many payees were paid into one account."""
-    row = tx.one(_SHARING, for_org=tx.org, of_account=account_key)
+    named = numbered("account", Marks(tx, [account_key]))
+    row = tx.one(_sharing(len(named)), for_org=tx.org, **named)
     return int(row["payees"]) if row else 0

@@ -10,6 +10,7 @@ from sqlalchemy import bindparam, delete, insert, select, update
 from app.domain.money.payee import Payee
 from app.storage.engine.dialect import from_us, to_us
 from app.storage.engine.transaction import Row, Statement, Tx
+from app.storage.payments.accounts import Marks, kept_as
 from app.storage.payments.spends import numbered
 from app.storage.tables.payment_tables import payees
 
@@ -37,23 +38,28 @@ def _find(size: int) -> Statement:
 
 def list_payees(tx: Tx) -> list[Payee]:
     """Return whom the register knows now, by name."""
-    return [_payee(row) for row in tx.all(_LIST, for_org=tx.org)]
+    unknown = Marks(tx, ())
+    return [_payee(row, unknown) for row in tx.all(_LIST, for_org=tx.org)]
 
 
-def find_payees(tx: Tx, payee_keys: Iterable[str]) -> list[Payee]:
-    """Return all that was ever set of these payees, those that were taken out as well."""
-    named = numbered("key", payee_keys)
-    return [_payee(row) for row in tx.all(_find(len(named)), for_org=tx.org, **named)]
+def find_payees(tx: Tx, payee_keys: Iterable[str], account_keys: Iterable[str] = ()) -> list[Payee]:
+    """Return all that was ever set of these payees, those that were taken out as well.
+
+    Of the accounts only `account_keys` are told; another one is told as something that is none of them.
+    """
+    named, marks = numbered("key", payee_keys), Marks(tx, account_keys)
+    return [_payee(row, marks) for row in tx.all(_find(len(named)), for_org=tx.org, **named)]
 
 
 def put_payee(tx: Tx, payee: Payee) -> None:
     """Put a payee in with one account, in the place of what was set of it before."""
-    tx.write(_DROP, for_org=tx.org, of_key=payee.payee_key, of_account=payee.account_key)
+    for mark in Marks(tx, [payee.account_key]):
+        tx.write(_DROP, for_org=tx.org, of_key=payee.payee_key, of_account=mark)
     tx.write(
         _PUT,
         org=tx.org,
         payee_key=payee.payee_key,
-        account_key=payee.account_key,
+        account_key=kept_as(tx, payee.account_key),
         name=payee.name,
         account_tail=payee.account_tail,
         is_known=int(payee.is_known),
@@ -68,11 +74,11 @@ def remove_payee(tx: Tx, payee_key: str, *, by: str) -> None:
     tx.write(_REMOVE, for_org=tx.org, of_key=payee_key, by=by, at=to_us(tx.now()))
 
 
-def _payee(row: Row) -> Payee:
+def _payee(row: Row, marks: Marks) -> Payee:
     return Payee(
         name=row["name"],
         payee_key=row["payee_key"],
-        account_key=row["account_key"],
+        account_key=marks.plain(row["account_key"]),
         account_tail=row["account_tail"],
         is_known=bool(row["is_known"]),
         set_by=row["set_by"],

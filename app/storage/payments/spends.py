@@ -20,6 +20,7 @@ from app.domain.request.request import State
 from app.storage.engine.dialect import from_us, to_us
 from app.storage.engine.transaction import Statement, Tx
 from app.storage.identity.vault import ValueKey, number_of
+from app.storage.payments.accounts import Marks, kept_as
 from app.storage.tables.payment_tables import payee_history, spends
 from app.storage.tables.tables import requests
 
@@ -133,13 +134,14 @@ def list_spent(
     tx: Tx, column: str, keys: Iterable[str], *, since: datetime, instead_of: str, unasked_only: bool = False
 ) -> list[Spent]:
     """Sum up what counts after `since`, for each of `keys` in a column (``agent``, ``owner``, ``payee_key`` …)."""
-    named = numbered("key", keys)
+    marks = Marks(tx, keys) if column == "account_key" else None
+    named = numbered("key", keys if marks is None else marks)
     rows = tx.all(
         _sums(column, len(named), unasked_only), for_org=tx.org, since=to_us(since), instead_of=instead_of, **named
     )
     return [
         Spent(
-            whose=row["whose"],
+            whose=row["whose"] if marks is None else marks.plain(row["whose"]),
             tool=row["tool"],
             currency=row["currency"],
             units=int(row["high"]) * _HALF + int(row["low"]),
@@ -216,14 +218,17 @@ def _well_paid(size: int) -> Statement:
     return Statement(select(*payee, func.max(found.c.at).label("paid_at")).group_by(*payee))
 
 
-def list_paid(tx: Tx, payee_keys: Iterable[str]) -> list[Paid]:
-    """Return under which names, and into which accounts, payees were ever paid with success, on people's approval."""
-    named = numbered("key", payee_keys)
+def list_paid(tx: Tx, payee_keys: Iterable[str], account_keys: Iterable[str] = ()) -> list[Paid]:
+    """Return under which names, and into which accounts, payees were ever paid with success, on people's approval.
+
+    Of the accounts only `account_keys` are told; another one is told as something that is none of them.
+    """
+    named, marks = numbered("key", payee_keys), Marks(tx, account_keys)
     return [
         Paid(
             payee=row["payee"],
             payee_key=row["payee_key"],
-            account_key=row["account_key"],
+            account_key=marks.plain(row["account_key"]),
             account_tail=row["account_tail"],
             at=from_us(row["paid_at"]),
         )
@@ -272,7 +277,8 @@ def insert_spends(tx: Tx, rows: Sequence[dict[str, object]]) -> None:
 
 
 def _with_id(tx: Tx, spend_id: str, row: dict[str, object]) -> dict[str, object]:
-    return {**row, "id": spend_id, "reference": _kept(tx, row["reference"], spend_id)}
+    account = kept_as(tx, str(row["account_key"]))
+    return {**row, "id": spend_id, "account_key": account, "reference": _kept(tx, row["reference"], spend_id)}
 
 
 def _kept(tx: Tx, reference: object, spend_id: str) -> object:

@@ -34,7 +34,7 @@ def history_of(tx: Tx, request: ConfirmationRequest, policy: Policy, terms: Term
         return ()
     payment = request.payments[0]
     name = unicodedata.normalize("NFC", payment.payee)
-    before = list_before(tx, payment.payee_key, name)
+    before = list_before(tx, payment.payee_key, name, account_key=payment.account_key)
     shared = count_sharing(tx, payment.account_key) if payment.account_key else 0
     return tuple(_told(before, payment, shared, terms))
 

@@ -46,13 +46,13 @@ class Payees:
 
         def unit(tx: Tx) -> Payee | AssentError:
             now = lock_spending(tx)  # whoever weighs a payment finds the register as it is, or as it will be
-            earlier = find_payees(tx, [key])
+            of_account = account_key(account)
+            earlier = find_payees(tx, [key], [of_account])
             other = next((each.name for each in earlier if each.is_known and each.name != name), None)
             if other is not None:
                 return ConflictError(
                     f"the register knows this payee as {visible(other)!r}: use that spelling, or take it out first"
                 )
-            of_account = account_key(account)
             same = next((each for each in earlier if each.is_known and each.account_key == of_account), None)
             if same is not None:
                 return same

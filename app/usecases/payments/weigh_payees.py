@@ -104,15 +104,16 @@ def tail_of(account: str) -> str:
 def _known(tx: Tx, payments: tuple[Payment, ...]) -> dict[str, _Known]:
     """Return the payees who are known by exactly their names: put in by people, or paid well since taken out."""
     keys = list(dict.fromkeys(payment.payee_key for payment in payments))
+    accounts = list(dict.fromkeys(payment.account_key for payment in payments))
     known: dict[str, _Known] = {}
     removed: dict[str, datetime] = {}
-    for entry in find_payees(tx, keys):
+    for entry in find_payees(tx, keys, accounts):
         if entry.removed_at is not None:
             removed[entry.payee_key] = max(removed.get(entry.payee_key, _NEVER), entry.removed_at)
         if entry.is_known:
             # An entry without an account vouches for calls that name none, and for no account.
             known.setdefault(_exact(entry.name), _Known()).add(entry.account_key, entry.account_tail, entry.set_at)
-    for paid in list_paid(tx, keys):
+    for paid in list_paid(tx, keys, accounts):
         if paid.at > removed.get(paid.payee_key, _NEVER):
             known.setdefault(_exact(paid.payee), _Known()).add(paid.account_key, paid.account_tail, paid.at)
     return known

@@ -13,6 +13,7 @@ from app.storage.identity.api_keys import list_keys, put_hash
 from app.storage.identity.clear_values import encrypt_values, list_clear
 from app.storage.identity.secret_ids import list_seal_ids, remember_secret
 from app.storage.identity.value_keys import has_caught_up, note_caught_up
+from app.storage.payments.accounts import list_unmarked, mark_accounts
 from app.storage.requests.requests import find_request, is_unread
 from app.storage.trail.audit_chain import has_kind
 from app.storage.trail.cuts import find_cut
@@ -95,6 +96,15 @@ class SealStanding:
         await self.refresh(org)
         if not caught_up:
             await self._catch_up(org)
+        await self._mark_accounts(org)
+
+    async def _mark_accounts(self, org: str) -> None:
+        """Mark what accounts were kept before there were marks; also what a tool without a key has put in since."""
+        done = 0
+        while found := await self._store.read(lambda tx: list_unmarked(tx, most=_PAGE), org=org, long=True):
+            await self._store.write(lambda tx, keys=found: mark_accounts(tx, keys), org=org)
+            done += len(found)
+            log.info("accounts.marked", org=org, accounts=done)
 
     async def _catch_up(self, org: str) -> None:
         done, behind = 0, ""
