@@ -16,7 +16,6 @@ from assent.command.shapes import as_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from assent.command.identity import Identity
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 _LARGEST = 16 * 1024 * 1024
 _LARGEST_HEAD = 64 * 1024
 _PASSING = (408, 425, 429)
-_CONNECT_WITHIN = 5.0  # of a call that may be held for long; less than the watch's grace
 _FIRST_PAUSE = 0.1
 _LAST_PAUSE = 5.0
 
@@ -69,16 +67,9 @@ def persist(
 
 
 def exchange(
-    identity: Identity,
-    method: str,
-    path: str,
-    body: object = None,
-    *,
-    headers: str = "",
-    within: float,
-    held: Callable[[socket.socket], None] | None = None,
+    identity: Identity, method: str, path: str, body: object = None, *, headers: str = "", within: float
 ) -> dict[str, Any]:
-    """One call; the answer's JSON object. `within` bounds the whole of it, in seconds; `held` is given its socket."""
+    """One call; the answer's JSON object. `within` bounds the whole of it, in seconds."""
     end = time.monotonic() + within
     content = b"" if body is None else json.dumps(body, allow_nan=False, separators=(",", ":")).encode()
     name = f"[{identity.host}]" if ":" in identity.host else identity.host
@@ -88,10 +79,7 @@ def exchange(
         f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n{headers}Connection: close\r\n\r\n"
     )
     try:
-        until = end if held is None else min(end, time.monotonic() + _CONNECT_WITHIN)
-        with _connect(identity, until) as connection:
-            if held is not None:
-                held(connection)
+        with _connect(identity, end) as connection:
             connection.settimeout(_left(end))
             connection.sendall(head.encode("ascii") + content)
             status, fields, rest = _read_head(connection, end)

@@ -7,10 +7,6 @@ class HookError(Exception):
     """The hook cannot do its work: wrong command line, event or configuration."""
 
 
-class TooLateError(HookError):
-    """The deadline has come; nothing more is begun."""
-
-
 class InterruptedHookError(BaseException):
     """The host ended the hook."""
 

@@ -4,9 +4,10 @@ What is foreseen to go wrong becomes a denial with a reason for the model; what 
 exit code 2. There is one way to an allow without a person (the gateway said so) and one with (a claim of this call
 succeeded).
 
-One call does it all where the host can be made to run what people have changed: the gateway judges, holds, and hands
-the approval over (docs/api.md#the-one-call); `claiming` has what that takes. An older gateway answers at once, and is
-asked again and claimed from as before.
+The call is held by the gateway until people have decided (`wait`, docs/api.md#the-one-call), but it does not name the
+claim: whoever is frozen while held (a laptop that sleeps, SIGSTOP) is still connected, and would be claimed for; killed
+then, its approval would be spent on nothing, and the same call, made again, would ask people again. So the hook claims
+itself, awake, with its host there.
 """
 
 from __future__ import annotations
@@ -25,9 +26,8 @@ from assent.client.messages import (
     run_by_executor,
     still_waiting,
 )
-from assent.command.claiming import Claiming
-from assent.command.exchange import pause, persist, quote
-from assent.command.faults import AwayError, HookError, RefusedError, TooLateError
+from assent.command.exchange import exchange, pause, persist, quote
+from assent.command.faults import AwayError, HookError, RefusedError
 from assent.command.hosts.event import plain, same
 from assent.command.hosts.row import LONGEST_REASON
 from assent.command.identity import load_identity
@@ -43,7 +43,9 @@ if TYPE_CHECKING:
 
 HOLD = 25.0
 LEAD = 0.25  # the gateway's "not yet" shall come before the deadline
+_ANSWERED_WITHIN = 10.0  # besides what it holds
 CLAIM_WITHIN = 6.0  # less than the watch's grace
+GOODBYE_WITHIN = 2.0
 _LONGEST_RESULT = 6_000  # of an executor's result, of what Claude Code shows a model
 _FINAL = {
     "denied": RefusalCode.DENIED,
@@ -77,9 +79,8 @@ class Judge:
         self._identity = load_identity(options.config)
         self._request: dict[str, Any] = {}
         self._context: list[str] = []  # what the gateway's hooks tell the model besides
-        # Where people's changes might not be what runs, what was approved is looked at before it is claimed.
-        at_once = not self._fixed_input and not self._form.merges
-        self._claiming = Claiming(self._identity, watch, event, at_once=at_once)
+        self._claim_id: str | None = None
+        """The claim that was sent and not yet answered for."""
         watch.last_word = self._last_word
 
     def speak(self) -> None:
@@ -99,17 +100,14 @@ class Judge:
                     return self._allowed(answer)
                 case "deny" if answer.get("request") is None:
                     return self._denied(answer)
-                case "ask" | "deny" | "claimed":
-                    return self._taken(answer) or self._decided()
+                case "ask" | "deny":
+                    self._remember(answer.get("request"))
+                    return self._decided()
                 case _:
                     return self._deny(RefusalCode.GATEWAY_AWAY, reason="an answer without a decision")
         except RefusedError as refused:
             return self._refused(refused)
-        except TooLateError:
-            self._give_back()
-            return self._last_word()
         except AwayError as away:
-            self._still_wanted()
             self._give_back()
             note = f"assent-hook: the gateway at {self._identity.url} does not answer: {away}\n"
             os.write(2, note.encode(errors="replace"))  # for the operator; the host shows the model only the answer
@@ -152,17 +150,14 @@ class Judge:
         until, attempt = float("inf"), 0
         while True:
             hold = self._hold_now()
-            wanted = {"wait": round(hold, 3)} | ({"claim_id": self._claiming.name()} if self._claiming.at_once else {})
+            within = hold + _ANSWERED_WITHIN
+            held = {**body, "wait": round(hold, 3)}
             try:
-                return self._claiming.ask("POST", "/v1/hooks/PreToolUse", body | wanted, hold=hold, headers=key)
-            except RefusedError as refused:
-                if refused.code != "executor_only" or not self._claiming.at_once:
-                    raise
-                self._claiming.at_once = False  # nothing was opened: only an executor may claim it
+                return exchange(self._identity, "POST", "/v1/hooks/PreToolUse", held, headers=key, within=within)
             except AwayError as away:
                 until = min(until, time.monotonic() + self._patience)
                 left = min(until - time.monotonic(), self._watch.remaining())
-                if left <= 0 or self._watch.over:
+                if left <= 0:
                     raise
                 attempt += 1
                 pause(attempt, at_least=away.retry_after, at_most=left)
@@ -178,44 +173,28 @@ class Judge:
             raise HookError("the gateway answered with another request")
         self._request = request
 
-    def _taken(self, answer: dict[str, Any]) -> bytes | None:
-        """What the one call answered about the request: an allow if it was claimed, else nothing yet."""
-        self._remember(answer.get("request"))
-        if answer.get("decision") != "claimed":
-            return None
-        return self._claimed(as_object(answer.get("claimed")) or {})
-
     def _path(self) -> str:
         return f"/v1/requests/{quote(self._request['id'])}"
 
     def _decided(self) -> bytes:
-        attempt = 0
-        while self._request["state"] in self._awaited():
-            if self._watch.remaining() <= 0:
-                raise TooLateError
+        attempt, awaited = 0, self._awaited()
+        while self._request["state"] in awaited:
             hold = self._hold_now()
             asked_at = time.monotonic()
             after = 0.0
             try:
-                found = self._claiming.ask("GET", f"{self._path()}{self._query(hold)}", hold=hold)
-                if (taken := self._taken(found if "request" in found else {"request": found})) is not None:
-                    return taken
+                self._remember(
+                    exchange(self._identity, "GET", f"{self._path()}{self._hold(hold)}", within=hold + _ANSWERED_WITHIN)
+                )
             except AwayError as away:
                 after = away.retry_after
-                self._still_wanted()
-            if self._request["state"] in self._awaited():
+            if self._request["state"] in awaited:
                 held = after == 0.0 and hold > 0 and time.monotonic() - asked_at >= hold / 2
                 attempt = 0 if held else attempt + 1
                 if not held:  # a fault, or an answer that did not hold: never a busy loop
                     pause(attempt, at_least=after, at_most=max(0.0, self._watch.remaining()))
-        return self._ended()
-
-    def _still_wanted(self) -> None:
-        """Raises `HookError` where the watch has hung up because nobody is there any more."""
-        if self._watch.over and self._watch.remaining() > 0:
-            raise HookError("the approval hook was ended by its host")
-
-    def _ended(self) -> bytes:
+            if self._watch.remaining() <= 0:
+                return self._last_word()
         if self._request.get("enforced") is True:
             return self._carried_out()
         if self._request["state"] == "approved":
@@ -232,12 +211,9 @@ class Judge:
         """States that are waited through: what only an executor may run is waited for to its end."""
         return ("pending", "approved", "executing") if self._request.get("enforced") is True else ("pending",)
 
-    def _query(self, seconds: float) -> str:
-        if self._request.get("enforced") is True:
-            self._claiming.at_once = False
+    def _hold(self, seconds: float) -> str:
         since = "" if self._request["state"] == "pending" else f"&since={self._request.get('version')}"
-        claim = f"&claim_id={quote(self._claiming.name())}" if self._claiming.at_once else ""
-        return f"?wait={seconds:.3f}{since}{claim}"
+        return f"?wait={seconds:.3f}{since}"
 
     def _carried_out(self) -> bytes:
         """Deny in any case, for the runtime itself must not run the tool, and tell what the executor made of it."""
@@ -260,7 +236,9 @@ class Judge:
                 return self._deny(code, reason=text(as_object(known.get("settled")), "reason"))
 
     def _claim(self) -> bytes:
-        claim_id = self._claiming.begin()
+        claim_id = self._event.claim_id() or f"clm_{os.urandom(32).hex()}"
+        self._watch.commit()
+        self._claim_id = claim_id
         body = {"digest": self._request.get("digest"), "claim_id": claim_id}
         patience = min(self._patience, CLAIM_WITHIN)
         try:
@@ -270,12 +248,8 @@ class Judge:
         except RefusedError as refused:
             if refused.status != 409:
                 raise
-            self._claiming.nothing()
+            self._claim_id = None
             return self._deny(_CLAIM.get(refused.code, RefusalCode.CALL_REFUSED), reason=refused.detail)
-        return self._claimed(claimed)
-
-    def _claimed(self, claimed: dict[str, Any]) -> bytes:
-        """The approval is ours, for one run with the arguments that stand there."""
         arguments = as_object(claimed.get("arguments"))
         if arguments is None or claimed.get("tool") != self._event.tool or not claimed.get("grant_id"):
             self._give_back()
@@ -304,7 +278,19 @@ class Judge:
         return self._event.deny(words) if fits else self._deny(RefusalCode.DIGEST_MISMATCH)
 
     def _give_back(self) -> None:
-        self._claiming.give_back(text(self._request, "id"))
+        claim_id, self._claim_id = self._claim_id, None
+        if claim_id is None:
+            return
+        body = {
+            "claim_id": claim_id,
+            "status": "failed",
+            "result": None,
+            "error": "the hook could not hand on the approval; the tool did not run",
+        }
+        try:
+            exchange(self._identity, "POST", f"{self._path()}/outcome", body, within=GOODBYE_WITHIN)
+        except (AwayError, RefusedError):
+            return  # the lease will mark it unknown
 
     def _last_word(self) -> bytes:
         if not self._request:
@@ -328,8 +314,6 @@ class Judge:
                 return self._deny(RefusalCode.KEY_REFUSED, reason=refused.detail)
             case 0:
                 return self._deny(RefusalCode.GATEWAY_AWAY, reason=refused.detail)
-            case _ if refused.code in _CLAIM:
-                return self._deny(_CLAIM[refused.code], reason=refused.detail)
             case _:
                 code = code_of_fault(refused.status, refused.code)
                 return self._deny(code, reason=f"{refused.status} {refused.detail}".strip())

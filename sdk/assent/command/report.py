@@ -34,10 +34,10 @@ def report(options: Options, event: Event, *, within: float) -> int:
         if claim_id is None:
             _settle_by_call(identity, event, outcome, end)
             return 0
-        request_id = find_claimed(identity, event.session or "", claim_id, end)
+        request_id = _find(identity, event.session or "", claim_id, end)
         if request_id is not None:
             path = f"/v1/requests/{quote(request_id)}/outcome"
-            exchange(identity, "POST", path, {"claim_id": claim_id, **outcome}, within=left_until(end))
+            exchange(identity, "POST", path, {"claim_id": claim_id, **outcome}, within=_left(end))
     except Exception:  # noqa: BLE001 - the tool has run; nothing here may reach the model
         return 0  # the lease will mark it unknown, where people can see it
     return 0
@@ -51,7 +51,7 @@ def withdraw(options: Options, event: Event, *, within: float) -> int:
         for item in _open(identity, event.session, end) if event.session else ():
             if item.get("state") == "pending":
                 path = f"/v1/requests/{quote(str(item['id']))}/cancel"
-                exchange(identity, "POST", path, {"reason": "the agent's session is over"}, within=left_until(end))
+                exchange(identity, "POST", path, {"reason": "the agent's session is over"}, within=_left(end))
     except Exception:  # noqa: BLE001 - nobody is there to be told
         return 0  # it expires by itself
     return 0
@@ -66,11 +66,10 @@ def _settle_by_call(identity: Identity, event: Event, outcome: dict[str, Any], e
     if outcome["status"] != "succeeded":
         moment = "PostToolUseFailure"
         body |= {"error": outcome["error"], "is_interrupt": outcome["status"] == "unknown"}
-    exchange(identity, "POST", f"/v1/hooks/{moment}", body, within=left_until(end))
+    exchange(identity, "POST", f"/v1/hooks/{moment}", body, within=_left(end))
 
 
-def left_until(end: float) -> float:
-    """Seconds until then, and never none: a time-out of 0 is another thing."""
+def _left(end: float) -> float:
     return max(0.05, end - time.monotonic())
 
 
@@ -94,7 +93,7 @@ def _at(raw: dict[str, Any], place: str) -> object:
     return found
 
 
-def find_claimed(identity: Identity, session: str, claim_id: str, end: float) -> str | None:
+def _find(identity: Identity, session: str, claim_id: str, end: float) -> str | None:
     """The open request whose execution carries this claim; None for a call that nobody was asked about."""
     for item in _open(identity, session, end):
         execution = as_object(item.get("execution"))
@@ -107,7 +106,7 @@ def _open(identity: Identity, session: str, end: float) -> Iterator[dict[str, An
     path = f"/v1/requests?open=true&limit=100&session={quote(session)}"
     cursor = ""
     for _ in range(_PAGES):
-        page = exchange(identity, "GET", path + cursor, within=left_until(end))
+        page = exchange(identity, "GET", path + cursor, within=_left(end))
         yield from (item for item in map(as_object, as_list(page.get("items"))) if item)
         following = page.get("next_cursor")
         if not isinstance(following, str) or not following:

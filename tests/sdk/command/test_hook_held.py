@@ -1,8 +1,7 @@
-"""The hook makes one call for an approved run; what it may have claimed never outlives it."""
+"""The hook's one question is held until people have decided; it claims by itself, awake, with its host there."""
 
 from __future__ import annotations
 
-import json
 import signal
 from typing import TYPE_CHECKING
 
@@ -12,8 +11,6 @@ from tests.requirements import requirement
 from tests.sdk.hook_process import HookLine, event, finish
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.sdk.gateway_stub import StubGateway
 
 pytestmark = pytest.mark.process
@@ -25,12 +22,13 @@ def gateway(gateway: StubGateway) -> StubGateway:
     return gateway
 
 
-def test_asked_held_approved_and_claimed_in_one_call(gateway: StubGateway, hook: HookLine) -> None:
+def test_asked_and_held_in_one_call_and_claimed_in_another(gateway: StubGateway, hook: HookLine) -> None:
     process = hook.begin(event(call_id="toolu_9"))
     gateway.arrived("check")
     gateway.decide("req_0001", "approved")
     assert finish(process).decision == "allow"
-    assert [kind for kind, _, _ in gateway.seen] == ["check"]
+    assert [kind for kind, _, _ in gateway.seen] == ["check", "claim"]
+    assert "claim_id" not in gateway.seen[0][1]
     assert hook.run(event(moment="PostToolUse", call_id="toolu_9")).code == 0
     assert gateway.only.state == "succeeded"
 
@@ -56,30 +54,19 @@ def test_whoever_waits_longer_than_one_call_comes_back(gateway: StubGateway, hoo
     gateway.arrived("get")
     gateway.decide("req_0001", "approved")
     assert finish(process).decision == "allow"
-    assert gateway.count("claim") == 0
+    assert gateway.count("claim") == 1
 
 
 @requirement("F-07")
-def test_a_lost_answer_is_asked_for_again_under_the_same_names(gateway: StubGateway, hook: HookLine) -> None:
+def test_a_lost_answer_is_asked_for_again_under_the_same_key(gateway: StubGateway, hook: HookLine) -> None:
     gateway.faults["check"].append("lost")
     process = hook.begin(event())
     gateway.arrived("check")
     gateway.decide("req_0001", "approved")
     assert finish(process).decision == "allow"
-    asked = [(body["claim_id"], headers["Idempotency-Key"]) for kind, body, headers in gateway.seen if kind == "check"]
+    asked = [headers["Idempotency-Key"] for kind, _, headers in gateway.seen if kind == "check"]
     assert len(asked) == 2
     assert len(set(asked)) == 1
-
-
-@requirement("S-08", "F-32")
-def test_a_claim_whose_answer_never_comes_is_given_back(gateway: StubGateway, hook: HookLine) -> None:
-    gateway.faults["check"].extend(["lost", *["500"] * 99])
-    process = hook.begin(event(), "--patience", "0.4")
-    gateway.arrived("check")
-    gateway.decide("req_0001", "approved")
-    said = finish(process)
-    assert said.blocks()
-    assert gateway.only.outcomes[0]["status"] == "failed"
 
 
 @requirement("S-08", "F-32")
@@ -97,7 +84,7 @@ def test_a_hook_interrupted_while_it_is_held_has_claimed_nothing(
 
 
 @requirement("S-08", "F-32")
-def test_a_host_that_stops_reading_while_it_is_held_is_hung_up_on(gateway: StubGateway, hook: HookLine) -> None:
+def test_a_host_that_stops_reading_while_its_hook_is_held_is_noticed(gateway: StubGateway, hook: HookLine) -> None:
     process = hook.begin(event())
     gateway.arrived("check")
     assert process.stdout is not None
@@ -126,30 +113,10 @@ def test_a_gateway_that_freezes_is_left_by_the_deadline(gateway: StubGateway, ho
     assert gateway.rows == {}
 
 
-@requirement("S-08")
-@pytest.mark.parametrize(("host", "options"), [("qwen", ()), ("gemini", ()), ("claude-code", ("--fixed-input",))])
-def test_where_changes_could_not_run_nothing_is_claimed_unseen(
-    gateway: StubGateway, tmp_path: Path, host: str, options: tuple[str, ...]
-) -> None:
-    told = {"hook_event_name": "BeforeTool" if host == "gemini" else "PreToolUse", "session_id": "s-1"}
-    line = HookLine(url=gateway.url, folder=tmp_path, host=host)
-    content = json.dumps({**told, "tool_name": "Bash", "tool_input": {"command": "ls", "force": True}}).encode()
-    process = line.begin(content, *options)
-    gateway.arrived("check")
-    gateway.only.arguments = {"command": "ls"}
-    gateway.decide("req_0001", "approved")
-    said = finish(process)
-    assert b"deny" in said.out
-    assert gateway.only.execution is None
-    assert "claim_id" not in gateway.seen[0][1]
-    again = line.begin(json.dumps({**told, "tool_name": "Bash", "tool_input": {"command": "ls"}}).encode(), *options)
-    assert b"allow" in finish(again).out
-
-
-def test_what_only_an_executor_runs_is_asked_about_without_a_claim(gateway: StubGateway, hook: HookLine) -> None:
+def test_what_only_an_executor_runs_is_waited_for_and_never_claimed(gateway: StubGateway, hook: HookLine) -> None:
     gateway.enforced = True
     process = hook.begin(event())
-    gateway.arrived("check", 2)
+    gateway.arrived("check")
     gateway.decide("req_0001", "denied", reason="no")
     assert finish(process).decision == "deny"
-    assert ["claim_id" in body for kind, body, _ in gateway.seen if kind == "check"] == [True, False]
+    assert gateway.count("claim") == 0
