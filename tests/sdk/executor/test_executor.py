@@ -130,7 +130,8 @@ async def test_work_waits_for_people_without_asking_again_and_again(gateway: Gat
         await asyncio.wait_for(working, 5)
     assert len(spy.calls) == 1
     assert (await gateway.read(request))["state"] == "succeeded"
-    assert line.called == ["requests", request["id"], "outcome"]  # it waits and takes in one call
+    # It waits and takes in one call, however often it comes back to it; and looks for others meanwhile.
+    assert [verb for verb in line.called if verb not in {"requests", request["id"]}] == ["outcome"]
 
 
 async def test_what_is_approved_gets_the_slot_of_one_that_only_waits(gateway: Gateway, spy: Spy) -> None:
