@@ -158,7 +158,14 @@ class Container:
         self.switches = Switches(store=store, flipped=look_up.forget)
         self.run_hooks = RunHooks(store=store, look_up=look_up, clock=self.clock, observer=observer)
         judge = JudgeCall(hooks=self.run_hooks, clock=self.clock, spans=self.spans)
-        self.submit = Submit(store=store, judge=judge, channels=self.channels, seals=self.seals, quota=quota)
+        self.submit = Submit(
+            store=store,
+            judge=judge,
+            channels=self.channels,
+            seals=self.seals,
+            quota=quota,
+            attended=self.waiters.attended,
+        )
         self.decide = DecideByApi(store=store, book=book, seals=self.seals)
         self.cancel = Cancel(store=store)
         self.claim = Claim(store=store, hooks=self.hooks, observer=observer)

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
         GatewayError,
         KeyRefusedError,
         NotEntitledError,
-        NotOpenError,
         UnexpectedAnswerError,
         UnknownRequestError,
     )
@@ -58,7 +57,6 @@ __all__ = [  # noqa: RUF022 - grouped as _HOMES is
     "KeyRefusedError",
     "NotApprovedError",
     "NotEntitledError",
-    "NotOpenError",
     "StillPendingError",
     "UnexpectedAnswerError",
     "UnknownRequestError",
@@ -99,7 +97,7 @@ _HOMES = {
     "gate.blocking": "BlockingGate Gateway",
     "client.call": "ToolCall",
     "client.errors": "AssentError CallRefusedError ClaimRefusedError GatewayAwayError GatewayError KeyRefusedError "
-    "NotEntitledError NotOpenError UnexpectedAnswerError UnknownRequestError",
+    "NotEntitledError UnexpectedAnswerError UnknownRequestError",
     "client.unapproved": "NotApprovedError StillPendingError",
     "gate.guarded": "guarded",
     "gate.permission": "current_changes current_grant",

@@ -32,6 +32,18 @@ def find_secret(environ: Mapping[str, str], name: str) -> str | None:
         return environ.get(name)
     if environ.get(name, "").strip():
         raise SecretFileError(f"{name} and {name}{SUFFIX} are both set: unset one of them")
+    return _secret_in(path, f"{name}{SUFFIX}")
+
+
+def read_key(path: str) -> str:
+    """Return the key that stands in a file, and nothing but a key. Raises SecretFileError."""
+    key = _secret_in(path, "the gateway's key")
+    if not key.startswith(KEY_BEGINS):
+        raise SecretFileError(f"the gateway's key: {path} holds no key of Assent ({KEY_BEGINS}…); nothing was sent")
+    return key
+
+
+def _secret_in(path: str, named: str) -> str:
     try:
         text = _read(path)
     except OSError as error:
@@ -42,7 +54,7 @@ def find_secret(environ: Mapping[str, str], name: str) -> str | None:
         if text.strip():
             return text
         why = "is empty: write the secret into it"
-    raise SecretFileError(f"{name}{SUFFIX}: {path} {why}")
+    raise SecretFileError(f"{named}: {path} {why}")
 
 
 def find_key(environ: Mapping[str, str]) -> str | None:

@@ -24,7 +24,7 @@ from app.api.wire.queries import number_of, text_of
 from app.api.wire.verdicts import answer_judged, caller_of, view_claimed, view_said, view_shown
 from app.domain.card.card_for import message_for_claimer
 from app.domain.errors import AssentError, UnauthenticatedError
-from app.domain.identity.api_key import Scope
+from app.domain.identity.api_key import AGENTS, Scope
 from app.domain.request.request import State
 from app.failpoints import failpoint
 from app.usecases.asking.submit import Answered
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from app.api.wire.services import Services
     from app.domain.call.submission import Submission
     from app.domain.identity.api_key import ApiKey
+    from app.domain.request.request import ConfirmationRequest
 
 LONGEST_WAIT = 60.0
 """Seconds for which one call is held at most; callers ask again."""
@@ -103,6 +104,7 @@ async def answer_held(c: Services, key: ApiKey, request: Request, standing: Stan
             since=held.since,
             confirm=_confirm(c, request),
             who=key.id,
+            gone=request.is_disconnected if key.scope in AGENTS else None,
         )
     except AssentError as error:
         error.more.setdefault("request_id", request_id)
@@ -116,9 +118,17 @@ async def answer_held(c: Services, key: ApiKey, request: Request, standing: Stan
         settled = found.settlement if found.state is not State.LAPSED else None  # there it is the approval's
         reason = settled.reason if settled else found.revoked_why
         return answer({"decision": "deny", "reason": reason, "message": shown["message"], **given, "request": shown})
+    found = await expect_back(c, key, request, found)
     stopping = found.state is State.PENDING and c.waiters.stopping
     headers = {"Retry-After": "1"} if stopping else None
     return answer({"decision": "ask", **given, "request": shown}, 202, headers)
+
+
+async def expect_back(c: Services, key: ApiKey, request: Request, found: ConfirmationRequest) -> ConfirmationRequest:
+    """Remember that a caller who is still there is told that its request is pending: it will ask again, and waits."""
+    if found.state is State.PENDING and key.scope in AGENTS and not await request.is_disconnected():
+        c.waiters.expect(key.org, found.id)
+    return found
 
 
 def _confirm(c: Services, request: Request) -> Callable[[], Awaitable[None]]:

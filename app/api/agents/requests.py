@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Request, Response
 
-from app.api.agents.one_call import LONGEST_WAIT, Held, answer_held, answer_return, judge_held
+from app.api.agents.one_call import LONGEST_WAIT, Held, answer_held, answer_return, expect_back, judge_held
 from app.api.wire import schemas
 from app.api.wire.bodies import PlainRoute, answer, read_model
 from app.api.wire.operations import asks, takes
@@ -108,8 +108,9 @@ def requests_router(c: Services) -> APIRouter:  # noqa: C901 - a router is a lis
             seconds=seconds,
             since=None if since is None else int(since),
             who=key.id,
+            gone=request.is_disconnected if key.scope in AGENTS else None,
         )
-        return answer(await shown(found, key))
+        return answer(await shown(await expect_back(c, key, request, found), key))
 
     @router.post("/v1/requests/{request_id}/decisions", **takes(schemas.Decision, schemas.RequestView))
     async def decide(request_id: str, request: Request) -> Response:

@@ -5,6 +5,7 @@ The answer says what was decided, by whom, and what the hooks give along.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from app.api.wire.bodies import answer
@@ -13,6 +14,7 @@ from app.api.wire.schemas import HeldBody
 from app.domain.call.submission import Submission
 from app.domain.errors import InvalidError, WrongScopeError
 from app.domain.identity.api_key import AGENTS, Scope
+from app.domain.request.request import State
 from app.usecases.asking.submit import Answered
 from app.usecases.executing.claim import Caller
 from app.usecases.hooks.hook_records import presentable
@@ -34,6 +36,10 @@ if TYPE_CHECKING:
     from app.usecases.judging.judge_call import Said
 
 
+_OF_A_CLIENT = re.compile(r"(?:idem|hook|gate)_[0-9a-f]{32,64}", re.ASCII)
+"""Keys under which Assent's own clients repeat one submission: they name it, and keep it off no request."""
+
+
 def submitted(key: ApiKey, body: CallBody, request: Request) -> Submission:
     """Return the call: what is said of it is the body's, whose it is the key's. Raises WrongScopeError, InvalidError.
 
@@ -45,7 +51,8 @@ def submitted(key: ApiKey, body: CallBody, request: Request) -> Submission:
         org=key.org,
         agent=str(key.agent),
         owner=key.person,
-        idempotency_key=_idempotency_key_of(request),
+        idempotency_key=(named := _idempotency_key_of(request)),
+        joins=named is None or _OF_A_CLIENT.fullmatch(named) is not None,
         evaluation_key=evaluation_key_of(key),
         **said,
     )
@@ -65,6 +72,8 @@ async def answer_call(c: Services, key: ApiKey, submission: Submission) -> Respo
     if isinstance(found, Answered):
         return answer_judged(found)
     request = await view_shown(c, key, found.request)
+    if found.request.state is State.PENDING:  # and whoever asked comes to wait
+        c.waiters.expect(key.org, found.request.id)
     return answer({"decision": "ask", "attached": found.attached, "request": request, **view_said(found.said)}, 202)
 
 

@@ -24,6 +24,8 @@ class Submission:
     requester: str | None = None
     claim: str | None = None
     idempotency_key: str | None = None
+    joins: bool = True
+    """Whether it may stand on a request that was opened under another key, or none."""
     parent_session: str | None = None
     parent_agent: str | None = None
     sub_agent: str | None = None

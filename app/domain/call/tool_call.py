@@ -46,6 +46,7 @@ class ToolCall:
     requester: str | None  # e-mail of the person on whose behalf the agent acts
     owner: str | None  # e-mail of the person who answers for the agent
     claim: str | None  # the agent's own words for the approver
+    sub_agent: str | None = None  # through whom the agent acts
 
 
 def call_digest(call: ToolCall) -> str:
@@ -90,13 +91,25 @@ def _bare(call: ToolCall) -> dict[str, JsonValue]:
 
 
 def attach_key(call: ToolCall, of_digest: str) -> str | None:
-    """Name the same call of the same session and for the same person, so that a repetition stands on the open request.
+    """Name one call of a session, so that a repetition stands on the open request: `attach_base`, and the call's id.
+
+    Calls with other ids have other keys: an agent that makes the same call twice wants it twice. None: no session.
+    """
+    base = attach_base(call, of_digest)
+    if base is None or call.call_id is None:
+        return base
+    return base + hashlib.sha256(call.call_id.encode()).hexdigest()[:16]
+
+
+def attach_base(call: ToolCall, of_digest: str) -> str | None:
+    """Name the same calls of the same session and sub-agent and for the same person: their keys begin with it.
 
     For another person it is another call: whoever it is asked for may not approve it. None: no session.
     """
     if call.session is None:
         return None
-    return _named((call.agent, call.session, call.requester or ""), of_digest)
+    through = () if call.sub_agent is None else (call.sub_agent,)
+    return _named((call.agent, call.session, call.requester or "", *through), of_digest)
 
 
 @lru_cache(maxsize=1024)  # asked when a call comes in, and again with every change of its request

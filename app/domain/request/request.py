@@ -219,6 +219,7 @@ class ConfirmationRequest:
     cautions: tuple[Caution, ...] = ()  # what speaks against taking it as one of many
     near_key: str | None = None  # calls that say the same where it must be seen have the same
     enforced: bool = False  # only an executor may claim it
+    alone: bool = False  # its caller's idempotency key alone finds it again: no other call joins it
     allowed_by: str | None = None  # "rule:<id>" or "standing:<id>": no people were asked, and this is why it may run
 
     @property

@@ -65,9 +65,13 @@ def _states(size: int) -> Statement:
 
 
 _ATTACHED = Statement(
-    select(requests.c.id).where(
-        requests.c.org == bindparam("for_org"), requests.c.attach_key == bindparam("attach_key")
+    select(requests.c.id, requests.c.call_id)
+    .where(
+        requests.c.org == bindparam("for_org"),
+        requests.c.attach_key >= bindparam("base"),
+        requests.c.attach_key < bindparam("beyond"),
     )
+    .order_by(requests.c.created_at, requests.c.id)
 )
 _MOST_ALIKE = 20
 _EDITED = Statement(
@@ -227,10 +231,10 @@ def lock_many(tx: Tx, ids: Sequence[str]) -> tuple[dict[str, list[Row]], datetim
     return by_id, now
 
 
-def find_attached(tx: Tx, attach_key: str) -> str | None:
-    """Return the id of the request on which the same call of the same session stands."""
-    row = tx.one(_ATTACHED, for_org=tx.org, attach_key=attach_key)
-    return row["id"] if row else None
+def list_attached(tx: Tx, base: str) -> list[tuple[str, str | None]]:
+    """List the requests on which the same calls of the same session stand, oldest first: each with its call's id."""
+    beyond = f"{base}g"  # behind every hexadecimal digit, in every collation
+    return [(row["id"], row["call_id"]) for row in tx.all(_ATTACHED, for_org=tx.org, base=base, beyond=beyond)]
 
 
 def save_request(tx: Tx, before: ConfirmationRequest, after: ConfirmationRequest, *, whole: bool = False) -> None:

@@ -54,7 +54,7 @@ def _stage(of: Sequence[str], open_to: Sequence[str] = (), **more: Any) -> Stage
 
 
 def _attach_key(request: ConfirmationRequest) -> str | None:
-    return attach_key(request.call, request.call_digest) if request.attachable else None
+    return attach_key(request.call, request.call_digest) if request.attachable and not request.alone else None
 
 
 _NAMES = listed(str, str, few=True)  # those of the rules and tools of a file
@@ -125,6 +125,8 @@ REQUEST = Columns(
         Column("near_key", TEXT, nullable=True),
         Column("enforced", FLAG, default="0"),
         Column("allowed_by", TEXT, nullable=True),
+        Column("sub_agent", TEXT, of="call.sub_agent", nullable=True),
+        Column("alone", FLAG, default="0"),
         # Both written by `storage/requests/sealing.py`.
         Column("bound_digest", TEXT, given=True, nullable=True),
         Column("seal", TEXT, given=True, nullable=True),

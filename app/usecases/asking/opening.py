@@ -67,13 +67,16 @@ class Asked:
 class Opening:
     """One judged call, on which nothing stands yet, in one unit of work."""
 
-    def __init__(self, tx: Tx, judged: Judged, seals: Seals, place: Place, *, of_digest: str) -> None:
+    def __init__(
+        self, tx: Tx, judged: Judged, seals: Seals, place: Place, *, of_digest: str, alone: bool = False
+    ) -> None:
         """Read the clock: the request begins now."""
         self._tx = tx
         self._judged = judged
         self._seals = seals
         self._place = place
         self._of_digest = of_digest
+        self._alone = alone
         self._now = tx.now()
 
     def settle(self, ruling: Ask | Allow, targets: Mapping[str, str]) -> Answered | Asked | TooManyError:
@@ -216,6 +219,7 @@ class Opening:
             payments=judged.payments,
             near_key=judged.near_key,
             enforced=tool.enforced,
+            alone=self._alone,
         )
 
 

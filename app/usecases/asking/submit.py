@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
 import structlog
 
 from app.domain.call.submission import Submission
-from app.domain.call.tool_call import ToolCall, attach_key, call_digest
-from app.domain.errors import ConflictError, ExecutorOnlyError, IdempotencyMismatchError, NotFoundError, WrongScopeError
-from app.domain.lifecycle.execution import lapse
-from app.domain.lifecycle.lifecycle import DeadlinePassed, advance
-from app.domain.request.request import API, State
+from app.domain.call.tool_call import attach_base, call_digest
+from app.domain.errors import ExecutorOnlyError, NotFoundError, WrongScopeError
+from app.domain.request.request import API
 from app.domain.rules.policy import Allow, Ask, Deny, why
 from app.domain.trail.audit import Kind, Record
-from app.storage.requests.requests import find_attached, find_edited, find_request, lock_request
-from app.storage.requests.seen_before import find_key, remember_key
+from app.storage.requests.requests import find_request
+from app.storage.requests.seen_before import remember_key
 from app.usecases.asking.opening import Answered, Asked, Opening
+from app.usecases.asking.standing_call import Doubted, StandingCall, by_key, named_digest
 from app.usecases.executing.opened_with import opened_with, opener_key
 from app.usecases.judging.call_records import facts_of, ruled
 from app.usecases.judging.denied_before import near_copies
 from app.usecases.pauses.pauses import PAUSED, told
 from app.usecases.pauses.stop_paused import call_refused
 from app.usecases.permits.permit_before import glass_channels
-from app.usecases.writing.carry_out import carry_out
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from app.domain.errors import AssentError
     from app.domain.identity.seals import Seals
     from app.domain.request.request import ConfirmationRequest
@@ -48,13 +46,23 @@ _NOT_TO_CLAIM = "this tool runs behind an executor: leave `claim_id` out, and wa
 class Submit:
     """The use case."""
 
-    def __init__(self, *, store: Store, judge: JudgeCall, channels: ChannelBook, seals: Seals, quota: Quota) -> None:
-        """Take what it works on."""
+    def __init__(
+        self,
+        *,
+        store: Store,
+        judge: JudgeCall,
+        channels: ChannelBook,
+        seals: Seals,
+        quota: Quota,
+        attended: Callable[[str, str], Awaitable[bool]],
+    ) -> None:
+        """Take what it works on. `attended` says whether somebody waits for a request (by org and id)."""
         self._store = store
         self._judge = judge
         self._channels = channels
         self._seals = seals
         self._quota = quota
+        self._attended = attended
 
     async def __call__(self, submission: Submission, *, claims: bool = False) -> Answered | Asked:
         """Judge a call. `claims`: the caller means to spend the approval itself, which for some tools it may not.
@@ -75,11 +83,11 @@ class Submit:
             case Ask() if submission.evaluation:
                 found = await self._bypass(judged, judged.ruling)
             case Ask():
-                found = await self._settle(judged, judged.ruling, key)
+                found = await self._settle(judged, judged.ruling, key, joins=submission.joins)
             case Allow() if not submission.evaluation and (
                 judged.payments or judged.tool.enforced or await self._is_near_copy(judged)
             ):
-                found = await self._settle(judged, judged.ruling, key)
+                found = await self._settle(judged, judged.ruling, key, joins=submission.joins)
             case Allow() | Deny():
                 found = await self._answer(judged, judged.ruling, key)
             case _:
@@ -110,8 +118,8 @@ class Submit:
         def unit(tx: Tx) -> Answered | Asked | AssentError:
             # People were asked under this key before: their answer stands, whatever the rules say by now. A hook that
             # denies is heard all the same.
-            named = _named(call_digest(judged.submitted), sub_agent)
-            standing = _by_key(tx, call, named, key) if hook is None else None
+            named = named_digest(call_digest(judged.submitted), sub_agent)
+            standing = by_key(tx, call, named, key) if hook is None else None
             if isinstance(standing, Asked) and judged.said.route is not None:
                 return _unroutable(answered, judged.said.route.provider)
             if standing is not None:
@@ -138,31 +146,33 @@ class Submit:
             allowed=True, rule_id=ruling.rule_id, reason=f"An evaluation run: nobody was asked. {why(ruling)}"
         )
 
-    async def _settle(self, judged: Judged, ruling: Ask | Allow, key: str | None) -> Answered | Asked:
-        """Weigh a call against what was spent and denied before, and open what follows from it: all in one unit."""
+    async def _settle(
+        self, judged: Judged, ruling: Ask | Allow, key: str | None, *, joins: bool = True
+    ) -> Answered | Asked:
+        """Weigh a call against what was spent and denied before, and open what follows from it: all in one unit.
+
+        Where the same call stands that an agent made under another id, and may still wait for, the unit is over before
+        it has written anything: whether anybody waits is asked outside, and then it runs again.
+        """
         call = judged.call
         asking = ruling.asking if isinstance(ruling, Ask) else ruling.otherwise
         loudly = glass_channels(judged.policy) if judged.policy.break_glass else ()
         channels = (*(asking.channels if asking else ()), *loudly)
         targets = {name: self._channels.get(call.org, name).chat_id for name in channels if name != API}
         of_digest = judged.call_digest
-        of_submitted = _named(
+        of_submitted = named_digest(
             of_digest if call is judged.submitted else call_digest(judged.submitted), judged.sub_agent
         )
-        attached_by = attach_key(call, of_digest)
+        attached_by = attach_base(call, of_digest) if joins else None
         place = self._quota.place(call.agent)
 
-        def come_back(tx: Tx) -> Asked | AssentError | None:
-            standing = _standing(tx, judged, of_submitted, attached_by, key)
-            if judged.sub_agent is None or isinstance(ruling, Allow):
-                return standing
-            return _with_its_people(standing, ruling)
+        standing_call = StandingCall(judged, of_submitted, attached_by, key)
 
-        def unit(tx: Tx) -> Answered | Asked | AssentError:
-            standing = come_back(tx)
+        def unit(tx: Tx) -> Answered | Asked | AssentError | Doubted:
+            standing = standing_call.find(tx)
             if standing is not None:
                 return standing  # a repetition opens nothing: it takes no place, however many others wait
-            opening = Opening(tx, judged, self._seals, place, of_digest=of_digest)
+            opening = Opening(tx, judged, self._seals, place, of_digest=of_digest, alone=not joins)
             found = opening.settle(ruling, targets)
             if isinstance(found, Asked):
                 opened, lasts = found.request.id, judged.policy.retention.deduplication
@@ -174,6 +184,10 @@ class Submit:
             return found
 
         found = await self._store.write(unit, org=call.org)
+        while isinstance(found, Doubted):
+            waited_for = [each for each in found.ids if await self._attended(call.org, each)]
+            standing_call.left = frozenset(found.ids).difference(waited_for)
+            found = await self._store.write(unit, org=call.org)
         if isinstance(found, Asked) and not found.attached and found.request.by_broken_glass:
             _alarm(found.request)  # after the commit: a unit may run twice or for nothing, an alarm must not
         return found
@@ -206,60 +220,9 @@ def _alarm(request: ConfirmationRequest) -> None:
     )
 
 
-def _named(of_digest: str, sub_agent: str | None) -> str:
-    """Tell a sub-agent's call from the agent's own: people were asked about one of them."""
-    return of_digest if sub_agent is None else hashlib.sha256(f"{of_digest}{sub_agent}".encode()).hexdigest()
-
-
-def _with_its_people(standing: Asked | AssentError | None, ruling: Ask) -> Asked | AssentError | None:
-    """Keep a sub-agent's call off a request of the agent's own for which fewer people are asked."""
-    if not isinstance(standing, Asked) or Counter(ruling.asking.stages) <= Counter(standing.request.stages):
-        return standing
-    return ConflictError("a request for the same call stands in this session, without this sub-agent's people")
-
-
 def _unroutable(answered: Answered, provider: str) -> Answered:
     why = (
         f"It may only run in the sandbox {provider!r}, and a request stands for this idempotency key: an approval "
         "cannot carry the sandbox to its run."
     )
     return replace(answered, allowed=False, reason=why)
-
-
-def _standing(
-    tx: Tx, judged: Judged, of_submitted: str, attached_by: str | None, key: str | None
-) -> Asked | AssentError | None:
-    """Find the request on which this call already stands."""
-    by_key = _by_key(tx, judged.call, of_submitted, key)
-    if by_key is not None:
-        return by_key
-    standing_id = (find_attached(tx, attached_by) or _changed_to(tx, judged)) if attached_by else None
-    locked = lock_request(tx, standing_id) if standing_id else None
-    if locked is None:
-        return None
-    request, now = locked
-    # Its time may be over without the sweep having come by: then it is settled here, and the call asks anew.
-    over = lapse(request, now=now) if request.status.final else advance(request, DeadlinePassed(), now=now)
-    if over.refusal is None:
-        carry_out(tx, request, over)
-        return None
-    return Asked(request=request, attached=True)
-
-
-def _changed_to(tx: Tx, judged: Judged) -> str | None:
-    """Find the request that people changed to this very call: the agent makes it as it was told to."""
-    call = judged.call
-    if call.session is None:
-        return None
-    return find_edited(tx, call.agent, call.session, judged.call_digest, states={State.PENDING, State.APPROVED})
-
-
-def _by_key(tx: Tx, call: ToolCall, of_digest: str, key: str | None) -> Asked | AssentError | None:
-    """Find the request for which an idempotency key stands; refuse a key that stands for another call."""
-    known = find_key(tx, call.agent, key) if key is not None else None
-    if known is None:
-        return None
-    if known[0] != of_digest:
-        return IdempotencyMismatchError()
-    request = find_request(tx, known[1])
-    return Asked(request=request, attached=True) if request else None

@@ -302,6 +302,7 @@ def _call(submission: Submission, arguments: dict[str, JsonValue]) -> ToolCall:
         requester=email_key(submission.requester) if submission.requester else None,
         owner=submission.owner,
         claim=submission.claim,
+        sub_agent=submission.sub_agent,
     )
 
 

@@ -17,11 +17,17 @@ from app.storage.requests.requests import find_request
 from app.usecases.reading.shares import Shares
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable
 
     from app.domain.errors import AssentError
     from app.domain.request.request import ConfirmationRequest
     from app.storage.engine.store import Store
+
+    Gone = Callable[[], Awaitable[bool]]
+
+
+_COMES_BACK_WITHIN = 2.0
+"""Seconds in which a caller asks again that was told to."""
 
 
 class Waiters:
@@ -30,7 +36,8 @@ class Waiters:
     def __init__(self, *, most: int) -> None:
         """`most`: beyond so many, a caller is answered at once with what is so now, and asks again."""
         self._places = Shares(most)
-        self._by_request: dict[tuple[str, str], set[asyncio.Future[None]]] = {}
+        self._by_request: dict[tuple[str, str], dict[asyncio.Future[None], Gone | None]] = {}
+        self._expected: dict[tuple[str, str], asyncio.TimerHandle] = {}
         self._seen: dict[tuple[str, str], int] = {}
         self._stopping = False
 
@@ -47,12 +54,14 @@ class Waiters:
         """Whether the process is going away: callers are told to try again."""
         return self._stopping
 
-    def register(self, org: str, request_id: str, who: str = "") -> asyncio.Future[None]:
-        """Begin to wait, with a key; `forget` must follow."""
+    def register(self, org: str, request_id: str, who: str = "", *, gone: Gone | None = None) -> asyncio.Future[None]:
+        """Begin to wait, with a key; `forget` must follow. `gone` asks whether the caller's connection is closed."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         if self._stopping:
             future.set_result(None)
-        self._by_request.setdefault((org, request_id), set()).add(future)
+        self._by_request.setdefault((org, request_id), {})[future] = gone
+        if (timer := self._expected.pop((org, request_id), None)) is not None:
+            timer.cancel()
         self._places.take(who)
         return future
 
@@ -60,11 +69,25 @@ class Waiters:
         """Stop waiting."""
         waiting = self._by_request.get((org, request_id))
         if waiting is not None:
-            waiting.discard(future)
+            waiting.pop(future, None)
             if not waiting:
                 del self._by_request[org, request_id]
                 self._seen.pop((org, request_id), None)
         self._places.give(who)
+
+    def expect(self, org: str, request_id: str) -> None:
+        """Remember that a caller was told that its request is pending: it is about to come (back) and wait."""
+        if (timer := self._expected.pop((org, request_id), None)) is not None:
+            timer.cancel()
+        later = asyncio.get_running_loop().call_later
+        self._expected[org, request_id] = later(_COMES_BACK_WITHIN, self._expected.pop, (org, request_id), None)
+
+    async def attended(self, org: str, request_id: str) -> bool:
+        """Say whether somebody here still waits for a request, or is about to: another call must not take its place."""
+        for gone in list(self._by_request.get((org, request_id), {}).values()):
+            if gone is not None and not await gone():
+                return True
+        return (org, request_id) in self._expected
 
     def wake(self, changed: Iterable[tuple[str, str]]) -> None:
         """Let those who wait for these requests look at the row. Call it on the loop."""
@@ -105,6 +128,7 @@ class Wait:
         since: int | None,
         runs: Callable[[str], bool] | None = None,
         who: str = "",
+        gone: Gone | None = None,
     ) -> ConfirmationRequest:
         """Return the request once it is settled (or its version is above `since`), or as it is when the time is up.
 
@@ -121,7 +145,9 @@ class Wait:
         def answered(request: ConfirmationRequest) -> bool:
             return request.state is not State.PENDING if since is None else request.version > since
 
-        request = await self.held(org, request_id, refused=refused, answered=answered, seconds=seconds, who=who)
+        request = await self.held(
+            org, request_id, refused=refused, answered=answered, seconds=seconds, who=who, gone=gone
+        )
         if self._waiters.stopping and not answered(request):
             raise UnavailableError("the gateway is restarting; ask again", retry_after=1)
         return request
@@ -135,15 +161,17 @@ class Wait:
         answered: Callable[[ConfirmationRequest], bool],
         seconds: float,
         who: str,
+        gone: Gone | None = None,
     ) -> ConfirmationRequest:
         """Return the request once it is `answered`, or as it stands when the time is up or the process stops.
 
-        `refused` says why this caller may not look at it. Raises that, and NotFoundError.
+        `refused` says why this caller may not look at it, `gone` whether it still listens. Raises what `refused` says,
+        and NotFoundError.
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
         while True:
-            future = self._waiters.register(org, request_id, who)
+            future = self._waiters.register(org, request_id, who, gone=gone)
             # Asked here, not behind the read: whoever comes meanwhile takes nobody's place.
             crowded = self._waiters.crowded(who)
             try:

@@ -1,7 +1,6 @@
 """Everything that `assent` raises, one small tree; a docstring is the default message, `code` is stable.
 
 AssentError
-├── NotOpenError            the gateway object was used outside its `with` block
 ├── NotApprovedError        the guarded call may not run (`code` says why); in `unapproved`, with the request
 ├── StillPendingError       `wait(within=…)` ran out before a decision; there as well
 └── GatewayError            the gateway could not be asked, or refused to serve
@@ -24,12 +23,6 @@ class AssentError(Exception):
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or (type(self).__doc__ or "").splitlines()[0])
-
-
-class NotOpenError(AssentError):
-    """The gateway is not open: use it inside `with gateway:` (or `async with gateway:`)."""
-
-    code = "not_open"
 
 
 class GatewayError(AssentError):

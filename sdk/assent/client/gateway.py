@@ -39,6 +39,7 @@ from assent.client.unapproved import StillPendingError
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
+    from os import PathLike
     from types import TracebackType
     from typing import Self
 
@@ -59,19 +60,22 @@ def _placed(elsewhere: Elsewhere | None) -> Json:
 
 
 class AsyncGateway:
-    """One agent's line to its gateway. Use it as an async context manager; it may be opened again after it was closed.
+    """One agent's line to its gateway. It opens by itself, once in each event loop, and closes with that.
 
-    `url` is the gateway's root (`https://assent.acme.example`), `key` the agent's key (`ak_…`), `session` the name
-    under which this run of the agent files its calls, so that `resume` finds them. Proxies and certificates named in
-    the environment are not used (whoever sets an agent's environment must not be able to stand in for the gateway):
-    pass a `transport` for those. `on_question` answers what approvers ask back while a call waits (see
-    `assent.client.questions`); without it nothing happens, and the requester can answer.
+    As an async context manager it closes earlier; it may be used again afterwards.
+
+    `url` is the gateway's root (`https://assent.acme.example`), `key` the agent's key (`ak_…`), or the path of the file
+    in which it stands (a `Path`): that is read again when the key is refused, so that it can be rotated while the agent
+    runs. `session` is the name under which this run of the agent files its calls, so that `resume` finds them. Proxies
+    and certificates named in the environment are not used (whoever sets an agent's environment must not be able to
+    stand in for the gateway): pass a `transport` for those. `on_question` answers what approvers ask back while a call
+    waits (see `assent.client.questions`); without it nothing happens, and the requester can answer.
     """
 
     def __init__(
         self,
         url: str,
-        key: str,
+        key: str | PathLike[str],
         *,
         session: str | None = None,
         transport: httpx2.AsyncBaseTransport | None = None,

@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
 import anyio.to_thread
 import httpx2
+from anyio.lowlevel import RunVar
 
 from assent.client.errors import (
     CallRefusedError,
@@ -23,13 +25,13 @@ from assent.client.errors import (
     GatewayError,
     KeyRefusedError,
     NotEntitledError,
-    NotOpenError,
     UnknownRequestError,
 )
 from assent.client.models import parse_object
+from assent.secret_files import read_key
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncGenerator, Mapping
     from datetime import datetime
 
     from assent.client.models import Json
@@ -43,6 +45,7 @@ _REFUSALS: dict[int, type[GatewayError]] = {
 }
 _PASSING = frozenset({408, 425, 429})
 _HOLD_GRACE = 15.0
+_KEY_REFUSED = 401
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,28 +58,41 @@ class Answer:
 
 
 class Wire:
-    """A connection pool to one gateway, with its key and what is known of its clock."""
+    """A connection pool to one gateway for each event loop, with its key and what is known of its clock.
 
-    def __init__(self, url: str, key: str, *, transport: httpx2.AsyncBaseTransport | None, pace: Pace) -> None:
+    A pool is made when the first call needs it, and belongs to the loop that made it: another loop (a second
+    `asyncio.run`) makes its own. It is closed by `close`, or with its loop.
+    """
+
+    def __init__(
+        self, url: str, key: str | PathLike[str], *, transport: httpx2.AsyncBaseTransport | None, pace: Pace
+    ) -> None:
         parts = httpx2.URL(url)
         if parts.scheme not in {"http", "https"} or not parts.host or parts.userinfo:
             raise ValueError("the gateway's URL must be http(s)://host[:port], without a user or password in it")
-        if not key or not key.isascii() or not key.isprintable():
-            raise ValueError("the gateway's key is missing or malformed")
         self._url = url.rstrip("/")
-        self._key = key
+        self._key_file = None if isinstance(key, str) else fspath(key)
+        self._key = _sound(key) if isinstance(key, str) else ""
         self._transport = transport
         self._pace = pace
-        self._client: httpx2.AsyncClient | None = None
+        self._pool: RunVar[_Pool | None] = RunVar("assent_pool", None)
         self._ahead: float | None = None  # the gateway's clock minus our monotonic one
 
-    async def open(self) -> None:
-        """Make the pool; no connection yet."""
-        self._client = await anyio.to_thread.run_sync(self._make)  # it reads the system's certificates
+    async def open(self) -> httpx2.AsyncClient:
+        """Return this loop's pool; it is made, if there is none yet, and has no connection then."""
+        pool = self._pool.get()
+        if pool is None:
+            client = await anyio.to_thread.run_sync(self._make)  # it reads the system's certificates
+            pool = self._pool.get()
+            if pool is None:  # nobody else came first
+                pool = _Pool(client, _closing(client))
+                self._pool.set(pool)
+                await anext(pool.closing)  # from now on the loop closes it when it ends, if nobody else does
+        return pool.client
 
     def _make(self) -> httpx2.AsyncClient:
         return httpx2.AsyncClient(
-            headers={"Authorization": f"Bearer {self._key}", "Accept": "application/json"},
+            headers={"Accept": "application/json"},
             timeout=httpx2.Timeout(None, connect=self._pace.connect),
             limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),  # waits each hold one
             transport=self._transport,
@@ -84,10 +100,11 @@ class Wire:
         )
 
     async def close(self) -> None:
-        """Close the pool; harmless when it is closed."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.aclose()
+        """Close this loop's pool; harmless when there is none."""
+        pool = self._pool.get()
+        self._pool.set(None)
+        if pool is not None:
+            await pool.closing.aclose()
 
     def seconds_to(self, instant: datetime) -> float | None:
         """How long until the gateway's clock shows `instant`; None as long as it has never told its time."""
@@ -148,15 +165,18 @@ class Wire:
         end: float | None = None,
     ) -> Answer:
         """One exchange. `hold` is the long-poll's span, for the read timeout; at `end` it is cut."""
-        if self._client is None:
-            raise NotOpenError
+        client, used = await self.open(), await self._key_now()
         content = None if body is None else _encode(body)
         more = {**(headers or {}), **({} if content is None else {"Content-Type": "application/json"})}
+        more["Authorization"] = f"Bearer {used}"
         limit = self._pace.read if hold is None else hold + _HOLD_GRACE
         limit = limit if end is None else max(0.0, min(limit, end - self._pace.monotonic()))
         try:
             with anyio.fail_after(limit):  # over the whole exchange: a server that drips bytes is away, too
-                response = await self._client.request(method, self._url + path, content=content, headers=more)
+                response = await client.request(method, self._url + path, content=content, headers=more)
+                if response.status_code == _KEY_REFUSED and (fresh := await self._key_now(than=used)) != used:
+                    more["Authorization"] = f"Bearer {fresh}"  # it was rotated meanwhile
+                    response = await client.request(method, self._url + path, content=content, headers=more)
         except (httpx2.TransportError, httpx2.DecodingError, TimeoutError) as fault:
             return Answer(body=None, fault=type(fault).__name__)
         return self._read(response)
@@ -185,12 +205,39 @@ class Wire:
             request_id=about if isinstance(about, str) else None,
         )
 
+    async def _key_now(self, *, than: str = "") -> str:
+        """The key; from its file, where it has one, when it was not read yet or `than` was refused."""
+        if self._key_file is not None and self._key == than:
+            try:
+                self._key = _sound(await anyio.to_thread.run_sync(read_key, self._key_file))
+            except ValueError as error:
+                raise KeyRefusedError(str(error)) from error
+        return self._key
+
     def _learn_clock(self, response: httpx2.Response) -> None:
         try:
             told = parsedate_to_datetime(response.headers.get("date", ""))
         except ValueError:
             return
         self._ahead = told.timestamp() - self._pace.monotonic()
+
+
+class _Pool(NamedTuple):
+    client: httpx2.AsyncClient
+    closing: AsyncGenerator[None]
+
+
+async def _closing(client: httpx2.AsyncClient) -> AsyncGenerator[None]:
+    try:
+        yield
+    finally:
+        await client.aclose()
+
+
+def _sound(key: str) -> str:
+    if not key or not key.isascii() or not key.isprintable():
+        raise ValueError("the gateway's key is missing or malformed")
+    return key
 
 
 def _encode(body: Json) -> bytes:

@@ -27,17 +27,18 @@ from __future__ import annotations
 
 import logging
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from assent.client.errors import CallRefusedError, ClaimRefusedError, GatewayAwayError, GatewayError, NotEntitledError
-from assent.client.models import EXECUTORS, State
+from assent.client.models import EXECUTORS, OutcomeStatus, Request, State, Taken
+from assent.executor.carried import Carried, NotRun, Outcome, carried_of
 from assent.executor.epoch import Epoch
 from assent.executor.outcomes import UNCERTAIN, looked_up, said_of
 from assent.executor.tools import KEY_SECONDS, Tool, ToolFailed, ToolOutcome, ToolSucceeded, ToolUnknown
 from assent.gate.aftermath import ToolElsewhere, UnknownOutcomeError
+from assent.gate.outcomes import NOT_RUN
 from assent.gate.permission import LAST_REPORT
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from assent.client.gateway import AsyncGateway
-    from assent.client.models import Claimed, Request
+    from assent.client.models import Claimed
 
 __all__ = [
     "Carried",
@@ -66,28 +67,6 @@ _MOST_HELD = 100
 _LONGEST_PAUSE = 60.0
 _WRONG_KEY = "An executor needs a key of its own: assent keys create --scope executor --tool … --label …"
 _NOT_ENFORCED = "{tool} is not `enforced: true` in assent.yaml: the agent that asks runs it itself"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotRun:
-    """The tool was not called.
-
-    `code` is the gateway's, or `not_approved`, `not_enforced`, `no_tool`, `under_way`, `not_mine`, `wrong_key`.
-    """
-
-    code: str
-    why: str
-
-
-Outcome: TypeAlias = ToolSucceeded | ToolFailed | ToolUnknown | ToolElsewhere | NotRun
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Carried:
-    """One request, and what became of it here."""
-
-    request_id: str
-    outcome: Outcome
 
 
 class Executor:
@@ -122,6 +101,7 @@ class Executor:
         self._attended: set[str] = set()
         self._again: dict[str, tuple[int, float]] = {}  # how often a request was tried in vain, and when the next is
         self._held: set[anyio.CancelScope] = set()
+        self._reserving: dict[str, anyio.CancelScope] = {}  # waits that take the approval at once, with a slot each
         self._stopping = anyio.Event()
         self._epoch = Epoch(state_file)
 
@@ -190,22 +170,14 @@ class Executor:
             return Carried(request_id=request_id, outcome=NotRun(code="under_way", why="it is being carried out"))
         self._under_way.add(request_id)
         try:
+            self._make_room()
             async with self._slots:  # claim only when the tool can start: a grant lapses soon
                 outcome = await self._carried_out(request_id)
         except GatewayError as error:
             outcome = NotRun(code=error.code, why=str(error))
         finally:
             self._under_way.discard(request_id)
-        match outcome:
-            case NotRun():
-                _log.warning("request %s: not run (%s): %s", request_id, outcome.code, outcome.why)
-            case ToolUnknown():
-                _log.error("request %s: its outcome is unknown, and somebody has to look", request_id)
-            case ToolElsewhere():
-                _log.warning("request %s: %s", request_id, outcome)
-            case _:
-                _log.info("request %s: %s", request_id, type(outcome).__name__)
-        return Carried(request_id=request_id, outcome=outcome)
+        return carried_of(request_id, outcome)
 
     # --- one request --------------------------------------------------------------------------------------------------
 
@@ -223,9 +195,10 @@ class Executor:
         if request_id in self._begun or self._stopping.is_set():
             return NotRun(code="under_way", why="it was carried out here, or this executor is stopping")
         claimed = await self._claimed(request)
-        if isinstance(claimed, NotRun):
-            return claimed
-        self._begun.add(request_id)
+        return claimed if isinstance(claimed, NotRun) else await self._run_claimed(request, claimed, tool)
+
+    async def _run_claimed(self, request: Request, claimed: Claimed, tool: Tool) -> Outcome:
+        self._begun.add(request.id)
         outcome = await self._ran(request, claimed, tool)
         reported = await self._report(claimed, outcome)
         if isinstance(outcome, ToolUnknown) and reported is not None and reported.state is State.UNKNOWN:
@@ -298,18 +271,77 @@ class Executor:
     async def _attend(self, request: Request) -> None:
         """See one request through: wait for the decision, then carry it out."""
         try:
-            if request.state is State.PENDING:
-                request = await self._decided(request)
-                if self._stopping.is_set() or request.state is not State.APPROVED:
-                    return
-            carried = await self.carry_out(request.id)
-            if isinstance(carried.outcome, NotRun | ToolUnknown | ToolElsewhere):
+            carried = await self._seen_through(request)
+            if carried is not None and isinstance(carried.outcome, NotRun | ToolUnknown | ToolElsewhere):
                 self._put_off(request.id)
         except GatewayError as error:
             _log.warning("request %s cannot be waited for: %s", request.id, error)
             self._put_off(request.id)
         finally:
             self._attended.discard(request.id)
+
+    async def _seen_through(self, request: Request) -> Carried | None:
+        if request.state is State.PENDING:
+            found = await self._taken_when_decided(request)
+            if isinstance(found, Carried):
+                return found
+            request = found or await self._decided(request)
+            if self._stopping.is_set() or not (request.state is State.APPROVED or self._claimed_in_vain(request)):
+                return None
+        return await self.carry_out(request.id)
+
+    async def _taken_when_decided(self, request: Request) -> Carried | Request | None:
+        """Wait and take the approval in one call, while there is a slot in which the tool can start at once.
+
+        None: there is no slot to spare, or what is approved already needs it (`_make_room`), or `stop` ended the wait.
+        An approval that was taken in that very moment is not lost: this process claims it again by the same name.
+        """
+        try:
+            self._slots.acquire_nowait()
+        except anyio.WouldBlock:
+            return None
+        found: Taken | Request | None = None
+        scope = anyio.CancelScope()
+        self._reserving[request.id] = scope
+        self._held.add(scope)
+        try:
+            with scope:
+                found = await self._gateway.take_when_decided(request, claim_id=self._claim_id(request.id))
+            if isinstance(found, Taken):
+                return await self._taken(found)
+        except ClaimRefusedError as error:
+            return carried_of(request.id, NotRun(code=error.code, why=error.detail or str(error)))
+        finally:
+            self._held.discard(scope)
+            self._reserving.pop(request.id, None)
+            self._slots.release()
+        if found is None and self._stopping.is_set():
+            await self._give_back(request)
+        return found
+
+    async def _taken(self, taken: Taken) -> Carried:
+        request = taken.request
+        self._reserving.pop(request.id, None)  # from here on the slot is the tool's
+        self._under_way.add(request.id)
+        try:
+            return carried_of(request.id, await self._run_claimed(request, taken.claimed, self._tools[request.tool]))
+        finally:
+            self._under_way.discard(request.id)
+
+    async def _give_back(self, request: Request) -> None:
+        """Say of an approval that was taken in the moment of `stop` that nothing ran."""
+        request = await self._gateway.get(request.id)
+        if self._claimed_in_vain(request):
+            error = f"{NOT_RUN}the executor was stopped"
+            await self._gateway.report(
+                request.id, self._claim_id(request.id), OutcomeStatus.FAILED, result=None, error=error
+            )
+
+    def _make_room(self) -> None:
+        """Take back a slot from one that only waits, where what is approved finds none."""
+        if self._slots.value == 0 and self._reserving:
+            _, scope = self._reserving.popitem()
+            scope.cancel()
 
     async def _decided(self, request: Request) -> Request:
         """Wait for the decision; `stop` ends the waiting, and the request is as it was."""

@@ -1,18 +1,18 @@
 """`Gateway` and `BlockingGate`: the same client, and the same gate, for code without an event loop.
 
 Not a second implementation: each call runs `AsyncGateway` on a portal, one background thread with an event loop that
-lives as long as the `with` block. Spans, errors and promises are those of `assent.client.gateway` and
-`assent.gate.gate`; tools run on the thread that calls.
+lives until the `with` block is left, or as long as the process. Spans, errors and promises are those of
+`assent.client.gateway` and `assent.gate.gate`; tools run on the thread that calls.
 """
 
 from __future__ import annotations
 
 from contextlib import ExitStack
 from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar, assert_never
 
 from assent.client.call import ToolCall
-from assent.client.errors import NotOpenError
 from assent.client.gateway import AsyncGateway
 from assent.client.models import OutcomeStatus
 from assent.gate.gate import Gate
@@ -21,6 +21,7 @@ from assent.gate.permission import Executed, Permission, granted
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
+    from os import PathLike
     from types import TracebackType
     from typing import Self
 
@@ -37,12 +38,15 @@ T = TypeVar("T")
 
 
 class Gateway:
-    """`AsyncGateway` for synchronous code. Use it as a context manager; threads may share it."""
+    """`AsyncGateway` for synchronous code. It opens by itself; as a context manager it closes earlier than the process.
+
+    Threads may share it.
+    """
 
     def __init__(
         self,
         url: str,
-        key: str,
+        key: str | PathLike[str],
         *,
         session: str | None = None,
         transport: httpx2.AsyncBaseTransport | None = None,
@@ -54,15 +58,22 @@ class Gateway:
         )
         self._portal: BlockingPortal | None = None
         self._stack = ExitStack()
+        self._opening = Lock()
 
     def __enter__(self) -> Self:
+        self._opened()
+        return self
+
+    def _opened(self) -> BlockingPortal:
         from anyio.from_thread import start_blocking_portal
 
-        with ExitStack() as stack:
-            portal = stack.enter_context(start_blocking_portal())
-            stack.enter_context(portal.wrap_async_context_manager(self.asynchronous))
-            self._stack, self._portal = stack.pop_all(), portal
-        return self
+        with self._opening:
+            if self._portal is None:
+                with ExitStack() as stack:
+                    portal = stack.enter_context(start_blocking_portal())  # a daemon: it holds up no exit
+                    stack.enter_context(portal.wrap_async_context_manager(self.asynchronous))
+                    self._stack, self._portal = stack.pop_all(), portal
+            return self._portal
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -72,9 +83,7 @@ class Gateway:
 
     def run(self, work: Callable[[], Awaitable[T]]) -> T:
         """Run something of the asynchronous client's on the portal and return what it returns."""
-        if self._portal is None:
-            raise NotOpenError
-        return self._portal.call(work)
+        return (self._portal or self._opened()).call(work)
 
     def check(self, call: ToolCall, *, idempotency_key: str | None = None, within: float | None = None) -> Verdict:
         """See `AsyncGateway.check`."""

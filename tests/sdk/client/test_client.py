@@ -18,7 +18,6 @@ from assent import (
     Gateway,
     GatewayAwayError,
     KeyRefusedError,
-    NotOpenError,
     OutcomeStatus,
     Pending,
     State,
@@ -33,6 +32,7 @@ from tests.sdk.pace import ManualSeconds, manual_pace, quick_pace
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from pathlib import Path
 
     from assent import Request
     from tests.sdk.stub_faults import Fault
@@ -268,9 +268,25 @@ async def test_open_requests_are_listed_across_pages_and_only_of_the_session(
     assert [request.arguments["amount"] for request in listed] == list(range(103))
 
 
-async def test_a_client_that_is_not_open_says_so(gateway: StubGateway) -> None:
-    with pytest.raises(NotOpenError, match="with gateway"):
-        await AsyncGateway(gateway.url, KEY).check(ToolCall("pay", PAY))
+def test_a_client_opens_by_itself_and_lives_through_a_second_loop(gateway: StubGateway) -> None:
+    client = AsyncGateway(gateway.url, KEY, pace=quick_pace())
+    ids = [asyncio.run(ask(client)).id for _ in range(2)]
+    assert ids == ["req_0001", "req_0002"]
+
+
+async def test_a_key_that_is_rotated_in_its_file_is_read_again(gateway: StubGateway, tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    file.write_text("ak_retired\n")
+    async with AsyncGateway(gateway.url, file, pace=quick_pace()) as client:
+        with pytest.raises(KeyRefusedError, match="assent keys create"):
+            await ask(client)
+        file.write_text(f"{KEY}\n")
+        assert (await ask(client)).state is State.PENDING
+        assert gateway.count("check") == 3  # the retired key, once more, and then the new one
+        file.write_text("hunter2")
+        gateway.faults["check"].append("401")
+        with pytest.raises(KeyRefusedError, match="holds no key of Assent"):
+            await ask(client)
 
 
 @pytest.mark.parametrize(
@@ -298,8 +314,8 @@ def test_the_synchronous_client_does_the_same(gateway: StubGateway) -> None:
         client.report(request.id, claimed.claim_id, OutcomeStatus.FAILED, error="no funds")
         assert client.get(request.id).state is State.FAILED
         assert client.cancel(request, reason="late").state is State.FAILED
-    with pytest.raises(NotOpenError):
-        client.get("req_0001")
+    assert client.get("req_0001").state is State.FAILED  # it opens again by itself
+    client.__exit__(None, None, None)
 
 
 def test_a_synchronous_client_can_be_opened_again(gateway: StubGateway) -> None:

@@ -18,7 +18,7 @@ from tests.domain.samples import START
 from tests.sdk.client.test_wire_view import family
 
 OF_THE_KEY = {"org", "agent", "owner", "evaluation_key"}
-OF_THE_HEADER = {"idempotency_key"}
+OF_THE_HEADER = {"idempotency_key", "joins"}
 OF_THE_ANSWER = set(schemas.HeldBody.model_fields)
 """How the caller wants to be answered: nothing of it is judged."""
 NOT_OF_RUNTIMES = {"confirm"}

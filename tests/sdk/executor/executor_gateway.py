@@ -45,6 +45,7 @@ class Line(httpx2.AsyncBaseTransport):
             answer.headers["Date"] = format_datetime(self._gateway.clock.now(), usegmt=True)
         if verb in self.after:
             self.after[verb]()
+            await asyncio.sleep(0)  # whoever was cancelled by it does not get the answer
         return answer
 
 
@@ -72,12 +73,13 @@ class Spy:
 async def executing(
     gateway: Gateway, spy: Spy, *, tool: str = "by_api", who: str = "executor", org: str = "acme", **more: Any
 ) -> AsyncIterator[tuple[Executor, Line]]:
-    """One executor process; `more` goes to the registration of its tool, but for `state_file`."""
+    """One executor process; `more` goes to the registration of its tool, but for `state_file` and `at_once`."""
     line = Line(gateway)
     key = (await gateway.key(who, org=org))["authorization"].removeprefix("Bearer ")
     pace = quick_pace(patience=0.05, hold=0.2)
     async with AsyncGateway("http://gateway.test", key, transport=line, pace=pace) as client:
-        made = partial(Executor, client, name="payments", look_every=0.01, state_file=more.pop("state_file", None))
+        own = {"state_file": more.pop("state_file", None), "at_once": more.pop("at_once", 4)}
+        made = partial(Executor, client, name="payments", look_every=0.01, **own)
         executor = await asyncio.to_thread(made)  # it may read a file
         executor.tool(tool, **{"run": spy.run, "lookup": spy.lookup, **more})
         yield executor, line

@@ -3,7 +3,8 @@
 `python -m tests.sdk.executor.executor_process`.
 
 A place is a call and a side of it: `claim.before` is when the claim is about to be sent, `claim.after` when its answer
-has come and nobody has looked at it. `payments` is the call to the ledger. `payments.cut` loses the ledger's answer.
+has come and nobody has looked at it. `payments` is the call to the ledger. `payments.cut` loses the ledger's answer,
+and `taken.after` is when a wait has ended with the approval in hand; before each such wait it says so.
 """
 
 from __future__ import annotations
@@ -28,8 +29,12 @@ class Mortal(httpx2.AsyncHTTPTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         verb = request.url.path.rpartition("/")[2] if request.method == "POST" else ""
         _pass(f"{verb}.before")
+        if "claim_id" in request.url.params:
+            os.write(1, b"waits\n")
         answer = await super().handle_async_request(request)
         _pass(f"{verb}.after")
+        if "claim_id" in request.url.params and b'"claimed"' in await answer.aread():
+            _pass("taken.after")
         if os.environ.get(PLACE) == f"{verb}.cut":
             raise httpx2.ReadError("the answer is lost")
         return answer

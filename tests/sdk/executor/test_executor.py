@@ -130,7 +130,42 @@ async def test_work_waits_for_people_without_asking_again_and_again(gateway: Gat
         await asyncio.wait_for(working, 5)
     assert len(spy.calls) == 1
     assert (await gateway.read(request))["state"] == "succeeded"
-    assert line.called.count("claim") == 1
+    # It waits and takes in one call, however often it comes back to it; and looks for others meanwhile.
+    assert [verb for verb in line.called if verb not in {"requests", request["id"]}] == ["outcome"]
+
+
+async def test_what_is_approved_gets_the_slot_of_one_that_only_waits(gateway: Gateway, spy: Spy) -> None:
+    waiting = await gateway.ask("by_api", CALL)
+    ran = asyncio.Semaphore(0)
+    spy.does = ran.release
+    async with executing(gateway, spy, at_once=1) as (executor, _):
+        working = asyncio.ensure_future(executor.work())
+        while not gateway.container.waiters.waited_for():  # noqa: ASYNC110 - a waiter has no event for its coming
+            await asyncio.sleep(0)
+        await approved(gateway, arguments={**CALL, "amount": "1.00"})
+        await asyncio.wait_for(ran.acquire(), 5)  # although the only slot was held for the other
+        await gateway.decide(waiting)
+        await asyncio.wait_for(ran.acquire(), 5)
+        executor.stop()
+        await asyncio.wait_for(working, 5)
+    assert [arguments["amount"] for arguments, _ in spy.calls] == ["1.00", "80000.00"]
+    assert (await gateway.read(waiting))["state"] == "succeeded"
+
+
+async def test_an_approval_that_was_taken_while_the_executor_stopped_is_said_not_to_have_run(
+    gateway: Gateway, spy: Spy
+) -> None:
+    request = await gateway.ask("by_api", CALL)
+    async with executing(gateway, spy) as (executor, line):
+        working = asyncio.ensure_future(executor.work())
+        while not gateway.container.waiters.waited_for():  # noqa: ASYNC110 - as above
+            await asyncio.sleep(0)
+        line.after[request["id"]] = executor.stop  # the answer to the claim is on its way
+        await gateway.decide(request)
+        await asyncio.wait_for(working, 5)
+    found = await gateway.read(request)
+    assert (found["state"], spy.calls) == ("failed", [])
+    assert found["execution"]["error"] == "not run: the executor was stopped"
 
 
 async def test_stopping_finishes_what_runs_and_begins_nothing_more(gateway: Gateway, spy: Spy) -> None:

@@ -99,9 +99,13 @@ async def paying(url: str, folder: Path) -> AsyncIterator[tuple[Gateway, Bank]]:
     assert faults(url) == []
 
 
-async def approved(gateway: Gateway, number: int) -> dict[str, Any]:
+async def asked(gateway: Gateway, number: int) -> dict[str, Any]:
     arguments = {"payee": "Acme Ltd", "amount": "80.00", "currency": "CNY", "reference": f"INV-{number}"}
-    request = await gateway.ask("payout", f"s-{number}", **arguments)
+    return await gateway.ask("payout", f"s-{number}", **arguments)
+
+
+async def approved(gateway: Gateway, number: int) -> dict[str, Any]:
+    request = await asked(gateway, number)
     assert (await gateway.decide("ann", request)).json()["state"] == "approved"
     return request
 
@@ -178,6 +182,23 @@ async def test_killed_at_any_step_there_is_one_payment_or_none_and_every_unknown
             await asyncio.wait_for(process.wait(), 20)
         assert [bank.payments(request) for request in left.values()] == [0, 0, 1, 1, 1, 1, 1]
         assert look(url, "SELECT count(*) FROM executions GROUP BY request_id HAVING count(*) > 1") == []
+
+
+@requirement("F-08", "F-09")
+async def test_killed_with_the_approval_that_its_wait_brought_nothing_is_paid_and_nobody_pays_later(
+    sqlite_url: str, tmp_path: Path
+) -> None:
+    async with paying(sqlite_url, tmp_path) as (gateway, bank):
+        request = await asked(gateway, 1)
+        async with bank.executor("taken.after") as process:
+            assert process.stdout is not None
+            assert await asyncio.wait_for(process.stdout.readline(), 20) == b"waits\n"
+            assert (await gateway.decide("ann", request)).json()["state"] == "approved"
+            assert await asyncio.wait_for(process.wait(), 20) == -signal.SIGKILL
+        await leases_run_out(sqlite_url)
+        async with bank.executor():
+            await until("it is known as unknown", lambda: states(sqlite_url)[request["id"]] == "unknown")
+        assert bank.payments(request) == 0
 
 
 @requirement("F-08", "F-09", "S-03")
