@@ -84,6 +84,7 @@ class HookLine:
     folder: Path
     key: str = KEY
     ca: str | None = None
+    host: str = "claude-code"
 
     def config(self) -> Path:
         """The user's configuration file, closed to others."""
@@ -93,7 +94,7 @@ class HookLine:
         return path
 
     def words(self, *options: str) -> list[str]:
-        return [sys.executable, "-I", "-S", str(HOOK), "claude-code", "--config", str(self.config()), *options]
+        return [sys.executable, "-I", "-S", str(HOOK), self.host, "--config", str(self.config()), *options]
 
     def start(
         self, *options: str, stdin: int = subprocess.PIPE, stdout: int = subprocess.PIPE

@@ -162,7 +162,7 @@ def _other_arguments(request: ConfirmationRequest, call: FinishedCall, of_digest
 
 
 def claim_of(session: str, call_id: str) -> str:
-    """Return the claim id that the hook command makes for a call (`assent.command.claude_code.Event.claim_id`)."""
+    """Return the claim id that the hook command makes for a call (`assent.command.hosts.event.Event.claim_id`)."""
     return "clm_" + hashlib.sha256(f"{session}\n{call_id}".encode()).hexdigest()
 
 

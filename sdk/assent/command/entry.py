@@ -7,11 +7,16 @@ import signal
 import time
 
 from assent.command.faults import HookError, InterruptedHookError
+from assent.command.hosts.table import HOSTS
 from assent.command.options import HELP, USAGE, Options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
+
+    from assent.command.hosts.event import Event
+    from assent.command.hosts.row import Host
+    from assent.command.watch import Watch
 
 REPORT_WITHIN = 5.0
 LARGEST_EVENT = 64 * 1024 * 1024
@@ -29,45 +34,66 @@ def run(arguments: list[str]) -> int:
         return 0
     options = Options(arguments)
     match options.words:
-        case ["claude-code"] if options.print_settings:
-            from assent.command.installation import print_settings
+        case ["doctor", *words]:
+            from assent.command.setup.doctor import examine
 
-            return print_settings(config=options.config)
-        case ["claude-code"]:
-            return _hook(options, started)
-        case ["doctor", *files] if len(files) <= 1:
-            from assent.command.doctor import examine
+            host = HOSTS[words.pop(0)] if words and words[0] in HOSTS else HOSTS["claude-code"]
+            if len(words) > 1:
+                raise HookError(f"usage: {USAGE}")
+            return examine(host, words[0] if words else None, config=options.config)
+        case [name] if name in HOSTS and options.print_settings:
+            from assent.command.setup.settings import print_settings
 
-            return examine(files[0] if files else None, config=options.config)
+            return print_settings(HOSTS[name], config=options.config)
+        case [name, *files] if name in HOSTS and options.install != options.uninstall and len(files) <= 1:
+            from assent.command.setup.install import change
+
+            path = files[0] if files else None
+            return change(HOSTS[name], path, config=options.config, install=options.install, yes=options.yes)
+        case [name] if name in HOSTS and not options.install:
+            return _hook(HOSTS[name], options, started)
         case _:
-            raise HookError(f"usage: {USAGE}")
+            raise HookError(f"usage: {USAGE}; the hosts are {', '.join(HOSTS)}")
 
 
 def _interrupt(number: int, _frame: FrameType | None) -> None:
     raise InterruptedHookError(f"ended by signal {number}")
 
 
-def _hook(options: Options, started: float) -> int:
+def _hook(host: Host, options: Options, started: float) -> int:
     from assent.command.watch import Watch
 
-    watch = Watch(started=started, deadline=options.deadline)
+    watch = Watch(started=started, deadline=options.deadline or host.deadline)
     watch.start()
-    from assent.command import claude_code
+    from assent.command.hosts.event import parse_event
 
-    event = claude_code.parse_event(_read_event())
-    match event.moment:
-        case "PreToolUse":
-            from assent.command.judge import Judge
-
-            Judge(options, event, watch).speak()
-            return 0
-        case "PostToolUse" | "PostToolUseFailure":
+    event = parse_event(host, _read_event())
+    if event.form is not None:
+        return _judge(options, event, watch)
+    watch.shorten(REPORT_WITHIN)
+    match event.kind:
+        case "ran" | "failed":
             from assent.command.report import report
 
-            watch.shorten(REPORT_WITHIN)
             return report(options, event, within=REPORT_WITHIN)
-        case other:
-            raise HookError(f"assent-hook answers PreToolUse, PostToolUse and PostToolUseFailure, not {other!r}")
+        case "over" if not options.keep_pending:
+            from assent.command.report import withdraw
+
+            return withdraw(options, event, within=REPORT_WITHIN)
+        case _:
+            return 0  # what only tells is heard, and disturbs nobody
+
+
+def _judge(options: Options, event: Event, watch: Watch) -> int:
+    from assent.command.judge import Judge
+
+    try:
+        Judge(options, event, watch).speak()
+    except BaseException as error:
+        if event.answering.heeds_exit:
+            raise
+        watch.answer(event.deny(f"Not approved: the approval hook failed ({type(error).__name__}: {error})."))
+    return 0
 
 
 def _read_event() -> bytes:

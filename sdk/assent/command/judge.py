@@ -3,6 +3,11 @@
 What is foreseen to go wrong becomes a denial with a reason for the model; what is not, raises, and the hook ends with
 exit code 2. There is one way to an allow without a person (the gateway said so) and one with (a claim of this call
 succeeded).
+
+The call is held by the gateway until people have decided (`wait`, docs/api.md#the-one-call), but it does not name the
+claim: whoever is frozen while held (a laptop that sleeps, SIGSTOP) is still connected, and would be claimed for; killed
+then, its approval would be spent on nothing, and the same call, made again, would ask people again. So the hook claims
+itself, awake, with its host there.
 """
 
 from __future__ import annotations
@@ -21,9 +26,10 @@ from assent.client.messages import (
     run_by_executor,
     still_waiting,
 )
-from assent.command import claude_code
 from assent.command.exchange import exchange, pause, persist, quote
 from assent.command.faults import AwayError, HookError, RefusedError
+from assent.command.hosts.event import plain, same
+from assent.command.hosts.row import LONGEST_REASON
 from assent.command.identity import load_identity
 from assent.command.shapes import as_object, text
 
@@ -31,11 +37,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from assent.command.claude_code import Event
+    from assent.command.hosts.event import Event
     from assent.command.options import Options
     from assent.command.watch import Watch
 
 HOLD = 25.0
+LEAD = 0.25  # the gateway's "not yet" shall come before the deadline
+_ANSWERED_WITHIN = 10.0  # besides what it holds
 CLAIM_WITHIN = 6.0  # less than the watch's grace
 GOODBYE_WITHIN = 2.0
 _LONGEST_RESULT = 6_000  # of an executor's result, of what Claude Code shows a model
@@ -60,13 +68,14 @@ _CLAIM = {
 
 
 class Judge:
-    """One `PreToolUse` event on its way to an answer."""
+    """One event that asks about a call, on its way to an answer."""
 
     def __init__(self, options: Options, event: Event, watch: Watch) -> None:
         self._event = event
         self._watch = watch
         self._patience = options.patience
-        self._fixed_input = options.fixed_input
+        self._form = event.answering
+        self._fixed_input = options.fixed_input or not self._form.arguments
         self._identity = load_identity(options.config)
         self._request: dict[str, Any] = {}
         self._context: list[str] = []  # what the gateway's hooks tell the model besides
@@ -89,14 +98,9 @@ class Judge:
             match answer.get("decision"):
                 case "allow":
                     return self._allowed(answer)
-                case "deny":
-                    message = text(answer, "message")
-                    if text(answer, "hook") and message:
-                        return claude_code.render_deny(message)
-                    return self._deny(
-                        RefusalCode.DENIED_BY_RULE, rule=text(answer, "rule"), reason=text(answer, "reason")
-                    )
-                case "ask":
+                case "deny" if answer.get("request") is None:
+                    return self._denied(answer)
+                case "ask" | "deny":
                     self._remember(answer.get("request"))
                     return self._decided()
                 case _:
@@ -117,25 +121,49 @@ class Judge:
         arguments = as_object(given)
         if given is not None and arguments is None:
             return self._deny(RefusalCode.GATEWAY_AWAY, reason="an answer whose arguments are no object")
-        changed = arguments is not None and not claude_code.same(arguments, self._event.arguments)
-        if changed and self._fixed_input:
+        changed = arguments is not None and not same(arguments, self._event.arguments)
+        if changed and not self._takes(arguments):
             return self._again(arguments)
         reason = allowed(rule=text(answer, "rule"), reason=text(answer, "reason"))
-        return claude_code.render_allow(reason, replaced=arguments if changed else None, context=self._context)
+        return self._event.allow(reason, replaced=arguments if changed else None, context=self._context)
+
+    def _denied(self, answer: dict[str, Any]) -> bytes:
+        message = text(answer, "message")
+        if text(answer, "hook") and message:
+            return self._event.deny(message)
+        return self._deny(RefusalCode.DENIED_BY_RULE, rule=text(answer, "rule"), reason=text(answer, "reason"))
 
     def _submit(self) -> dict[str, Any]:
+        """Ask, under one key until there is an answer; a gateway that does not answer is asked for `patience`."""
         event = self._event
         body = {
             "session_id": event.session,
             "tool_name": event.tool,
             "tool_input": event.arguments,
             "tool_use_id": event.call_id,
+            "sub_agent": event.sub_agent,
             "user": None,
             "claim": event.words(),
             "cwd": text(event.raw, "cwd"),
         }
         key = f"Idempotency-Key: hook_{os.urandom(16).hex()}\r\n"
-        return persist(self._identity, "POST", "/v1/hooks/PreToolUse", body, patience=self._patience, headers=key)
+        until, attempt = float("inf"), 0
+        while True:
+            hold = self._hold_now()
+            within = hold + _ANSWERED_WITHIN
+            held = {**body, "wait": round(hold, 3)}
+            try:
+                return exchange(self._identity, "POST", "/v1/hooks/PreToolUse", held, headers=key, within=within)
+            except AwayError as away:
+                until = min(until, time.monotonic() + self._patience)
+                left = min(until - time.monotonic(), self._watch.remaining())
+                if left <= 0:
+                    raise
+                attempt += 1
+                pause(attempt, at_least=away.retry_after, at_most=left)
+
+    def _hold_now(self) -> float:
+        return max(0.0, min(HOLD, self._watch.remaining() - LEAD))
 
     def _remember(self, answer: object) -> None:
         request = as_object(answer)
@@ -151,15 +179,17 @@ class Judge:
     def _decided(self) -> bytes:
         attempt, awaited = 0, self._awaited()
         while self._request["state"] in awaited:
-            hold = max(0.0, min(HOLD, self._watch.remaining()))
+            hold = self._hold_now()
             asked_at = time.monotonic()
             after = 0.0
             try:
-                self._remember(exchange(self._identity, "GET", f"{self._path()}{self._hold(hold)}", within=hold + 10.0))
+                self._remember(
+                    exchange(self._identity, "GET", f"{self._path()}{self._hold(hold)}", within=hold + _ANSWERED_WITHIN)
+                )
             except AwayError as away:
                 after = away.retry_after
             if self._request["state"] in awaited:
-                held = after == 0.0 and time.monotonic() - asked_at >= hold / 2
+                held = after == 0.0 and hold > 0 and time.monotonic() - asked_at >= hold / 2
                 attempt = 0 if held else attempt + 1
                 if not held:  # a fault, or an answer that did not hold: never a busy loop
                     pause(attempt, at_least=after, at_most=max(0.0, self._watch.remaining()))
@@ -169,7 +199,7 @@ class Judge:
             return self._carried_out()
         if self._request["state"] == "approved":
             stored = as_object(self._request.get("arguments"))
-            if self._fixed_input and not claude_code.same(stored or {}, self._event.arguments):
+            if not self._takes(stored):
                 return self._again(stored)
             return self._claim()
         code = _FINAL.get(self._request["state"])
@@ -191,10 +221,8 @@ class Judge:
         match known["state"]:
             case "succeeded":
                 result = execution.get("result")
-                told = None if result is None else claude_code.plain(result)[:_LONGEST_RESULT]
-                return claude_code.render_deny(
-                    run_by_executor(told, request_id=known["id"], short_code=text(known, "code"))
-                )
+                told = None if result is None else plain(result)[:_LONGEST_RESULT]
+                return self._event.deny(run_by_executor(told, request_id=known["id"], short_code=text(known, "code")))
             case "failed":
                 return self._deny(RefusalCode.EXECUTOR_FAILED, reason=text(execution, "error"))
             case "unknown":
@@ -226,21 +254,28 @@ class Judge:
         if arguments is None or claimed.get("tool") != self._event.tool or not claimed.get("grant_id"):
             self._give_back()
             return self._deny(RefusalCode.DIGEST_MISMATCH)
-        changed = not claude_code.same(arguments, self._event.arguments)
+        changed = not same(arguments, self._event.arguments)
         if self._request.get("proposed") is not None and text(self._request, "message"):
             self._context.append(str(self._request["message"]))  # what people changed of the call
         reason = approved(request_id=self._request["id"], short_code=text(self._request, "code"), changed=changed)
-        return claude_code.render_allow(reason, replaced=arguments if changed else None, context=self._context)
+        return self._event.allow(reason, replaced=arguments if changed else None, context=self._context)
+
+    def _takes(self, arguments: dict[str, Any] | None) -> bool:
+        """Whether the host can be made to run the call with these arguments."""
+        asked = self._event.arguments
+        if arguments is None or same(arguments, asked):
+            return arguments is not None
+        return not self._fixed_input and self._form.takes(asked, arguments)
 
     def _again(self, arguments: dict[str, Any] | None) -> bytes:
         """Deny, and say which arguments to call with; they are claimed, if at all, by that call."""
         words = call_again(
-            claude_code.plain(arguments or {}),
+            plain(arguments or {}),
             request_id=text(self._request, "id"),
             short_code=text(self._request, "code"),
         )
-        fits = arguments is not None and len(words) <= claude_code.LONGEST_REASON
-        return claude_code.render_deny(words) if fits else self._deny(RefusalCode.DIGEST_MISMATCH)
+        fits = arguments is not None and len(words) <= LONGEST_REASON
+        return self._event.deny(words) if fits else self._deny(RefusalCode.DIGEST_MISMATCH)
 
     def _give_back(self) -> None:
         claim_id, self._claim_id = self._claim_id, None
@@ -263,13 +298,13 @@ class Judge:
         request_id, code = self._request["id"], text(self._request, "code")
         enforced = self._request.get("enforced") is True
         if enforced and self._request["state"] != "pending":
-            return claude_code.render_deny(left_to_executor(request_id=request_id, short_code=code))
-        return claude_code.render_deny(still_waiting(request_id=request_id, short_code=code, by_executor=enforced))
+            return self._event.deny(left_to_executor(request_id=request_id, short_code=code))
+        return self._event.deny(still_waiting(request_id=request_id, short_code=code, by_executor=enforced))
 
     def _deny(self, code: RefusalCode, *, rule: str | None = None, reason: str | None = None) -> bytes:
         known = self._request
         words = refusal(code, rule=rule, reason=reason, request_id=text(known, "id"), short_code=text(known, "code"))
-        return claude_code.render_deny(words)
+        return self._event.deny(words)
 
     def _refused(self, refused: RefusedError) -> bytes:
         match refused.status:

@@ -5,47 +5,51 @@ from __future__ import annotations
 from assent.command.faults import HookError
 
 USAGE = (
-    "assent-hook claude-code [--deadline SECONDS] [--config FILE|env] [--patience SECONDS] [--fixed-input] "
-    "[--print-settings] "
-    "| assent-hook doctor [SETTINGS]"
+    "assent-hook HOST [--deadline SECONDS] [--config FILE|env] [--patience SECONDS] [--fixed-input] [--keep-pending] "
+    "| assent-hook HOST --print-settings | assent-hook HOST --install|--uninstall [SETTINGS] [--yes] "
+    "| assent-hook doctor [HOST] [SETTINGS]"
 )
 HELP = """\
-assent-hook claude-code [--deadline SECONDS] [--config FILE|env] [--patience SECONDS] [--fixed-input]
-    the hook: an event of Claude Code on stdin, the answer on stdout; exit code 2 blocks the tool
-assent-hook claude-code --print-settings
-    print what belongs into Claude Code's settings.json
-assent-hook doctor [SETTINGS]
-    say what is wrong with an installation (of ~/.claude/settings.json if no file is named)
+assent-hook HOST [--deadline SECONDS] [--config FILE|env] [--patience SECONDS] [--fixed-input] [--keep-pending]
+    the hook: an event of the host on stdin, the answer on stdout; exit code 2 blocks the tool.
+    HOST is claude-code, codex, copilot, gemini, qwen, cursor or opencode
+assent-hook HOST --print-settings
+    print what belongs into the host's settings (for opencode, its plugin)
+assent-hook HOST --install|--uninstall [SETTINGS] [--yes]
+    put the hook into the host's own file (or that one), or take it out; shows the difference and asks, or takes --yes
+assent-hook doctor [HOST] [SETTINGS]
+    say what is wrong with an installation (of Claude Code, in its own file, if none is named)
 
 --deadline  answer by then (seconds; less than the hook's timeout in the settings)
 --config    where url and key are: a JSON file (~/.config/assent/agent.json if left out), or "env" for ASSENT_URL and
             ASSENT_KEY
 --patience  for how many seconds a gateway that is away is tried again
 --fixed-input
-            for hosts that run a call only as it was made (they ignore `updatedInput`): where people or hooks changed
-            the arguments, the call is denied, and the model is told which ones to call with"""
-DEADLINE = 570.0  # Claude Code's own default is 600
+            run a call only as it was made, as for hosts that ignore new arguments: where people or hooks changed
+            the arguments, the call is denied, and the model is told which ones to call with
+--keep-pending
+            leave what still waits for people when the session ends; else it is withdrawn"""
 PATIENCE = 30.0
 LONGEST = 2_147_483.0  # hosts keep their timers in 32 bits of milliseconds; beyond, they fire at once
+_SWITCHES = frozenset({"--print-settings", "--install", "--uninstall", "--yes", "--fixed-input", "--keep-pending"})
 
 
 class Options:
     """The command line, parsed by hand: argparse costs ten milliseconds."""
 
     def __init__(self, arguments: list[str]) -> None:
-        self.deadline = DEADLINE
+        self.deadline: float | None = None
+        """None: the host's own, see `Host.deadline`."""
         self.patience = PATIENCE
         self.config: str | None = None
-        self.print_settings = False
-        self.fixed_input = False
+        self.print_settings = self.install = self.uninstall = self.yes = False
+        self.fixed_input = self.keep_pending = False
         self.words: list[str] = []
         rest = iter(arguments)
         for word in rest:
             name, equals, value = word.partition("=")
-            if word == "--print-settings":
-                self.print_settings = True
-            elif word == "--fixed-input":
-                self.fixed_input = True
+            if word in _SWITCHES:
+                setattr(self, word[2:].replace("-", "_"), True)
             elif name in {"--deadline", "--patience", "--config"}:
                 self._set(name, value if equals else next(rest, ""))
             elif word.startswith("-"):

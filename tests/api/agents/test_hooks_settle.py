@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from app.usecases.executing.settle_by_call import claim_of
-from assent.command.claude_code import Event
+from assent.command.hosts.event import Event
+from assent.command.hosts.table import HOSTS
 from tests.api.agents import acme_hooks
 from tests.fixtures.gateway import ACME
 
@@ -67,9 +68,8 @@ async def test_a_finished_call_settles_its_execution_once(either_gateway: Gatewa
 
 async def test_it_is_found_by_the_claim_that_the_hook_command_made_for_another_id(gateway: Gateway) -> None:
     """A call that came back under a new id joined the request of the old one: only its claim carries the new id."""
-    event = Event(
-        {"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "x", "tool_input": {}, "tool_use_id": "t2"}
-    )
+    told = {"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "x", "tool_input": {}, "tool_use_id": "t2"}
+    event = Event(HOSTS["claude-code"], told)
     assert event.claim_id() == claim_of("s", "t2")
     await executing(gateway, call_id="t1", claim_id=claim_of("s", "t2"))
     assert (await done(gateway, tool_use_id="t2"))["changed"] is True

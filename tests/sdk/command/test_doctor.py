@@ -60,7 +60,7 @@ def test_the_printed_settings_ask_about_everything_and_block_on_failure(settings
     (gate,) = entry["hooks"]
     assert (entry["matcher"], gate["type"], gate["timeout"], gate["onFailure"]) == ("*", "command", 86400, "block")
     assert "--deadline 86385" in gate["command"]
-    assert set(settings["hooks"]) == {"PreToolUse", "PostToolUse", "PostToolUseFailure"}
+    assert set(settings["hooks"]) == {"PreToolUse", "PostToolUse", "PostToolUseFailure", "SessionEnd"}
 
 
 def test_without_settings_it_says_what_to_do(hook: HookLine, tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_without_settings_it_says_what_to_do(hook: HookLine, tmp_path: Path) -> 
     said = run_words([sys.executable, "-I", "-S", str(HOOK), "doctor", str(missing), "--config", str(hook.config())])
     assert said.code == 1
     told = next(line for line in said.out.decode().splitlines() if "no-settings" in line)
-    assert told.startswith(f"fault: there is no {missing}: put there what `assent-hook claude-code --print-settings`")
+    assert told == f"fault: there is no {missing}: `assent-hook claude-code --install` writes it"
 
 
 def test_one_fault_is_called_one(clinic: Clinic, settings: dict[str, Any]) -> None:

@@ -206,8 +206,9 @@ def test_chunks_and_a_100_continue_are_understood(
         event().replace(b'"command":', b'"command": "ls", "command":'),
         event().replace(b'"touch marker"', b"NaN"),
         event().replace(b'"touch marker"', b"1e999"),
-        event(moment="PermissionRequest"),
         event(moment="pretooluse"),
+        event(moment=""),
+        event(session=5),  # pyright: ignore[reportArgumentType]
     ],
 )
 def test_an_event_that_cannot_be_read_is_a_no(gateway: StubGateway, hook: HookLine, content: bytes) -> None:

@@ -198,6 +198,23 @@ async def test_claude_codes_form_is_a_verdict(said: dict[str, Any], expected: di
     assert {name: getattr(result, name) for name in expected} == expected
 
 
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ({"permissionDecision": "allow"}, {"allow": True}),
+        ({"permissionDecision": "deny", "permissionDecisionReason": "no"}, {"allow": False, "error": "no"}),
+        ({"permissionDecision": "ask", "permissionDecisionReason": "big"}, {"ask": "big"}),
+        ({"permissionDecision": "allow", "modifiedArgs": {"a": 1}}, {"modified_args": {"a": 1}}),
+        ({"modifiedArgs": {"a": 1}}, {"modified_args": {"a": 1}}),
+        ({"additionalContext": "closed"}, {"context": "closed"}),
+    ],
+)
+async def test_copilots_flat_form_is_a_verdict(said: dict[str, Any], expected: dict[str, Any]) -> None:
+    result = await ends(printing(said))
+    assert result is not None
+    assert {name: getattr(result, name) for name in expected} == expected
+
+
 async def test_a_route_names_its_sandbox() -> None:
     result = await ends(printing({"decision": "route", "provider": "local", "options": {"network": False}}))
     assert result is not None
@@ -293,7 +310,11 @@ async def test_exit_2_at_stop_sends_the_agent_back() -> None:
         ({"hookSpecificOutput": []}, '"hookSpecificOutput" must be an object, not a list'),
         ({"decision": "allow", "hookSpecificOutput": {"permissionDecision": "deny"}}, 'both "decision" and'),
         ({"continue": "no"}, '"continue" must be true or false, not a text'),
-        ({"permissionDecision": "deny"}, 'unknown key "permissionDecision"'),
+        ({"permissionDecision": "DENY"}, 'unknown decision "DENY"'),
+        ({"permissionDecison": "deny"}, 'unknown key "permissionDecison"'),
+        ({"permissionDecisionReason": "no"}, 'no "decision"'),
+        ({"permissionDecision": "deny", "decision": "allow"}, 'both "decision" and "decision", which mean the same'),
+        ({"permissionDecision": "deny", "hookSpecificOutput": {"permissionDecision": "allow"}}, "which mean the same"),
     ],
 )
 async def test_half_a_verdict_is_a_fault(said: object, why: str) -> None:

@@ -1,7 +1,8 @@
-"""What a hook command printed, as a verdict: one JSON object in our short form or in Claude Code's.
+"""What a hook command printed, as a verdict: one JSON object in our short form, in Claude Code's, or in Copilot's.
 
     {"decision": "allow" | "deny" | "modify" | "ask" | "context" | "route", "reason": "…", …}
     {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny", …}}
+    {"permissionDecision": "deny", "permissionDecisionReason": "…", "modifiedArgs": {…}}
 
 Nothing printed, and `{}`, is no opinion. Everything else is a fault: a misspelt word must not be taken for consent.
 """
@@ -60,6 +61,14 @@ _LONG_KEYS = {
     "additionalContext": "context",
     "updatedToolOutput": "result",
 }
+_FLAT_KEYS = {
+    "arguments": "args",
+    "permissionDecision": "decision",
+    "permissionDecisionReason": "reason",
+    "modifiedArgs": "args",
+    "additionalContext": "context",
+}
+"""As Copilot says it, and our own other word."""
 _UNIVERSAL = {"continue": bool, "stopReason": str, "systemMessage": str, "suppressOutput": bool}
 _MODIFIES = {
     Moment.PRE_TOOL_USE: "args",
@@ -140,9 +149,10 @@ def _short_form(whole: dict[str, Any], ctx: HookContext) -> dict[str, Any]:
     long = whole.pop("hookSpecificOutput", None)
     said: dict[str, Any] = {}
     for key, value in whole.items():
-        _say(said, "args" if key == "arguments" else key, key, value)
+        _say(said, _FLAT_KEYS.get(key, key), key, value)
     if long is None:
-        if "decision" not in said and not said.keys() <= _BESIDE:
+        beside = _BESIDE | {"args"} if "modifiedArgs" in whole else _BESIDE
+        if "decision" not in said and not said.keys() <= beside:
             raise HookFaultError(f'it printed {", ".join(said)}, but no "decision"')
         return said
     specific = cast("dict[str, Any]", _typed("hookSpecificOutput", long, dict))

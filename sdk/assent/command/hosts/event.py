@@ -1,0 +1,159 @@
+"""What a host tells the hook, in one form for all hosts.
+
+Strictly: an event that cannot be read is a fault, and a fault ends in exit code 2. Members that are not known are
+ignored, and of those that may be missing it is the same whether they are absent, null or empty.
+"""
+
+from __future__ import annotations
+
+import json
+
+from assent.command.faults import HookError
+from assent.command.hosts.row import SEEN
+from assent.command.shapes import as_object
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, NoReturn
+
+    from assent.command.hosts.row import Form, Host
+
+_LONGEST_WORDS = 4_000  # of the gateway
+
+
+class Event:
+    """One event: `kind` is what it tells, `form` how it wants to be answered (None: it asks nothing)."""
+
+    __slots__ = ("arguments", "call_id", "form", "host", "kind", "moment", "raw", "session", "sub_agent", "tool")
+
+    def __init__(self, host: Host, raw: dict[str, Any]) -> None:
+        self.host = host
+        self.raw = raw
+        self.moment = _text(raw, ("hook_event_name",)) or "" if host.event_of is None else host.event_of(raw) or ""
+        self.form: Form | None = host.asks.get(self.moment)
+        self.session = _text(raw, host.session)
+        self.kind = "" if self.form else self._kind()
+        self.tool = ""
+        self.arguments: dict[str, Any] = {}
+        self.call_id = _text(raw, host.call_id)
+        self.sub_agent = _text(raw, (host.sub_agent,))
+        if self.kind not in {SEEN, "over"}:
+            self.tool, self.arguments = self._call()
+
+    def _kind(self) -> str:
+        """What an event tells that asks nothing. One that is not known may not be about a call: it might decide it."""
+        known = self.host.tells.get(self.moment)
+        if known is not None:
+            return known
+        if not self.moment and self.host.event_of is None:
+            raise HookError("the event has no text in 'hook_event_name'")
+        if any(name in self.raw for name in (*self.host.tool, *self.host.arguments)):
+            raise HookError(
+                f"{self.host.name} asks about a call at {self.moment!r}, an event that this version does not know"
+            )
+        return SEEN
+
+    def _call(self) -> tuple[str, dict[str, Any]]:
+        told = self.host.call_of(self.raw, self.moment) if self.host.call_of else None
+        if told is not None:
+            return told
+        tool = _text(self.raw, self.host.tool)
+        if tool is None:
+            raise HookError(f"the event has no text in '{self.host.tool[0]}'")
+        found = next((self.raw[name] for name in self.host.arguments if self.raw.get(name) is not None), None)
+        if isinstance(found, str) and self.host.arguments_as_text:
+            found = _decoded(found, "the call's arguments are")
+        arguments = as_object(found)
+        if arguments is None:
+            raise HookError(f"the event has no object in '{self.host.arguments[0]}'")
+        return tool, arguments
+
+    @property
+    def answering(self) -> Form:
+        """How this event is answered. Raises `HookError` where it asks nothing."""
+        if self.form is None:
+            raise HookError(f"{self.moment!r} asks nothing")
+        return self.form
+
+    def allow(self, reason: str, *, replaced: dict[str, Any] | None = None, context: Sequence[str] = ()) -> bytes:
+        """The answer that lets the tool run."""
+        return self.answering.allow(self.moment, reason, replaced=replaced, context=context)
+
+    def deny(self, reason: str) -> bytes:
+        """The answer that keeps the tool from running."""
+        return self.answering.deny(self.moment, reason)
+
+    def claim_id(self) -> str | None:
+        """The claim of this very call, the same before and after the tool; None when the host gives calls no id."""
+        if self.call_id is None or self.session is None:
+            return None
+        return "clm_" + _sha256(f"{self.session}\n{self.call_id}")
+
+    def words(self) -> str | None:
+        """The agent's own description of the call, for the approver."""
+        words = self.arguments.get("description")
+        return words[:_LONGEST_WORDS] if isinstance(words, str) else None
+
+
+def _sha256(text: str) -> str:
+    """As hashlib has it, which loads all of OpenSSL for this one, in the time of a quarter of a tool call's check."""
+    try:
+        from _sha256 import sha256  # pyright: ignore[reportMissingImports, reportUnknownVariableType]  Python 3.11
+    except ImportError:
+        try:
+            from _sha2 import sha256  # pyright: ignore[reportMissingImports, reportUnknownVariableType]  from 3.12 on
+        except ImportError:
+            from hashlib import sha256
+    return str(sha256(text.encode()).hexdigest())  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+
+
+def _text(raw: dict[str, Any], names: Sequence[str]) -> str | None:
+    """The text under the first of the names that has something; what is there and no text is a fault."""
+    for name in names:
+        value = raw.get(name)
+        if value is not None and not isinstance(value, str):
+            raise HookError(f"the event has no text in '{name}'")
+        if value:
+            return value
+    return None
+
+
+def parse_event(host: Host, content: bytes) -> Event:
+    """The event, strictly: what JSON does not allow could be judged as one thing and run as another."""
+    try:
+        told = content.decode()
+    except ValueError as error:
+        raise HookError(f"the event is not JSON: {error}") from error
+    raw = as_object(_decoded(told, "the event is"))
+    if raw is None:
+        raise HookError("the event is no JSON object")
+    return Event(host, raw)
+
+
+def _decoded(told: str, what: str) -> object:
+    try:
+        return json.loads(told, object_pairs_hook=_unique, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise HookError(f"{what} not JSON: {error}") from error
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key stands twice")
+    return found
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+def plain(value: object) -> str:
+    """Arguments, or a result, as a model reads them: JSON on one line."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether two argument objects are the same JSON (True is not 1)."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
