@@ -183,6 +183,20 @@ async def test_looking_at_the_inbox_writes_nothing_but_when_the_session_was_used
     assert "You are not signed in" in (await gateway.http.get("/")).text
 
 
+async def test_what_a_session_looked_at_is_in_the_trail_once_in_a_while(gateway: Gateway) -> None:
+    request = await gateway.ask("long")
+    alice = await Person.signed_in(gateway)
+
+    async def looks() -> int:
+        assert (await alice.get(f"/r/{request['id']}")).status_code == 200
+        return gateway.trail(request).count(("request.reviewed", ALICE))
+
+    assert [await looks() for _ in range(3)] == [1, 1, 1]
+    await gateway.advance(timedelta(minutes=16))
+    await gateway.container.sweep.forget()
+    assert await looks() == 2
+
+
 async def test_the_first_start_has_a_link_for_whom_the_file_names_first_until_something_was_asked(
     gateway: Gateway,
 ) -> None:

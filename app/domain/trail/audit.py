@@ -87,8 +87,8 @@ class Kind(StrEnum):
     )
     REVIEWED = (
         "request.reviewed",
-        "{actor} looked at all of it, with a link from {via}",
-        "{actor} 通过 {via} 的链接查看了全部内容",
+        "{actor} looked at all of it, by way of {via}",
+        "{actor} 经由 {via} 查看了全部内容",
     )
     LINK_MADE = (
         "person.link_made",

@@ -26,9 +26,11 @@ from app.domain.request.decision import Evidence, Verdict
 from app.domain.request.request import CONSOLE
 from app.domain.rules.name_of import name_of
 from app.domain.text.visible import visible
+from app.domain.trail.audit import Kind, Record
 from app.domain.words.say import say
 from app.storage.requests.requests import find_request, lock_request
 from app.storage.requests.sealing import why_missing
+from app.storage.requests.seen_before import seen_before, was_seen
 from app.storage.trail.audit_chain import list_of_request
 from app.usecases.console.glance import glance_at
 from app.usecases.deciding.decide import decide, withdraw_vote
@@ -56,6 +58,9 @@ if TYPE_CHECKING:
 
 MOST_REASON = 1_000
 """Characters of a reason that is typed here."""
+
+_LOOKED = "console look"
+"""Where it is remembered, for a quarter of an hour, that a session has looked at a request."""
 
 _PLAINLY = {
     Refusal.BARRED: "click.barred",
@@ -108,11 +113,14 @@ class DecideOnPage:
     ) -> DecidePage:
         """Return the page. `since`: what it is drawn again after.
 
+        That it was looked at is in the trail: with the link that opened it alone, or else now, once in a while.
+
         Raises UnauthenticatedError for a session that is over, NotFoundError for another request than its own, and
         ForbiddenError for who may no longer look.
         """
+        looked = f"{right.name}:{request_id}"
 
-        def unit(tx: Tx) -> DecidePage | AssentError:
+        def unit(tx: Tx) -> tuple[DecidePage, bool] | AssentError:
             policy, now = self._policy(right.org), tx.now()
             request = find_request(tx, request_id)
             refused = _refusal(right, request, request_id, policy, now)
@@ -121,14 +129,23 @@ class DecideOnPage:
             again = since is not None and since.stood == stands(request)
             press = drawn(request, session=right.name, at=since.drawn_at if since and again else now)
             events, pause = list_of_request(tx, request_id), pause_shown(tx, request)
-            return DecidePage(
+            page = DecidePage(
                 sheet=sheet_for(request, events, policy, language, reader=right.person, pause=pause),
                 glance=glance_at(tx, request, policy, language, reader=right.person, now=now),
                 press=render_press(self._seals, press),
                 stands=press.stood,
             )
+            return page, right.request_id is not None or was_seen(tx, _LOOKED, looked)
 
-        return await self._store.read(unit, org=right.org, long=True)
+        def note(tx: Tx) -> None:
+            if not seen_before(tx, _LOOKED, looked):
+                facts = {"via": CONSOLE, "digest": page.sheet.digest}
+                tx.append(Record(kind=Kind.REVIEWED, actor=right.person, facts=facts), request_id=request_id)
+
+        page, is_noted = await self._store.read(unit, org=right.org, long=True)
+        if not is_noted:
+            await self._store.write(note, org=right.org)
+        return page
 
     async def press(self, right: Right, request_id: str, wanted: Wanted, language: Language) -> Refused | None:
         """Carry out what was pressed; None: it is recorded, or was before. Raises what `show` raises."""

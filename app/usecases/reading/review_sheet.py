@@ -65,6 +65,7 @@ class Sheet:
     record: tuple[Entry, ...]
     ids: tuple[Fact, ...]
     zone: str
+    digest: str
 
     @property
     def language(self) -> Language:
@@ -110,6 +111,7 @@ def sheet_for(
             Fact(label=say(language, "review.policy"), value=request.policy_version),
         ),
         zone=str(policy.zone),
+        digest=request.digest,
     )
 
 
