@@ -38,6 +38,8 @@ from app.usecases.clicks.receive import ClickTaker, Receive
 from app.usecases.clicks.reopen_click import ReopenClick
 from app.usecases.clicks.review_click import ReviewClick
 from app.usecases.console.decide_page import DecideOnPage
+from app.usecases.console.inbox import Inbox
+from app.usecases.console.sessions import Sessions
 from app.usecases.deciding.cancel import Cancel
 from app.usecases.deciding.consult import Consult
 from app.usecases.deciding.decide_api import DecideByApi
@@ -279,7 +281,9 @@ class Container:
             waiters=self.waiters,
             read=self.read,
             review=review,
-            decide_page=DecideOnPage(store=store, book=book, seals=self.seals, review=review),
+            decide_page=DecideOnPage(store=store, book=book, seals=self.seals),
+            inbox=Inbox(store=store, book=book),
+            sessions=Sessions(store=store, book=book, seals=self.seals, clock=self.clock, review=review),
             feed=self.feed,
             decide=self.decide,
             edit=EditByApi(edit=edit, store=store, book=book, seals=self.seals),

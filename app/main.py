@@ -28,6 +28,7 @@ from app.api.wire.operations import named_schemas
 from app.api.wire.problems import install
 from app.console.deciding import deciding_router
 from app.console.doors import doors_router
+from app.console.inbox import inbox_router
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -82,6 +83,7 @@ def create_app(container: Container) -> Application:
         health_router(container.services),
         doors_router(container.services),
         deciding_router(container.services),
+        inbox_router(container.services),
     )
     # Not include_router: its lazy wrapper is walked on every call. Ours go first: routes are tried in their order.
     app.router.routes[:0] = [route for router in routers for route in router.routes]

@@ -10,7 +10,9 @@ import errno
 import gc
 import os
 import socket
+import sys
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -143,12 +145,14 @@ class _Server(uvicorn.Server):
                     await asyncio.wait_for(c.confirm_accounts.all_asked.wait(), _ANSWERS_WITHIN)
             troubles = dict.fromkeys(c.channels.all(), NOT_YET) | c.confirm_accounts.troubles
             look = AtStart(store=c.store, book=c.book)
-            self._greet(
-                [
-                    await look(org, {name: why for (of, name), why in troubles.items() if of == org and why})
-                    for org in c.book.orgs()
-                ]
-            )
+            found = [
+                await look(org, {name: why for (of, name), why in troubles.items() if of == org and why})
+                for org in c.book.orgs()
+            ]
+            if sys.stderr.isatty() and c.settings.log_format == "console":  # a person looks, and no log keeps it
+                sign_in = c.services.sessions.first_link
+                found = [replace(each, sign_in=await sign_in(each.policy.org)) for each in found]
+            self._greet(found)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._container.waiters.stop()

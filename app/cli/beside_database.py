@@ -27,10 +27,12 @@ from app.storage.engine.dialect import dialect_for
 from app.storage.engine.trouble import database_fault
 from app.storage.identity.secret_ids import list_seal_ids
 from app.storage.make_store import make_store
+from app.usecases.console.sessions import Sessions
 from app.usecases.proving.factors import Factors
 from app.usecases.proving.seal_standing import SealStanding, foreign
 from app.usecases.reading.keys import Keys
 from app.usecases.reading.read import Read
+from app.usecases.reading.review import Review
 from channels import registry
 from migrations.state import NEWEST, find_present
 
@@ -191,6 +193,7 @@ class Beside:
     org: str
     keys: Keys
     factors: Factors
+    sessions: Sessions
     seal_standing: SealStanding
     read: Read
     store: Store
@@ -231,10 +234,12 @@ async def beside_gateway(config: Path, org: str | None) -> AsyncGenerator[Beside
         try:
             keys, read = Keys(store=store, seals=seals, clock=clock), Read(store=store, book=book)
             factors = Factors(store=store, book=book, seals=seals)
+            review = Review(store=store, book=book, seals=seals, clock=clock)
             yield Beside(
                 org=org or orgs[0],
                 keys=keys,
                 factors=factors,
+                sessions=Sessions(store=store, book=book, seals=seals, clock=clock, review=review),
                 seal_standing=SealStanding(store=store, seals=seals),
                 read=read,
                 store=store,

@@ -1,4 +1,7 @@
-"""What `assent serve` says once it answers: to a person in a few lines, to a log in one. Never a secret."""
+"""What `assent serve` says once it answers: to a person in a few lines, to a log in one.
+
+Never a secret, but for the link of a first sign-in, which a terminal alone is shown.
+"""
 
 from __future__ import annotations
 
@@ -65,6 +68,9 @@ class Greeting:
                 f"everything else: {policy.default.value}"
             )
             yield from (f"    {channel.name} ({channel.kind}): {_stands(channel, each)}" for channel in each.channels)
+            if each.sign_in is not None:
+                person, link = each.sign_in
+                yield f"    sign in as {person}, once, within ten minutes: {link}"
             if not each.channels:
                 yield "    no channel: people decide by `assent requests`, or over the API"
         for warning in (warning for each in orgs for warning in each.warnings):

@@ -24,6 +24,7 @@ from app.cli.operator.audit import cut, export, verify
 from app.cli.operator.backup import backup
 from app.cli.operator.destroy_values import destroy_values
 from app.cli.operator.factors import factors_app
+from app.cli.operator.link import link
 from app.cli.operator.pause import pause
 from app.cli.operator.payees import payees_app
 from app.cli.operator.read_only import read_only
@@ -74,6 +75,7 @@ app.command("read-only")(read_only)
 app.command("pause")(pause)
 app.command("backup")(backup)
 app.command("restored")(restored)
+app.command("link")(link)
 app.command("reseal")(reseal)
 app.command("destroy-values")(destroy_values)
 audit_app.command("verify")(verify)

@@ -13,7 +13,7 @@ from fastapi import APIRouter, Request, Response
 from app.api.wire.bodies import PlainRoute
 from app.console.answers import see, told
 from app.console.pages import page
-from app.console.visit import base_of, form_of, is_own, language_of, remember_language, session_in
+from app.console.visit import base_of, form_of, is_own, language_of, remember_language, sessions_in
 from app.domain.errors import UnauthenticatedError
 from app.domain.people.assurance import Assurance
 from app.domain.request.decision import Verdict
@@ -23,9 +23,9 @@ from app.usecases.proving.proof import Given
 
 if TYPE_CHECKING:
     from app.api.wire.services import Services
-    from app.domain.rules.policy import Policy
     from app.domain.text.language import Language
     from app.usecases.console.decide_page import DecidePage, Refused
+    from app.usecases.console.sessions import Right
 
 _WIDE = 0x2E7F  # from here on characters are as wide as two
 _LONG, _LONGER = 15, 22
@@ -40,23 +40,24 @@ def deciding_router(c: Services) -> APIRouter:
     @router.get("/r/{request_id}")
     async def show(request_id: str, request: Request) -> Response:
         async def shown() -> Response:
-            return await _drawn(c, request, request_id)
+            right = await c.sessions.right_of(*sessions_in(request))
+            return await _drawn(c, request, right, request_id)
 
         return await told(request, shown)
 
     @router.post("/r/{request_id}")
     async def press(request_id: str, request: Request) -> Response:
         async def pressed() -> Response:
-            session = session_in(request)
-            policy = c.review.policy_of(session)
+            right = await c.sessions.right_of(*sessions_in(request))
+            policy = c.sessions.policy_of(right)
             if not is_own(request, policy):
                 raise UnauthenticatedError
             form = await form_of(request)
             language = language_of(request, policy)
-            refused = await c.decide_page.press(session, request_id, _wanted(form, language), lambda _: language)
+            refused = await c.decide_page.press(right, request_id, _wanted(form, language), language)
             if refused is None:
                 return see(f"{base_of(policy)}/r/{request_id}", policy)
-            return await _drawn(c, request, request_id, refused=refused, reason=form.get("reason", ""))
+            return await _drawn(c, request, right, request_id, refused=refused, reason=form.get("reason", ""))
 
         return await told(request, pressed)
 
@@ -64,19 +65,14 @@ def deciding_router(c: Services) -> APIRouter:
 
 
 async def _drawn(
-    c: Services, request: Request, request_id: str, *, refused: Refused | None = None, reason: str = ""
+    c: Services, request: Request, right: Right, request_id: str, *, refused: Refused | None = None, reason: str = ""
 ) -> Response:
     """Draw the page of a request as it stands, also after a press that was refused, with the `reason` typed there."""
-    policies: list[Policy] = []
-
-    def choose(policy: Policy) -> Language:
-        policies.append(policy)
-        return language_of(request, policy)
-
-    since = refused.press if refused else None
-    found = await c.decide_page.show(session_in(request), request_id, choose, since=since)
-    policy, language = policies[-1], found.sheet.language
+    policy = c.sessions.policy_of(right)
+    language = language_of(request, policy)
+    found = await c.decide_page.show(right, request_id, language, since=refused.press if refused else None)
     values = values_of(found, language, notice=refused.sentence if refused else "", reason=reason)
+    values |= {"to_inbox": right.request_id is None}
     answer = await page(request, "decide.html", language, values, policy=policy, status=409 if refused else 200)
     return remember_language(request, answer, policy)
 
@@ -98,6 +94,7 @@ def values_of(found: DecidePage, language: Language, *, notice: str = "", reason
         "wants_typed": glance.level > Assurance.L1,
         "wants_totp": glance.level.of_each is Assurance.L3,
         "wants_two": glance.level is Assurance.L4,
+        "to_inbox": False,
         "face": "warned" if sheet.card.warnings and glance.pending else sheet.card.tone.value,
     }
 

@@ -16,7 +16,6 @@ from app.console.answers import see, told
 from app.console.pages import SERVED, page, static_text
 from app.console.visit import base_of, form_of, is_own, keep_session, language_of, remember_language
 from app.domain.errors import NotFoundError, UnauthenticatedError
-from app.domain.identity.review_link import SESSION_FOR
 
 if TYPE_CHECKING:
     from app.api.wire.services import Services
@@ -32,9 +31,9 @@ def doors_router(c: Services) -> APIRouter:
     async def door(request: Request) -> Response:
         async def shown() -> Response:
             token = request.query_params.get("t", "")
-            policy = c.review.door(token)
+            policy, is_whole = c.sessions.door(token)
             language = language_of(request, policy)
-            values = {"action": f"{base_of(policy)}{_DOOR}", "token": token}
+            values = {"action": f"{base_of(policy)}{_DOOR}", "token": token, "is_whole": is_whole}
             answer = await page(request, "door.html", language, values, policy=policy)
             return remember_language(request, answer, policy)
 
@@ -44,13 +43,13 @@ def doors_router(c: Services) -> APIRouter:
     async def enter(request: Request) -> Response:
         async def entered() -> Response:
             token = (await form_of(request)).get("t", "")
-            policy = c.review.door(token)
+            policy, _ = c.sessions.door(token)
             if not is_own(request, policy):
                 raise UnauthenticatedError
-            found = await c.review.enter(token)
-            path = f"{base_of(policy)}/r/{found.request_id}"
-            response = see(path, policy)
-            keep_session(response, policy, found.session, path=path, seconds=int(SESSION_FOR.total_seconds()))
+            begun = await c.sessions.enter(token)
+            base = base_of(policy)
+            response = see(f"{base}/r/{begun.request_id}" if begun.request_id else f"{base}/", policy)
+            keep_session(response, policy, begun)
             return response
 
         return await told(request, entered)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from fastapi import Request, Response
 
     from app.domain.rules.policy import Policy
+    from app.usecases.console.sessions import Begun
 
 _MOST = 16_384  # bytes of a form: a reason of a thousand characters of any script, percent-encoded
 _FORM = "application/x-www-form-urlencoded"
@@ -21,6 +22,7 @@ _A_YEAR = 31_536_000
 HSTS = f"max-age={_A_YEAR}"
 """Said of every answer over https: the next one is to be over https as well."""
 _LINKS = ("__Secure-assent-link", "assent-link")
+_PEOPLE = ("__Secure-assent-session", "assent-session")
 
 
 async def form_of(request: Request) -> dict[str, str]:
@@ -84,20 +86,47 @@ def is_secure(policy: Policy | None) -> bool:
     return urlsplit(policy.url or "").scheme == "https" if policy else False
 
 
-def session_in(request: Request) -> str:
-    """Return the session that a browser holds for this page; "" for none."""
-    return next((request.cookies[name] for name in _LINKS if name in request.cookies), "")
+def sessions_in(request: Request) -> tuple[str, str]:
+    """Return the sessions that a browser holds: for one request by its link, and for a person; "" for none."""
+
+    def held(names: tuple[str, str]) -> str:
+        return next((request.cookies[name] for name in names if name in request.cookies), "")
+
+    return held(_LINKS), held(_PEOPLE)
 
 
-def keep_session(response: Response, policy: Policy, session: str, *, path: str, seconds: int) -> None:
-    """Give the browser its session, for one path alone."""
+def keep_session(response: Response, policy: Policy, begun: Begun) -> None:
+    """Give the browser its session: for one request on that page's path alone, or a person's.
+
+    A person's goes along when they come from a link in their chat; that of one request does not, and needs not.
+    """
+    of_request = begun.request_id is not None
+    _set(
+        response,
+        policy,
+        _LINKS if of_request else _PEOPLE,
+        begun.session,
+        path=f"{base_of(policy)}/r/{begun.request_id}" if of_request else f"{base_of(policy)}/",
+        seconds=int(begun.lasts.total_seconds()),
+        strict=of_request,
+    )
+
+
+def drop_session(response: Response, policy: Policy) -> None:
+    """Take a person's session from the browser."""
+    _set(response, policy, _PEOPLE, "", path=f"{base_of(policy)}/", seconds=0, strict=False)
+
+
+def _set(
+    response: Response, policy: Policy, names: tuple[str, str], text: str, *, path: str, seconds: int, strict: bool
+) -> None:
     secure = is_secure(policy)
     response.set_cookie(
-        _LINKS[0] if secure else _LINKS[1],
-        session,
+        names[0] if secure else names[1],
+        text,
         max_age=seconds,
         path=path,
         secure=secure,
         httponly=True,
-        samesite="strict",
+        samesite="strict" if strict else "lax",
     )

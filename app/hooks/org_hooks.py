@@ -66,7 +66,7 @@ def build_hooks(loaded: OrgFile, *, supplies: Supplies) -> HookRegistry:
     """
     policy = loaded.policy
     writes = declared_writes(policy.tools)
-    registry = HookRegistry(known_tools=known_tools(policy.tools, policy.unknown_tools))
+    registry = HookRegistry(known_tools=None if policy.prefixes else known_tools(policy.tools, policy.unknown_tools))
     registry.add(ReadOnlyGuard(is_on=supplies.is_read_only, writes=writes), id=READ_ONLY, origin=BUILT_IN)
     hidden = frozenset(_ENVIRONMENT.findall(loaded.text))
     for declaration in loaded.hooks:

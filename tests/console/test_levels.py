@@ -65,3 +65,23 @@ async def test_l4_is_approved_on_the_page_by_two_people_each_with_their_own_fact
     code = phones[BOB].next(gateway)
     assert (await press(of_bob, request, "approve", page, typed=request["code"], totp=code)).status_code == 303
     assert (await gateway.read(request))["state"] == "approved"
+
+
+async def test_the_card_of_what_no_click_approves_leads_to_the_page_that_does(
+    gateway: Gateway, visitor: Visitor
+) -> None:
+    gateway.rewrite("assurance: L3, stages: [{of: [finance]}], channels: [api]",
+                    "assurance: L3, stages: [{of: [finance]}], channels: [chat, api]")  # fmt: skip
+    await gateway.reload()
+    phone = await enrolled(gateway)
+    request = await asked(gateway, "L3")
+    await gateway.quiet()
+    card = gateway.card(request).card
+    assert card.buttons is not None
+    assert card.buttons.approve is None
+    assert str(card.withheld).startswith("No click approves this. Press “See all of it”, and approve it there")
+    await visitor.enter(await visitor.press(request))
+    page = (await visitor.look(request)).text
+    given = {"typed": request["code"], "totp": phone.next(gateway)}
+    assert (await press(visitor, request, "approve", page, **given)).status_code == 303
+    assert (await gateway.read(request))["state"] == "approved"

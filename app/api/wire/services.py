@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from app.usecases.asking.submit import Submit
     from app.usecases.clicks.click import AnswerClick
     from app.usecases.console.decide_page import DecideOnPage
+    from app.usecases.console.inbox import Inbox
+    from app.usecases.console.sessions import Sessions
     from app.usecases.deciding.cancel import Cancel
     from app.usecases.deciding.consult import Consult
     from app.usecases.deciding.decide_api import DecideByApi
@@ -55,6 +57,8 @@ class Services:
     read: Read
     review: Review
     decide_page: DecideOnPage
+    inbox: Inbox
+    sessions: Sessions
     feed: Feed
     decide: DecideByApi
     edit: EditByApi

@@ -71,3 +71,12 @@ const look = async () => {
   else location.reload();
 };
 if (main) setInterval(() => look().catch(() => undefined), 4000);
+
+// --- by the keyboard: down, up; Enter opens what is in focus ---
+const rows = [...document.querySelectorAll("a.row")];
+if (rows.length) addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || !["j", "k"].includes(event.key)) return;
+  const seen = rows.filter((row) => row.checkVisibility());
+  const at = seen.indexOf(document.activeElement) + (event.key === "j" ? 1 : -1);
+  seen[Math.max(0, Math.min(at, seen.length - 1))]?.focus();
+});

@@ -109,7 +109,10 @@ def card_for(
         own=own,
     )
     if card.buttons and not request.assurance.on_cards:
-        card = withheld(card, say(language, f"withheld.{request.assurance.value}", request=request.id))
+        where = ".page" if terms.has_page else ""
+        review = say(language, "control.review")
+        told = say(language, f"withheld.{request.assurance.value}{where}", request=request.id, control=review)
+        card = withheld(card, told)
     if pending and (unseen := shown.unseen()):
         card = withheld(card, say(language, "withheld.hidden", fields=", ".join(unseen), review=terms.review))
     return fitted(card, budget, review=terms.review)

@@ -51,6 +51,7 @@ class Terms:
     visible_arguments: Mapping[str, JsonValue] | None = None
     visible_proposed: Mapping[str, JsonValue] | None = None
     review: str = ""
+    has_page: bool = False  # whether people can decide on a page of the gateway
 
 
 class ShownCall:

@@ -35,6 +35,7 @@ class Purpose(StrEnum):
 
     LINK = "review-link"
     SESSION = "review-session"
+    CONSOLE = "console-link"  # not one request: all that concerns the person
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,6 +37,8 @@ _PURPOSES = (
     "review-link",
     "review-session",
     "console-press",
+    "console-link",
+    "console-session",
     "invitation",
     "row",
     "trail",

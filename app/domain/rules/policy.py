@@ -75,6 +75,8 @@ class Policy:
     default: Then
     ask: Asking | None = None
     unknown_tools: UnknownTools = UnknownTools.RULES
+    prefixes: tuple[str, ...] = ()
+    """How names begin that are known without being listed."""
     tools: Mapping[str, Tool] = field(default_factory=dict[str, Tool])
     rules: tuple[Rule, ...] = ()
     directory: Directory = field(default_factory=Directory)
@@ -135,7 +137,7 @@ class Policy:
         known = self.tools.get(name)
         if known is not None:
             return known
-        if self.unknown_tools is UnknownTools.REFUSE:
+        if self.unknown_tools is UnknownTools.REFUSE and not name.startswith(self.prefixes):
             near = difflib.get_close_matches(name, self.tools, n=3)
             hint = f"; near it: {', '.join(near)}" if near else ""
             raise UnknownToolError(f"the configuration does not know this tool{hint}", path="tool", near=near)
@@ -159,7 +161,7 @@ def judge(policy: Policy, call: ToolCall, *, now: datetime, explaining: bool = F
     The trace has the values of the rule that answers; `explaining`, also of those that did not match.
     """
     tool = policy.tools.get(call.tool)
-    if tool is None and policy.unknown_tools is not UnknownTools.RULES:
+    if tool is None and policy.unknown_tools is not UnknownTools.RULES and not call.tool.startswith(policy.prefixes):
         why = "The configuration does not know this tool."
         step = TraceStep(rule_id=UNKNOWN_TOOL_RULE, matched=True, why=why)
         return _deny(policy, UNKNOWN_TOOL_RULE, why, (step,))

@@ -90,6 +90,21 @@ class Kind(StrEnum):
         "{actor} looked at all of it, with a link from {via}",
         "{actor} 通过 {via} 的链接查看了全部内容",
     )
+    LINK_MADE = (
+        "person.link_made",
+        "{actor} made a sign-in link for {person}",
+        "{actor} 为 {person} 生成了登录链接",
+    )
+    SIGNED_IN = (
+        "person.signed_in",
+        "{actor} signed in to the console, with a link from {via}",
+        "{actor} 通过 {via} 的链接登录控制台",
+    )
+    SIGNED_OUT = (
+        "person.signed_out",
+        "{actor} signed out of the console; sessions: {sessions}",
+        "{actor} 退出控制台，会话 {sessions} 个",
+    )
     REOPENED = (
         "request.reopened",
         "{actor} asked again for what had expired, as {successor}",

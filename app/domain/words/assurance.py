@@ -19,6 +19,10 @@ EN: Mapping[str, str] = {
     "assent requests approve {request} (L3). You can deny it here.",
     "withheld.L4": "No click approves this. It takes two people, each with their second factor, in a terminal: "
     "assent requests approve {request} (L4). You can deny it here.",
+    "withheld.L3.page": "No click approves this. Press “{control}”, and approve it there with your second factor (L3). "
+    "You can deny it here.",
+    "withheld.L4.page": "No click approves this. It takes two people: each presses “{control}”, and approves it there "
+    "with their second factor (L4). You can deny it here.",
     "approved.headline": "You approved this",
     "approved.notice": "You approved this with your second factor at {at}. If that was not you, stop it at "
     "once, in a terminal: assent pause. Or tell whoever runs the gateway.",
@@ -46,6 +50,9 @@ ZH: Mapping[str, str] = {
     "可在此拒绝。",
     "withheld.L4": "点击不能批准此请求。需要两人分别通过二次验证批准，"
     "在终端运行 assent requests approve {request}（L4）。可在此拒绝。",
+    "withheld.L3.page": "点击不能批准此请求。请点击“{control}”，并在打开的页面上通过二次验证批准（L3）。可在此拒绝。",
+    "withheld.L4.page": "点击不能批准此请求。需要两人分别点击“{control}”，并在打开的页面上通过二次验证批准（L4）。"
+    "可在此拒绝。",
     "approved.headline": "您已批准",
     "approved.notice": "您已于 {at} 通过二次验证批准。如非本人操作，请立即在终端运行 assent pause，或联系网关管理员。",
     "approved.note": "您已于 {at} 通过二次验证批准“{title}”。如非本人操作，"

@@ -29,6 +29,9 @@ EN: Mapping[str, str] = {
     "review.closed": "This link does not work",
     "review.closed.why": "It works once, within five minutes, and what it opens stays open for half an hour. "
     "Press “{control}” on the card again, or run “assent requests review”.",
+    "review.signed_out": "You are not signed in",
+    "review.signed_out.why": "Press “{control}” on a card in your chat to open one request, or ask whoever runs "
+    "the gateway for a sign-in link (`assent link`).",
     "review.no_longer": "You may no longer see this request",
     "review.no_longer.why": "By the configuration of this moment you neither decide it nor is it yours.",
     "review.missing": "There is no such request",
@@ -135,6 +138,20 @@ EN: Mapping[str, str] = {
     "console.why.tier": "Above {limit}",
     "console.language": "Language",
     "console.skip": "To the decision",
+    "inbox.title": "Requests",
+    "inbox.to_decide": "To decide",
+    "inbox.others": "Waiting for others",
+    "inbox.asked": "Asked by you, or by an agent of yours",
+    "inbox.done": "Done",
+    "inbox.high": "high risk",
+    "inbox.more": "And {count} more, which come up as these are decided.",
+    "inbox.empty": "Nothing waits for you.",
+    "inbox.empty.why": "What is asked of you comes to your chat, and stands here.",
+    "inbox.out": "Sign out",
+    "inbox.out.everywhere": "Sign out everywhere",
+    "inbox.enter": "Sign in",
+    "inbox.enter.why": "This opens what concerns you, for a working day on this device. The link works once.",
+    "inbox.back": "All requests",
 }
 
 ZH: Mapping[str, str] = {
@@ -154,6 +171,8 @@ ZH: Mapping[str, str] = {
     "review.closed": "此链接无效",
     "review.closed.why": "链接五分钟内有效，只能使用一次；打开后可阅读半小时。"
     "请在卡片上再次点击“{control}”，或运行“assent requests review”。",
+    "review.signed_out": "您尚未登录",
+    "review.signed_out.why": "请在聊天卡片上点击“{control}”打开一个请求，或向网关管理员索取登录链接（`assent link`）。",
     "review.no_longer": "您已不能查看该请求",
     "review.no_longer.why": "按当前配置，您不是它的审批人，它也不是您的请求。",
     "review.missing": "没有这个请求",
@@ -259,4 +278,18 @@ ZH: Mapping[str, str] = {
     "console.why.tier": "超过 {limit}",
     "console.language": "语言",
     "console.skip": "直接跳至表态",
+    "inbox.title": "请求",
+    "inbox.to_decide": "待您决定",
+    "inbox.others": "等待其他人",
+    "inbox.asked": "由您或您的智能体提出",
+    "inbox.done": "已办",
+    "inbox.high": "高风险",
+    "inbox.more": "另有 {count} 个，处理后依次显示。",
+    "inbox.empty": "没有等待您处理的请求。",
+    "inbox.empty.why": "需要您决定时会发到您的聊天中，并显示在此。",
+    "inbox.out": "退出",
+    "inbox.out.everywhere": "在所有设备上退出",
+    "inbox.enter": "登录",
+    "inbox.enter.why": "在此设备上打开与您有关的请求，一个工作日内有效。链接只能使用一次。",
+    "inbox.back": "全部请求",
 }

@@ -151,6 +151,8 @@ def _refuse_unknown_argument(
 def _refuse_unknown_tools(marked: MarkedYaml, path: Path, rule: Rule, around: Surroundings) -> None:
     for index, pattern in enumerate(rule.tools):
         at: Path = (*path, "tools", index)
+        if pattern.text.startswith(around.prefixes):
+            continue
         if not pattern.is_glob and pattern.text not in around.tools:
             marked.report(at, f'unknown tool "{pattern.text}"', near(pattern.text, around.tools, what="tools"))
         reaches_all = around.unknown_tools is UnknownTools.RULES

@@ -35,7 +35,7 @@ from app.policies.sections.hook_section import ground_for, guards_beside, is_gua
 from app.policies.sections.payments_section import read_payments
 from app.policies.sections.people_section import read_directory
 from app.policies.sections.retention_section import read_retention
-from app.policies.sections.tool_section import read_tools
+from app.policies.sections.tool_section import read_presets, read_tools
 from app.policies.sections.webhook_section import read_webhooks
 from assent.hooks.contract.tool_names import ALIASES, CANONICAL
 
@@ -57,7 +57,7 @@ LARGEST = 1_000_000  # bytes of one file
 VERSION_LENGTH = 12
 
 _ALIASES = {**ALIASES, **{name: name for name in CANONICAL}}
-_HEAD = ("org", "language", "default", "unknown_tools", "guards", "timezone", "url")
+_HEAD = ("org", "language", "default", "unknown_tools", "guards", "use", "timezone", "url")
 _SECTIONS = ("people", "groups", "channels", "tools", "rules", "payments", "break_glass", "agents", "hooks", "webhooks")
 _KEYS = (*_HEAD, "calendar", "attention", "ask", "retention", *_SECTIONS)
 
@@ -127,13 +127,18 @@ def _load(
         if key not in _KEYS:
             marked.report((key,), f'unknown key "{key}"', near(key, _KEYS, what="keys"))
     refuse_secrets_elsewhere(marked)
-    head = read_entry(marked, (), {key: whole[key] for key in _HEAD if key in whole}, HeadEntry)
+    said = {key: whole[key] for key in _HEAD if key in whole}
+    if isinstance(used := said.get("use"), str):
+        said["use"] = [used]
+    head = read_entry(marked, (), said, HeadEntry)
+    presets = read_presets(marked, head.use if head else ())
     zone = read_zone(marked, ("timezone",), head.timezone if head else None)
     specs, settings = read_channels(marked, environ=environ, channel_types=channel_types)
     around = Surroundings(
         directory=read_directory(marked, channel_types=channel_types, channels=specs),
         channels=specs,
-        tools=read_tools(marked),
+        tools=read_tools(marked, presets),
+        prefixes=tuple(sorted({preset.mcp for preset in presets if preset.mcp})),
         unknown_tools=UnknownTools(head.unknown_tools if head else "rules"),
         hours=read_calendar(marked, zone),
     )
@@ -146,7 +151,7 @@ def _load(
     refuse_unreadable(marked, attention, asked | ({'what "ask" asks': ask} if ask is not None else {}))
     payments = read_payments(marked, around)
     glass = read_glass(marked, around, ask)
-    ground = ground_for(around.tools, around.unknown_tools, agent_names(marked))
+    ground = ground_for(around.tools, around.unknown_tools, agent_names(marked), prefixes=around.prefixes)
     hooks = read_hooks(marked, ground)
     agents, agent_hooks = read_agents(marked, ground)
     guarded = head is not None and is_guarded(head, declared=bool(hooks or agent_hooks))
@@ -163,6 +168,7 @@ def _load(
         ask=ask,
         unknown_tools=around.unknown_tools,
         tools=around.tools,
+        prefixes=around.prefixes,
         rules=rules,
         directory=around.directory,
         channels=specs,

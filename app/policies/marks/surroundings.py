@@ -25,6 +25,8 @@ class Surroundings:
     channels: Sequence[ChannelSpec]
     tools: Mapping[str, Tool]
     unknown_tools: UnknownTools
+    prefixes: tuple[str, ...] = ()
+    """How names begin that are known without being listed."""
     hours: WorkingTime | None = None
 
     def named(self, patterns: Iterable[NamePattern]) -> list[Tool]:

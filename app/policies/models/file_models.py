@@ -350,6 +350,7 @@ class HeadEntry(_Entry):
     default: Answer
     unknown_tools: Literal["rules", "deny", "refuse"] = "rules"
     guards: Literal["on", "off"] | None = None
+    use: list[Annotated[str, Field(max_length=60)]] = Field(default=[], max_length=20)
     timezone: str | None = Field(default=None, min_length=1, max_length=64)
     url: Url | None = None
 

@@ -44,12 +44,17 @@ class HookGround:
     unknown_tools: UnknownTools
     agents: Sequence[str]
     """The agents that the file names; none: nothing is known of agents."""
+    prefixes: tuple[str, ...] = ()
     trial: HookRegistry
 
 
-def ground_for(tools: Mapping[str, Tool], unknown_tools: UnknownTools, agents: Iterable[str]) -> HookGround:
+def ground_for(
+    tools: Mapping[str, Tool], unknown_tools: UnknownTools, agents: Iterable[str], *, prefixes: tuple[str, ...] = ()
+) -> HookGround:
     """Prepare the check of a file's hooks."""
-    return HookGround(tools=tools, unknown_tools=unknown_tools, agents=tuple(agents), trial=HookRegistry())
+    return HookGround(
+        tools=tools, unknown_tools=unknown_tools, agents=tuple(agents), trial=HookRegistry(), prefixes=prefixes
+    )
 
 
 def is_guarded(head: HeadEntry, *, declared: bool) -> bool:
@@ -128,7 +133,8 @@ def _refuse_unknown_tools(marked: MarkedYaml, path: Path, entry: HookEntry, mome
         return
     # A file without a catalogue says nothing of the tools that a pattern may stand for.
     nameless = not ground.tools and ground.unknown_tools is UnknownTools.RULES
-    checked = [None if nameless and _GLOB.search(part) else part for part in entry.tools or ()]
+    passing = [part.startswith(ground.prefixes) or (nameless and _GLOB.search(part)) for part in entry.tools or ()]
+    checked = [None if passes else part for part, passes in zip(entry.tools or (), passing, strict=True)]
     known = {*ground.tools, *CANONICAL}
     _refuse_unmatched(marked, at, checked, known, fold=ground.trial.canonical, what="tools")
 

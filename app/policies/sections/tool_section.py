@@ -14,9 +14,13 @@ from app.policies.marks.faults import near
 from app.policies.marks.schema_paths import closed_names
 from app.policies.models.file_models import ToolEntry
 from app.policies.sections.tool_payment import read_payment, shown_paths
+from assent.hooks.contract.presets import PRESETS, Does
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from app.policies.marks.yaml_marks import MarkedYaml, Path
+    from assent.hooks.contract.presets import Preset
 
 _NAME = re.compile(r"[^\s*]{1,200}")
 _LANGUAGES = tuple(language.value for language in Language)
@@ -24,16 +28,37 @@ _SECRET = re.compile(r"secret|token|password|passwd|authorization|api_?key|crede
 _PLACES = re.compile(r"\{[A-Za-z_][A-Za-z0-9_.-]*\}")
 
 
-def read_tools(marked: MarkedYaml) -> dict[str, Tool]:
-    """Return the tools. One with a fault stays as its bare name, so that rules may name it."""
-    tools: dict[str, Tool] = {}
+def read_presets(marked: MarkedYaml, names: Sequence[str]) -> tuple[Preset, ...]:
+    """Return the tool lists of the programs that the file uses."""
+    for index, name in enumerate(names):
+        if name not in PRESETS:
+            marked.report(("use", index), f'there is no preset "{name}"', near(name, PRESETS, what="presets"))
+        elif name in names[:index]:
+            marked.report(("use", index), f'"{name}" again')
+    return tuple(PRESETS[name] for name in names if name in PRESETS)
+
+
+def read_tools(marked: MarkedYaml, presets: Sequence[Preset] = ()) -> dict[str, Tool]:
+    """Return the tools. One with a fault stays as its bare name, so that rules may name it.
+
+    Of a tool that presets have, the file's own entry says all but what it leaves out: whether it writes. Where presets
+    differ, it does.
+    """
+    tools = _brought_along(presets)
     for name, raw in section(marked, "tools").items():
         path: Path = ("tools", name)
         if not _NAME.fullmatch(name):
             marked.report(path, "a tool's name has no spaces and no *")
         entry = read_entry(marked, path, {} if raw is None else raw, ToolEntry)
-        tools[name] = _tool(marked, path, name, entry) if entry else Tool(name=name)
+        own = _tool(marked, path, name, entry) if entry else Tool(name=name)
+        brought = tools.get(name)
+        tools[name] = replace(own, writes=brought.writes) if brought and own.writes is None else own
     return tools
+
+
+def _brought_along(presets: Sequence[Preset]) -> dict[str, Tool]:
+    done = [(name, does) for preset in presets for name, does in preset.tools.items()]
+    return {name: Tool(name=name, writes=any(d is not Does.READS for n, d in done if n == name)) for name, _ in done}
 
 
 def _tool(marked: MarkedYaml, path: Path, name: str, entry: ToolEntry) -> Tool:

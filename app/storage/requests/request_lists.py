@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from sqlalchemy import and_, bindparam, func, or_, select
+from sqlalchemy import bindparam, func, or_, select, tuple_
 
 from app.domain.request.request import OPEN_STATES, UNCERTAIN_STATES, State
 from app.storage.engine.dialect import from_us
 from app.storage.engine.transaction import Row, Statement, Tx
-from app.storage.requests.requests import find_request
+from app.storage.requests.requests import list_rows_of, request_from_rows
 from app.storage.tables.tables import executions, requests
 
 if TYPE_CHECKING:
@@ -32,10 +32,8 @@ _FILTERS = {
 @cache
 def _page(filters: frozenset[str]) -> Statement:
     """The list query for a set of filters: few combinations, each with its own plan."""
-    before = or_(
-        requests.c.created_at < bindparam("before_at"),
-        and_(requests.c.created_at == bindparam("before_at"), requests.c.id < bindparam("before_id")),
-    )
+    # Compared as one row: the index is gone through from there on. Two conditions with an "or" would sort all of it.
+    before = tuple_(requests.c.created_at, requests.c.id) < tuple_(bindparam("before_at"), bindparam("before_id"))
     return Statement(
         select(requests.c.id)
         .where(requests.c.org == bindparam("for_org"), before, *(_FILTERS[name] for name in sorted(filters)))
@@ -101,9 +99,10 @@ def list_requests(
     `filters` may name agent, session, status and state; `flags` are "open" (something is still owed) and "enforced".
     """
     names = frozenset(filters) | frozenset(flags)
-    ids = tx.all(_page(names), for_org=tx.org, before_at=before[0], before_id=before[1], most=most, **filters)
-    found = (find_request(tx, row["id"]) for row in ids)
-    return [request for request in found if request]
+    page = tx.all(_page(names), for_org=tx.org, before_at=before[0], before_id=before[1], most=most, **filters)
+    ids = [row["id"] for row in page]
+    by_id = list_rows_of(tx, ids) if ids else {}
+    return [request_from_rows(tx, by_id[each]) for each in ids if each in by_id]
 
 
 def list_versions(tx: Tx, ids: Sequence[str]) -> list[tuple[str, int]]:

@@ -1,8 +1,8 @@
-"""The tables about secrets: which ones rows were sealed under, the platforms' that we renew, and the keys of values."""
+"""The tables about secrets: those that rows were sealed under, platforms' that we renew, keys of values, sessions."""
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Integer, PrimaryKeyConstraint, Table, Text
+from sqlalchemy import BigInteger, Column, Index, Integer, PrimaryKeyConstraint, Table, Text
 
 from app.storage.tables.schema import metadata
 
@@ -40,3 +40,17 @@ value_keys = Table(
     Column("caught_up_at", BigInteger),  # when all that stood in clear before it was encrypted
     PrimaryKeyConstraint("org", "number"),
 )
+
+console_sessions = Table(
+    "console_sessions",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("org", Text, nullable=False),
+    Column("person", Text, nullable=False),
+    Column("via", Text, nullable=False),  # what made the link that began it
+    Column("seal", Text, nullable=False),  # over what the browser holds, and whose it is
+    Column("begun_at", BigInteger, nullable=False),
+    Column("seen_at", BigInteger, nullable=False),
+    Column("ended_at", BigInteger),
+)
+Index("ix_console_sessions_person", console_sessions.c.org, console_sessions.c.person)

@@ -59,7 +59,7 @@ def compose(
         tally = count(request.stages, request.decisions, voters_shown(request, policy))
     tool = policy.tools.get(request.call.tool)
     review = review_place(request, channel.language, policy.url)
-    terms = replace(terms_for(request, policy, channel.language), review=review)
+    terms = replace(terms_for(request, policy, channel.language), review=review, has_page=policy.url is not None)
     shown = around(replace(request, title=title_in(request, tool, channel.language)))
     told = approval_told(request, delivery.person, channel.language, policy.zone)
     asked = delivery.audience is Audience.REQUESTER and request.open_question is not None

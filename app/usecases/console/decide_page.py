@@ -11,7 +11,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from app.domain.card.card_for import outcome_sentence
-from app.domain.errors import AssentError, ForbiddenError, LockedError, NotFoundError, StepUpNeededError
+from app.domain.errors import (
+    AssentError,
+    ForbiddenError,
+    LockedError,
+    NotFoundError,
+    StepUpNeededError,
+    UnauthenticatedError,
+)
 from app.domain.identity.press import drawn, parse_press, render_press, stands
 from app.domain.identity.seals import BadTokenError
 from app.domain.lifecycle.step import Refusal
@@ -31,11 +38,9 @@ from app.usecases.reading.review import may_look
 from app.usecases.reading.review_sheet import sheet_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import datetime
 
     from app.domain.identity.press import Press
-    from app.domain.identity.review_link import SignIn
     from app.domain.identity.seals import Seals
     from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.policy import Policy
@@ -44,9 +49,9 @@ if TYPE_CHECKING:
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
     from app.usecases.console.glance import Glance
+    from app.usecases.console.sessions import Right
     from app.usecases.deciding.decide import Decided
     from app.usecases.proving.proof import Given
-    from app.usecases.reading.review import Review
     from app.usecases.reading.review_sheet import Sheet
 
 MOST_REASON = 1_000
@@ -92,31 +97,29 @@ class Wanted:
 class DecideOnPage:
     """The use case."""
 
-    def __init__(self, *, store: Store, book: PolicyBook, seals: Seals, review: Review) -> None:
-        """Take what it works on; `review` knows who is in which session."""
+    def __init__(self, *, store: Store, book: PolicyBook, seals: Seals) -> None:
+        """Take what it works on."""
         self._store = store
         self._book = book
         self._seals = seals
-        self._review = review
 
     async def show(
-        self, session: str, request_id: str, choose: Callable[[Policy], Language], *, since: Press | None = None
+        self, right: Right, request_id: str, language: Language, *, since: Press | None = None
     ) -> DecidePage:
-        """Return the page. `choose` says in which language, given the file; `since`: what it is drawn again after.
+        """Return the page. `since`: what it is drawn again after.
 
-        Raises UnauthenticatedError without a session, NotFoundError for another request than its own, and
+        Raises UnauthenticatedError for a session that is over, NotFoundError for another request than its own, and
         ForbiddenError for who may no longer look.
         """
 
         def unit(tx: Tx) -> DecidePage | AssentError:
             policy, now = self._policy(right.org), tx.now()
             request = find_request(tx, request_id)
-            refused = self._refusal(session, request, request_id, policy, now)
+            refused = _refusal(right, request, request_id, policy, now)
             if refused is not None or request is None:
                 return refused or NotFoundError()
-            language = choose(policy)
             again = since is not None and since.stood == stands(request)
-            press = drawn(request, session=right.nonce, at=since.drawn_at if since and again else now)
+            press = drawn(request, session=right.name, at=since.drawn_at if since and again else now)
             events, pause = list_of_request(tx, request_id), pause_shown(tx, request)
             return DecidePage(
                 sheet=sheet_for(request, events, policy, language, reader=right.person, pause=pause),
@@ -125,12 +128,9 @@ class DecideOnPage:
                 stands=press.stood,
             )
 
-        right = self._review.right_of(session)
         return await self._store.read(unit, org=right.org, long=True)
 
-    async def press(
-        self, session: str, request_id: str, wanted: Wanted, choose: Callable[[Policy], Language]
-    ) -> Refused | None:
+    async def press(self, right: Right, request_id: str, wanted: Wanted, language: Language) -> Refused | None:
         """Carry out what was pressed; None: it is recorded, or was before. Raises what `show` raises."""
 
         def unit(tx: Tx) -> tuple[Refused | None] | AssentError:
@@ -139,26 +139,13 @@ class DecideOnPage:
                 return why_missing(tx, request_id)
             request, now = locked
             policy = self._policy(right.org)
-            refused = self._refusal(session, request, request_id, policy, now)
+            refused = _refusal(right, request, request_id, policy, now)
             if refused is not None:
                 return refused
-            return (self._pressed(tx, request, now, policy, choose(policy), right, wanted),)
+            return (self._pressed(tx, request, now, policy, language, right, wanted),)
 
-        right = self._review.right_of(session)
         [refused] = await self._store.write(unit, org=right.org, about=request_id)
         return refused
-
-    def _refusal(
-        self, session: str, request: ConfirmationRequest | None, request_id: str, policy: Policy, now: datetime
-    ) -> AssentError | None:
-        """Say why somebody may not see this page, or no longer."""
-        try:
-            right = self._review.right_of(session, now)
-        except AssentError as error:
-            return error
-        if request is None or right.request_id != request_id:
-            return NotFoundError()
-        return None if may_look(request, policy, right.person, now=now) else ForbiddenError()
 
     def _pressed(  # noqa: PLR0917 - what a press is made of
         self,
@@ -167,11 +154,11 @@ class DecideOnPage:
         now: datetime,
         policy: Policy,
         language: Language,
-        right: SignIn,
+        right: Right,
         wanted: Wanted,
     ) -> Refused | None:
         try:
-            press = parse_press(self._seals, wanted.press, session=right.nonce, request_id=request.id)
+            press = parse_press(self._seals, wanted.press, session=right.name, request_id=request.id)
         except BadTokenError:
             return Refused(sentence=say(language, "console.old_form"))
         person, verdict = right.person, wanted.verdict
@@ -203,6 +190,17 @@ class DecideOnPage:
 
     def _policy(self, org: str) -> Policy:
         return self._book.current(org).policy
+
+
+def _refusal(
+    right: Right, request: ConfirmationRequest | None, request_id: str, policy: Policy, now: datetime
+) -> AssentError | None:
+    """Say why somebody may not see this page, or no longer."""
+    if now >= right.until:
+        return UnauthenticatedError()
+    if request is None or right.request_id not in {None, request_id}:
+        return NotFoundError()
+    return None if may_look(request, policy, right.person, now=now) else ForbiddenError()
 
 
 def _is_so_already(request: ConfirmationRequest, person: str, verdict: Verdict | None) -> bool:

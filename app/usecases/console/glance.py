@@ -114,7 +114,7 @@ def glance_of(
         payees=payees,
         history=history,
         why=why_asked(request, policy, terms),
-        progress=_progress(request, policy, terms),
+        progress=progress_text(request, policy, terms),
         ran=outcome_facts(request, tool, language, terms.labels),
         may=may,
         level=request.assurance,
@@ -169,7 +169,7 @@ def _by(until: datetime, now: datetime, terms: Terms) -> str:
     return rest if day == instant_text(now, terms.zone).partition(" ")[0] else f"{day} {rest}"
 
 
-def _progress(request: ConfirmationRequest, policy: Policy, terms: Terms) -> str:
+def progress_text(request: ConfirmationRequest, policy: Policy, terms: Terms) -> str:
     """Say how many of how many have approved, in each stage of the step that is asked now."""
     if not request.stages:
         return ""

@@ -38,6 +38,7 @@ class OrgAtStart:
     policy: Policy
     channels: tuple[ChannelAtStart, ...]
     warnings: tuple[Finding, ...]
+    sign_in: tuple[str, str] | None = None  # whom a link signs in that works once, and the link; for a terminal alone
 
 
 NOT_YET = "it has not answered yet"

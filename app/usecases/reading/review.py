@@ -121,16 +121,12 @@ class Review:
         right = self._opened(Purpose.LINK, link, self._clock.now())
         return await self._store.write(lambda tx: unit(tx, self._policy(right.org)), org=right.org)
 
-    def right_of(self, session: str, now: datetime | None = None) -> SignIn:
-        """Return whose session this is, and for which request. Raises UnauthenticatedError.
+    def right_of(self, session: str) -> SignIn:
+        """Return whose session this is, for which request, until when. Raises UnauthenticatedError.
 
-        Without an instant it is only told from what is none: the store's own clock decides.
+        Early only: whether it is over, the store's own clock decides.
         """
-        return self._opened(Purpose.SESSION, session, now or self._clock.now())
-
-    def policy_of(self, session: str) -> Policy:
-        """Return the configuration that a session stands under. Raises UnauthenticatedError."""
-        return self._policy(self.right_of(session).org)
+        return self._opened(Purpose.SESSION, session, self._clock.now())
 
     def link(self, tx: Tx, base: str, request_id: str, person: str, via: str) -> Way:
         """Make a link for one person. It is kept nowhere."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -21,7 +22,7 @@ from assent import (
 )
 from assent.hooks import Hooks, Observed, Settled, Step, Suspended, WillCall, deny
 from assent.hooks.ready.approval_gate import ApprovalGate
-from tests.sdk.hook_process import HookLine, event
+from tests.sdk.hook_process import HookLine, event, finish
 from tests.sdk.pace import quick_pace
 from tests.sdk.real_gateway import POLICY, RealGateway
 
@@ -144,3 +145,68 @@ async def test_a_session_shows_a_call_that_waits_for_people_until_they_have_deci
     assert suspended.expires_at == datetime.fromisoformat(request["expires_at"])
     assert result.request_id == request["id"]
     assert str(result.content).startswith("g")
+
+
+@pytest.mark.parametrize(
+    ("host", "went"),
+    [
+        *((host, went) for host in ("gemini", "copilot", "qwen", "cursor") for went in ("well", "wrong")),
+        ("opencode", "well"),  # of a tool that throws it was not seen to tell
+    ],
+)
+async def test_every_host_is_asked_for_approved_and_its_outcome_is_filed(
+    real: RealGateway, tmp_path: Path, host: str, went: str
+) -> None:
+    """By the call's id where the host has one, else by session, tool and arguments."""
+    before, well, wrong = CALLS[host]
+    named = f"{host}-{went}"
+    line = HookLine(url=real.url, key=real.key, folder=tmp_path, host=host)
+
+    def told(raw: dict[str, Any]) -> bytes:
+        return json.dumps(raw).replace("SESSION", named).encode()
+
+    process = line.begin(told(before))
+    real.decide(await asyncio.to_thread(real.pending, session=named), "approve")
+    said = await asyncio.to_thread(finish, process)
+    assert (said.code, b'"allow"' in said.out) == (0, True)
+    after = await asyncio.to_thread(line.run, told(well if went == "well" else wrong))
+    assert (after.code, after.out, after.err) == (0, b"", "")
+    (filed,) = [each for each in real.requests() if each["session"] == named]
+    assert filed["state"] == ("succeeded" if went == "well" else "failed")
+
+
+PAY = {"payee": "Acme", "amount": 80}
+_CAMEL: dict[str, Any] = {"sessionId": "SESSION", "timestamp": 1, "cwd": "/w", "toolName": "pay", "toolArgs": PAY}
+_SNAKE: dict[str, Any] = {"session_id": "SESSION", "cwd": "/w", "tool_name": "pay", "tool_input": PAY}
+_CURSOR: dict[str, Any] = {
+    "conversation_id": "SESSION", "tool_name": "pay", "tool_input": PAY, "tool_use_id": "u-1"
+}  # fmt: skip
+_OPENCODE: dict[str, Any] = {"sessionID": "SESSION", "tool": "pay", "args": PAY, "callID": "o-1"}
+_GONE = {"message": "gone", "type": "shell_execute_error"}
+CALLS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
+    "gemini": (
+        {**_SNAKE, "hook_event_name": "BeforeTool"},
+        {**_SNAKE, "hook_event_name": "AfterTool", "tool_response": {"llmContent": "paid"}},
+        {**_SNAKE, "hook_event_name": "AfterTool", "tool_response": {"llmContent": "", "error": _GONE}},
+    ),
+    "copilot": (
+        _CAMEL,
+        {**_CAMEL, "toolResult": {"resultType": "success", "textResultForLlm": "paid"}},
+        {**_CAMEL, "toolResult": {"resultType": "failure", "textResultForLlm": "gone"}},
+    ),
+    "qwen": (
+        {**_SNAKE, "hook_event_name": "PreToolUse", "tool_call_id": "q-1"},
+        {**_SNAKE, "hook_event_name": "PostToolUse", "tool_call_id": "q-1", "tool_response": {}},
+        {**_SNAKE, "hook_event_name": "PostToolUseFailure", "tool_call_id": "q-1", "error": "gone"},
+    ),
+    "cursor": (
+        {**_CURSOR, "hook_event_name": "preToolUse"},
+        {**_CURSOR, "hook_event_name": "postToolUse", "tool_output": "paid"},
+        {**_CURSOR, "hook_event_name": "postToolUseFailure", "error_message": "gone"},
+    ),
+    "opencode": (
+        {**_OPENCODE, "hook_event_name": "tool.execute.before"},
+        {**_OPENCODE, "hook_event_name": "tool.execute.after"},
+        {},
+    ),
+}

@@ -23,6 +23,8 @@ from app.domain.request.quorum import Electorate, Stage, electorate
 from app.domain.request.request import ExecutionStatus, Risk, State
 from app.domain.request.timetable import Act, Timer
 from app.domain.trail.audit import Kind, Record
+from app.storage.engine.dialect import to_us
+from app.storage.engine.transaction import Row, Statement, Tx
 from app.storage.requests.request_lists import list_requests
 from app.storage.requests.requests import find_request
 from app.usecases.writing.carry_out import carry_out
@@ -34,7 +36,6 @@ from tests.storage.rig import ORG, given_request, opening, stepping
 if TYPE_CHECKING:
     from app.domain.request.request import ConfirmationRequest
     from app.storage.engine.store import Store
-    from app.storage.engine.transaction import Tx
     from tests.storage.rig import ManualClock
 
 # What the API lets through, which is all but NUL and halves of surrogate pairs.
@@ -343,3 +344,26 @@ async def test_a_page_goes_on_where_the_last_one_ended(store: Store) -> None:
         before = (int(page[-1].created_at.timestamp() * 1_000_000), page[-1].id)
     assert sorted(seen) == [f"req_{index}" for index in range(5)]
     assert seen[0] == "req_4"
+
+
+async def test_a_page_is_read_in_two_statements_however_long_it_is(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And goes on behind any place in it: many are asked in one instant."""
+    made = sorted([(await given_request(store, f"req_{number}")).id for number in range(33)])
+    asked: list[Statement] = []
+    plain = Tx.all
+
+    def counted(tx: Tx, statement: Statement, **named: object) -> list[Row]:
+        asked.append(statement)
+        return plain(tx, statement, **named)
+
+    async def page(before: tuple[int, str]) -> list[str]:
+        found = await store.read(lambda tx: list_requests(tx, filters={}, before=before, most=40), org=ORG)
+        return [each.id for each in found]
+
+    monkeypatch.setattr(Tx, "all", counted)
+    read = await page((2**62, ""))
+    assert len(asked) == 2
+    assert read == made[::-1]
+    assert await page((to_us(START), read[20])) == read[21:]

@@ -25,6 +25,8 @@ from assent.hooks.engine.registry import HookRegistry
 from assent.hooks.session.session import Session
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from assent.hooks.contract.context import HookContext
     from assent.hooks.contract.hook import Hook, Names, OnError
     from assent.hooks.contract.verdicts import HookResult
@@ -149,6 +151,33 @@ class Hooks:
         self.observer = Observer(on_event=_both(print_event if verbose else None, on_event), tracer=tracer)
         self.sandboxes = sandboxes
         self.clock = clock or _utc_now
+
+    @classmethod
+    def from_file(cls, path: str | Path, **settings: Any) -> Hooks:
+        """Return the hooks of a file: the `hooks:` of assent.yaml as YAML (`assent[files]`) or JSON, with no gateway.
+
+        `settings` are the constructor's. Raises DeclarationError (a ValueError) for whatever is not understood, with
+        its place, and OSError.
+        """
+        from assent.hooks.declared.build import DeclarationError, build
+        from assent.hooks.declared.hook_file import read_hook_file
+
+        hooks = cls(**settings)
+        for index, each in enumerate(read_hook_file(path)):
+            try:
+                hooks.registry.add(
+                    build(each),
+                    id=each.id,
+                    tools=each.tools or None,
+                    agents=each.agents or None,
+                    priority=each.priority,
+                    timeout=each.timeout,
+                    on_error=each.on_error,
+                    origin=each.origin,
+                )
+            except ValueError as error:
+                raise DeclarationError(f"hooks[{index}]", str(error)) from error
+        return hooks
 
     # --- registering --------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,51 @@
+"""The inbox of whoever is signed in, and the way out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fastapi import APIRouter, Request, Response
+
+from app.api.wire.bodies import PlainRoute
+from app.console.answers import see, told
+from app.console.pages import page
+from app.console.visit import base_of, drop_session, form_of, is_own, language_of, remember_language, sessions_in
+from app.domain.errors import UnauthenticatedError
+
+if TYPE_CHECKING:
+    from app.api.wire.services import Services
+
+
+def inbox_router(c: Services) -> APIRouter:
+    """Build the routes."""
+    router = APIRouter(route_class=PlainRoute, include_in_schema=False)
+
+    @router.get("/")
+    async def inbox(request: Request) -> Response:
+        async def shown() -> Response:
+            right = await c.sessions.right_of("", sessions_in(request)[1])
+            policy = c.sessions.policy_of(right)
+            language = language_of(request, policy)
+            lists = await c.inbox(right, language)
+            values = {"lists": lists, "reader": right.person, "seal": c.sessions.seal_of(right)}
+            answer = await page(request, "inbox.html", language, values, policy=policy)
+            return remember_language(request, answer, policy)
+
+        return await told(request, shown, closed="signed_out")
+
+    @router.post("/sign-out")
+    async def leave(request: Request) -> Response:
+        async def left() -> Response:
+            right = await c.sessions.right_of("", sessions_in(request)[1])
+            policy = c.sessions.policy_of(right)
+            form = await form_of(request)
+            if not is_own(request, policy) or not c.sessions.is_sealed(right, form.get("seal", "")):
+                raise UnauthenticatedError
+            await c.sessions.end(right, everywhere=form.get("where") == "everywhere")
+            response = see(f"{base_of(policy)}/", policy)
+            drop_session(response, policy)
+            return response
+
+        return await told(request, left, closed="signed_out")
+
+    return router

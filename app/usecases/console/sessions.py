@@ -1,0 +1,231 @@
+"""Who looks at the console: the links that begin a session, what a session opens, and its end.
+
+A card's link opens one request for half an hour, and is kept nowhere. A sign-in link, made by an operator, opens all
+that concerns one person, until the session is idle, old or ended. Both work once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from app.domain.errors import AssentError, InvalidError, NotFoundError, UnauthenticatedError
+from app.domain.identity.console_session import LASTS, id_in, new_session, opens_session
+from app.domain.identity.review_link import Purpose, SignIn, parse_right, render_token
+from app.domain.identity.seals import BadTokenError
+from app.domain.trail.audit import Kind, Record
+from app.domain.words.say import say
+from app.policies.marks.faults import near
+from app.storage.engine.transaction import EVERY_ORG
+from app.storage.identity.console_sessions import (
+    end_session,
+    end_sessions,
+    find_session,
+    has_sessions,
+    insert_session,
+    see_session,
+)
+from app.storage.requests.request_lists import list_ids
+from app.storage.requests.seen_before import seen_before
+from app.usecases.reading.review import Way
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from app.domain.identity.console_session import ConsoleSession
+    from app.domain.identity.seals import Seals
+    from app.domain.rules.policy import Policy
+    from app.policies.file.policy_book import PolicyBook
+    from app.ports import Clock
+    from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
+    from app.usecases.reading.review import Review
+
+SIGN_IN_WITHIN = timedelta(minutes=10)
+"""How long a sign-in link may be used, once: shorter than used ones are remembered."""
+
+_DOOR = "console sign-in"
+_SEEN_AGAIN = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Right:
+    """What a browser may look at: one person's requests, or one of them."""
+
+    org: str
+    person: str
+    request_id: str | None  # None: all that concerns them
+    name: str  # the session's own unguessable name
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    """An open session; `request_id` is what it opens, None: all that concerns the person."""
+
+    session: str
+    request_id: str | None
+    lasts: timedelta
+
+
+class Sessions:
+    """Make links, begin, look, end."""
+
+    def __init__(self, *, store: Store, book: PolicyBook, seals: Seals, clock: Clock, review: Review) -> None:
+        """Take what it works on; `review` is the way in for one request."""
+        self._store = store
+        self._book = book
+        self._seals = seals
+        self._clock = clock
+        self._review = review
+
+    async def invite(self, org: str, person: str, *, by: str) -> Way:
+        """Make a sign-in link for a person of the file.
+
+        Raises InvalidError for whom the file does not know, and where it gives no address for pages.
+        """
+        policy = self._book.current(org).policy
+        known = policy.directory.find(person)
+        if known is None:
+            hint = near(person, [each.email for each in policy.directory.people.values()], what="people")
+            raise InvalidError(f"{person} is not under people in the configuration; {hint}", path="person")
+        base = policy.url
+        if base is None:
+            raise InvalidError(say(policy.language, "click.review_off"), path="url")
+
+        def unit(tx: Tx) -> Way:
+            not_after = tx.now() + SIGN_IN_WITHIN
+            right = SignIn(
+                org=org, person=known.email, request_id="", via=by, nonce=tx.ids.new("way"), not_after=not_after
+            )
+            tx.append(Record(kind=Kind.LINK_MADE, actor=by, facts={"person": known.email}))
+            token = render_token(self._seals, Purpose.CONSOLE, right)
+            return Way(url=f"{base}/sign-in?t={token}", not_after=not_after)
+
+        return await self._store.write(unit, org=org)
+
+    async def first_link(self, org: str) -> tuple[str, str] | None:
+        """Return whom the file names first, and a sign-in link for them, as long as nothing was asked for here yet.
+
+        None once something was, once somebody has signed in, and where there are no pages or no people.
+        """
+        policy = self._book.current(org).policy
+        first = next(iter(policy.directory.people.values()), None)
+        if policy.url is None or first is None or not await self._store.read(_is_untouched, org=org):
+            return None
+        return first.email, (await self.invite(org, first.email, by="system")).url
+
+    def door(self, link: str) -> tuple[Policy, bool]:
+        """Return the configuration that a link stands under, and whether it opens more than one request.
+
+        Nothing is used up by asking. Raises UnauthenticatedError.
+        """
+        try:
+            return self._review.door(link), False
+        except UnauthenticatedError:
+            policy = self._policy(self._invited(link, self._clock.now()).org)
+            if policy.url is None:
+                raise
+            return policy, True
+
+    async def enter(self, link: str) -> Begun:
+        """Use a link up and begin its session. Raises UnauthenticatedError and ForbiddenError."""
+        if not self.door(link)[1]:
+            entered = await self._review.enter(link)
+            lasts = entered.not_after - self._clock.now()
+            return Begun(session=entered.session, request_id=entered.request_id, lasts=lasts)
+
+        def unit(tx: Tx) -> Begun | AssentError:
+            try:
+                right = self._invited(link, tx.now())
+            except UnauthenticatedError as error:
+                return error
+            known = self._policy(right.org).directory.find(right.person)
+            if known is None or seen_before(tx, _DOOR, right.nonce):  # of two at once, one finds it used
+                return UnauthenticatedError()
+            session, text = new_session(self._seals, org=right.org, person=known.email, via=right.via, now=tx.now())
+            insert_session(tx, session)
+            tx.append(Record(kind=Kind.SIGNED_IN, actor=known.email, facts={"via": right.via}))
+            return Begun(session=text, request_id=None, lasts=LASTS)
+
+        org = self._invited(link, self._clock.now()).org
+        return await self._store.write(unit, org=org)
+
+    async def right_of(self, of_link: str, of_person: str) -> Right:
+        """Return what a browser may look at that holds these; either may be "". Raises UnauthenticatedError."""
+        try:
+            right = self._review.right_of(of_link)
+        except UnauthenticatedError:
+            return await self._of_session(of_person)
+        return Right(
+            org=right.org,
+            person=right.person,
+            request_id=right.request_id,
+            name=right.nonce,
+            until=right.not_after,
+        )
+
+    def policy_of(self, right: Right) -> Policy:
+        """Return the configuration that a session stands under."""
+        return self._policy(right.org)
+
+    def seal_of(self, right: Right) -> str:
+        """Return what proves that a form without a request is of a page of this session."""
+        return ".".join(self._seals.seal("console-press", right.name))
+
+    def is_sealed(self, right: Right, seal: str) -> bool:
+        """Say whether a form is of a page of this session."""
+        key_id, _, mac = seal.partition(".")
+        try:
+            self._seals.verify_text("console-press", right.name, key_id=key_id, mac=mac)
+        except BadTokenError:
+            return False
+        return True
+
+    async def end(self, right: Right, *, everywhere: bool) -> None:
+        """End a session, or all of its person, on whichever device. One of a single request ends with its time."""
+
+        def unit(tx: Tx) -> None:
+            ended = end_sessions(tx, right.person) if everywhere else end_session(tx, right.name)
+            if ended:
+                facts = {"sessions": ended}
+                tx.append(Record(kind=Kind.SIGNED_OUT, actor=right.person, facts=facts))
+
+        await self._store.write(unit, org=right.org)
+
+    async def _of_session(self, text: str) -> Right:
+        session_id = id_in(text)
+        if session_id is None:
+            raise UnauthenticatedError
+
+        def look(tx: Tx) -> tuple[ConsoleSession | None, datetime]:
+            return find_session(tx, session_id), tx.now()
+
+        found, now = await self._store.read(look, org=EVERY_ORG)
+        if found is None or not opens_session(self._seals, found, text) or not found.live(now):
+            raise UnauthenticatedError
+        try:
+            known = self._policy(found.org).directory.find(found.person)
+        except NotFoundError:
+            raise UnauthenticatedError from None
+        if known is None:
+            raise UnauthenticatedError
+        if now - found.seen_at >= _SEEN_AGAIN:
+            await self._store.write(lambda tx: see_session(tx, found.id, tx.now()), org=found.org)
+        return Right(org=found.org, person=known.email, request_id=None, name=found.id, until=found.not_after)
+
+    def _invited(self, link: str, now: datetime) -> SignIn:
+        try:
+            right = parse_right(self._seals, Purpose.CONSOLE, link, now=now)
+            self._policy(right.org)
+        except (BadTokenError, NotFoundError):
+            raise UnauthenticatedError from None
+        return right
+
+    def _policy(self, org: str) -> Policy:
+        return self._book.current(org).policy
+
+
+def _is_untouched(tx: Tx) -> bool:
+    return not has_sessions(tx) and not list_ids(tx, behind="", most=1)

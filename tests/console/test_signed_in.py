@@ -1,0 +1,197 @@
+"""A person's session: how it begins, what it opens, when it is over; and the inbox that it opens."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from app.domain.errors import InvalidError
+from tests.fixtures.review_visits import URL, ReadPage, Visitor, token_of, with_url
+from tests.requirements import requirement
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import httpx2
+
+    from tests.fixtures.gateway import Gateway
+
+ALICE, BOB, DAVE, OLGA = (f"{name}@acme.example" for name in ("alice", "bob", "dave", "olga"))
+
+
+@pytest.fixture
+def config(config: Path) -> Path:
+    return with_url(config)
+
+
+class Person(Visitor):
+    """Somebody who signs in to the whole console."""
+
+    @classmethod
+    async def signed_in(cls, gateway: Gateway, who: str = ALICE) -> Person:
+        person = cls(gateway=gateway)
+        answer = await person.enter((await gateway.container.services.sessions.invite("acme", who, by="cli")).url)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/"), answer.text
+        return person
+
+    async def get(self, path: str = "/", **headers: str) -> httpx2.Response:
+        sent = {"cookie": f"assent-session={self.session}", **{k.replace("_", "-"): v for k, v in headers.items()}}
+        self.gateway.http.cookies.clear()
+        return await self.gateway.http.get(path, headers=sent)
+
+    async def leave(self, where: str, seal: str, *, origin: str = URL) -> httpx2.Response:
+        headers = {"origin": origin, "cookie": f"assent-session={self.session}"}
+        self.gateway.http.cookies.clear()
+        return await self.gateway.http.post("/sign-out", data={"where": where, "seal": seal}, headers=headers)
+
+    async def seal(self) -> str:
+        page = ReadPage((await self.get()).text)
+        return next(str(a["value"]) for _, a in page.elements if a.get("name") == "seal")
+
+
+def listed(page: str) -> list[str]:
+    """Return the ids of the requests that a page lists, in its order."""
+    links = [str(attributes.get("href")) for name, attributes in ReadPage(page).elements if name == "a"]
+    return [link.removeprefix("/r/") for link in links if link.startswith("/r/")]
+
+
+@requirement("S-20", "S-47")
+async def test_a_sign_in_link_works_once_within_its_time_for_people_of_the_file(either_gateway: Gateway) -> None:
+    gateway = either_gateway
+    sessions = gateway.container.services.sessions
+    way = await sessions.invite("acme", ALICE, by="cli")
+    visitor = Visitor(gateway=gateway)
+    before = gateway.content()
+    for _ in range(3):
+        assert "for a working day" in (await visitor.door(way.url)).text
+    assert gateway.content() == before  # looking uses nothing up
+    assert [(await visitor.enter(way.url)).status_code for _ in range(2)] == [303, 401]
+    assert gateway.trail()[-2:] == [("person.link_made", "cli"), ("person.signed_in", ALICE)]
+    kept = str([gateway.content(), gateway.rows("SELECT * FROM console_sessions")])
+    assert token_of(way.url) not in kept
+    with pytest.raises(InvalidError):
+        await sessions.invite("acme", "nobody@acme.example", by="cli")
+
+
+@requirement("S-21", "S-39")
+async def test_a_session_is_one_persons_and_nothing_of_it_can_be_changed(gateway: Gateway) -> None:
+    alice, dave = await Person.signed_in(gateway), await Person.signed_in(gateway, DAVE)
+    ours, theirs = await gateway.ask(), await gateway.ask("anything", org="globex")
+    assert {part.strip().lower() for part in alice.cookie.split(";")[1:]} == {
+        "httponly", "max-age=43200", "path=/", "samesite=lax",
+    }  # fmt: skip
+    assert (await alice.get(f"/r/{ours['id']}")).status_code == 200
+    assert (await dave.get(f"/r/{ours['id']}")).status_code == 403  # it concerns her, and not him
+    assert (await alice.get(f"/r/{theirs['id']}")).status_code == 404
+    good = alice.session
+    head, name, secret = good.split("_")
+    other = dave.session.split("_")[1]
+    for changed in ("", "x", f"{head}_{name}_{secret[:-1]}", f"{head}_{other}_{secret}", f"s2_{name}_{secret}"):
+        alice.session = changed
+        assert (await alice.get()).status_code == 401
+    [row] = gateway.rows(f"SELECT * FROM console_sessions WHERE id = '{name}'")
+    assert secret not in str(row)
+    gateway.rows(f"UPDATE console_sessions SET person = '{OLGA}' WHERE id = '{name}'")
+    alice.session = good
+    assert (await alice.get()).status_code == 401  # no row can be given to somebody else
+
+
+async def test_a_session_ends_idle_old_at_once_everywhere_and_with_the_persons_place_in_the_file(
+    gateway: Gateway,
+) -> None:
+    idle, old, here, there, bob = [await Person.signed_in(gateway, who) for who in (ALICE, ALICE, DAVE, DAVE, BOB)]
+    for _ in range(6):
+        await gateway.advance(timedelta(hours=1, minutes=59))
+        assert (await old.get()).status_code == 200
+    assert (await idle.get()).status_code == 401
+    await gateway.advance(timedelta(minutes=6))
+    assert (await old.get()).status_code == 401
+    here, there, bob = [await Person.signed_in(gateway, who) for who in (DAVE, DAVE, BOB)]
+    third = await Person.signed_in(gateway, DAVE)
+    foreign = await bob.seal()
+    for seal, origin in ((foreign, URL), ("", URL), (await here.seal(), "https://evil.example")):
+        assert (await here.leave("everywhere", seal, origin=origin)).status_code == 401
+    left = await third.leave("here", await third.seal())
+    assert "max-age=0" in left.headers["set-cookie"].lower()
+    assert [(await each.get()).status_code for each in (third, here, there)] == [401, 200, 200]
+    assert (await here.leave("everywhere", await here.seal())).status_code == 303
+    assert [(await each.get()).status_code for each in (here, there, bob)] == [401, 401, 200]
+    assert gateway.trail()[-1] == ("person.signed_out", DAVE)
+    gateway.rewrite("  bob@acme.example: {name: Bob, memory: U_BOB}\n", "")
+    gateway.rewrite("alice@acme.example, bob@acme.example, ", "alice@acme.example, ")
+    await gateway.reload()
+    assert (await bob.get()).status_code == 401
+
+
+async def test_the_inbox_has_what_waits_for_one_by_risk_and_time_left_and_never_the_newest_first(
+    gateway: Gateway,
+) -> None:
+    risky = "risk: high, timeout: 1h, stages: [{of: [finance]}], channels: [api]"
+    gateway.rewrite("- {id: staged, ", f"- {{id: risky, tools: [wire], then: ask, {risky}}}\n  - {{id: staged, ")
+    gateway.rewrite("  ping: {}\n", "  ping: {}\n  wire: {}\n")
+    await gateway.reload()
+    alice = await Person.signed_in(gateway)
+    page = await alice.get()
+    assert "Nothing waits for you." in page.text
+    assert listed(page.text) == []
+
+    async def ask(tool: str, **more: Any) -> str:
+        return (await gateway.ask(tool, {"payee": "Acme", "n": len(more)}, **more))["id"]
+
+    long, soon = await ask("long"), await ask("by_api")
+    await gateway.advance(timedelta(seconds=1))
+    both = await ask("pay_two")
+    risky, not_hers = await ask("wire"), (await gateway.ask("anything", org="globex"))["id"]
+    page = await alice.get()
+    assert listed(page.text) == [risky, soon, both, long]
+    assert "<title>(4) Requests" in page.text
+    assert "high risk" in page.text
+    assert len(page.content) < 60_000
+    voted = await alice.get(f"/r/{both}")
+    answer = await vote(alice, both, voted.text)
+    assert answer.status_code == 303
+    dave = await Person.signed_in(gateway, DAVE)
+    hers = await gateway.ask("by_api", {"n": 9}, requester=DAVE)
+    assert listed((await dave.get()).text) == [hers["id"]]  # asked in his name; nothing for him to decide
+    await gateway.decide(hers, "deny", who=ALICE)
+    page = (await alice.get()).text
+    assert listed(page) == [risky, soon, long, both, hers["id"]]  # to decide, waiting for others, done
+    assert "1 of 2 approvals" in page
+    assert "Denied" in page
+    assert not_hers not in page
+    assert "待您决定" in (await alice.get(accept_language="zh")).text
+
+
+async def vote(person: Person, request_id: str, page: str) -> httpx2.Response:
+    """Approve on the page of a request, in a person's session."""
+    headers = {"origin": URL, "cookie": f"assent-session={person.session}"}
+    press_of = next(str(a["value"]) for _, a in ReadPage(page).elements if a.get("name") == "press")
+    person.gateway.http.cookies.clear()
+    data = {"verdict": "approve", "press": press_of}
+    return await person.gateway.http.post(f"/r/{request_id}", data=data, headers=headers)
+
+
+async def test_looking_at_the_inbox_writes_nothing_but_when_the_session_was_used(gateway: Gateway) -> None:
+    await gateway.ask()
+    alice = await Person.signed_in(gateway)
+    before = gateway.content()
+    assert (await alice.get()).status_code == 200
+    assert gateway.content() == before
+    assert (await gateway.http.get("/")).status_code == 401
+    assert "You are not signed in" in (await gateway.http.get("/")).text
+
+
+async def test_the_first_start_has_a_link_for_whom_the_file_names_first_until_something_was_asked(
+    gateway: Gateway,
+) -> None:
+    sessions = gateway.container.services.sessions
+    found = await sessions.first_link("acme")
+    assert found is not None
+    assert found[0] == ALICE
+    assert (await Visitor(gateway=gateway).enter(found[1])).status_code == 303
+    assert await sessions.first_link("acme") is None
+    assert await sessions.first_link("globex") is not None
+    await gateway.ask("anything", org="globex")
+    assert await sessions.first_link("globex") is None
