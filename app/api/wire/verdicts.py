@@ -14,7 +14,6 @@ from app.api.wire.schemas import HeldBody
 from app.domain.call.submission import Submission
 from app.domain.errors import InvalidError, WrongScopeError
 from app.domain.identity.api_key import AGENTS, Scope
-from app.domain.request.request import State
 from app.usecases.asking.submit import Answered
 from app.usecases.executing.claim import Caller
 from app.usecases.hooks.hook_records import presentable
@@ -72,8 +71,8 @@ async def answer_call(c: Services, key: ApiKey, submission: Submission) -> Respo
     if isinstance(found, Answered):
         return answer_judged(found)
     request = await view_shown(c, key, found.request)
-    if found.request.state is State.PENDING:  # and whoever asked comes to wait
-        c.waiters.expect(key.org, found.request.id)
+    if found.request.attachable:  # and whoever asked comes to wait
+        c.waiters.expect(key.org, found.request.id, found.request.version)
     return answer({"decision": "ask", "attached": found.attached, "request": request, **view_said(found.said)}, 202)
 
 

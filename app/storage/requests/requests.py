@@ -65,7 +65,7 @@ def _states(size: int) -> Statement:
 
 
 _ATTACHED = Statement(
-    select(requests.c.id, requests.c.call_id)
+    select(requests.c.id, requests.c.version, requests.c.call_id)
     .where(
         requests.c.org == bindparam("for_org"),
         requests.c.attach_key >= bindparam("base"),
@@ -231,10 +231,14 @@ def lock_many(tx: Tx, ids: Sequence[str]) -> tuple[dict[str, list[Row]], datetim
     return by_id, now
 
 
-def list_attached(tx: Tx, base: str) -> list[tuple[str, str | None]]:
-    """List the requests on which the same calls of the same session stand, oldest first: each with its call's id."""
+def list_attached(tx: Tx, base: str) -> list[tuple[tuple[str, int], str | None]]:
+    """List the requests on which the same calls of the same session stand, oldest first.
+
+    Each has its id and version, and its call's id.
+    """
     beyond = f"{base}g"  # behind every hexadecimal digit, in every collation
-    return [(row["id"], row["call_id"]) for row in tx.all(_ATTACHED, for_org=tx.org, base=base, beyond=beyond)]
+    found = tx.all(_ATTACHED, for_org=tx.org, base=base, beyond=beyond)
+    return [((row["id"], row["version"]), row["call_id"]) for row in found]
 
 
 def save_request(tx: Tx, before: ConfirmationRequest, after: ConfirmationRequest, *, whole: bool = False) -> None:

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 class Doubted(NamedTuple):
     """The same call stands under another id: it is joined if nobody waits for it any more."""
 
-    ids: tuple[str, ...]
+    versions: tuple[tuple[str, int], ...]
+    """Each by its id, as it was seen."""
 
 
 class StandingCall:
@@ -75,14 +76,14 @@ def _joined(tx: Tx, judged: Judged, attached_by: str, left: frozenset[str] | Non
     Two calls with ids of their own are two wishes, as long as somebody waits for the first.
     """
     standing, call_id = list_attached(tx, attached_by), judged.call.call_id
-    same = next((request_id for request_id, other in standing if other == call_id), None)
-    near = next((request_id for request_id, other in standing if other is None or call_id is None), None)
+    same = next((request_id for (request_id, _), other in standing if other == call_id), None)
+    near = next((request_id for (request_id, _), other in standing if other is None or call_id is None), None)
     joined = same or near or _changed_to(tx, judged)
     if joined is not None or not standing:
         return joined
     if left is None:
-        return Doubted(tuple(request_id for request_id, _ in standing))
-    return next((request_id for request_id, _ in standing if request_id in left), None)
+        return Doubted(tuple(seen for seen, _ in standing))
+    return next((request_id for (request_id, _), _ in standing if request_id in left), None)
 
 
 def _changed_to(tx: Tx, judged: Judged) -> str | None:

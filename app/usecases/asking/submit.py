@@ -54,9 +54,9 @@ class Submit:
         channels: ChannelBook,
         seals: Seals,
         quota: Quota,
-        attended: Callable[[str, str], Awaitable[bool]],
+        attended: Callable[[str, str, int], Awaitable[bool]],
     ) -> None:
-        """Take what it works on. `attended` says whether somebody waits for a request (by org and id)."""
+        """Take what it works on. `attended` says whether somebody waits for a request (org, id, version)."""
         self._store = store
         self._judge = judge
         self._channels = channels
@@ -185,8 +185,8 @@ class Submit:
 
         found = await self._store.write(unit, org=call.org)
         while isinstance(found, Doubted):
-            waited_for = [each for each in found.ids if await self._attended(call.org, each)]
-            standing_call.left = frozenset(found.ids).difference(waited_for)
+            attended = [each[0] for each in found.versions if await self._attended(call.org, *each)]
+            standing_call.left = frozenset(request_id for request_id, _ in found.versions).difference(attended)
             found = await self._store.write(unit, org=call.org)
         if isinstance(found, Asked) and not found.attached and found.request.by_broken_glass:
             _alarm(found.request)  # after the commit: a unit may run twice or for nothing, an alarm must not

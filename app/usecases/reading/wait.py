@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     Gone = Callable[[], Awaitable[bool]]
 
 
-_COMES_BACK_WITHIN = 2.0
-"""Seconds in which a caller asks again that was told to."""
+_COMES_BACK_WITHIN = 1.0
+"""Seconds in which a caller asks again that was told how its request stands."""
 
 
 class Waiters:
@@ -37,7 +37,7 @@ class Waiters:
         """`most`: beyond so many, a caller is answered at once with what is so now, and asks again."""
         self._places = Shares(most)
         self._by_request: dict[tuple[str, str], dict[asyncio.Future[None], Gone | None]] = {}
-        self._expected: dict[tuple[str, str], asyncio.TimerHandle] = {}
+        self._expected: dict[tuple[str, str], tuple[asyncio.TimerHandle, int]] = {}
         self._seen: dict[tuple[str, str], int] = {}
         self._stopping = False
 
@@ -60,8 +60,7 @@ class Waiters:
         if self._stopping:
             future.set_result(None)
         self._by_request.setdefault((org, request_id), {})[future] = gone
-        if (timer := self._expected.pop((org, request_id), None)) is not None:
-            timer.cancel()
+        self._come(org, request_id)
         self._places.take(who)
         return future
 
@@ -75,19 +74,28 @@ class Waiters:
                 self._seen.pop((org, request_id), None)
         self._places.give(who)
 
-    def expect(self, org: str, request_id: str) -> None:
-        """Remember that a caller was told that its request is pending: it is about to come (back) and wait."""
-        if (timer := self._expected.pop((org, request_id), None)) is not None:
-            timer.cancel()
+    def expect(self, org: str, request_id: str, version: int) -> None:
+        """Remember that a caller was told how its request stands: it is about to come (back), to wait or to claim."""
+        self._come(org, request_id)
         later = asyncio.get_running_loop().call_later
-        self._expected[org, request_id] = later(_COMES_BACK_WITHIN, self._expected.pop, (org, request_id), None)
+        timer = later(_COMES_BACK_WITHIN, self._expected.pop, (org, request_id), None)
+        self._expected[org, request_id] = timer, version
 
-    async def attended(self, org: str, request_id: str) -> bool:
-        """Say whether somebody here still waits for a request, or is about to: another call must not take its place."""
+    async def attended(self, org: str, request_id: str, version: int) -> bool:
+        """Say whether somebody here still waits for a request, or is about to: another call must not take its place.
+
+        Whoever was told of an older version has not come back since.
+        """
         for gone in list(self._by_request.get((org, request_id), {}).values()):
             if gone is not None and not await gone():
                 return True
-        return (org, request_id) in self._expected
+        told = self._expected.get((org, request_id))
+        return told is not None and told[1] == version
+
+    def _come(self, org: str, request_id: str) -> None:
+        told = self._expected.pop((org, request_id), None)
+        if told is not None:
+            told[0].cancel()
 
     def wake(self, changed: Iterable[tuple[str, str]]) -> None:
         """Let those who wait for these requests look at the row. Call it on the loop."""
