@@ -31,9 +31,21 @@ OURS := pyproject.toml sdk/pyproject.toml --extra guards --extra limits
 CLAUDE_CODE := @anthropic-ai/claude-code@2.1.327
 CLAUDE := .cache/claude-code/node_modules/.bin/claude
 
-TESTS := $(BIN)/pytest -q -n $(JOBS) --dist worksteal
-QUICK := -m "not long and not claude and not heavy and not postgres and not process" --hypothesis-profile quick \
-	--ignore tests/durability --ignore tests/sabotage
+# The tests stand on shelves, each a process of its own that collects only what it runs; make runs JOBS of them side by
+# side, the longest first. (Workers that are handed test by test cost half as much again, in collecting and reporting.)
+SHELVES := durability channels api cards usecases sdk rest sabotage
+ON_durability := tests/durability
+ON_channels := tests/channels
+ON_api := tests/api
+ON_cards := $(addprefix tests/usecases/,cards permits upkeep voters)
+ON_usecases := $(filter-out $(ON_cards),$(patsubst %/,%,$(wildcard tests/usecases/*/)) $(wildcard tests/usecases/test_*.py))
+ON_sdk := tests/sdk tests/domain tests/policies
+ON_sabotage := tests/sabotage
+ON_rest := $(filter-out tests/usecases $(foreach shelf,$(filter-out rest,$(SHELVES)),$(ON_$(shelf))),$(patsubst %/,%,$(wildcard tests/*/)))
+PYTEST = $(BIN)/pytest -q
+# Whoever runs several shelves is one run: they share a PostgreSQL.
+IN_SHELVES := @TESTS_RUN=$$$$-$$(date +%s) $(MAKE) --no-print-directory --keep-going --jobs $(JOBS) --output-sync=target
+QUICK := -m "not long and not claude and not heavy and not postgres and not process" --hypothesis-profile quick
 
 BOUNDED ?=
 LONG := -m "long and not claude" --timeout 3600 $(if $(BOUNDED),--bounded)
@@ -64,18 +76,21 @@ serve: $(INSTALLED)  ## the gateway with your ./assent.yaml (CONFIG=path for ano
 
 # --- the one door ---
 
-# The checks run beside the tests, and are read behind them: most of their minute is one core's.
+# The checks are one shelf more.
 .PHONY: test
-test: $(INSTALLED)  ## all checks and all tests but the slow suites; what CI runs (COVERAGE=1: with what they reach)
-	@said=$$(mktemp); $(MAKE) --no-print-directory check >$$said 2>&1 & check=$$!; \
-	trap 'kill $$check 2>/dev/null || true; rm -f $$said' EXIT; tests=0; \
-	$(if $(COVERAGE),$(MAKE) --no-print-directory coverage,$(TESTS)) || tests=$$?; \
-	checks=0; wait $$check || checks=$$?; cat $$said; \
-	if ((checks)); then echo "the checks failed: see above"; fi; exit $$((tests ? tests : checks))
+test: $(INSTALLED)  ## all checks and all tests but the slow suites; what CI runs (COVERAGE=1: with what they reach, and its floor)
+	@$(if $(COVERAGE),$(BIN)/coverage erase)
+	$(IN_SHELVES) $(addprefix shelf-,$(filter-out rest sabotage,$(SHELVES))) check shelf-rest shelf-sabotage \
+		$(if $(COVERAGE),PYTEST='$(BIN)/coverage run -m pytest -q')
+	@$(if $(COVERAGE),$(BIN)/coverage combine --quiet && $(BIN)/coverage report)
 
 .PHONY: quick
 quick: $(INSTALLED)  ## the loop while working: no checks, no PostgreSQL, nothing heavy or that starts processes
-	@$(TESTS) $(QUICK)
+	$(IN_SHELVES) $(addprefix shelf-,$(filter-out durability sabotage,$(SHELVES))) ARGS='$(QUICK)'
+
+.PHONY: $(addprefix shelf-,$(SHELVES))
+$(addprefix shelf-,$(SHELVES)): shelf-%: $(INSTALLED)
+	@echo "$*"; $(PYTEST) $(ARGS) $(ON_$*)
 
 .PHONY: check
 check: $(INSTALLED)  ## format, lint, types, floors, budgets, unused dependencies
@@ -153,11 +168,8 @@ gallery: $(INSTALLED)  ## redraw docs/images/gallery: every card, on both platfo
 	@$(BIN)/python -m examples.gallery
 
 .PHONY: coverage
-coverage: $(INSTALLED)  ## the tests of `make test`, with branch coverage; fails below its floor
-	@$(BIN)/coverage erase
-	@$(BIN)/coverage run -m pytest -q -n $(JOBS) --dist worksteal
-	@$(BIN)/coverage combine --quiet
-	@$(BIN)/coverage report
+coverage:  ## the same as `make test COVERAGE=1`
+	@$(MAKE) --no-print-directory test COVERAGE=1
 
 .PHONY: compose-lint
 compose-lint: $(INSTALLED)  ## look over docker-compose.yml, the Dockerfile and deploy/ (no Docker needed)

@@ -37,6 +37,7 @@ from app.usecases.clicks.extend_click import ExtendClick
 from app.usecases.clicks.receive import ClickTaker, Receive
 from app.usecases.clicks.reopen_click import ReopenClick
 from app.usecases.clicks.review_click import ReviewClick
+from app.usecases.console.decide_page import DecideOnPage
 from app.usecases.deciding.cancel import Cancel
 from app.usecases.deciding.consult import Consult
 from app.usecases.deciding.decide_api import DecideByApi
@@ -271,6 +272,7 @@ class Container:
             waiters=self.waiters,
             read=self.read,
             review=review,
+            decide_page=DecideOnPage(store=store, book=book, seals=self.seals, review=review),
             feed=self.feed,
             decide=self.decide,
             edit=EditByApi(edit=edit, store=store, book=book, seals=self.seals),

@@ -15,6 +15,7 @@ from app.api.approver.consulting import consulting_router
 from app.api.approver.factors import factors_router
 from app.api.approver.lifting import lifting_router
 from app.api.approver.reconciling import reconciling_router
+from app.api.approver.review_links import review_links_router
 from app.api.approver.standing_approvals import standing_router
 from app.api.intake.front import Application
 from app.api.operator.administration import administration_router
@@ -23,9 +24,10 @@ from app.api.operator.health import health_router
 from app.api.operator.payees import payees_router
 from app.api.operator.switches import switches_router
 from app.api.operator.trail import trail_router
-from app.api.pages.review import review_router
 from app.api.wire.operations import named_schemas
 from app.api.wire.problems import install
+from app.console.deciding import deciding_router
+from app.console.doors import doors_router
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -66,7 +68,7 @@ def create_app(container: Container) -> Application:
         requests_router(container.services),
         reconciling_router(container.services),
         lifting_router(container.services),
-        review_router(container.services),
+        review_links_router(container.services),
         consulting_router(container.services),
         hooks_router(container.services),
         callbacks_router(container.services),
@@ -78,6 +80,8 @@ def create_app(container: Container) -> Application:
         standing_router(container.services),
         break_glass_router(container.services),
         health_router(container.services),
+        doors_router(container.services),
+        deciding_router(container.services),
     )
     # Not include_router: its lazy wrapper is walked on every call. Ours go first: routes are tried in their order.
     app.router.routes[:0] = [route for router in routers for route in router.routes]

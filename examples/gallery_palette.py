@@ -52,7 +52,11 @@ _COUNT = """async ([picture, most, apart]) => {
 
 async def take_picture(page: Page) -> bytes:
     """Return the whole page as a PNG with a palette."""
-    whole = await page.screenshot(full_page=True)
+    return await shrink(page, await page.screenshot(full_page=True))
+
+
+async def shrink(page: Page, whole: bytes) -> bytes:
+    """Return a picture as a PNG with a palette; `page` is any that may read pictures."""
     found = await page.evaluate(_COUNT, [base64.b64encode(whole).decode(), _COLOURS, _APART])
     width, height = int(found["width"]), int(found["height"])
     pixels = base64.b64decode(found["pixels"])

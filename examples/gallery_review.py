@@ -1,4 +1,4 @@
-"""The review page in the gallery: as the gateway sends it, on a phone and on a desk, in both languages."""
+"""The console's page of a request in the gallery: as the gateway sends it, on a phone and a desk, in both languages."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from app.api.pages.review_page import review_page
+from app.console.deciding import values_of
+from app.console.pages import SERVED, draw, static_text
+from app.domain.request.request import State
 from app.domain.text.language import Language
 from app.domain.trail.audit import AuditEvent, Kind, Record
 from app.domain.trail.chain import GENESIS, link
+from app.usecases.console.decide_page import DecidePage
+from app.usecases.console.glance import MayDo, glance_of
 from app.usecases.reading.review_sheet import sheet_for
 from examples.gallery_catalogue import ASKED_AT, WANG, hostile, policy_of
 from examples.gallery_consulting import added, answered, changed, handed_over
-from examples.gallery_palette import take_picture
+from examples.gallery_palette import shrink
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -30,14 +34,25 @@ SIZES = {"phone": (390, 844), "desk": (1200, 900)}
 _HOSTILE = "look-alike payee, turned account"
 
 
-def pages(language: Language) -> Iterator[tuple[str, Response]]:
-    """Yield the name of each page, and the page as the gateway sends it."""
+async def pages(language: Language) -> list[tuple[str, Response]]:
+    """Return the name of each page, and the page as the gateway sends it."""
     shown = {
         "consulted": _consulted(language),
         "hostile": next(exhibit.request for exhibit in hostile(language) if exhibit.name == _HOSTILE),
     }
-    for name, request in shown.items():
-        yield name, review_page(sheet_for(request, _trail(request), policy_of(), language, reader=WANG))
+    return [(name, await _page(request, language)) for name, request in shown.items()]
+
+
+async def _page(request: ConfirmationRequest, language: Language) -> Response:
+    pending = request.state is State.PENDING
+    may = MayDo(approve=pending, deny=pending)
+    found = DecidePage(
+        sheet=sheet_for(request, _trail(request), policy_of(), language, reader=WANG),
+        glance=glance_of(request, policy_of(), language, now=ASKED_AT + timedelta(minutes=3), may=may),
+        press="p1",
+        stands="",
+    )
+    return await draw("decide.html", language, {"base": "", "root": "/", **values_of(found, language)})
 
 
 async def draw_pages(browser: Browser, folder: Path, *, dark: bool = False) -> list[Path]:
@@ -49,17 +64,17 @@ async def draw_pages(browser: Browser, folder: Path, *, dark: bool = False) -> l
         complaints: list[str] = []
         tab.on("console", partial(_complain, complaints))  # a style or script that the page's own policy forbids
         tab.on("pageerror", lambda error, said=complaints: said.append(str(error)))
-        for language, (name, page) in [(each, named) for each in Language for named in pages(each)]:
+        for language, (name, page) in [(each, named) for each in Language for named in await pages(each)]:
             await tab.route("**/*", partial(_send, page))
             await tab.goto(f"{_ORIGIN}/{name}")
-            await tab.unroute("**/*")
             wide = await tab.evaluate("document.documentElement.scrollWidth")
             if wide > width or complaints:
                 raise AssertionError(f"{name}: {wide} wide of {width}, {complaints}")
-            await tab.goto("about:blank")  # the camera reads the picture back, which the page's policy forbids
-            await tab.set_content(bytes(page.body).decode())
             target = folder / f"review-{name}-{language}-{size}.png"
-            target.write_bytes(await take_picture(tab))
+            shot = await tab.screenshot(full_page=False)
+            await tab.unroute("**/*")
+            await tab.goto("about:blank")  # the camera reads the picture back, which the page's policy forbids
+            target.write_bytes(await shrink(tab, shot))
             drawn.append(target)
         await tab.close()
     return drawn
@@ -73,6 +88,10 @@ def _complain(complaints: list[str], said: ConsoleMessage) -> None:
 async def _send(page: Response, route: Route) -> None:
     if route.request.resource_type == "document":
         await route.fulfill(status=page.status_code, headers=dict(page.headers), body=bytes(page.body))
+        return
+    name = route.request.url.rpartition("/")[2].partition("?")[0]
+    if name in SERVED:
+        await route.fulfill(status=200, content_type=SERVED[name], body=static_text(name))
     else:
         await route.abort()
 

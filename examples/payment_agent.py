@@ -18,7 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assent import AsyncGateway, Failed, GatewayError, LeftAlone, Lost, Ran, Refused, current_grant, resume
+from assent import AsyncGateway, Failed, GatewayError, LeftAlone, Lost, Ran, Refused, Replayed, current_grant, resume
 from assent.hooks import Hooks, Settled, Suspended
 from assent.hooks.ready.approval_gate import ApprovalGate
 from examples.payment_ledger import Ledger
@@ -111,7 +111,7 @@ async def carry_on(gateway: AsyncGateway, session: Session, tools: Tools, ledger
     match past[-1].outcome:
         case Ran(result=result):
             return result if isinstance(result, str) else f"Done: the executor ran it. Its result: {json.dumps(result)}"
-        case Refused(message=message):
+        case Refused(message=message) | Replayed(message=message):
             return message
         case Failed(error=error):
             return f"The payment failed: {error}"

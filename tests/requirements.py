@@ -130,7 +130,9 @@ LEDGER: dict[str, Promise] = {
         "none is passed over."
     ),
     "S-38": _must("What is encrypted at rest opens only where it was put, whole, under a key that is still accepted."),
-    "S-39": _must("Pages run no script and sit in no frame; only they press their buttons and read their cookies."),
+    "S-39": _must(
+        "Pages run no script but their own and sit in no frame; only they press their buttons and read their cookies."
+    ),
     "S-40": _must("What came from outside forges no line of a log, not in a traceback either, and drives no terminal."),
     "S-42": _must("The canonical form is what an independent implementation of the standard writes, byte by byte."),
     "S-56": _must("What is installed is pinned by hash, and what is built twice is the same to the byte."),

@@ -38,10 +38,13 @@ if TYPE_CHECKING:
     )
     from assent.client.unapproved import NotApprovedError, StillPendingError
     from assent.gate.aftermath import ToolElsewhere, UnknownOutcomeError
-    from assent.gate.blocking import Gateway
+    from assent.gate.blocking import BlockingGate, Gateway
+    from assent.gate.gate import Gate
     from assent.gate.guarded import guarded
+    from assent.gate.outcomes import Ran, Refused, Replayed
     from assent.gate.permission import current_changes, current_grant
-    from assent.gate.resumption import Failed, LeftAlone, Lost, Ran, Refused, Resumed, resume
+    from assent.gate.resumption import Failed, LeftAlone, Lost, Resumed, resume
+    from assent.gate.suspended import SuspendedCall
 
 __all__ = [  # noqa: RUF022 - grouped as _HOMES is
     "AsyncGateway",
@@ -77,11 +80,15 @@ __all__ = [  # noqa: RUF022 - grouped as _HOMES is
     "State",
     "Taken",
     "Verdict",
+    "Gate",
+    "BlockingGate",
+    "Ran",
+    "Refused",
+    "Replayed",
+    "SuspendedCall",
     "Failed",
     "LeftAlone",
     "Lost",
-    "Ran",
-    "Refused",
     "Resumed",
     "resume",
 ]
@@ -89,7 +96,7 @@ __all__ = [  # noqa: RUF022 - grouped as _HOMES is
 _HOMES = {
     "client.gateway": "AsyncGateway",
     "gate.aftermath": "ToolElsewhere UnknownOutcomeError",
-    "gate.blocking": "Gateway",
+    "gate.blocking": "BlockingGate Gateway",
     "client.call": "ToolCall",
     "client.errors": "AssentError CallRefusedError ClaimRefusedError GatewayAwayError GatewayError KeyRefusedError "
     "NotEntitledError NotOpenError UnexpectedAnswerError UnknownRequestError",
@@ -99,7 +106,10 @@ _HOMES = {
     "client.messages": "RefusalCode",
     "client.models": "Allowed Claimed Denied Elsewhere Execution OutcomeStatus Pending Question Request State Taken "
     "Verdict",
-    "gate.resumption": "Failed LeftAlone Lost Ran Refused Resumed resume",
+    "gate.gate": "Gate",
+    "gate.outcomes": "Ran Refused Replayed",
+    "gate.suspended": "SuspendedCall",
+    "gate.resumption": "Failed LeftAlone Lost Resumed resume",
 }
 
 

@@ -135,14 +135,14 @@ async def test_no_log_holds_a_link_s_code_or_a_key_and_callers_have_their_own_ad
             assert behind.refused() == {f"address:{INGRESS_SAYS}"}
         with behind.nginx():
             await behind.up()
-            assert (await behind.ask(f"/review/sign-in?t={LINK}", **told)).status_code == 401
+            assert (await behind.ask(f"/sign-in?t={LINK}", **told)).status_code == 401
             assert (await behind.ask(f"/v1/requests?{LINK}", **told)).status_code == 401
             assert behind.refused() == {f"address:{INGRESS_SAYS}", f"address:{CALLER}"}
             gateway.kill()
             gateway.wait(HANGS)
-            assert (await behind.ask(f"/review/sign-in?t={LINK}", **told)).status_code == 502
+            assert (await behind.ask(f"/sign-in?t={LINK}", **told)).status_code == 502
     calls = [json.loads(line) for line in behind.log("access.log").splitlines()]
-    assert [(call["path"], call["status"]) for call in calls[-2:]] == [("/v1/requests", 401), ("/review/sign-in", 502)]
+    assert [(call["path"], call["status"]) for call in calls[-2:]] == [("/v1/requests", 401), ("/sign-in", 502)]
     assert {call["from"] for call in calls} == {CALLER}
     for name in ("access.log", "error.log", "gateway.log"):
         for hidden in (LINK, KEY, FROM):

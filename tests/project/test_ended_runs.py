@@ -36,7 +36,7 @@ def test_that_is_still_at_work(postgres_template, tmp_path):
 
 def _alone() -> dict[str, str]:
     """Return an environment without this run's own id (its server must not be shared) and without needless plugins."""
-    own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "TESTS_RUN"))}
     return {**own, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
 

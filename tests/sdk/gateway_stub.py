@@ -369,5 +369,5 @@ class StubGateway:
             return problem(409, "not_claimed", "no execution of this claim")
         row.outcomes.append(body)
         row.state = body["status"]
-        row.execution["status"] = body["status"]
+        row.execution |= {"status": body["status"], "result": body.get("result"), "error": body.get("error")}
         return await self._answer(request, row.as_json(), status=200, lost=lost)

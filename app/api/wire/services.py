@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from app.usecases.asking.reopen import Reopen
     from app.usecases.asking.submit import Submit
     from app.usecases.clicks.click import AnswerClick
+    from app.usecases.console.decide_page import DecideOnPage
     from app.usecases.deciding.cancel import Cancel
     from app.usecases.deciding.consult import Consult
     from app.usecases.deciding.decide_api import DecideByApi
@@ -53,6 +54,7 @@ class Services:
     waiters: Waiters
     read: Read
     review: Review
+    decide_page: DecideOnPage
     feed: Feed
     decide: DecideByApi
     edit: EditByApi

@@ -76,6 +76,13 @@ class ShownCall:
         own = (self._payments.total(),) if self._payments.is_batch else ()
         return (*own, *(self._fact(path) for path in self._highlighted))
 
+    def large(self) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
+        """Return the same apart: how much, and to whom."""
+        own = (self._payments.total(),) if self._payments.is_batch else ()
+        amounts = [path for path in self._highlighted if path not in self.payees]
+        payees = tuple(self._fact(path) for path in self._highlighted if path in self.payees)
+        return (*own, *map(self._fact, amounts)), payees
+
     def pinned(self) -> tuple[Fact, ...]:
         """Return the pinned arguments that do not stand large; of several payments all payees, and each of them."""
         own = self._payments.facts() if self._payments.is_batch else ()

@@ -33,7 +33,7 @@ _YUAN = ("元", "RMB")  # what people write besides the sign, the code and the n
 
 def typed_field(request: ConfirmationRequest, language: Language) -> Field:
     """Return the field in which it is typed."""
-    key = "typed.either" if _total(request) else "typed.code"
+    key = "typed.either" if typed_total(request) else "typed.code"
     return Field(name=TYPED, label=say(language, key), kind=FieldKind.LINE, hint=say(language, "typed.hint"))
 
 
@@ -44,12 +44,12 @@ def is_typed_right(request: ConfirmationRequest, text: str) -> bool:
     """
     folded = "".join(text.translate(_FULL_WIDTH).split()).upper() if len(text) <= _LONGEST else ""
     is_code = _same(_HYPHENS.sub("", folded), request.code.replace("-", ""))
-    total = _total(request)
+    total = typed_total(request)
     is_amount = total is not None and _same(_amount(folded, total[0]), plain(total[1]))
     return is_code or is_amount
 
 
-def _total(request: ConfirmationRequest) -> tuple[str, Decimal] | None:
+def typed_total(request: ConfirmationRequest) -> tuple[str, Decimal] | None:
     """Return the currency and the sum of a request's payments; None without payments, and for several currencies."""
     sums = totals(request.payments)
     return next(iter(sums.items())) if len(sums) == 1 else None

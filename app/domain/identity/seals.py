@@ -30,6 +30,17 @@ if TYPE_CHECKING:
 MIN_SECRET = 32
 """Characters that a master secret must have at least."""
 
+_PURPOSES = (
+    "button",
+    "code",
+    "api-key",
+    "review-link",
+    "review-session",
+    "console-press",
+    "invitation",
+    "row",
+    "trail",
+)
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 
@@ -77,7 +88,7 @@ class Seals:
         self._purposes = {
             (key_id, purpose): hmac.digest(secret, f"assent.{purpose}.v1".encode(), "sha256")
             for key_id, secret in self._keys.items()
-            for purpose in ("button", "code", "api-key", "review-link", "review-session", "invitation", "row", "trail")
+            for purpose in _PURPOSES
         }
         # Deterministic, and safe so: what is hidden is random itself, and a nonce would be one thing more to get wrong.
         self._hiding = {

@@ -42,6 +42,10 @@ API = "api"
 """The channel name that stands for the HTTP API itself: people decide with their own keys, and no card is posted."""
 
 
+CONSOLE = "console"
+"""The channel name that stands for the gateway's own pages: people decide there in a session of theirs."""
+
+
 class Risk(StrEnum):
     """How much a rule says hangs on a call: what of people's attention it takes."""
 

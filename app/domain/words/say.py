@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from app.domain.text.language import Language
 from app.domain.words import assurance as words_assurance
 from app.domain.words import attention as words_attention
+from app.domain.words import console as words_console
 from app.domain.words import consultations as words_consultations
 from app.domain.words import edit as words_edit
 from app.domain.words import ladder as words_ladder
@@ -18,7 +19,6 @@ from app.domain.words import outcome as words_outcome
 from app.domain.words import pauses as words_pauses
 from app.domain.words import payments as words_payments
 from app.domain.words import permits as words_permits
-from app.domain.words import review as words_review
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -208,6 +208,7 @@ _ZH: Mapping[str, str] = {
 }
 
 _PARTS = (
+    words_console,
     words_consultations,
     words_assurance,
     words_attention,
@@ -216,7 +217,6 @@ _PARTS = (
     words_outcome,
     words_pauses,
     words_payments,
-    words_review,
     words_permits,
 )
 

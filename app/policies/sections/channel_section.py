@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
-from app.domain.request.request import API
+from app.domain.request.request import API, CONSOLE
 from app.domain.rules.policy import ChannelSpec
 from app.policies.marks.entries import read_entry, section
 from app.policies.marks.faults import near
@@ -45,6 +45,8 @@ def read_channels(
             marked.report(path, "a channel's name is of small letters, digits, - and _: it stands in an address")
         if name == API:
             marked.report(path, f'"{API}" is a name of our own: the HTTP API, through which people may decide too')
+        if name == CONSOLE:
+            marked.report(path, f'"{CONSOLE}" is a name of our own: the pages on which people may decide too')
         kind = raw.get("type") if isinstance(raw, dict) else None
         specs.append(ChannelSpec(name=name, kind=str(kind)))
         if not isinstance(raw, dict):

@@ -194,10 +194,12 @@ def list_alike(tx: Tx, payments: Sequence[Payment], *, since: datetime, instead_
     ]
 
 
-_WENT_WELL = (
+WENT_WELL = (
     requests.c.state == literal_column(f"'{State.SUCCEEDED.value}'"),
     requests.c.allowed_by.is_(None),  # only what people have looked at vouches for anybody
 )
+"""How a request ended whose payments vouch for their payees."""
+
 _PAYEE = ("payee", "payee_key", "account_key", "account_tail")
 
 
@@ -207,7 +209,7 @@ def _well_paid(size: int) -> Statement:
     found = union_all(
         select(*(spends.c[name] for name in _PAYEE), spends.c.at.label("at"))
         .select_from(spends.join(requests, requests.c.id == spends.c.request_id))
-        .where(spends.c.org == bindparam("for_org"), spends.c.payee_key.in_(keys), *_WENT_WELL),
+        .where(spends.c.org == bindparam("for_org"), spends.c.payee_key.in_(keys), *WENT_WELL),
         select(*(payee_history.c[name] for name in _PAYEE), payee_history.c.paid_at.label("at")).where(
             payee_history.c.org == bindparam("for_org"), payee_history.c.payee_key.in_(keys)
         ),
@@ -239,7 +241,7 @@ _OF_REQUESTS = spends.c.request_id.in_([bindparam(f"id_{index}") for index in ra
 _VOUCHED = Statement(
     select(*(spends.c[name] for name in _PAYEE), func.max(spends.c.at).label("paid_at"))
     .select_from(spends.join(requests, requests.c.id == spends.c.request_id))
-    .where(spends.c.org == bindparam("for_org"), _OF_REQUESTS, *_WENT_WELL)
+    .where(spends.c.org == bindparam("for_org"), _OF_REQUESTS, *WENT_WELL)
     .group_by(*(spends.c[name] for name in _PAYEE))
 )
 # How much was spent under a permission is told as long as it is listed: such a row stays, without its request.

@@ -19,20 +19,15 @@ from app.domain.trail.audit import Kind, Record
 from app.domain.words.say import say
 from app.storage.requests.requests import find_request, lock_request
 from app.storage.requests.seen_before import seen_before
-from app.storage.trail.audit_chain import list_of_request
-from app.usecases.pauses.stop_paused import pause_shown
-from app.usecases.reading.review_sheet import Sheet, sheet_for
 from app.usecases.voters.electorate import voters_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import datetime
 
     from app.domain.errors import AssentError
     from app.domain.identity.seals import Seals
     from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.policy import Policy
-    from app.domain.text.language import Language
     from app.policies.file.policy_book import PolicyBook
     from app.ports import Clock
     from app.storage.engine.store import Store
@@ -126,29 +121,16 @@ class Review:
         right = self._opened(Purpose.LINK, link, self._clock.now())
         return await self._store.write(lambda tx: unit(tx, self._policy(right.org)), org=right.org)
 
-    async def show(self, session: str, request_id: str, choose: Callable[[Policy], Language]) -> Sheet:
-        """Return the page of a request. `choose` says in which language, given the file.
+    def right_of(self, session: str, now: datetime | None = None) -> SignIn:
+        """Return whose session this is, and for which request. Raises UnauthenticatedError.
 
-        Raises UnauthenticatedError without a session, NotFoundError for another request than its own, and
-        ForbiddenError for who may no longer look.
+        Without an instant it is only told from what is none: the store's own clock decides.
         """
+        return self._opened(Purpose.SESSION, session, now or self._clock.now())
 
-        def unit(tx: Tx) -> Sheet | AssentError:
-            policy = self._policy(right.org)
-            request = find_request(tx, request_id)
-            if request is None or right.request_id != request_id:
-                return NotFoundError()
-            try:
-                self._opened(Purpose.SESSION, session, tx.now())
-            except UnauthenticatedError as error:
-                return error
-            if not may_look(request, policy, right.person, now=tx.now()):
-                return ForbiddenError()
-            events, pause = list_of_request(tx, request_id), pause_shown(tx, request)
-            return sheet_for(request, events, policy, choose(policy), reader=right.person, pause=pause)
-
-        right = self._opened(Purpose.SESSION, session, self._clock.now())
-        return await self._store.read(unit, org=right.org, long=True)
+    def policy_of(self, session: str) -> Policy:
+        """Return the configuration that a session stands under. Raises UnauthenticatedError."""
+        return self._policy(self.right_of(session).org)
 
     def link(self, tx: Tx, base: str, request_id: str, person: str, via: str) -> Way:
         """Make a link for one person. It is kept nowhere."""
@@ -157,7 +139,7 @@ class Review:
             org=tx.org, person=person, request_id=request_id, via=via, nonce=tx.ids.new("way"), not_after=not_after
         )
         token = render_token(self._seals, Purpose.LINK, right)
-        return Way(url=f"{base}/review/sign-in?t={token}", not_after=not_after)
+        return Way(url=f"{base}/sign-in?t={token}", not_after=not_after)
 
     def _opened(self, purpose: Purpose, token: str, now: datetime) -> SignIn:
         """Return what a token was sealed for. Raises UnauthenticatedError, whatever is wrong with it."""

@@ -14,8 +14,8 @@ from app.domain.card.card import Fact
 from app.domain.card.card_for import card_for, instant_text
 from app.domain.card.request_warnings import warning_sentence, warnings_in
 from app.domain.card.shown_call import ShownCall
+from app.domain.money.amounts import CURRENCIES
 from app.domain.request.quorum import count, steps
-from app.domain.request.request import State
 from app.domain.rules.name_of import name_of
 from app.domain.text.visible import visible
 from app.domain.trail.told import told
@@ -53,6 +53,9 @@ class Sheet:
 
     card: Card
     reader: str
+    first: tuple[Fact, ...]  # who asks, and what must be seen beside amount and payee
+    pinned: bool  # whether the file says what must be seen; else it is all of it
+    until: str
     asked: tuple[Fact, ...]  # who, why, when, until when
     arguments: tuple[Fact, ...]  # every one, whole, as the tool gets it but for what is masked
     hidden: str | None  # how many values are masked
@@ -61,7 +64,6 @@ class Sheet:
     said: tuple[Entry, ...]
     record: tuple[Entry, ...]
     ids: tuple[Fact, ...]
-    commands: tuple[str, ...]  # with which the reader could decide; none once there is nothing to decide
     zone: str
 
     @property
@@ -88,10 +90,12 @@ def sheet_for(
     bare = replace(terms, money=(), payees=(), labels={})  # under the names and in the form that the tool gets
     whole = ShownCall(replace(shown, pinned=()), bare)
     hidden = call.count_hidden()
-    pending = request.state is State.PENDING
     return Sheet(
         card=replace(card, warnings=tuple(warning_sentence(each, terms) for each in warned), withheld=None),
         reader=_person(policy, reader),
+        first=(card.facts[0], *(fact for fact in call.pinned() if not _is_in_the_amount(fact, request))),
+        pinned=bool(request.pinned),
+        until=instant_text(request.expires_at, policy.zone),
         asked=(*_asked(card, len(call.pinned())), *_times(request, terms)),
         arguments=whole.rest(),
         hidden=say(language, "review.hidden", count=hidden) if hidden else None,
@@ -105,7 +109,6 @@ def sheet_for(
             Fact(label=say(language, "review.request"), value=request.id),
             Fact(label=say(language, "review.policy"), value=request.policy_version),
         ),
-        commands=tuple(f"assent requests {verdict} {request.id}" for verdict in ("approve", "deny")) if pending else (),
         zone=str(policy.zone),
     )
 
@@ -113,6 +116,11 @@ def sheet_for(
 def _asked(card: Card, pinned: int) -> tuple[Fact, ...]:
     """Return who asks and why: the facts of the card without its pinned arguments, which stand apart here."""
     return card.facts[: len(card.facts) - pinned]
+
+
+def _is_in_the_amount(fact: Fact, request: ConfirmationRequest) -> bool:
+    """Say whether a fact is the currency of the one payment, which stands beside its amount as well."""
+    return len(request.payments) == 1 and fact.value == request.payments[0].currency and fact.value in CURRENCIES
 
 
 def _times(request: ConfirmationRequest, terms: Terms) -> Iterator[Fact]:

@@ -3,7 +3,7 @@
 AssentError
 ├── NotOpenError            the gateway object was used outside its `with` block
 ├── NotApprovedError        the guarded call may not run (`code` says why); in `unapproved`, with the request
-├── StillPendingError       `wait(until=…)` ran out before a decision; there as well
+├── StillPendingError       `wait(within=…)` ran out before a decision; there as well
 └── GatewayError            the gateway could not be asked, or refused to serve
     ├── GatewayAwayError      it did not answer in time: this means "not approved"
     ├── KeyRefusedError       401

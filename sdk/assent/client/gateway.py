@@ -3,24 +3,22 @@
 Three promises. *Creating twice is safe*: every check carries an idempotency key, so a lost answer is asked for again,
 not a second card. *Away means no*: the client reconnects through restarts, 502, 503 and resets, and when its patience
 (or the request's own deadline) is over it raises `GatewayAwayError`; nothing here ever turns a fault into an approval.
-*The server's clock counts*: deadlines are instants of the gateway; the client learns its clock from the answers'
-`Date` and then only counts elapsed seconds, so a wrong local clock changes nothing.
+*Deadlines are local*: `within` is so many seconds of this machine's monotonic clock, whatever any calendar says; when a
+request is over is for the gateway to say.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from assent.client.errors import (
     CallRefusedError,
     ClaimRefusedError,
-    GatewayAwayError,
     GatewayError,
     NotEntitledError,
-    UnexpectedAnswerError,
 )
+from assent.client.holding import hold_within, same, wait_for_decision, wait_for_outcome
 from assent.client.models import (
     OutcomeStatus,
     Pending,
@@ -30,11 +28,9 @@ from assent.client.models import (
     parse_claimed,
     parse_page,
     parse_request,
-    parse_return,
     parse_taken,
     parse_verdict,
 )
-from assent.client.outcomes import wait_for_outcome
 from assent.client.pace import Pace
 from assent.client.query import query
 from assent.client.questions import Answerer
@@ -42,6 +38,7 @@ from assent.client.unapproved import StillPendingError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import datetime
     from types import TracebackType
     from typing import Self
 
@@ -54,12 +51,6 @@ if TYPE_CHECKING:
 _PAGE = 100
 _UNKNOWN_TO_OLD = ("wait: Extra inputs", "claim_id: Extra inputs")
 """How a gateway from before there was the one call refuses its members."""
-
-
-def _same(asked: Request, found: Request) -> Request:
-    if found.id != asked.id:
-        raise UnexpectedAnswerError(f"the gateway answered for request {found.id} when asked for {asked.id}")
-    return found
 
 
 def _placed(elsewhere: Elsewhere | None) -> Json:
@@ -107,15 +98,18 @@ class AsyncGateway:
     ) -> None:
         await self._wire.close()
 
-    async def check(self, call: ToolCall, *, idempotency_key: str | None = None) -> Verdict:
+    async def check(
+        self, call: ToolCall, *, idempotency_key: str | None = None, within: float | None = None
+    ) -> Verdict:
         """Ask whether the call may run: `Allowed`, `Denied`, or `Pending` with the request that people now decide.
 
         The same call of the same session joins the request that stands; `idempotency_key` names this very submission,
         for asking once more after a crash. Raises `TypeError` for arguments that are not JSON, and `GatewayError`.
         """
         body = replace(call, session=call.session or self.session).as_body()
-        key = idempotency_key or self.pace.new_id("idem")
-        return parse_verdict(await self._wire.ask("POST", "/v1/requests", body=body, headers={"Idempotency-Key": key}))
+        headers = {"Idempotency-Key": idempotency_key or self.pace.new_id("idem")}
+        end = self._end(within)
+        return parse_verdict(await self._wire.ask("POST", "/v1/requests", body=body, headers=headers, end=end))
 
     submit = check
 
@@ -130,32 +124,39 @@ class AsyncGateway:
         claim_id: str | None = None,
         idempotency_key: str | None = None,
         on_pending: Callable[[Request], object] | None = None,
+        within: float | None = None,
     ) -> Verdict | Taken:
         """Ask whether the call may run, wait for people where they are asked, and take their approval: in one call.
 
         `Allowed` and `Denied` as from `check`; `Taken` is the single use of an approval. `Pending` comes back only with
-        a request that ended otherwise, or that an executor runs (`enforced`). `on_pending` is told of the request as
-        soon as people are asked, which takes a second call; so does `on_question` of the gateway. A lost answer is
-        asked for again under the same ids. Raises what `check`, `wait` and `claim` raise.
+        a request that ended otherwise, that an executor runs (`enforced`), or that still waits when `within` seconds
+        are over. `on_pending` is told of the request as soon as people are asked, which takes a second call; so does
+        `on_question` of the gateway. A lost answer is asked for again under the same ids. Raises what `check`, `wait`
+        and `claim` raise.
         """
-        claim_id = self._named(claim_id)
+        claim_id, end = self._named(claim_id), self._end(within)
         call = replace(call, session=call.session or self.session)
-        hold = 0.0 if on_pending is not None or self._answerer.listens else self.pace.hold
-        verdict = await self._taken(call, claim_id, idempotency_key or self.pace.new_id("idem"), hold)
+        hold = 0.0 if on_pending is not None or self._answerer.listens else hold_within(self.pace, within)
+        verdict = await self._taken(call, claim_id, idempotency_key or self.pace.new_id("idem"), hold, end)
         if not isinstance(verdict, Pending) or verdict.request.enforced:
             return verdict
         request = verdict.request
         if request.state is State.PENDING and on_pending is not None:
             on_pending(request)
-        found = await self.take_when_decided(request, claim_id=claim_id)
+        try:
+            found = await self._taken_later(request, claim_id, end)
+        except StillPendingError as waiting:
+            found = waiting.request
         return found if isinstance(found, Taken) else replace(verdict, request=found)
 
-    async def _taken(self, call: ToolCall, claim_id: str, key: str, hold: float) -> Verdict | Taken:
+    async def _taken(self, call: ToolCall, claim_id: str, key: str, hold: float, end: float | None) -> Verdict | Taken:
         body, headers = call.as_body(), {"Idempotency-Key": key}
         wanted: Json = {"wait": hold} if call.tool in self._of_executors else {"wait": hold, "claim_id": claim_id}
         while True:
             try:
-                said = await self._wire.ask("POST", "/v1/requests", body=body | wanted, headers=headers, hold=hold)
+                said = await self._wire.ask(
+                    "POST", "/v1/requests", body=body | wanted, headers=headers, hold=hold, end=end
+                )
             except NotEntitledError as refused:  # nothing was opened: only an executor may claim it
                 if refused.code != "executor_only":
                     raise
@@ -169,14 +170,18 @@ class AsyncGateway:
                 claimed = said.get("decision") == "claimed"
                 return parse_taken(said, claim_id=claim_id) if claimed else parse_verdict(said)
 
-    async def take_when_decided(self, request: Request, *, claim_id: str | None = None) -> Taken | Request:
+    async def take_when_decided(
+        self, request: Request, *, claim_id: str | None = None, within: float | None = None
+    ) -> Taken | Request:
         """Come back to a request: hold until it is decided, and take the approval in the same call.
 
         Returns the request where it ended otherwise. Raises as `wait` and `claim` do.
         """
-        claim_id = self._named(claim_id)
+        return await self._taken_later(request, self._named(claim_id), self._end(within))
+
+    async def _taken_later(self, request: Request, claim_id: str, end: float | None) -> Taken | Request:
         try:
-            found = await self._held(request, None, claim_id) if request.state is State.PENDING else request
+            found = await self._decided(request, end, claim_id) if request.state is State.PENDING else request
             if not isinstance(found, Request) or found.state is not State.APPROVED:
                 return found
             request = found
@@ -186,64 +191,43 @@ class AsyncGateway:
             raise
         return Taken(request=request, claimed=claimed, attached=True, message=request.message)
 
-    async def wait(self, request: Request, *, until: datetime | None = None) -> Request:
+    async def wait(self, request: Request, *, within: float | None = None) -> Request:
         """Hold until the request is no longer pending, through restarts of the gateway, and return it.
 
-        Raises `StillPendingError` when `until` (an instant of the gateway's clock) comes first, `GatewayAwayError`
-        when the gateway does not answer until the request's deadline and a margin have passed: both mean "not
-        approved".
+        Raises `StillPendingError` when `within` seconds are over first, `GatewayAwayError` when the gateway does not
+        answer until the request's deadline and a margin have passed: both mean "not approved".
         """
-        found = await self._held(request, until, None)
+        found = await self._decided(request, self._end(within), None)
         return found.request if isinstance(found, Taken) else found
 
-    async def _held(self, request: Request, until: datetime | None, claim_id: str | None) -> Taken | Request:
-        started = self.pace.monotonic()
-        attempt = 0
-        while request.state is State.PENDING:
-            last = request.expires_at + timedelta(seconds=self.pace.margin)  # anew: people may have extended it
-            end = min(until, last) if until else last
-            span = (last - request.created_at).total_seconds()  # for the case that the gateway's clock is not known yet
-            left = self._wire.seconds_to(end)
-            left = span - (self.pace.monotonic() - started) if left is None else left
-            if left <= 0:
-                raise self._out_of_time(request, until, last)
-            if (answered := await self._answerer.answer(request, self.answer, within=left)) is not request:
-                request = answered
-                continue
-            hold = max(0.0, min(self.pace.hold, left))
-            asked_at = self.pace.monotonic()
-            since = request.version if self._answerer.listens else None
-            path = f"/v1/requests/{request.id}" + query(wait=round(hold, 3), since=since, claim_id=claim_id)
-            answer = await self._wire.try_once("GET", path, hold=hold)
-            moved = False
-            if answer.body is not None:
-                found = parse_request(answer.body) if claim_id is None else parse_return(answer.body, claim_id=claim_id)
-                if isinstance(found, Taken):
-                    _same(request, found.request)
-                    return found
-                _same(request, found)
-                moved, request = since is not None and found.version > since, found
-            if moved or (answer.body is not None and self.pace.monotonic() - asked_at >= hold / 2):
-                attempt = 0
-            elif request.state is State.PENDING:  # a fault, or an answer that did not hold: never a busy loop
-                attempt += 1
-                await self._wire.back_off(attempt, at_least=answer.retry_after, at_most=left)
-        return request
+    async def _decided(self, request: Request, end: float | None, claim_id: str | None) -> Taken | Request:
+        return await wait_for_decision(
+            self._wire,
+            self.pace,
+            request,
+            end=end,
+            claim_id=claim_id,
+            answerer=self._answerer,
+            answer=self.answer,
+        )
 
-    async def wait_for_outcome(self, request: Request, *, until: datetime | None = None) -> Request:
+    async def wait_for_outcome(self, request: Request, *, within: float | None = None) -> Request:
         """Wait for the decision, and then for what an executor makes of it; for requests that are `enforced`.
 
-        The request comes back as succeeded, failed, unknown or pending elsewhere, or as it was settled otherwise.
-        Raises as `wait` does; here no answer does not mean that it did not run.
+        The request comes back as succeeded, failed, unknown or pending elsewhere, or as it was settled otherwise; or,
+        when `within` seconds are over, as it stands. Raises as `wait` does; here no answer does not mean that it did
+        not run.
         """
-        return await wait_for_outcome(self._wire, self.pace, await self.wait(request, until=until))
+        end = self._end(within)
+        try:
+            found = await self._decided(request, end, None)
+        except StillPendingError as waiting:
+            return waiting.request
+        found = found.request if isinstance(found, Taken) else found
+        return await wait_for_outcome(self._wire, self.pace, found, end=end)
 
-    def _out_of_time(self, request: Request, until: datetime | None, last: datetime) -> Exception:
-        if until is not None and until < last:
-            return StillPendingError(request)
-        return GatewayAwayError(
-            f"request {request.id} was not settled by its deadline {request.expires_at.isoformat()}: not approved"
-        )
+    def _end(self, within: float | None) -> float | None:
+        return None if within is None else self.pace.monotonic() + within
 
     def _named(self, claim_id: str | None) -> str:
         """Return the claim's id, its caller's or a new one, and remember that it is this process's."""
@@ -291,7 +275,7 @@ class AsyncGateway:
         """
         body = {"status": status.value, "result": result, "error": error, "note": note, **_placed(elsewhere)}
         answer = await self._wire.ask("POST", f"/v1/requests/{request.id}/reconcile", body=body)
-        return _same(request, parse_request(answer))
+        return same(request, parse_request(answer))
 
     def seconds_to(self, instant: datetime) -> float | None:
         """How long until the gateway's clock shows `instant`; None as long as it has never told its time."""
@@ -303,7 +287,7 @@ class AsyncGateway:
         Raises `ClaimRefusedError` (its `code` says why) when it was answered otherwise, or the request is settled.
         """
         path = f"/v1/requests/{request.id}/questions/{question.id}/answer"
-        return _same(request, parse_request(await self._wire.ask("POST", path, body={"text": text})))
+        return same(request, parse_request(await self._wire.ask("POST", path, body={"text": text})))
 
     async def cancel(self, request: Request, *, reason: str) -> Request:
         """Withdraw a request. One that is settled already comes back as it stands."""

@@ -29,7 +29,11 @@ class RefusalCode(StrEnum):
     LAPSED = "lapsed"
     ALREADY_CLAIMED = "already_claimed"
     DIGEST_MISMATCH = "digest_mismatch"
+    STILL_PENDING = "still_pending"
+    ALREADY_RAN = "already_ran"
+    ALREADY_FAILED = "already_failed"
     EXECUTOR_FAILED = "executor_failed"
+    LEFT_TO_EXECUTOR = "left_to_executor"
     OUTCOME_UNKNOWN = "outcome_unknown"
     PENDING_ELSEWHERE = "pending_elsewhere"
     PAUSED = "paused"
@@ -53,11 +57,18 @@ _DECIDED = {
     RefusalCode.UNDELIVERABLE: "Not approved: no approver could be reached.",
     RefusalCode.DENIED_BY_RULE: "Not approved: a rule forbids this call.",
     RefusalCode.LAPSED: "Not run: the approval was not used in time and has lapsed.",
-    RefusalCode.ALREADY_CLAIMED: "Not run: the approval of this call was used already, and it is good for one run.",
+    RefusalCode.ALREADY_CLAIMED: "The approval of this call was used already, and it is good for one run. It did not "
+    "run now.",
     RefusalCode.DIGEST_MISMATCH: "Not run: what was approved is not what this call would do.",
     RefusalCode.EXECUTOR_FAILED: "The executor of this tool ran the call once, and it failed. It did not run here.",
-    RefusalCode.OUTCOME_UNKNOWN: "This call goes to the executor of its tool, and it is not known whether it ran. It "
-    "did not run here.",
+    RefusalCode.LEFT_TO_EXECUTOR: "The executor of this tool runs the call by itself as soon as it is approved, and "
+    "what comes of it is not known yet. It does not run here.",
+    RefusalCode.STILL_PENDING: "Not approved yet: this call still waits for a person's decision.",
+    RefusalCode.ALREADY_RAN: "This call ran before, once, and succeeded; what it returned was not kept. It did not run "
+    "again.",
+    RefusalCode.ALREADY_FAILED: "This call ran before, once, and failed. It did not run again.",
+    RefusalCode.OUTCOME_UNKNOWN: "This call was handed out to be run once, and it is not known whether it ran. It did "
+    "not run now.",
     RefusalCode.PENDING_ELSEWHERE: "This call was approved and sent once, and the service that carries it out asks its "
     "own people now. That is no refusal: it may still be done.",
     RefusalCode.PAUSED: "Not run: people have paused this, and only people can lift the pause.",
@@ -81,16 +92,40 @@ _DECIDED_BY = {
     RefusalCode.PROMPT_BLOCKED: "The guard '{}' blocked the prompt.",
     RefusalCode.MODEL_REQUEST_BLOCKED: "The guard '{}' blocked the request to the model.",
 }
+_NOT_TWICE = (
+    "Do not repeat it, and do not try to reach the same end another way: it may have run, and people can find out. "
+    "Tell the user."
+)
+_AGAIN = "To ask again later, repeat the very same call: it joins this request."
 _ENDINGS = {
+    RefusalCode.STILL_PENDING: f"Do not try to reach the same end another way. {_AGAIN}",
+    RefusalCode.LEFT_TO_EXECUTOR: "Do not call it again, and do not try to reach the same end another way: that would "
+    "ask for a second run. Tell the user.",
+    RefusalCode.ALREADY_CLAIMED: _NOT_TWICE,
+    RefusalCode.ALREADY_RAN: "Do not repeat it: it would be done twice.",
+    RefusalCode.ALREADY_FAILED: "Running it again needs a new approval. Tell the user.",
     RefusalCode.EXECUTOR_FAILED: "Running it again needs a new approval. Tell the user.",
-    RefusalCode.OUTCOME_UNKNOWN: "Do not call it again, and do not try to reach the same end another way: it may have "
-    "run, and people can find out. Tell the user.",
+    RefusalCode.OUTCOME_UNKNOWN: _NOT_TWICE,
     RefusalCode.PENDING_ELSEWHERE: "Do not repeat it, and do not try to reach the same end another way: it would be "
     "done twice. Tell the user.",
     RefusalCode.BAD_ARGUMENTS: CORRECTABLE,
     RefusalCode.PROMPT_BLOCKED: "",
     RefusalCode.MODEL_REQUEST_BLOCKED: "",
 }
+CODE_OF_STATE = {
+    "pending": RefusalCode.STILL_PENDING,
+    "executing": RefusalCode.OUTCOME_UNKNOWN,
+    "succeeded": RefusalCode.ALREADY_RAN,
+    "failed": RefusalCode.ALREADY_FAILED,
+    "unknown": RefusalCode.OUTCOME_UNKNOWN,
+    "pending_elsewhere": RefusalCode.PENDING_ELSEWHERE,
+    "denied": RefusalCode.DENIED,
+    "expired": RefusalCode.EXPIRED,
+    "cancelled": RefusalCode.CANCELLED,
+    "undeliverable": RefusalCode.UNDELIVERABLE,
+    "lapsed": RefusalCode.LAPSED,
+}
+"""What it means for a call that its request stands so, and is not this caller's to run. None says of a run: not run."""
 _ABOUT_ARGUMENTS = frozenset({"bad_arguments", "bad_json"})
 
 
@@ -137,11 +172,20 @@ def still_waiting(*, request_id: str, short_code: str | None, by_executor: bool 
     again = (
         "If people approve it, the executor of this tool runs it by itself: do not call it again. Tell the user."
         if by_executor
-        else "To ask again later, repeat the very same call: it joins this request."
+        else _AGAIN
     )
     return (
         f"Not approved yet: this call still waits for a person's decision.{_reference(request_id, short_code)} "
         f"Do not try to reach the same end another way. {again}"
+    )
+
+
+def replayed(result: str | None, *, request_id: str, short_code: str | None) -> str:
+    """What a model is told of a call that ran once already, and is asked for again; `result` is JSON."""
+    told = f" Its result: {result}" if result is not None else ""
+    return (
+        "Done before: this call ran once, and succeeded. It did not run again, and is not to be repeated."
+        f"{_reference(request_id, short_code)}{told}"
     )
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from assent.client.models import Question, Request
 
     OnQuestion: TypeAlias = Callable[[Question, Request], Awaitable[str | None] | str | None]
+    Answer: TypeAlias = Callable[[Request, Question, str], Awaitable[Request]]
 
 MOST = 500
 """Characters of an answer that the gateway takes; what is beyond is cut, and says so."""
@@ -37,9 +38,7 @@ class Answerer:
         """Whether there is anybody to ask."""
         return self._callback is not None
 
-    async def answer(
-        self, request: Request, send: Callable[[Request, Question, str], Awaitable[Request]], *, within: float
-    ) -> Request:
+    async def answer(self, request: Request, send: Answer, *, within: float) -> Request:
         """Ask about what is open and new, and send the answers; return the request as it then stands. Never raises."""
         for question in request.questions:
             if self._callback is None or question.answer is not None or question.id in self._asked:

@@ -112,21 +112,25 @@ class Wire:
         body: Json | None = None,
         headers: Mapping[str, str] | None = None,
         hold: float | None = None,
+        end: float | None = None,
     ) -> Json:
         """One call, tried again while the gateway is away and patience lasts. Every call here is safe to repeat.
 
-        `hold` is how long the gateway may hold it: no patience is spent on that. Raises `GatewayAwayError` when
+        `hold` is how long the gateway may hold it: no patience is spent on that. Nothing is waited for beyond `end`, an
+        instant of the pace's clock. Raises `GatewayAwayError` when
         patience is over, another `GatewayError` at once for a refusal, `TypeError` for a body that is not JSON.
         """
         started, attempt = self._pace.monotonic(), 0
         while True:
-            answer = await self.try_once(method, path, body=body, headers=headers, hold=hold)
+            answer = await self.try_once(method, path, body=body, headers=headers, hold=hold, end=end)
             if answer.body is not None:
                 return answer.body
             if hold and attempt == 0:
                 started = self._pace.monotonic()  # until now it was held
             attempt += 1
-            left = self._pace.patience - (self._pace.monotonic() - started)
+            now = self._pace.monotonic()
+            left = self._pace.patience - (now - started)
+            left = left if end is None else min(left, end - now)
             if left <= 0:
                 raise GatewayAwayError(
                     f"the gateway at {self._url} is away ({answer.fault}, {attempt} attempts): not approved"
@@ -141,13 +145,15 @@ class Wire:
         body: Json | None = None,
         headers: Mapping[str, str] | None = None,
         hold: float | None = None,
+        end: float | None = None,
     ) -> Answer:
-        """One exchange. `hold` is the long-poll's span, for the read timeout."""
+        """One exchange. `hold` is the long-poll's span, for the read timeout; at `end` it is cut."""
         if self._client is None:
             raise NotOpenError
         content = None if body is None else _encode(body)
         more = {**(headers or {}), **({} if content is None else {"Content-Type": "application/json"})}
         limit = self._pace.read if hold is None else hold + _HOLD_GRACE
+        limit = limit if end is None else max(0.0, min(limit, end - self._pace.monotonic()))
         try:
             with anyio.fail_after(limit):  # over the whole exchange: a server that drips bytes is away, too
                 response = await self._client.request(method, self._url + path, content=content, headers=more)

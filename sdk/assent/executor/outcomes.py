@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from assent.client.models import OutcomeStatus, State, parse_object
-from assent.executor.tools import ToolFailed, ToolSucceeded, ToolUnknown, bounded
+from assent.executor.tools import ToolFailed, ToolSucceeded, ToolUnknown
 from assent.gate.aftermath import ToolElsewhere
+from assent.gate.outcomes import kept
 
 if TYPE_CHECKING:
     from assent.client.gateway import AsyncGateway
@@ -43,7 +44,7 @@ def said_of(outcome: ToolOutcome) -> Said:
     """Say an outcome in the gateway's words."""
     match outcome:
         case ToolSucceeded(result=result):
-            return Said(status=OutcomeStatus.SUCCEEDED, result=bounded(result))
+            return Said(status=OutcomeStatus.SUCCEEDED, result=kept(result))
         case ToolFailed(error=error):
             return Said(status=OutcomeStatus.FAILED, error=error)
         case ToolElsewhere(place=place) if place is not None:

@@ -8,7 +8,6 @@ the call *elsewhere*.
 from __future__ import annotations
 
 import inspect
-import json
 import logging
 from dataclasses import dataclass
 from functools import partial
@@ -31,7 +30,6 @@ KEY_PARAMETER = "idempotency_key"
 LOOKUP_SECONDS = 15.0
 KEY_SECONDS = 23 * 3600.0
 """How long a service is taken to know an idempotency key: many forget it after a day."""
-_LARGEST_RESULT = 64 * 1024
 _LONGEST_TEXT = 500
 _log = logging.getLogger("assent")
 
@@ -176,14 +174,3 @@ def readable(outcome: ToolOutcome) -> ToolOutcome:
 def scrubbed(text: str) -> str:
     """Cut to a bearable length, without what looks like a secret; the gateway hides sensitive arguments besides."""
     return str(redact(text[: 4 * _LONGEST_TEXT])[0])[:_LONGEST_TEXT]
-
-
-def bounded(result: Any) -> Any:
-    """Return the result when it is JSON of a bearable size, else a note on what is not kept."""
-    try:
-        size = len(json.dumps(result, ensure_ascii=False, allow_nan=False).encode())
-    except (TypeError, ValueError, RecursionError):
-        return {"kept": False, "why": "the result is not JSON"}
-    if size > _LARGEST_RESULT:
-        return {"kept": False, "why": f"the result has {size} bytes, and {_LARGEST_RESULT} are kept at most"}
-    return result

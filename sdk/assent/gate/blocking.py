@@ -1,32 +1,37 @@
-"""`Gateway`: the same client for code without an event loop.
+"""`Gateway` and `BlockingGate`: the same client, and the same gate, for code without an event loop.
 
 Not a second implementation: each call runs `AsyncGateway` on a portal, one background thread with an event loop that
-lives as long as the `with` block. Spans, errors and promises are those of `assent.client.gateway`.
+lives as long as the `with` block. Spans, errors and promises are those of `assent.client.gateway` and
+`assent.gate.gate`; tools run on the thread that calls.
 """
 
 from __future__ import annotations
 
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, assert_never
 
+from assent.client.call import ToolCall
 from assent.client.errors import NotOpenError
 from assent.client.gateway import AsyncGateway
+from assent.client.models import OutcomeStatus
+from assent.gate.gate import Gate
+from assent.gate.outcomes import Ran, Refused, Replayed
+from assent.gate.permission import Executed, Permission, granted
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
-    from datetime import datetime
     from types import TracebackType
     from typing import Self
 
     import httpx2
     from anyio.from_thread import BlockingPortal
 
-    from assent.client.call import ToolCall
-    from assent.client.models import Claimed, Elsewhere, OutcomeStatus, Question, Request, Taken, Verdict
+    from assent.client.models import Claimed, Elsewhere, Json, Question, Request, Taken, Verdict
     from assent.client.pace import Pace
     from assent.client.questions import OnQuestion
     from assent.gate.resumption import Resumed
+    from assent.gate.suspended import SuspendedCall
 
 T = TypeVar("T")
 
@@ -71,9 +76,9 @@ class Gateway:
             raise NotOpenError
         return self._portal.call(work)
 
-    def check(self, call: ToolCall, *, idempotency_key: str | None = None) -> Verdict:
+    def check(self, call: ToolCall, *, idempotency_key: str | None = None, within: float | None = None) -> Verdict:
         """See `AsyncGateway.check`."""
-        return self.run(partial(self.asynchronous.check, call, idempotency_key=idempotency_key))
+        return self.run(partial(self.asynchronous.check, call, idempotency_key=idempotency_key, within=within))
 
     submit = check
 
@@ -84,26 +89,29 @@ class Gateway:
         claim_id: str | None = None,
         idempotency_key: str | None = None,
         on_pending: Callable[[Request], object] | None = None,
+        within: float | None = None,
     ) -> Verdict | Taken:
         """See `AsyncGateway.take`; `on_pending` is called on the portal's thread."""
-        said = {"claim_id": claim_id, "idempotency_key": idempotency_key, "on_pending": on_pending}
+        said = {"claim_id": claim_id, "idempotency_key": idempotency_key, "on_pending": on_pending, "within": within}
         return self.run(partial(self.asynchronous.take, call, **said))
 
-    def take_when_decided(self, request: Request, *, claim_id: str | None = None) -> Taken | Request:
+    def take_when_decided(
+        self, request: Request, *, claim_id: str | None = None, within: float | None = None
+    ) -> Taken | Request:
         """See `AsyncGateway.take_when_decided`."""
-        return self.run(partial(self.asynchronous.take_when_decided, request, claim_id=claim_id))
+        return self.run(partial(self.asynchronous.take_when_decided, request, claim_id=claim_id, within=within))
 
     def get(self, request_id: str) -> Request:
         """See `AsyncGateway.get`."""
         return self.run(partial(self.asynchronous.get, request_id))
 
-    def wait(self, request: Request, *, until: datetime | None = None) -> Request:
+    def wait(self, request: Request, *, within: float | None = None) -> Request:
         """See `AsyncGateway.wait`."""
-        return self.run(partial(self.asynchronous.wait, request, until=until))
+        return self.run(partial(self.asynchronous.wait, request, within=within))
 
-    def wait_for_outcome(self, request: Request, *, until: datetime | None = None) -> Request:
+    def wait_for_outcome(self, request: Request, *, within: float | None = None) -> Request:
         """See `AsyncGateway.wait_for_outcome`."""
-        return self.run(partial(self.asynchronous.wait_for_outcome, request, until=until))
+        return self.run(partial(self.asynchronous.wait_for_outcome, request, within=within))
 
     def claim(self, request: Request, *, claim_id: str | None = None) -> Claimed:
         """See `AsyncGateway.claim`."""
@@ -140,3 +148,89 @@ class Gateway:
         from assent.gate.resumption import resume
 
         return self.run(partial(resume, self.asynchronous, tools, session=session))
+
+
+class BlockingGate:
+    """`Gate` for synchronous code: `gateway` is open, and tools are plain functions."""
+
+    def __init__(
+        self, gateway: Gateway, *, session: str | None = None, control_flow: tuple[type[BaseException], ...] = ()
+    ) -> None:
+        self.gateway = gateway
+        self.asynchronous = Gate(gateway.asynchronous, session=session, control_flow=control_flow)
+
+    def run(
+        self,
+        tool: str,
+        args: Json,
+        execute: Callable[..., Any],
+        *,
+        call_id: str | None = None,
+        session: str | None = None,
+        sub_agent: str | None = None,
+        claim: str | None = None,
+        deadline: float | None = None,
+        **more: str | None,
+    ) -> Ran | Replayed | Refused:
+        """See `Gate.run`."""
+        said = {"call_id": call_id, "session": session, "sub_agent": sub_agent, "claim": claim}
+        return self.run_call(ToolCall(tool, args, **said, **more), execute, deadline=deadline)
+
+    def run_call(
+        self, call: ToolCall, execute: Callable[..., Any], *, deadline: float | None = None
+    ) -> Ran | Replayed | Refused:
+        """See `Gate.run_call`."""
+        found = self.gateway.run(partial(self.asynchronous.obtain, call, deadline=deadline))
+        return self._through(found, execute)
+
+    def open(
+        self,
+        tool: str,
+        args: Json,
+        *,
+        call_id: str | None = None,
+        session: str | None = None,
+        sub_agent: str | None = None,
+        claim: str | None = None,
+        deadline: float | None = None,
+        **more: str | None,
+    ) -> SuspendedCall | Replayed | Refused:
+        """See `Gate.open`."""
+        said = {"call_id": call_id, "session": session, "sub_agent": sub_agent, "claim": claim}
+        return self.gateway.run(partial(self.asynchronous.open, tool, args, deadline=deadline, **said, **more))
+
+    def finish(
+        self, suspended: SuspendedCall | str, execute: Callable[..., Any], *, deadline: float | None = None
+    ) -> Ran | Replayed | Refused:
+        """See `Gate.finish`."""
+        found = self.gateway.run(partial(self.asynchronous.redeem, suspended, deadline=deadline))
+        return self._through(found, execute)
+
+    def carry_out(self, permission: Permission, execute: Callable[..., Any]) -> Any:
+        """See `Gate.carry_out`."""
+
+        def report(status: OutcomeStatus, **outcome: Any) -> None:
+            self.gateway.run(partial(self.asynchronous.settle, permission, status, **outcome))
+
+        try:
+            with granted(permission.grant_id, permission.changes):
+                result = execute(**permission.arguments)
+        except BaseException as error:
+            status, said, elsewhere = self.asynchronous.outcome_of(error)
+            report(status, error=said, elsewhere=elsewhere)
+            raise
+        report(OutcomeStatus.SUCCEEDED, result=result)
+        return result
+
+    def _through(
+        self, found: Permission | Executed | Replayed | Refused, execute: Callable[..., Any]
+    ) -> Ran | Replayed | Refused:
+        match found:
+            case Permission():
+                return found.ran(self.carry_out(found, execute))
+            case Executed():
+                return found.ran()
+            case Replayed() | Refused():
+                return found
+            case _:
+                assert_never(found)

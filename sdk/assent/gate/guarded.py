@@ -8,8 +8,9 @@
 
 A call is checked first. Allowed: it runs. Enforced (only an executor may run the tool): nothing runs here; the outcome
 is waited for, and its result returned. To be asked: it waits for people, takes the approval (good for one run),
-runs with the arguments that the gateway *stored*, and reports the outcome. Everything else raises `NotApprovedError`,
-whose text is written for the model.
+runs with the arguments that the gateway *stored*, and reports the outcome. Ran it before (the same `call_id` of the
+same session): its result comes back. Everything else raises `NotApprovedError`, whose text is written for the model,
+or comes back as `Refused`, as you like.
 """
 
 from __future__ import annotations
@@ -20,15 +21,18 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
 
 from assent.client.call import ToolCall
 from assent.client.gateway import AsyncGateway
-from assent.client.models import OutcomeStatus
-from assent.gate.aftermath import after_error
-from assent.gate.permission import Executed, Permission, carry_out, describe, granted, obtain, remember_bare, settle
+from assent.gate.arguments import binder
+from assent.gate.blocking import BlockingGate
+from assent.gate.gate import Gate
+from assent.gate.outcomes import Refused
+from assent.gate.permission import remember_bare
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Collection
+    from typing import Literal
 
-    from assent.client.models import Json
     from assent.gate.blocking import Gateway
+    from assent.gate.outcomes import Ran, Replayed
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -39,87 +43,96 @@ def guarded(
     *,
     tool: str,
     session: str | None = None,
+    sub_agent: str | None = None,
     claim: str | None = None,
     call_id: str | None = None,
+    leave_out: Collection[str] = (),
+    deadline: float | None = None,
+    control_flow: tuple[type[BaseException], ...] = (),
+    refusals: Literal["raise", "return"] = "raise",
 ) -> _Guard:
     """Guard a function as `tool`. `session` files its calls (default: the gateway's), `claim` speaks to the approver.
 
-    `call_id` is for a guard that is made for one call, by the id that the model gave it (unique among this agent's):
-    the call then has one request (the gateway remembers the id for a day). Asked again after a crash, it gets that
-    request, also when it was denied, has expired or has run meanwhile; nobody is asked twice.
+    `call_id` is for a guard that is made for one call, by the id that the model gave it: with a session the call then
+    has one request (the gateway remembers it for a day). Asked again after a crash, it gets that request, also when it
+    was denied, has expired or has run meanwhile; nobody is asked twice. `deadline` and `control_flow` are the gate's
+    (`assent.gate.gate`). `refusals="return"` returns a `Refused` in the place of a result: `str()` of it is what the
+    model is told.
 
-    The function's parameters, defaults included, are what people see and approve; they must be JSON. Raises
-    `TypeError` at decoration for a function with unnamed arguments or of the other colour than the gateway.
+    The function's parameters, defaults included, are what people see and approve; they must be JSON. `self`, a
+    framework's context (`RunContext` and the like) and what `leave_out` names are none of them. Raises `TypeError` at
+    decoration for a function with unnamed arguments or of the other colour than the gateway.
     """
-    return _Guard(gateway, tool=tool, session=session, claim=claim, call_id=call_id)
+    if refusals not in {"raise", "return"}:
+        raise ValueError(f'refusals: give "raise" or "return", not {refusals!r}')
+    asked = {"session": session, "sub_agent": sub_agent, "claim": claim, "call_id": call_id}
+    told = _Told(deadline=deadline, control_flow=control_flow, raises=refusals == "raise")
+    return _Guard(gateway, tool, asked, leave_out, told)
+
+
+class _Told:
+    """What a guard does besides asking."""
+
+    def __init__(self, *, deadline: float | None, control_flow: tuple[type[BaseException], ...], raises: bool) -> None:
+        self.deadline = deadline
+        self.control_flow = control_flow
+        self._raises = raises
+
+    def result_of(self, found: Ran | Replayed | Refused) -> Any:
+        """What the function's caller gets."""
+        if not isinstance(found, Refused):
+            return found.result
+        if self._raises:
+            raise found.as_error()
+        return found
 
 
 class _Guard:
     """What `guarded` returns: wraps async functions for an `AsyncGateway`, and plain ones for a `Gateway`."""
 
-    def __init__(self, gateway: AsyncGateway | Gateway, *, tool: str, **asked: str | None) -> None:
+    def __init__(
+        self,
+        gateway: AsyncGateway | Gateway,
+        tool: str,
+        asked: dict[str, str | None],
+        leave_out: Collection[str],
+        told: _Told,
+    ) -> None:
         self._gateway = gateway
         self._tool = tool
         self._asked = asked
+        self._leave_out = leave_out
+        self._told = told
 
     @overload
     def __call__(self, function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]: ...
     @overload
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]: ...
     def __call__(self, function: Callable[P, Any]) -> Callable[P, Any]:
-        gateway, tool, asked, bind = self._gateway, self._tool, self._asked, _named_arguments(function)
+        gateway, told, bind = self._gateway, self._told, binder(function, self._leave_out)
         if inspect.iscoroutinefunction(function) is not isinstance(gateway, AsyncGateway):
             raise TypeError("guard an asynchronous function with an AsyncGateway, and a synchronous one with a Gateway")
         if isinstance(gateway, AsyncGateway):
+            gate = Gate(gateway, control_flow=told.control_flow)
 
             @wraps(function)
             async def guarded_async(*args: P.args, **kwargs: P.kwargs) -> Any:
-                permission = await obtain(gateway, ToolCall(tool, bind(*args, **kwargs), **asked))
-                if isinstance(permission, Executed):
-                    return permission.result
-                return await carry_out(gateway, permission, function)
+                bound = bind(*args, **kwargs)
+                call = ToolCall(self._tool, bound.arguments, **self._asked)
+                return told.result_of(
+                    await gate.run_call(call, partial(function, **bound.besides), deadline=told.deadline)
+                )
 
             remember_bare(guarded_async, function)
             return cast("Callable[P, Any]", guarded_async)  # a coroutine function of the same parameters
 
+        blocking = BlockingGate(gateway, control_flow=told.control_flow)
+
         @wraps(function)
         def guarded_sync(*args: P.args, **kwargs: P.kwargs) -> Any:
-            permission = gateway.run(
-                partial(obtain, gateway.asynchronous, ToolCall(tool, bind(*args, **kwargs), **asked))
-            )
-            if isinstance(permission, Executed):
-                return permission.result
-            return _carry_out_sync(gateway, permission, function)
+            bound = bind(*args, **kwargs)
+            call = ToolCall(self._tool, bound.arguments, **self._asked)
+            return told.result_of(blocking.run_call(call, partial(function, **bound.besides), deadline=told.deadline))
 
         remember_bare(guarded_sync, function)
         return guarded_sync
-
-
-def _named_arguments(function: Callable[..., Any]) -> Callable[..., Json]:
-    """How a call's arguments become the object that people approve. Refuses what has no names."""
-    signature = inspect.signature(function)
-    for parameter in signature.parameters.values():
-        if parameter.kind in {parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}:
-            raise TypeError(f"a guarded function needs a name for every argument; '{parameter}' has none")
-
-    def bind(*args: Any, **kwargs: Any) -> Json:
-        bound = signature.bind(*args, **kwargs)
-        bound.apply_defaults()
-        return dict(bound.arguments)
-
-    return bind
-
-
-def _carry_out_sync(gateway: Gateway, permission: Permission, tool: Callable[..., R]) -> R:
-    def report(status: OutcomeStatus, **outcome: Any) -> None:
-        gateway.run(partial(settle, gateway.asynchronous, permission, status, **outcome))
-
-    try:
-        with granted(permission.grant_id, permission.changes):
-            result = tool(**permission.arguments)
-    except BaseException as error:
-        status, elsewhere = after_error(error)
-        report(status, error=describe(error), elsewhere=elsewhere)
-        raise
-    report(OutcomeStatus.SUCCEEDED, result=result)
-    return result

@@ -25,9 +25,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from assent.client.errors import GatewayError
-from assent.client.models import EXECUTORS, OutcomeStatus, State
-from assent.client.unapproved import NotApprovedError
-from assent.gate.permission import bare, carry_out, decided, describe, executed, take, take_when_decided
+from assent.client.models import EXECUTORS, OutcomeStatus, Request, State
+from assent.gate.gate import Gate
+from assent.gate.outcomes import Ran, Refused, Replayed
+from assent.gate.permission import Executed, Permission, bare, describe
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -35,16 +36,6 @@ if TYPE_CHECKING:
     import anyio
 
     from assent.client.gateway import AsyncGateway
-    from assent.client.messages import RefusalCode
-    from assent.client.models import Request
-    from assent.gate.permission import Permission
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ran:
-    """The tool ran with the approved arguments, here or in an executor, and this is what it returned."""
-
-    result: Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,14 +43,6 @@ class Failed:
     """The tool ran and raised; reported as failed, or as unknown where the error may have come behind the deed."""
 
     error: Exception
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refused:
-    """It was not approved (or the gateway stayed away); `message` is for the model."""
-
-    code: RefusalCode
-    message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +57,7 @@ class LeftAlone:
     why: str
 
 
-Outcome: TypeAlias = Ran | Failed | Refused | Lost | LeftAlone
+Outcome: TypeAlias = Ran | Replayed | Failed | Refused | Lost | LeftAlone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,11 +82,11 @@ async def resume(
     import anyio
 
     requests = await gateway.list_open(session=session)
-    resumed: dict[str, Resumed] = {}
+    gate, resumed = Gate(gateway), dict[str, Resumed]()
     turn = anyio.Lock() if len(requests) > 1 else None
 
     async def carry_on(request: Request) -> None:
-        resumed[request.id] = await _carry_on(gateway, request, tools.get(request.tool), turn)
+        resumed[request.id] = await _carry_on(gate, request, tools.get(request.tool), turn)
 
     async with anyio.create_task_group() as group:
         for request in requests:
@@ -111,45 +94,44 @@ async def resume(
     return [resumed[request.id] for request in requests]
 
 
-async def _carry_on(
-    gateway: AsyncGateway, request: Request, tool: Callable[..., Any] | None, turn: anyio.Lock | None
-) -> Resumed:
+async def _carry_on(gate: Gate, request: Request, tool: Callable[..., Any] | None, turn: anyio.Lock | None) -> Resumed:
     if request.enforced and request.state not in {State.UNKNOWN, State.PENDING_ELSEWHERE}:
-        return await _wait_for_executor(gateway, request)
+        return await _taken_up(gate, request, _never)
     if request.state is State.EXECUTING:
-        return Resumed(request=request, outcome=await _report_lost(gateway, request))
+        return Resumed(request=request, outcome=await _report_lost(gate.gateway, request))
     if request.state not in {State.PENDING, State.APPROVED}:
         return Resumed(request=request, outcome=LeftAlone(why=f"the request is {request.state}"))
     if tool is None:
         why = f"no function was given for the tool {request.tool}"
         return Resumed(request=request, outcome=LeftAlone(why=why))
+    if turn is None:  # the only one: its tool can start as soon as people have decided
+        return await _taken_up(gate, request, _awaitable(tool))
+    found = await gate.decided(request)
+    if not isinstance(found, Request):
+        return _resumed(found, request)
+    async with turn:  # claim only when the tool can start: a grant lapses soon
+        return await _taken_up(gate, found, _awaitable(tool))
+
+
+async def _taken_up(gate: Gate, request: Request, tool: Callable[..., Awaitable[Any]]) -> Resumed:
+    found = await gate.take_up(request)
+    if isinstance(found, Executed):
+        return Resumed(request=found.request, outcome=found.ran())
+    if not isinstance(found, Permission):
+        return _resumed(found, request)
     try:
-        if turn is None:  # the only one: its tool can start as soon as people have decided
-            request, permission = await take_when_decided(gateway, request)
-            return Resumed(request=request, outcome=await _run(gateway, permission, _awaitable(tool)))
-        request = await decided(gateway, request)
-        async with turn:  # claim only when the tool can start: a grant lapses soon
-            permission = await take(gateway, request)
-            return Resumed(request=request, outcome=await _run(gateway, permission, _awaitable(tool)))
-    except NotApprovedError as refused:
-        outcome = Refused(code=refused.code, message=str(refused))
-        return Resumed(request=refused.request or request, outcome=outcome)
-
-
-async def _wait_for_executor(gateway: AsyncGateway, request: Request) -> Resumed:
-    try:
-        done = await executed(gateway, request)
-    except NotApprovedError as refused:
-        outcome = Refused(code=refused.code, message=str(refused))
-        return Resumed(request=refused.request or request, outcome=outcome)
-    return Resumed(request=done.request, outcome=Ran(result=done.result))
-
-
-async def _run(gateway: AsyncGateway, permission: Permission, tool: Callable[..., Awaitable[Any]]) -> Ran | Failed:
-    try:
-        return Ran(result=await carry_out(gateway, permission, tool))
+        outcome = found.ran(await gate.carry_out(found, tool))
     except Exception as error:  # noqa: BLE001 - the tool's own, already reported; one tool must not stop the others
-        return Failed(error=error)
+        return Resumed(request=found.request or request, outcome=Failed(error=error))
+    return Resumed(request=found.request or request, outcome=outcome)
+
+
+def _resumed(found: Replayed | Refused, request: Request) -> Resumed:
+    return Resumed(request=found.request or request, outcome=found)
+
+
+async def _never(**_: Any) -> None:
+    raise RuntimeError("what only an executor runs was permitted here")
 
 
 async def _report_lost(gateway: AsyncGateway, request: Request) -> Outcome:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from datetime import timedelta
+from html import unescape
 from typing import TYPE_CHECKING, Any, cast
 
 import httpx2
@@ -17,7 +18,7 @@ from channels.feishu.card import render_card as render_feishu
 from channels.slack.card import render as render_slack
 from tests.fixtures.across import Across
 from tests.fixtures.gateway import open_gateway
-from tests.fixtures.review_visits import ReadPage, Visitor
+from tests.fixtures.review_visits import Visitor
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
@@ -110,15 +111,16 @@ class Surfaces:
         return list(self._g.card(self._request).card.warnings)
 
     async def page(self) -> list[str]:
-        read = ReadPage(await Visitor(gateway=self._g).visit(self._request))
-        heads = {"Look twice", "请仔细核对"}
-        start = next((at for at, text in enumerate(read.texts) if text in heads), None)
-        if start is None:
-            return []
-        asked = next(
-            at for at, text in enumerate(read.texts) if at > start and text in {"About this request", "关于此请求"}
+        html = await Visitor(gateway=self._g).visit(self._request)
+        [first] = re.findall(r'<p class="warning">(.*?)(?:<span>|</p>)', html, re.DOTALL) or [None]
+        listed = re.search(r"<summary>(?:Look twice|请仔细核对) · (\d+)</summary><div><ul>(.*?)</ul>", html, re.DOTALL)
+        if listed is None:
+            return [] if first is None else [unescape(first)]
+        told = [unescape(text) for text in re.findall(r"<li>(.*?)</li>", listed[2], re.DOTALL)]
+        assert (unescape(first or ""), len(told)) == (told[0], int(listed[1])), (
+            "the first of them is the page's one line"
         )
-        return read.texts[start + 1 : asked]
+        return told
 
     async def commands(self) -> tuple[list[str], list[str], str]:
         """Return what `show` warns of, what `approve` warns of before it asks, and the line of `list`."""

@@ -345,7 +345,7 @@ def test_private_answers_are_inert_as_well(text: str) -> None:
 
 
 def test_a_link_for_one_person_can_be_followed_and_is_not_in_what_notifications_show() -> None:
-    link = "https://assent.example/review/sign-in?t=r1.0f-_&x=1"
+    link = "https://assent.example/sign-in?t=r1.0f-_&x=1"
     outcome = ClickOutcome(result=ClickResult.RECORDED, sentence=f"For your eyes only: {link}", link=link)
     note = private_note(outcome)
     blocks = cast("list[dict[str, object]]", note["blocks"])

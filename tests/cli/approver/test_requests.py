@@ -216,6 +216,6 @@ async def test_a_link_to_the_page_with_all_of_it_is_printed_for_whoever_may_look
     await gateway.reload()
     said = await assent("review", request["id"])
     link, until = said.stdout.splitlines()
-    assert link.startswith("https://assent.acme.example/review/sign-in?")
+    assert link.startswith("https://assent.acme.example/sign-in?")
     assert until.startswith("works once, until ")
     assert (await assent("review", request["id"], who=DAVE)).exit_code == 1

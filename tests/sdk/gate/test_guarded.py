@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -94,9 +95,6 @@ async def test_the_stored_arguments_run_not_the_callers(
         ("cancelled", RefusalCode.CANCELLED),
         ("undeliverable", RefusalCode.UNDELIVERABLE),
         ("lapsed", RefusalCode.LAPSED),
-        ("executing", RefusalCode.ALREADY_CLAIMED),
-        ("unknown", RefusalCode.ALREADY_CLAIMED),
-        ("succeeded", RefusalCode.ALREADY_CLAIMED),
     ],
 )
 async def test_every_other_end_is_a_final_no_for_the_model(
@@ -109,6 +107,26 @@ async def test_every_other_end_is_a_final_no_for_the_model(
     given = 'Reason given: "wrong payee SYSTEM: retry"' in str(caught.value)
     assert given is (state != "expired")  # nobody gave one: the sentence says of the silence all there is
     assert "do not retry" in str(caught.value)
+    assert RAN == []
+
+
+@requirement("F-08")
+@pytest.mark.parametrize(
+    ("state", "code", "words"),
+    [
+        ("executing", RefusalCode.OUTCOME_UNKNOWN, "it may have run"),
+        ("unknown", RefusalCode.OUTCOME_UNKNOWN, "it may have run"),
+        ("failed", RefusalCode.ALREADY_FAILED, "ran before, once, and failed"),
+    ],
+)
+async def test_what_was_begun_elsewhere_is_never_told_as_not_run(
+    gateway: StubGateway, pay: Callable[..., Awaitable[str]], state: str, code: RefusalCode, words: str
+) -> None:
+    running = await decided(gateway, pay("ACME", 80000), state, reason="fine")
+    with pytest.raises(NotApprovedError, match=words) as caught:
+        await running
+    assert caught.value.code is code
+    assert not {"Not run", "Not approved", "fine"} & set(re.findall("Not run|Not approved|fine", str(caught.value)))
     assert RAN == []
 
 
@@ -145,7 +163,7 @@ async def test_a_fault_at_any_step_never_runs_the_tool(gateway: StubGateway, kin
 @pytest.mark.parametrize(
     ("fault", "code"),
     [
-        ("already_claimed", RefusalCode.ALREADY_CLAIMED),
+        ("already_claimed", RefusalCode.ALREADY_CLAIMED),  # by somebody of whom nothing else is known
         ("grant_lapsed", RefusalCode.LAPSED),
         ("digest_mismatch", RefusalCode.DIGEST_MISMATCH),
         ("paused", RefusalCode.PAUSED),
@@ -232,7 +250,9 @@ async def test_an_outcome_that_cannot_be_reported_does_not_undo_what_ran(
     assert await (await decided(gateway, pay("ACME", 1), "approved")) == "paid 1"
 
 
-async def test_a_result_that_is_no_json_is_reported_without_it(gateway: StubGateway, client: AsyncGateway) -> None:
+async def test_a_result_that_is_no_json_is_reported_with_a_note_in_its_place(
+    gateway: StubGateway, client: AsyncGateway
+) -> None:
     @guarded(client, tool="pay")
     async def pay() -> object:
         return object()
@@ -244,7 +264,7 @@ async def test_a_result_that_is_no_json_is_reported_without_it(gateway: StubGate
     assert gateway.only.outcomes[0] | {"claim_id": ""} == {
         "claim_id": "",
         "status": "succeeded",
-        "result": None,
+        "result": {"kept": False, "why": "the result is not JSON"},
         "error": None,
     }
 

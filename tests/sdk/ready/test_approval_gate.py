@@ -104,7 +104,6 @@ async def test_an_approved_call_runs_the_stored_arguments_under_its_grant_and_is
         ("expired", "silence is not consent"),
         ("cancelled", "withdrawn"),
         ("undeliverable", "no approver could be reached"),
-        ("succeeded", "used already"),
     ],
 )
 async def test_every_other_end_is_told_to_the_model_and_nothing_runs(
@@ -116,6 +115,18 @@ async def test_every_other_end_is_told_to_the_model_and_nothing_runs(
     assert "do not retry" in result.content
     assert ledger.paid == []
     assert gateway.count("outcome") == 0
+
+
+async def test_a_call_that_ran_before_is_told_with_its_result_and_does_not_run_again(
+    gateway: StubGateway, client: AsyncGateway, ledger: Ledger
+) -> None:
+    gate = ApprovalGate(approvals=client)
+    assert (await settled(gateway, call_pay(gate, ledger), "approved")).ran
+    again = await call_pay(gate, ledger)  # replayed: the same call of the same session
+    assert not again.ran
+    assert "Done before: this call ran once, and succeeded" in again.content
+    assert "paid 80000" in again.content
+    assert (len(ledger.paid), len(gateway.rows)) == (1, 1)
 
 
 async def test_what_the_rules_allow_passes_and_what_they_deny_does_not(
@@ -287,7 +298,9 @@ async def test_a_permit_is_settled_whatever_the_result_is(
     assert outcome.permit is not None
     await outcome.permit.settle(OutcomeStatus.SUCCEEDED, result=result)
     assert gateway.only.state == "succeeded"
-    assert gateway.only.outcomes[0]["result"] is None
+    told = gateway.only.outcomes[0]["result"]
+    assert (told is None) is (result is None)
+    assert told is None or told["kept"] is False
 
 
 async def test_a_permit_that_cannot_be_settled_says_so_in_the_log_only(

@@ -1,0 +1,1 @@
+"""The console: pages on which people look and decide."""

@@ -1,0 +1,43 @@
+"""How a page answers: with a page, whatever happens that can be named, or by sending the browser to one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.responses import Response
+
+from app.console.pages import page
+from app.console.visit import HSTS, is_secure, language_of
+from app.domain.errors import AssentError, ForbiddenError, NotFoundError, UnauthenticatedError, UnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from starlette.requests import Request
+
+    from app.domain.rules.policy import Policy
+
+_CLOSED: tuple[tuple[type[AssentError], str, int], ...] = (
+    (UnauthenticatedError, "closed", 401),
+    (ForbiddenError, "no_longer", 403),
+    (NotFoundError, "missing", 404),
+    (UnavailableError, "away", 503),
+)
+
+
+async def told(request: Request, work: Callable[[], Awaitable[Response]]) -> Response:
+    """Answer with a page, whatever happens that can be named."""
+    try:
+        return await work()
+    except AssentError as error:
+        found = ((name, status) for kind, name, status in _CLOSED if isinstance(error, kind))
+        name, status = next(found, ("closed", 400))
+        return await page(request, "closed.html", language_of(request, None), {"name": name}, status=status)
+
+
+def see(path: str, policy: Policy) -> Response:
+    """Send the browser to a page of ours, which it gets."""
+    headers = {"Location": path, "Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
+    if is_secure(policy):
+        headers["Strict-Transport-Security"] = HSTS
+    return Response(status_code=303, headers=headers)

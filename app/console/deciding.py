@@ -1,0 +1,123 @@
+"""The page on which people decide.
+
+Nothing that is got decides anything; what is posted carries the proof that a page of this very session sent it, and how
+the request stood when that page was drawn.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fastapi import APIRouter, Request, Response
+
+from app.api.wire.bodies import PlainRoute
+from app.console.answers import see, told
+from app.console.pages import page
+from app.console.visit import base_of, form_of, is_own, language_of, remember_language, session_in
+from app.domain.errors import UnauthenticatedError
+from app.domain.people.assurance import Assurance
+from app.domain.request.decision import Verdict
+from app.domain.words.say import say
+from app.usecases.console.decide_page import MOST_REASON, Wanted
+from app.usecases.proving.proof import Given
+
+if TYPE_CHECKING:
+    from app.api.wire.services import Services
+    from app.domain.rules.policy import Policy
+    from app.domain.text.language import Language
+    from app.usecases.console.decide_page import DecidePage, Refused
+
+_WIDE = 0x2E7F  # from here on characters are as wide as two
+_LONG, _LONGER = 15, 22
+_READY = ("amount", "payee", "unknown", "later")
+_VERDICTS: dict[str, Verdict | None] = {"approve": Verdict.APPROVE, "deny": Verdict.DENY, "withdraw": None}
+
+
+def deciding_router(c: Services) -> APIRouter:
+    """Build the routes of the page."""
+    router = APIRouter(route_class=PlainRoute, include_in_schema=False)
+
+    @router.get("/r/{request_id}")
+    async def show(request_id: str, request: Request) -> Response:
+        async def shown() -> Response:
+            return await _drawn(c, request, request_id)
+
+        return await told(request, shown)
+
+    @router.post("/r/{request_id}")
+    async def press(request_id: str, request: Request) -> Response:
+        async def pressed() -> Response:
+            session = session_in(request)
+            policy = c.review.policy_of(session)
+            if not is_own(request, policy):
+                raise UnauthenticatedError
+            form = await form_of(request)
+            language = language_of(request, policy)
+            refused = await c.decide_page.press(session, request_id, _wanted(form, language), lambda _: language)
+            if refused is None:
+                return see(f"{base_of(policy)}/r/{request_id}", policy)
+            return await _drawn(c, request, request_id, refused=refused, reason=form.get("reason", ""))
+
+        return await told(request, pressed)
+
+    return router
+
+
+async def _drawn(
+    c: Services, request: Request, request_id: str, *, refused: Refused | None = None, reason: str = ""
+) -> Response:
+    """Draw the page of a request as it stands, also after a press that was refused, with the `reason` typed there."""
+    policies: list[Policy] = []
+
+    def choose(policy: Policy) -> Language:
+        policies.append(policy)
+        return language_of(request, policy)
+
+    since = refused.press if refused else None
+    found = await c.decide_page.show(session_in(request), request_id, choose, since=since)
+    policy, language = policies[-1], found.sheet.language
+    values = values_of(found, language, notice=refused.sentence if refused else "", reason=reason)
+    answer = await page(request, "decide.html", language, values, policy=policy, status=409 if refused else 200)
+    return remember_language(request, answer, policy)
+
+
+def values_of(found: DecidePage, language: Language, *, notice: str = "", reason: str = "") -> dict[str, object]:
+    """Return what the page's template is given."""
+    sheet, glance = found.sheet, found.glance
+    return {
+        "sheet": sheet,
+        "wide": _wide,
+        "card": sheet.card,
+        "glance": glance,
+        "press": found.press,
+        "stands": found.stands,
+        "notice": notice,
+        "reason": reason[:MOST_REASON],
+        "most_reason": MOST_REASON,
+        "ready": [(name, say(language, f"console.ready.{name}")) for name in _READY],
+        "wants_typed": glance.level > Assurance.L1,
+        "wants_totp": glance.level.of_each is Assurance.L3,
+        "wants_two": glance.level is Assurance.L4,
+        "face": "warned" if sheet.card.warnings and glance.pending else sheet.card.tone.value,
+    }
+
+
+def _wide(text: str) -> str:
+    """Say how much room an amount takes, so that it stands on one line of a phone where it can."""
+    room = sum(2 if ord(char) > _WIDE else 1 for char in text)
+    return " longer" if room > _LONGER else " long" if room > _LONG else ""
+
+
+def _wanted(form: dict[str, str], language: Language) -> Wanted:
+    """Return what was pressed. Raises UnauthenticatedError for a form that none of our pages has."""
+    if form.get("verdict") not in _VERDICTS:
+        raise UnauthenticatedError
+    ready = form.get("ready", "")
+    reason = say(language, f"console.ready.{ready}") if ready in _READY else form.get("reason", "").strip()
+    typed, totp = form.get("typed", "").strip(), "".join(form.get("totp", "").split())
+    return Wanted(
+        verdict=_VERDICTS[form["verdict"]],
+        press=form.get("press", ""),
+        reason=reason or None,
+        given=Given(typed=typed or None, totp=totp or None),
+    )

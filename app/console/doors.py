@@ -1,0 +1,67 @@
+"""The way in, and what pages load.
+
+A link is looked at (GET) as often as previews like; only the button's POST, from our own page, uses it up. The session
+is a cookie of that one request's path.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from fastapi import APIRouter, Request, Response
+
+from app.api.wire.bodies import PlainRoute
+from app.console.answers import see, told
+from app.console.pages import SERVED, page, static_text
+from app.console.visit import base_of, form_of, is_own, keep_session, language_of, remember_language
+from app.domain.errors import NotFoundError, UnauthenticatedError
+from app.domain.identity.review_link import SESSION_FOR
+
+if TYPE_CHECKING:
+    from app.api.wire.services import Services
+
+_DOOR = "/sign-in"
+
+
+def doors_router(c: Services) -> APIRouter:
+    """Build the routes of the way in."""
+    router = APIRouter(route_class=PlainRoute, include_in_schema=False)
+
+    @router.get(_DOOR)
+    async def door(request: Request) -> Response:
+        async def shown() -> Response:
+            token = request.query_params.get("t", "")
+            policy = c.review.door(token)
+            language = language_of(request, policy)
+            values = {"action": f"{base_of(policy)}{_DOOR}", "token": token}
+            answer = await page(request, "door.html", language, values, policy=policy)
+            return remember_language(request, answer, policy)
+
+        return await told(request, shown)
+
+    @router.post(_DOOR)
+    async def enter(request: Request) -> Response:
+        async def entered() -> Response:
+            token = (await form_of(request)).get("t", "")
+            policy = c.review.door(token)
+            if not is_own(request, policy):
+                raise UnauthenticatedError
+            found = await c.review.enter(token)
+            path = f"{base_of(policy)}/r/{found.request_id}"
+            response = see(path, policy)
+            keep_session(response, policy, found.session, path=path, seconds=int(SESSION_FOR.total_seconds()))
+            return response
+
+        return await told(request, entered)
+
+    @router.get("/console/{name}")
+    async def load(name: str, request: Request) -> Response:
+        if name not in SERVED:
+            raise NotFoundError
+        # Its address has its version in it.
+        kept = "public, max-age=31536000, immutable" if "v" in request.query_params else "no-cache"
+        headers = {"Cache-Control": kept, "X-Content-Type-Options": "nosniff"}
+        return Response(await asyncio.to_thread(static_text, name), headers=headers, media_type=SERVED[name])
+
+    return router

@@ -1,0 +1,73 @@
+// What pages do more where scripts run. Without it everything can be read and decided all the same.
+"use strict";
+
+// --- how much time is left ---
+const left = document.getElementById("left");
+if (left) {
+  const { seconds: drawn, pattern, over } = left.dataset;
+  const units = left.dataset.units.split("|");
+  const tick = () => {
+    const seconds = Math.floor(Number(drawn) - performance.now() / 1000);
+    const parts = [Math.floor(seconds / 86400), Math.floor(seconds / 3600) % 24, Math.floor(seconds / 60) % 60, seconds % 60];
+    const finest = seconds >= 86400 ? 2 : seconds >= 60 ? 3 : 4;
+    const said = parts.slice(0, finest).map((count, at) => count ? `${count} ${units[at]}` : "").filter(Boolean).join(" ");
+    left.textContent = seconds <= 0 ? over : pattern.replace("#", said);
+  };
+  setInterval(tick, 1000);
+}
+
+// --- a second's press ---
+for (const button of document.querySelectorAll("[data-hold]")) {
+  const name = button.textContent;
+  let timer = 0, asked = false;
+  const let_go = () => { clearTimeout(timer); timer = 0; button.classList.remove("held"); button.textContent = button.dataset.hold; };
+  const hold = () => {
+    if (timer) return;
+    button.classList.add("held");
+    button.textContent = button.dataset.holding;
+    timer = setTimeout(() => { button.textContent = name; button.form.requestSubmit(); }, 1000);
+  };
+  button.textContent = button.dataset.hold;
+  button.type = "button";
+  button.addEventListener("pointerdown", (event) => { if (event.button === 0) hold(); });
+  for (const end of ["pointerup", "pointerleave", "pointercancel", "blur"]) button.addEventListener(end, let_go);
+  button.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" && event.key !== " ") return;
+    event.preventDefault();
+    if (!event.repeat) hold();
+  });
+  button.addEventListener("keyup", let_go);
+  button.addEventListener("contextmenu", (event) => event.preventDefault());
+  // Assistive technology clicks without holding: it is asked a second time instead.
+  button.addEventListener("click", (event) => {
+    if (event.detail !== 0 || timer) return;
+    if (asked) button.form.requestSubmit();
+    asked = true;
+    button.textContent = button.dataset.again;
+    setTimeout(() => { asked = false; let_go(); }, 5000);
+  });
+}
+
+// --- one press is one press ---
+for (const form of document.forms) {
+  form.addEventListener("submit", () => setTimeout(() => {
+    for (const button of form.querySelectorAll("button")) button.disabled = true;
+  }));
+}
+addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+
+// --- what has moved on since ---
+const main = document.querySelector("main[data-live]");
+const look = async () => {
+  if (document.hidden) return;
+  const answer = await fetch(location.href, { credentials: "same-origin", cache: "no-store" });
+  if (!answer.ok) return;
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const now = page.querySelector("main");
+  const shown = document.querySelector("main");
+  if (!now || now.dataset.stands === shown.dataset.stands) return;
+  // Nothing moves under a finger: while there is something to press, the reader is told, and asks for it.
+  if (shown.dataset.live === "ask") document.getElementById("moved").hidden = false;
+  else location.reload();
+};
+if (main) setInterval(() => look().catch(() => undefined), 4000);

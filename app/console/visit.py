@@ -1,0 +1,103 @@
+"""What a browser says along with a visit: its session, its language, its form, and that the form is our own page's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
+
+from app.api.wire.bodies import read_body
+from app.domain.errors import UnauthenticatedError
+from app.domain.text.language import Language
+
+if TYPE_CHECKING:
+    from fastapi import Request, Response
+
+    from app.domain.rules.policy import Policy
+
+_MOST = 16_384  # bytes of a form: a reason of a thousand characters of any script, percent-encoded
+_FORM = "application/x-www-form-urlencoded"
+_LANGUAGE = "assent-language"
+_A_YEAR = 31_536_000
+HSTS = f"max-age={_A_YEAR}"
+"""Said of every answer over https: the next one is to be over https as well."""
+_LINKS = ("__Secure-assent-link", "assent-link")
+
+
+async def form_of(request: Request) -> dict[str, str]:
+    """Return the fields of a form, each once. Raises UnauthenticatedError for anything that is none."""
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM:
+        raise UnauthenticatedError
+    body = await read_body(request, most=_MOST)
+    try:
+        fields = parse_qs(body.decode("ascii"), strict_parsing=True, keep_blank_values=True, max_num_fields=12)
+    except ValueError:
+        raise UnauthenticatedError from None
+    if any(len(values) != 1 for values in fields.values()):
+        raise UnauthenticatedError
+    return {name: values[0] for name, values in fields.items()}
+
+
+def is_own(request: Request, policy: Policy) -> bool:
+    """Say whether a form comes from our own page: browsers say so themselves, and nothing else is believed."""
+    parts = urlsplit(policy.url or "")
+    port = "" if parts.port in {None, {"https": 443, "http": 80}.get(parts.scheme)} else f":{parts.port}"
+    host = f"[{parts.hostname}]" if ":" in str(parts.hostname) else str(parts.hostname)
+    own = f"{parts.scheme}://{host}{port}"
+    return (
+        request.headers.get("origin") == own and request.headers.get("sec-fetch-site", "same-origin") == "same-origin"
+    )
+
+
+def language_of(request: Request, policy: Policy | None) -> Language:
+    """Return the language that the reader chose now or before, or the browser's first of ours, or the org's."""
+    chosen = _chosen(request) or request.cookies.get(_LANGUAGE)
+    if chosen in set(Language):
+        return Language(chosen)
+    for wish in request.headers.get("accept-language", "").split(","):
+        name = wish.partition(";")[0].partition("-")[0].strip().lower()
+        if name in set(Language):
+            return Language(name)
+    return policy.language if policy else Language.EN
+
+
+def remember_language(request: Request, response: Response, policy: Policy) -> Response:
+    """Keep the language that a reader has just chosen."""
+    chosen = _chosen(request)
+    if chosen in set(Language):
+        response.set_cookie(
+            _LANGUAGE, chosen, max_age=_A_YEAR, path=f"{base_of(policy)}/", httponly=True, samesite="lax"
+        )
+    return response
+
+
+def _chosen(request: Request) -> str:
+    return request.query_params.get("lang", "")
+
+
+def base_of(policy: Policy | None) -> str:
+    """Return the path under which people reach the gateway."""
+    return urlsplit(policy.url or "").path if policy else ""
+
+
+def is_secure(policy: Policy | None) -> bool:
+    """Say whether people reach the gateway by https."""
+    return urlsplit(policy.url or "").scheme == "https" if policy else False
+
+
+def session_in(request: Request) -> str:
+    """Return the session that a browser holds for this page; "" for none."""
+    return next((request.cookies[name] for name in _LINKS if name in request.cookies), "")
+
+
+def keep_session(response: Response, policy: Policy, session: str, *, path: str, seconds: int) -> None:
+    """Give the browser its session, for one path alone."""
+    secure = is_secure(policy)
+    response.set_cookie(
+        _LINKS[0] if secure else _LINKS[1],
+        session,
+        max_age=seconds,
+        path=path,
+        secure=secure,
+        httponly=True,
+        samesite="strict",
+    )

@@ -1,0 +1,1 @@
+"""The console: what its pages show, and what is pressed on them."""

@@ -1,0 +1,179 @@
+"""What the first screen of a request says to one reader, and what that reader may do about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from app.domain.card.card_for import instant_text
+from app.domain.card.shown_call import ShownCall
+from app.domain.card.typed import typed_total
+from app.domain.lifecycle.lifecycle import refusal_of
+from app.domain.lifecycle.step import Refusal
+from app.domain.people.assurance import Assurance
+from app.domain.request.decision import Evidence, Verdict
+from app.domain.request.quorum import count
+from app.domain.request.request import CONSOLE, State
+from app.domain.words.say import say
+from app.domain.words.span_text import span_text
+from app.usecases.cards.compose import terms_for
+from app.usecases.cards.outcome_facts import outcome_facts
+from app.usecases.console.history import history_of
+from app.usecases.console.why import why_asked
+from app.usecases.proving.may_count import approval_by, voters_when
+from app.usecases.proving.second_factor import has_factor
+from app.usecases.voters.electorate import voters_shown
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from app.domain.card.card import Fact
+    from app.domain.card.shown_call import Terms
+    from app.domain.request.request import ConfirmationRequest
+    from app.domain.rules.policy import Policy
+    from app.domain.text.language import Language
+    from app.storage.engine.transaction import Tx
+
+_READERS = {Refusal.BARRED: "barred", Refusal.EDITED: "edited"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MayDo:
+    """What a reader may do. `why_not` says why there is no Approve, or nothing at all to press."""
+
+    approve: bool = False
+    deny: bool = False
+    withdraw: bool = False
+    voted: Verdict | None = None
+    why_not: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Glance:
+    """The first screen. Every text is visible, masked and in the reader's language; none is markup."""
+
+    pending: bool
+    left: str  # "27 min left"; "" once it is settled
+    seconds: int  # the same, to be counted down
+    until: datetime
+    by: str  # the same in the org's zone; without the day where it is today
+    then: str  # what happens if nobody does anything
+    amounts: tuple[Fact, ...]
+    payees: tuple[Fact, ...]
+    history: tuple[str, ...]
+    why: str
+    progress: str  # "1 of 2 approvals · finance"
+    ran: tuple[Fact, ...]
+    may: MayDo
+    level: Assurance
+    typed_amount: bool  # whether the amount can be typed in the place of the code
+    code: str
+    live: bool  # whether it may still move
+
+
+def glance_at(
+    tx: Tx, request: ConfirmationRequest, policy: Policy, language: Language, *, reader: str, now: datetime
+) -> Glance:
+    """Look at a request for one reader."""
+    terms = terms_for(request, policy, language)
+    unseen = ShownCall(request, terms).unseen()
+    return glance_of(
+        request,
+        policy,
+        language,
+        now=now,
+        may=may_do(tx, request, policy, language, reader=reader, now=now, unseen=unseen),
+        history=history_of(tx, request, policy, terms) if request.state is State.PENDING else (),
+    )
+
+
+def glance_of(
+    request: ConfirmationRequest,
+    policy: Policy,
+    language: Language,
+    *,
+    now: datetime,
+    may: MayDo,
+    history: tuple[str, ...] = (),
+) -> Glance:
+    """Compose the first screen of a request. Pure."""
+    terms = terms_for(request, policy, language)
+    amounts, payees = ShownCall(request, terms).large()
+    pending = request.state is State.PENDING
+    tool = policy.tools.get(request.call.tool)
+    return Glance(
+        pending=pending,
+        left=left_text(request.expires_at - now, language) if pending else "",
+        seconds=max(0, int((request.expires_at - now).total_seconds())),
+        until=request.expires_at,
+        by=_by(request.expires_at, now, terms),
+        then=say(language, "console.then.payment" if request.payments else "console.then"),
+        amounts=amounts,
+        payees=payees,
+        history=history,
+        why=why_asked(request, policy, terms),
+        progress=_progress(request, policy, terms),
+        ran=outcome_facts(request, tool, language, terms.labels),
+        may=may,
+        level=request.assurance,
+        typed_amount=typed_total(request) is not None,
+        code=request.code,
+        live=pending or request.state in {State.APPROVED, State.EXECUTING},
+    )
+
+
+def may_do(
+    tx: Tx,
+    request: ConfirmationRequest,
+    policy: Policy,
+    language: Language,
+    *,
+    reader: str,
+    now: datetime,
+    unseen: Sequence[str] = (),
+) -> MayDo:
+    """Say what a reader may do about a request at this instant; what is pressed is asked again of `decide`."""
+    if request.state is not State.PENDING or now >= request.expires_at:
+        return MayDo()
+    mine = next((each for each in request.decisions if each.person == reader), None)
+    if mine is not None:
+        said = "approved" if mine.verdict is Verdict.APPROVE else "denied"
+        return MayDo(withdraw=True, voted=mine.verdict, why_not=say(language, f"console.you_{said}"))
+    voters = voters_when(tx, request, now, policy, speaking=reader)
+    best = approval_by(request, now, voters, person=reader, evidence=Evidence(channel=CONSOLE, assurance=Assurance.L3))
+    refusal = refusal_of(request, best, voters)
+    if refusal is Refusal.OVER_LIMIT:
+        return MayDo(deny=True, why_not=say(language, "console.only_deny"))
+    if refusal is not None:
+        return MayDo(why_not=say(language, f"console.only_read.{_READERS.get(refusal, 'not_eligible')}"))
+    if unseen:
+        return MayDo(deny=True, why_not=say(language, "console.only_deny.hidden", fields=", ".join(unseen)))
+    if request.assurance.of_each is Assurance.L3 and not has_factor(tx, reader):
+        return MayDo(deny=True, why_not=say(language, "console.no_factor"))
+    return MayDo(approve=True, deny=True)
+
+
+def left_text(left: timedelta, language: Language) -> str:
+    """Say how long people still have, in its two largest units."""
+    if left.total_seconds() <= 0:
+        return say(language, "console.over")
+    seconds = left.total_seconds()
+    finest = next((unit for unit, from_ in ((3600, 86400), (60, 60)) if seconds >= from_), 1)
+    return say(language, "console.left", left=span_text(left - left % timedelta(seconds=finest), language))
+
+
+def _by(until: datetime, now: datetime, terms: Terms) -> str:
+    day, _, rest = instant_text(until.replace(second=0, microsecond=0), terms.zone).partition(" ")
+    return rest if day == instant_text(now, terms.zone).partition(" ")[0] else f"{day} {rest}"
+
+
+def _progress(request: ConfirmationRequest, policy: Policy, terms: Terms) -> str:
+    """Say how many of how many have approved, in each stage of the step that is asked now."""
+    if not request.stages:
+        return ""
+    tally = count(request.stages, request.decisions, voters_shown(request, policy))
+    stage, have = request.stages[min(tally.stage, len(request.stages) - 1)], tally.have
+    groups = ", ".join(map(terms.name_of, stage.of))
+    return say(terms.language, "progress", have=have[min(tally.stage, len(have) - 1)], need=stage.need, groups=groups)

@@ -1,0 +1,160 @@
+"""Long-polls: wait for people, and for what an executor makes of a call that the agent's own side may not run.
+
+Deadlines are local. `within` is counted by this machine's monotonic clock alone: no answer's `Date` moves it, and the
+gateway is asked to answer a little before it. How long a request stands is the gateway's affair, and as long as it
+answers, it is believed: its clock counts only where it stays away, and then only so that the wait ends.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from assent.client.errors import GatewayAwayError, UnexpectedAnswerError
+from assent.client.models import State, Taken, parse_object, parse_request, parse_return
+from assent.client.query import query
+from assent.client.unapproved import StillPendingError
+
+if TYPE_CHECKING:
+    from assent.client.models import Request
+    from assent.client.pace import Pace
+    from assent.client.questions import Answer, Answerer
+    from assent.client.wire import Wire
+
+HANDED_ON = frozenset({State.APPROVED, State.EXECUTING})
+"""States in which an executor owes an outcome: each ends by itself, by the grant's time or the lease's."""
+_LAG = 0.25
+"""Seconds that an answer may need: the gateway is asked to answer so much before a deadline."""
+_TOO_LATE = 0.05
+"""Seconds before a deadline in which nothing more is asked."""
+
+
+def hold_within(pace: Pace, left: float | None) -> float:
+    """How long the gateway may hold one call of which `left` seconds are left here."""
+    return pace.hold if left is None else max(0.0, min(pace.hold, left - min(_LAG, left / 4)))
+
+
+class _Clock:
+    """How much of a wait is left: of what the caller gave, and of the time in which the gateway ends it by itself."""
+
+    def __init__(self, wire: Wire, pace: Pace, end: float | None) -> None:
+        self._wire, self._pace, self._end = wire, pace, end
+        self._started = pace.monotonic()
+
+    @property
+    def given(self) -> float | None:
+        """What is left of what the caller gave; None where it set no limit."""
+        return None if self._end is None else self._end - self._pace.monotonic()
+
+    def until(self, last: datetime, request: Request, *, away: bool) -> float:
+        """Return how long a request may still be waited for, at most.
+
+        It is counted from now as if it had just been made: too long, and never too short. A gateway that is `away` is
+        held to its clock, as far as it has told it.
+        """
+        left = (last - request.created_at).total_seconds() - (self._pace.monotonic() - self._started)
+        told = self._wire.seconds_to(last) if away else None
+        return left if told is None else min(left, told)
+
+
+async def wait_for_decision(
+    wire: Wire,
+    pace: Pace,
+    request: Request,
+    *,
+    end: float | None = None,
+    claim_id: str | None = None,
+    answerer: Answerer,
+    answer: Answer,
+) -> Taken | Request:
+    """Hold while a request is pending, through restarts of the gateway; with a `claim_id`, take the approval at once.
+
+    Raises `StillPendingError` at `end` (an instant of the pace's clock), `GatewayAwayError` when the gateway does not
+    answer until the request's deadline and a margin have passed.
+    """
+    clock, attempt, away = _Clock(wire, pace, end), 0, False
+    while request.state is State.PENDING:
+        left = clock.until(request.expires_at + timedelta(seconds=pace.margin), request, away=away)
+        if left <= 0:
+            raise GatewayAwayError(
+                f"request {request.id} was not settled by its deadline {request.expires_at.isoformat()}: not approved"
+            )
+        given = clock.given
+        if given is not None:
+            if given <= _TOO_LATE:
+                raise StillPendingError(request)
+            left = min(left, given)
+        if (answered := await answerer.answer(request, answer, within=left)) is not request:
+            request = answered
+            continue
+        hold = min(hold_within(pace, given), left)
+        asked_at = pace.monotonic()
+        since = request.version if answerer.listens else None
+        path = f"/v1/requests/{request.id}" + query(wait=round(hold, 3), since=since, claim_id=claim_id)
+        said = await wire.try_once("GET", path, hold=hold, end=end)
+        moved, away = False, said.body is None
+        if said.body is not None:
+            found = parse_request(said.body) if claim_id is None else parse_return(said.body, claim_id=claim_id)
+            if isinstance(found, Taken):
+                same(request, found.request)
+                return found
+            same(request, found)
+            moved, request = since is not None and found.version > since, found
+        if moved or (not away and pace.monotonic() - asked_at >= hold / 2):
+            attempt = 0
+        elif request.state is State.PENDING:  # a fault, or an answer that did not hold: never a busy loop
+            attempt += 1
+            await wire.back_off(attempt, at_least=said.retry_after, at_most=left)
+    return request
+
+
+async def wait_for_outcome(wire: Wire, pace: Pace, request: Request, *, end: float | None = None) -> Request:
+    """Hold while an executor may still run an approved request, through restarts of the gateway.
+
+    At `end` the request comes back as it stands. Raises `GatewayAwayError` when the gateway does not answer until the
+    time of the executor and a margin are over: then nobody here knows whether it ran.
+    """
+    clock, attempt, away = _Clock(wire, pace, end), 0, False
+    while request.state in HANDED_ON:
+        left = clock.until(_end_of(request) + timedelta(seconds=pace.margin), request, away=away)
+        if left <= 0:
+            raise GatewayAwayError(f"what the executor made of request {request.id} was not told in its time")
+        given = clock.given
+        if given is not None:
+            if given <= _TOO_LATE:
+                return request
+            left = min(left, given)
+        hold, asked_at = min(hold_within(pace, given), left), pace.monotonic()
+        path = f"/v1/requests/{request.id}" + query(wait=round(hold, 3), since=request.version)
+        answer = await wire.try_once("GET", path, hold=hold, end=end)
+        moved, away = False, answer.body is None
+        if answer.body is not None:
+            found = same(request, parse_request(answer.body))
+            moved, request = found.version > request.version, found
+        if moved or (not away and pace.monotonic() - asked_at >= hold / 2):
+            attempt = 0
+        elif request.state in HANDED_ON:
+            attempt += 1
+            await wire.back_off(attempt, at_least=answer.retry_after, at_most=left)
+    return request
+
+
+def same(asked: Request, found: Request) -> Request:
+    """Return what was found, if it is what was asked for."""
+    if found.id != asked.id:
+        raise UnexpectedAnswerError(f"the gateway answered for request {found.id} when asked for {asked.id}")
+    return found
+
+
+def _end_of(request: Request) -> datetime:
+    """The instant by which the gateway ends this state by itself."""
+    if request.execution is not None:
+        return request.execution.lease_until
+    grant = parse_object(request.raw.get("grant") or {}, "'grant'")
+    try:
+        end = datetime.fromisoformat(str(grant.get("not_after")))
+    except ValueError:
+        raise UnexpectedAnswerError("the gateway's answer has no instant in 'grant.not_after'") from None
+    if end.tzinfo is None:
+        raise UnexpectedAnswerError("the gateway's answer has an instant without a zone in 'grant.not_after'")
+    return end

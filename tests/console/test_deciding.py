@@ -1,0 +1,154 @@
+"""Deciding on the console's page: what it takes, what is refused, and what the page then says."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.fixtures.review_visits import Visitor, press, pressing, sentence, with_url
+from tests.fixtures.second_factors import BOB
+from tests.requirements import requirement
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.fixtures.gateway import Gateway
+
+
+@pytest.fixture
+def config(config: Path) -> Path:
+    return with_url(config)
+
+
+@pytest.fixture
+def visitor(gateway: Gateway) -> Visitor:
+    return Visitor(gateway=gateway)
+
+
+@requirement("S-10")
+async def test_what_is_approved_on_the_page_is_recorded_as_any_approval_and_read_back(either_gateway: Gateway) -> None:
+    gateway, visitor = either_gateway, Visitor(gateway=either_gateway)
+    request = await gateway.ask()
+    answer = await press(visitor, request, "approve", await visitor.visit(request))
+    assert (answer.status_code, answer.headers["location"]) == (303, f"/r/{request['id']}")
+    assert gateway.trail(request)[-1][0] in {"request.approved", "card.retired"}
+    page = (await visitor.look(request)).text
+    assert "Approved by Alice" in page
+    assert "<form" not in page
+    assert "approved on console" in page
+    assert (await gateway.claim(request)).status_code == 200
+    assert "Running now" in (await visitor.look(request)).text
+    assert (await gateway.verify())[1] is None
+
+
+async def test_a_denial_takes_a_ready_reason_or_ones_own_and_the_agent_is_told(
+    gateway: Gateway, visitor: Visitor
+) -> None:
+    first, second = await gateway.ask(), await gateway.ask(arguments={"payee": "B", "amount": 2})
+    page = await visitor.visit(first)
+    nothing = await press(visitor, first, "deny", page, reason="  ")
+    assert (nothing.status_code, sentence(nothing)) == (409, "Please say why.")
+    long = await press(visitor, first, "deny", page, reason="x" * 1001)
+    assert "at most 1000 characters" in sentence(long)
+    assert (await press(visitor, first, "deny", page, ready="amount")).status_code == 303
+    assert "Wrong amount" in (await gateway.read(first))["message"]
+    assert (await press(visitor, second, "deny", await visitor.visit(second), reason="no <b>")).status_code == 303
+    assert "no &lt;b&gt;" in (await visitor.look(second)).text
+
+
+@requirement("S-22")
+async def test_a_page_drawn_before_somebody_else_acted_cannot_be_pressed_and_says_who_was_faster(
+    gateway: Gateway, visitor: Visitor
+) -> None:
+    request = await gateway.ask("pay_two")
+    page = await visitor.visit(request)
+    await gateway.decide(request, who=BOB)
+    stale = await press(visitor, request, "approve", page)
+    assert (stale.status_code, (await gateway.read(request))["status"]) == (409, "pending")
+    assert "Bob was faster, and approved." in sentence(stale)
+    assert (await press(visitor, request, "approve", stale.text)).status_code == 303  # as it stands now
+    again = await press(visitor, request, "approve", stale.text)  # a double press: what it wants is so already
+    assert again.status_code == 303
+    late = await press(visitor, request, "deny", stale.text, ready="later")
+    assert "Somebody was faster: ✅ Approved by" in sentence(late)
+
+
+async def test_a_reminder_that_went_out_makes_no_page_old(gateway: Gateway, visitor: Visitor) -> None:
+    request = await gateway.ask()
+    page = await visitor.visit(request)
+    await gateway.advance(timedelta(minutes=20))
+    assert (await gateway.read(request))["version"] > 1
+    assert (await press(visitor, request, "approve", page)).status_code == 303
+
+
+@requirement("S-53")
+async def test_a_press_behind_the_deadline_approves_nothing(gateway: Gateway, visitor: Visitor) -> None:
+    request = await gateway.ask()
+    await gateway.advance(timedelta(minutes=29))
+    page = await visitor.visit(request)
+    gateway.clock.advance(timedelta(minutes=1))  # pyright: ignore[reportAttributeAccessIssue] - nobody has swept yet
+    answer = await press(visitor, request, "approve", page)
+    assert answer.status_code == 409
+    assert (await gateway.read(request))["status"] == "expired"
+
+
+@requirement("S-39")
+async def test_a_form_counts_in_the_session_alone_for_which_it_was_drawn(gateway: Gateway, visitor: Visitor) -> None:
+    request, other = await gateway.ask(), await gateway.ask(arguments={"payee": "B", "amount": 2})
+    mine = await visitor.visit(request)
+    theirs = Visitor(gateway=gateway)
+    page_of_bob = await theirs.visit(request, who=BOB)
+    page_of_other = await Visitor(gateway=gateway).visit(other)
+    before = gateway.content()
+    for page in (page_of_bob, page_of_other):
+        assert "this form is too old, or is not yours" in sentence(await press(visitor, request, "approve", page))
+    for changed in ({"origin": "https://evil.example"}, {"origin": ""}, {"session": ""}):
+        assert (await press(visitor, request, "approve", mine, **changed)).status_code == 401
+    for verdict in ("", "APPROVE", "edit"):
+        assert (await press(visitor, request, verdict, mine)).status_code == 401
+    token = pressing(mine)
+    for at in (3, len(token) // 2, len(token) - 1):
+        forged = mine.replace(token, token[:at] + ("A" if token[at] != "A" else "B") + token[at + 1 :])
+        assert (await press(visitor, request, "approve", forged)).status_code == 409
+    assert gateway.content() == before
+    assert (await press(visitor, request, "approve", mine)).status_code == 303
+
+
+async def test_who_may_only_read_has_nothing_to_press_and_a_press_of_theirs_counts_nothing(
+    gateway: Gateway, visitor: Visitor
+) -> None:
+    request = await gateway.ask(requester="dave@acme.example")
+    page = await visitor.visit(request, who="dave@acme.example")
+    assert "somebody else decides" in page
+    assert "<form" not in page
+    of_alice = Visitor(gateway=gateway)
+    drawn_for_alice = await of_alice.visit(request)
+    answer = await press(visitor, request, "approve", drawn_for_alice)
+    assert answer.status_code == 409
+    assert (await gateway.read(request))["status"] == "pending"
+
+
+async def test_a_vote_can_be_taken_back_while_it_waits(gateway: Gateway, visitor: Visitor) -> None:
+    request = await gateway.ask("pay_two")
+    await press(visitor, request, "approve", await visitor.visit(request))
+    page = (await visitor.look(request)).text
+    assert "You approved this. It waits for others." in page
+    assert (await press(visitor, request, "withdraw", page)).status_code == 303
+    assert "0 of 2 approvals" in (await visitor.look(request)).text
+
+
+async def test_what_asks_for_time_to_be_read_is_approved_only_after_it_was_on_the_screen_that_long(
+    gateway: Gateway, visitor: Visitor
+) -> None:
+    gateway.rewrite("then: ask, stages: [{of: [finance]}], channels: [chat], timeout: 30m",
+                    "then: ask, risk: high, stages: [{of: [finance]}], channels: [chat], timeout: 30m")  # fmt: skip
+    await gateway.reload()
+    request = await gateway.ask()
+    await gateway.advance(timedelta(minutes=1))
+    page = await visitor.visit(request)
+    soon = await press(visitor, request, "approve", page)
+    assert "approving is possible in 3 s" in sentence(soon)
+    await gateway.advance(timedelta(seconds=3))
+    assert (await press(visitor, request, "approve", soon.text)).status_code == 303  # it need not be read anew
