@@ -16,6 +16,7 @@ import os
 import time
 
 from assent.client.messages import (
+    CODE_OF_STATE,
     RefusalCode,
     allowed,
     approved,
@@ -47,18 +48,6 @@ _ANSWERED_WITHIN = 10.0  # besides what it holds
 CLAIM_WITHIN = 6.0  # less than the watch's grace
 GOODBYE_WITHIN = 2.0
 _LONGEST_RESULT = 6_000  # of an executor's result, of what Claude Code shows a model
-_FINAL = {
-    "denied": RefusalCode.DENIED,
-    "expired": RefusalCode.EXPIRED,
-    "cancelled": RefusalCode.CANCELLED,
-    "undeliverable": RefusalCode.UNDELIVERABLE,
-    "lapsed": RefusalCode.LAPSED,
-    "executing": RefusalCode.ALREADY_CLAIMED,
-    "succeeded": RefusalCode.ALREADY_CLAIMED,
-    "failed": RefusalCode.ALREADY_CLAIMED,
-    "unknown": RefusalCode.ALREADY_CLAIMED,
-    "pending_elsewhere": RefusalCode.PENDING_ELSEWHERE,
-}
 _CLAIM = {
     "already_claimed": RefusalCode.ALREADY_CLAIMED,
     "grant_lapsed": RefusalCode.LAPSED,
@@ -202,7 +191,7 @@ class Judge:
             if not self._takes(stored):
                 return self._again(stored)
             return self._claim()
-        code = _FINAL.get(self._request["state"])
+        code = CODE_OF_STATE.get(self._request["state"])
         if code is None:
             raise HookError(f"the gateway speaks of the state {self._request['state']!r}, unknown to this version")
         return self._deny(code, reason=text(as_object(self._request.get("settled")), "reason"))
@@ -230,7 +219,7 @@ class Judge:
             case "pending_elsewhere":
                 return self._deny(RefusalCode.PENDING_ELSEWHERE)
             case state:
-                code = _FINAL.get(state)
+                code = CODE_OF_STATE.get(state)
                 if code is None:
                     raise HookError(f"the gateway speaks of the state {state!r}, unknown to this version")
                 return self._deny(code, reason=text(as_object(known.get("settled")), "reason"))

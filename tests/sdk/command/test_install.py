@@ -76,6 +76,13 @@ def test_an_entry_of_ours_that_is_not_as_it_should_be_is_replaced() -> None:
     assert read_object(installed(CLAUDE, narrow, config=None)) == good
 
 
+def test_what_is_right_is_left_where_it_stands_and_as_it_is_written() -> None:
+    right = json.loads(installed(CLAUDE, "{}", config=None))
+    right["hooks"]["PreToolUse"].append({"matcher": "Bash", "hooks": [{"type": "command", "command": "mine"}]})
+    text = json.dumps(right, indent=7)
+    assert installed(CLAUDE, text, config=None) == text
+
+
 def test_another_hook_in_the_same_group_stays() -> None:
     text = installed(CLAUDE, "{}", config=None)
     mixed = json.loads(text)

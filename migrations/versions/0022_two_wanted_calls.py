@@ -1,6 +1,6 @@
 """A request knows through which sub-agent it was asked for, and whether its idempotency key alone finds it again.
 
-Revision: 0023, 2026-11-23
+Revision: 0022, 2026-11-23
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0023"
-down_revision = "0022"
+revision = "0022"
+down_revision = "0021"
 branch_labels = None
 depends_on = None
 

@@ -1,6 +1,6 @@
 """People have sessions in the console.
 
-Revision: 0022, 2026-11-23
+Revision: 0021, 2026-11-23
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from alembic import op
 
 from app.storage.tables.guards import drop_fence_statements, fence_statements
 
-revision = "0022"
+revision = "0021"
 down_revision = "0020"
 branch_labels = None
 depends_on = None
