@@ -207,6 +207,7 @@ def test_only_one_function_turns_a_vote_into_a_decision() -> None:
         "app/usecases/deciding/decide_api.py",
         "app/usecases/deciding/edit.py",
         "app/usecases/clicks/receive.py",
+        "app/usecases/console/decide_page.py",
     }
     writers = {
         (path, node.func.id)
