@@ -12,8 +12,8 @@ export PYTHONDONTWRITEBYTECODE :=
 # The first Python that is new enough; PYTHON=… for another.
 PYTHON ?= $(or $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done),$(error Python 3.11 or newer is needed))
-# Tests wait for a third of their time: two cores keep three processes busy.
-JOBS ?= 3
+# Tests wait for a third of their time: two cores keep four processes busy.
+JOBS ?= 4
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 PIP_INSTALL := -m pip --disable-pip-version-check install -qq
@@ -33,18 +33,19 @@ CLAUDE := .cache/claude-code/node_modules/.bin/claude
 
 # The tests stand on shelves, each a process of its own that collects only what it runs; make runs JOBS of them side by
 # side, the longest first. (Workers that are handed test by test cost half as much again, in collecting and reporting.)
-SHELVES := durability channels api cards usecases sdk rest sabotage
+SHELVES := durability channels chats api cards usecases sdk rest sabotage
 ON_durability := tests/durability
-ON_channels := tests/channels
+ON_channels := $(wildcard tests/channels/test_*.py)
+ON_chats := $(patsubst %/,%,$(wildcard tests/channels/*/))
 ON_api := tests/api
 ON_cards := $(addprefix tests/usecases/,cards permits upkeep voters)
 ON_usecases := $(filter-out $(ON_cards),$(patsubst %/,%,$(wildcard tests/usecases/*/)) $(wildcard tests/usecases/test_*.py))
 ON_sdk := tests/sdk tests/domain tests/policies
 ON_sabotage := tests/sabotage
-ON_rest := $(filter-out tests/usecases $(foreach shelf,$(filter-out rest,$(SHELVES)),$(ON_$(shelf))),$(patsubst %/,%,$(wildcard tests/*/)))
+ON_rest := $(filter-out tests/usecases tests/channels $(foreach shelf,$(filter-out rest,$(SHELVES)),$(ON_$(shelf))),$(patsubst %/,%,$(wildcard tests/*/)))
 PYTEST = $(BIN)/pytest -q
 # Whoever runs several shelves is one run: they share a PostgreSQL.
-IN_SHELVES := @TESTS_RUN=$$$$-$$(date +%s) $(MAKE) --no-print-directory --keep-going --jobs $(JOBS) --output-sync=target
+IN_SHELVES := +@TESTS_RUN=$$$$-$$(date +%s) $(MAKE) --no-print-directory --keep-going --jobs $(JOBS) --output-sync=target
 QUICK := -m "not long and not claude and not heavy and not postgres and not process" --hypothesis-profile quick
 
 BOUNDED ?=
