@@ -22,6 +22,7 @@ CONTEXTS = frozenset(
     }
 )
 """Names of types that frameworks hand a tool besides its arguments."""
+_PLAIN = (str, int, float, dict, list, tuple)
 _RECEIVERS = frozenset({"self", "cls"})
 
 
@@ -36,7 +37,8 @@ def binder(function: Callable[..., Any], leave_out: Collection[str] = ()) -> Cal
     """How a call of a function becomes the object that people approve.
 
     No arguments are `self` and `cls` at the front, parameters of a framework's context type (`CONTEXTS`), and those
-    that `leave_out` names. Raises `TypeError` for a parameter without a name, and for a name that is no parameter.
+    that `leave_out` names. A type of your own may have such a name: what is plain JSON is approved all the same.
+    Raises `TypeError` for a parameter without a name, and for a name that is no parameter.
     """
     signature = inspect.signature(function)
     for parameter in signature.parameters.values():
@@ -45,20 +47,20 @@ def binder(function: Callable[..., Any], leave_out: Collection[str] = ()) -> Cal
     for name in leave_out:
         if name not in signature.parameters:
             raise TypeError(f"leave_out names '{name}', which is no parameter of {function.__qualname__}")
-    besides = {
-        name
-        for place, (name, parameter) in enumerate(signature.parameters.items())
-        if name in leave_out or (place == 0 and name in _RECEIVERS) or _type_name(parameter.annotation) in CONTEXTS
-    }
+    types = {name: _type_name(parameter.annotation) for name, parameter in signature.parameters.items()}
+    first = next(iter(types), "")
+
+    def is_besides(name: str, value: object) -> bool:
+        if name in leave_out or (name == first and name in _RECEIVERS):
+            return True
+        return types[name] in CONTEXTS and (types[name] == "RunnableConfig" or not isinstance(value, _PLAIN))
 
     def bind(*args: Any, **kwargs: Any) -> Bound:
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         given = bound.arguments
-        return Bound(
-            {name: value for name, value in given.items() if name not in besides},
-            {name: value for name, value in given.items() if name in besides},
-        )
+        besides = {name: value for name, value in given.items() if is_besides(name, value)}
+        return Bound({name: value for name, value in given.items() if name not in besides}, besides)
 
     return bind
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import pytest
 
-from assent import AsyncGateway, Gateway, NotApprovedError, RefusalCode, ToolCall, current_grant, guarded
+from assent import AsyncGateway, Gateway, NotApprovedError, RefusalCode, Refused, ToolCall, current_grant, guarded
 from tests.requirements import requirement
 from tests.sdk.gateway_stub import KEY, StubGateway
 from tests.sdk.pace import ManualSeconds, manual_pace, quick_pace
@@ -331,3 +331,54 @@ async def test_a_guard_made_for_one_call_meets_its_earlier_answer_even_after_the
         await guard()(payee="Acme")  # the agent was killed, and the model's very same call is carried out again
     assert len(gateway.rows) == 1
     assert RAN == []
+
+
+class RunContext:
+    """As a framework has one."""
+
+
+class Context(TypedDict):
+    """A type of the tool's own that happens to have a framework's name."""
+
+    cost_centre: str
+
+
+class Desk:
+    """Whose method is the tool."""
+
+    async def pay(self, ctx: RunContext, centre: Context, payee: str, trace: object = None) -> str:
+        RAN.append({"self": self, "ctx": ctx, "centre": centre, "payee": payee, "trace": trace})
+        return f"paid {payee}"
+
+
+async def test_what_is_no_argument_is_handed_on_and_neither_shown_nor_approved(
+    gateway: StubGateway, client: AsyncGateway
+) -> None:
+    desk, ctx, trace = Desk(), RunContext(), object()
+    guard = guarded(client, tool="oa__purchase_pay", leave_out=["trace"])
+    paying = guard(Desk.pay)(desk, ctx, {"cost_centre": "7"}, "ACME", trace=trace)
+    assert await (await decided(gateway, paying, "approved")) == "paid ACME"
+    assert gateway.only.arguments == {"centre": {"cost_centre": "7"}, "payee": "ACME"}
+    [ran] = RAN
+    assert ran == {"self": desk, "ctx": ctx, "centre": {"cost_centre": "7"}, "payee": "ACME", "trace": trace}
+    with pytest.raises(TypeError, match="leave_out names 'trace', which is no parameter of"):
+        guard(decided)
+
+
+async def test_a_refusal_is_a_value_where_a_framework_would_try_a_raising_tool_again(
+    gateway: StubGateway, client: AsyncGateway
+) -> None:
+    gateway.rules["oa__purchase_pay"] = "deny"
+
+    @guarded(client, tool="oa__purchase_pay", refusals="return")
+    async def pay(payee: str) -> str:
+        RAN.append({"payee": payee})
+        return "paid"
+
+    said = await pay("ACME")
+    assert isinstance(said, Refused)
+    assert said.code == RefusalCode.DENIED_BY_RULE
+    assert str(said) == said.message
+    assert RAN == []
+    with pytest.raises(ValueError, match="refusals"):
+        guarded(client, tool="oa__purchase_pay", refusals="swallow")  # pyright: ignore[reportArgumentType]
