@@ -33,8 +33,10 @@ CLAUDE := .cache/claude-code/node_modules/.bin/claude
 
 # The tests stand on shelves, each a process of its own that collects only what it runs; make runs JOBS of them side by
 # side, the longest first. (Workers that are handed test by test cost half as much again, in collecting and reporting.)
-SHELVES := durability channels chats api cards usecases sdk rest sabotage
-ON_durability := tests/durability
+SHELVES := kills durability cli channels chats api cards usecases sdk rest sabotage
+ON_kills := tests/durability/kills
+ON_durability := $(filter-out $(ON_kills),$(patsubst %/,%,$(wildcard tests/durability/*/)) $(wildcard tests/durability/test_*.py))
+ON_cli := tests/cli tests/console
 ON_channels := $(wildcard tests/channels/test_*.py)
 ON_chats := $(patsubst %/,%,$(wildcard tests/channels/*/))
 ON_api := tests/api
@@ -42,7 +44,7 @@ ON_cards := $(addprefix tests/usecases/,cards permits upkeep voters)
 ON_usecases := $(filter-out $(ON_cards),$(patsubst %/,%,$(wildcard tests/usecases/*/)) $(wildcard tests/usecases/test_*.py))
 ON_sdk := tests/sdk tests/domain tests/policies
 ON_sabotage := tests/sabotage
-ON_rest := $(filter-out tests/usecases tests/channels $(foreach shelf,$(filter-out rest,$(SHELVES)),$(ON_$(shelf))),$(patsubst %/,%,$(wildcard tests/*/)))
+ON_rest := $(filter-out tests/usecases tests/channels tests/durability $(foreach shelf,$(filter-out rest,$(SHELVES)),$(ON_$(shelf))),$(patsubst %/,%,$(wildcard tests/*/)))
 PYTEST = $(BIN)/pytest -q
 # Whoever runs several shelves is one run: they share a PostgreSQL.
 IN_SHELVES := +@TESTS_RUN=$$$$-$$(date +%s) $(MAKE) --no-print-directory --keep-going --jobs $(JOBS) --output-sync=target
@@ -87,7 +89,7 @@ test: $(INSTALLED)  ## all checks and all tests but the slow suites; what CI run
 
 .PHONY: quick
 quick: $(INSTALLED)  ## the loop while working: no checks, no PostgreSQL, nothing heavy or that starts processes
-	$(IN_SHELVES) $(addprefix shelf-,$(filter-out durability sabotage,$(SHELVES))) ARGS='$(QUICK)'
+	$(IN_SHELVES) $(addprefix shelf-,$(filter-out kills durability sabotage,$(SHELVES))) ARGS='$(QUICK)'
 
 .PHONY: $(addprefix shelf-,$(SHELVES))
 $(addprefix shelf-,$(SHELVES)): shelf-%: $(INSTALLED)

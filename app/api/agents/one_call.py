@@ -127,7 +127,7 @@ async def answer_held(c: Services, key: ApiKey, request: Request, standing: Stan
 async def expect_back(c: Services, key: ApiKey, request: Request, found: ConfirmationRequest) -> ConfirmationRequest:
     """Remember that a caller who is still there is told how its request stands: it will wait again, or claim it."""
     if found.attachable and key.scope in AGENTS and not await request.is_disconnected():
-        c.waiters.expect(key.org, found.id, found.version)
+        c.waiters.expect(key.org, found.id, found.version, decided=found.status.final)
     return found
 
 

@@ -72,7 +72,7 @@ async def answer_call(c: Services, key: ApiKey, submission: Submission) -> Respo
         return answer_judged(found)
     request = await view_shown(c, key, found.request)
     if found.request.attachable:  # and whoever asked comes to wait
-        c.waiters.expect(key.org, found.request.id, found.request.version)
+        c.waiters.expect(key.org, found.request.id, found.request.version, decided=found.request.status.final)
     return answer({"decision": "ask", "attached": found.attached, "request": request, **view_said(found.said)}, 202)
 
 

@@ -8,7 +8,7 @@ waiters, stands behind both. The row is the truth: a waiter registers first, the
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from app.domain.errors import NotFoundError, UnavailableError
 from app.domain.request.request import State
@@ -30,6 +30,15 @@ _COMES_BACK_WITHIN = 1.0
 """Seconds in which a caller asks again that was told how its request stands."""
 
 
+class _Told(NamedTuple):
+    """A caller that was told how its request stands; `over` is done when it has come back, or its second is over."""
+
+    version: int
+    decided: bool
+    over: asyncio.Future[None]
+    timer: asyncio.TimerHandle
+
+
 class Waiters:
     """Who waits for which request, in this process."""
 
@@ -37,7 +46,7 @@ class Waiters:
         """`most`: beyond so many, a caller is answered at once with what is so now, and asks again."""
         self._places = Shares(most)
         self._by_request: dict[tuple[str, str], dict[asyncio.Future[None], Gone | None]] = {}
-        self._expected: dict[tuple[str, str], tuple[asyncio.TimerHandle, int]] = {}
+        self._expected: dict[tuple[str, str], _Told] = {}
         self._seen: dict[tuple[str, str], int] = {}
         self._stopping = False
 
@@ -74,28 +83,40 @@ class Waiters:
                 self._seen.pop((org, request_id), None)
         self._places.give(who)
 
-    def expect(self, org: str, request_id: str, version: int) -> None:
+    def expect(self, org: str, request_id: str, version: int, *, decided: bool) -> None:
         """Remember that a caller was told how its request stands: it is about to come (back), to wait or to claim."""
         self._come(org, request_id)
-        later = asyncio.get_running_loop().call_later
-        timer = later(_COMES_BACK_WITHIN, self._expected.pop, (org, request_id), None)
-        self._expected[org, request_id] = timer, version
+        loop = asyncio.get_running_loop()
+        timer = loop.call_later(_COMES_BACK_WITHIN, self._come, org, request_id)
+        self._expected[org, request_id] = _Told(version, decided, loop.create_future(), timer)
 
     async def attended(self, org: str, request_id: str, version: int) -> bool:
         """Say whether somebody here still waits for a request, or is about to: another call must not take its place.
 
-        Whoever was told of an older version has not come back since.
+        Whoever was told of an older version has not come back since. Whoever was told of a decision claims at once, if
+        it lives: that second is waited for, so that an agent that was killed right then asks nobody anew.
         """
+        if await self._is_listened_for(org, request_id):
+            return True
+        told = self._expected.get((org, request_id))
+        if told is None or told.version != version:
+            return False
+        if not told.decided:
+            return True
+        await asyncio.shield(told.over)  # others may wait for it, too
+        return await self._is_listened_for(org, request_id)
+
+    async def _is_listened_for(self, org: str, request_id: str) -> bool:
         for gone in list(self._by_request.get((org, request_id), {}).values()):
             if gone is not None and not await gone():
                 return True
-        told = self._expected.get((org, request_id))
-        return told is not None and told[1] == version
+        return False
 
     def _come(self, org: str, request_id: str) -> None:
         told = self._expected.pop((org, request_id), None)
         if told is not None:
-            told[0].cancel()
+            told.timer.cancel()
+            told.over.set_result(None)
 
     def wake(self, changed: Iterable[tuple[str, str]]) -> None:
         """Let those who wait for these requests look at the row. Call it on the loop."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -66,6 +67,31 @@ async def test_who_was_told_to_come_back_is_expected(gateway: Gateway) -> None:
     assert first != second
     assert await submit(gateway, "/v1/requests", "a") == (first, True)
     assert await submit(gateway, "/v1/requests", None) in {(first, True), (second, True)}  # no id: either will do
+
+
+@requirement("F-07")
+async def test_who_was_told_of_the_approval_and_died_is_not_asked_for_again(gateway: Gateway) -> None:
+    """A frozen agent hears of the decision, and is killed: what comes in its place at once joins, under its own id."""
+    first = await held(gateway, "POST", "/v1/requests", {**CALL, "call_id": "a", "wait": 50})
+    standing = await only(gateway)
+    await gateway.decide(standing)
+    assert (await first.answer()).body["request"]["state"] == "approved"
+    assert await submit(gateway, "/v1/requests", "b") == (standing["id"], True)
+    assert (await gateway.claim(standing)).status_code == 200
+
+
+@requirement("F-07")
+async def test_who_was_told_of_the_approval_and_lives_claims_it_and_another_call_is_asked_about(
+    gateway: Gateway,
+) -> None:
+    first = await held(gateway, "POST", "/v1/requests", {**CALL, "call_id": "a", "wait": 50})
+    standing = await only(gateway)
+    await gateway.decide(standing)
+    await first.answer()
+    second = asyncio.ensure_future(submit(gateway, "/v1/requests", "b"))
+    assert (await gateway.claim(standing)).status_code == 200
+    asked, attached = await second
+    assert (asked != standing["id"], attached) == (True, False)
 
 
 async def test_a_call_without_an_id_joins_and_is_joined(gateway: Gateway) -> None:
