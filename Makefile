@@ -33,10 +33,11 @@ CLAUDE := .cache/claude-code/node_modules/.bin/claude
 
 # The tests stand on shelves, each a process of its own that collects only what it runs; make runs JOBS of them side by
 # side, the longest first. (Workers that are handed test by test cost half as much again, in collecting and reporting.)
-SHELVES := kills durability cli channels chats api cards usecases sdk rest sabotage
+SHELVES := durability kills cli project api usecases sdk channels chats cards rest sabotage
 ON_kills := tests/durability/kills
 ON_durability := $(filter-out $(ON_kills),$(patsubst %/,%,$(wildcard tests/durability/*/)) $(wildcard tests/durability/test_*.py))
 ON_cli := tests/cli tests/console
+ON_project := tests/project tests/storage
 ON_channels := $(wildcard tests/channels/test_*.py)
 ON_chats := $(patsubst %/,%,$(wildcard tests/channels/*/))
 ON_api := tests/api
