@@ -82,8 +82,8 @@ with Gateway(url, key, session=session) as gateway:
 class Agent:
     """A process with a guarded function, whose model repeats its call under the id that it had."""
 
-    frozen = "already_claimed"
-    """It is held with its claim, and whoever stands still has not gone: that run is over, and is not made again."""
+    frozen = "outcome_unknown"
+    """It is held with its claim, and whoever stands still has not gone: nobody knows what that run did, or repeats it."""
     cases = (
         ("asked", "deny", True),
         ("waiting", "approve", True),
