@@ -83,7 +83,7 @@ class Agent:
     """A process with a guarded function, whose model repeats its call under the id that it had."""
 
     frozen = "outcome_unknown"
-    """It is held with its claim, and whoever stands still has not gone: nobody knows what that run did, or repeats it."""
+    """It is held with its claim, and whoever stands still has not gone: nobody knows what it did, or does it again."""
     cases = (
         ("asked", "deny", True),
         ("waiting", "approve", True),
