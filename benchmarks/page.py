@@ -37,7 +37,7 @@ _READ = """\
 make bench                                  # all of it, about a quarter of an hour; leave the machine alone meanwhile
 make bench ARGS="P1 P2 --seconds 10"        # some of it, longer rounds
 make bench ARGS=--quick                     # a look in under a minute: tiny sizes, figures without meaning
-make bench ARGS="P1 --profile /tmp/profile" # where the gateway's time goes (cProfile, CPU time of each thread)
+make bench ARGS="P1 --profile /tmp/profile" # where the gateway's time goes by floor and by function
 ```
 
 P6's kill comes amid decisions from 64 connections; afterwards every acknowledged decision must be in the database once.
