@@ -50,6 +50,7 @@ def test_a_bound_is_a_multiple_of_its_reference() -> None:
     assert at_most(30, 3, 10, "it").met is True
     assert at_most(31, 3, 10, "it").met is False
     assert at_most(31, 3, None, "it").met is None
+    assert at_least(31, 3, 0.0, "it").met is None
 
 
 def test_what_a_builtin_costs_is_its_callers() -> None:
