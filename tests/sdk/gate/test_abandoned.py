@@ -71,6 +71,7 @@ async def test_a_call_for_which_another_of_ours_waits_stays(gateway: StubGateway
     gateway.faults["check"].append("hang")  # nothing is claimed for the one that goes
     one, other = await asked(gateway, gate), await asked(gateway, gate, calls=2)
     await cancelled(one)
+    assert gateway.only.state == "pending"
     gateway.decide("req_0001", "approved")
     assert isinstance(await other, Ran)
 
