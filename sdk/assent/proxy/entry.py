@@ -31,8 +31,11 @@ def run(words: Sequence[str]) -> int:
         options = parser(words[0]).parse_args(words[1:])
     except SystemExit as ended:  # it has said why
         return int(ended.code or 0)
+    if bool(options.server) == bool(options.upstream):
+        os.write(2, b"assent-hook mcp: give the server's command behind --, or --upstream URL\n")
+        return 2
     try:
-        return _serve_mcp(options)
+        return _serve_http(options) if options.upstream else _serve_mcp(options)
     except (HookError, OSError) as fault:
         os.write(2, f"assent-hook {words[0]}: {fault}\n".encode(errors="replace"))
         return 2
@@ -66,7 +69,21 @@ def parser(name: str) -> argparse.ArgumentParser:
     made.add_argument(
         "--keep-pending", action="store_true", help="leave what waits for people when the client cancels or is gone"
     )
-    made.add_argument("server", nargs="+", metavar="SERVER", help="behind --: the server's command and arguments")
+    made.add_argument("server", nargs="*", metavar="SERVER", help="behind --: the server's command and arguments")
+    made.add_argument("--upstream", metavar="URL", help="instead of SERVER: a server that speaks streamable HTTP")
+    made.add_argument(
+        "--listen",
+        metavar="HOST:PORT",
+        default="127.0.0.1:8931",
+        help="with --upstream: where clients find it, under the path of that URL (127.0.0.1:8931 if left out)",
+    )
+    made.add_argument(
+        "--host",
+        metavar="NAME[:PORT]",
+        action="append",
+        default=[],
+        help="with --upstream: another name under which clients may call it, such as that of a proxy before it",
+    )
     return made
 
 
@@ -87,6 +104,25 @@ def _serve_mcp(options: argparse.Namespace) -> int:
     async def through() -> int:
         async with gateway:
             return await serve(options.server, lambda: judge_of(options, gateway), session=session)
+
+    return anyio.run(through)
+
+
+def _serve_http(options: argparse.Namespace) -> int:
+    from assent.proxy.http.serve import serve_http
+
+    session = str(options.session or f"mcp-{secrets.token_hex(8)}")
+    gateway = connect(options, session)
+
+    async def through() -> int:
+        async with gateway:
+            return await serve_http(
+                options.listen,
+                options.upstream,
+                lambda: judge_of(options, gateway),
+                names=tuple(options.host),
+                session=session,
+            )
 
     return anyio.run(through)
 
