@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from sqlalchemy import bindparam, delete, insert, select, update
@@ -43,6 +44,7 @@ def insert_session(tx: Tx, session: ConsoleSession) -> None:
         begun_at=to_us(session.begun_at),
         seen_at=to_us(session.seen_at),
         ended_at=None,
+        groups=json.dumps(session.groups) if session.groups else None,
     )
 
 
@@ -82,4 +84,5 @@ def _from_row(row: Row) -> ConsoleSession:
         begun_at=from_us(row["begun_at"]),
         seen_at=from_us(row["seen_at"]),
         ended_at=from_us(row["ended_at"]) if row["ended_at"] is not None else None,
+        groups=tuple(json.loads(row["groups"])) if row["groups"] else (),
     )

@@ -144,10 +144,7 @@ class Sessions:
             known = self._policy(right.org).directory.find(right.person)
             if known is None or seen_before(tx, _DOOR, right.nonce):  # of two at once, one finds it used
                 return UnauthenticatedError()
-            session, text = new_session(self._seals, org=right.org, person=known.email, via=right.via, now=tx.now())
-            insert_session(tx, session)
-            tx.append(Record(kind=Kind.SIGNED_IN, actor=known.email, facts={"via": right.via}))
-            return Begun(session=text, request_id=None, lasts=LASTS)
+            return begin_session(tx, self._seals, known.email, via=right.via)
 
         org = self._invited(link, self._clock.now()).org
         return await self._store.write(unit, org=org)
@@ -225,6 +222,14 @@ class Sessions:
 
     def _policy(self, org: str) -> Policy:
         return self._book.current(org).policy
+
+
+def begin_session(tx: Tx, seals: Seals, person: str, *, via: str) -> Begun:
+    """Begin a session of a person of the file, who was identified just now. It is always a new one."""
+    session, text = new_session(seals, org=tx.org, person=person, via=via, now=tx.now())
+    insert_session(tx, session)
+    tx.append(Record(kind=Kind.SIGNED_IN, actor=person, facts={"via": via}))
+    return Begun(session=text, request_id=None, lasts=LASTS)
 
 
 def _is_untouched(tx: Tx) -> bool:
