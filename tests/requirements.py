@@ -129,6 +129,10 @@ LEDGER: dict[str, Promise] = {
         "A passkey is made with an invitation alone, and signs one approval as it was shown, or one sign-in: on this "
         "site, by its person, once, within minutes; no copy of it and no row of somebody else's counts."
     ),
+    "S-87": _must(
+        "A person sees where they are signed in, and ends it, here or everywhere, with what cards' links have opened; "
+        "who is named for nothing more sees nothing more."
+    ),
     "S-36": _must(
         "What is told outside is signed, under two secrets while one is changed; the same event has the same id, and "
         "none is passed over."

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.console.passkey_device import ORIGIN, PRESENT, VERIFIED, Device
-from tests.console.signed_in import Home, told_error
+from tests.console.signed_in import Home, field_of, told_error
 from tests.fixtures.gateway import ManualClock
-from tests.fixtures.review_visits import pressing, sentence, with_url
+from tests.fixtures.review_visits import pressing, sentence, token_of, with_url
 from tests.fixtures.second_factors import ALICE, BOB, STEPS_UP, asked, invited
 from tests.requirements import requirement
 
@@ -179,6 +179,36 @@ async def test_an_answer_is_over_after_five_minutes_and_a_copied_device_is_found
         "SELECT facts FROM audit_events WHERE kind = 'click.refused' ORDER BY seq")]  # fmt: skip
     assert refused == ["old_passkey_challenge", "copied_passkey"]
     assert (await alice.sign_in()).status_code == 303
+
+
+@requirement("S-87")
+async def test_a_person_sees_their_sessions_ends_one_and_signing_out_everywhere_ends_what_cards_opened(
+    either_gateway: Gateway,
+) -> None:
+    gateway = either_gateway
+    request = await asked(gateway, "L1")
+    here, there, bob = await Home.of(gateway), await Home.of(gateway), await Home.of(gateway, BOB)
+    link = (await gateway.call("POST", f"/v1/requests/{request['id']}/review-link", {}, who=ALICE)).json()["url"]
+    card = Home(gateway=gateway)
+    card.take(await card.post("/sign-in", t=token_of(link)))
+
+    async def of_card() -> int:
+        gateway.http.cookies.clear()
+        headers = {"cookie": f"assent-link={card.session}"}
+        return (await gateway.http.get(f"/r/{request['id']}", headers=headers)).status_code
+
+    assert await of_card() == 200
+    page = (await here.get("/me")).text
+    assert page.count("by way of cli") == 2
+    other = field_of(page, "session")
+    assert (await bob.post("/me/sessions", seal=await bob.seal(), session=other)).status_code == 303
+    assert (await there.get()).status_code == 200  # his seal ends none of hers
+    assert (await here.post("/me/sessions", seal=await bob.seal(), session=other)).status_code == 401
+    assert (await here.post("/me/sessions", seal=await here.seal(), session=other)).status_code == 303
+    assert [(await each.get()).status_code for each in (there, here)] == [401, 200]
+    assert await of_card() == 200
+    assert (await here.post("/sign-out", seal=await here.seal(), where="everywhere")).status_code == 303
+    assert [(await here.get()).status_code, await of_card(), (await bob.get()).status_code] == [401, 401, 200]
 
 
 @requirement("S-85", "S-39")

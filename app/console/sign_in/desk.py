@@ -9,6 +9,7 @@ from app.console.pages import page
 from app.console.visit import form_of, is_own, language_of, remember_language, sessions_in
 from app.domain.card.card_for import instant_text
 from app.domain.errors import LockedError, UnauthenticatedError
+from app.domain.text.visible import visible
 from app.domain.words.say import say
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from app.api.wire.services import Services
     from app.domain.errors import AssentError
+    from app.domain.identity.console_session import ConsoleSession
     from app.domain.rules.policy import Policy
     from app.domain.text.language import Language
     from app.usecases.console.sessions import Right
@@ -57,6 +59,7 @@ class Desk:
             "secret": None,
             "confirming": False,
             "posted": request.method == "POST",  # a choice of language would ask for a page that is shown once
+            "sessions": _listed(await self._c.sessions.mine(right), right, policy, language),
             **_told(await self._c.passkeys.mine(right), policy, language),
             **more,
         }
@@ -73,6 +76,18 @@ class Desk:
             minutes = math.ceil(int(str(error.more.get("retry_after", 60))) / 60)
             notice = say(language, "console.locked", minutes=minutes)
         return await self.draw(request, right, notice=notice, status=409, confirming=confirming)
+
+
+def _listed(
+    found: list[ConsoleSession], right: Right, policy: Policy, language: Language
+) -> list[tuple[str, str, bool]]:
+    """Return of each session its id, what is said of it, and whether it is this one."""
+
+    def line(each: ConsoleSession) -> str:
+        begun, seen = instant_text(each.begun_at, policy.zone), instant_text(each.seen_at, policy.zone)
+        return say(language, "me.session", begun=begun, via=visible(each.via), seen=seen)
+
+    return [(each.id, line(each), each.id == right.name) for each in found]
 
 
 def _told(mine: Mine, policy: Policy, language: Language) -> dict[str, object]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from app.api.wire.services import Services
     from app.usecases.signing_in.passkeys import Asked
 
-_DONE = {"passkey": "me.passkey_made", "app": "me.app_made"}
+_DONE = {"session": "me.session_ended", "passkey": "me.passkey_made", "app": "me.app_made"}
 
 
 def mine_router(c: Services) -> APIRouter:
@@ -53,5 +53,14 @@ def mine_router(c: Services) -> APIRouter:
             return see(f"{base_of(policy)}/me?done=passkey", policy)
 
         return await told(request, enrolled, closed="signed_out")
+
+    @router.post("/me/sessions")
+    async def end(request: Request) -> Response:
+        async def ended() -> Response:
+            right, policy, form = await desk.sent(request)
+            await c.sessions.end_one(right, form.get("session", ""))
+            return see(f"{base_of(policy)}/me?done=session", policy)
+
+        return await told(request, ended, closed="signed_out")
 
     return router

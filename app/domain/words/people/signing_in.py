@@ -57,6 +57,12 @@ EN: Mapping[str, str] = {
     "me.first": "The six digits that the app shows",
     "me.confirm": "Use it from now on",
     "me.wrong_code": "That is not the code that the app should show now: try the next one.",
+    "me.sessions": "Where you are signed in",
+    "me.sessions.why": "Signing out everywhere also ends what the links of cards have opened.",
+    "me.session": "Since {begun}, by way of {via}; last looked at {seen}",
+    "me.session.this": "This one",
+    "me.session.end": "End it",
+    "me.session_ended": "It is over.",
     "me.nothing_begun": "Nothing of yours waits for a first code any more: begin with an invitation.",
 }
 
@@ -100,5 +106,11 @@ ZH: Mapping[str, str] = {
     "me.first": "应用显示的六位数字",
     "me.confirm": "开始使用",
     "me.wrong_code": "这不是应用现在应显示的验证码：请试下一个。",
+    "me.sessions": "已登录的位置",
+    "me.sessions.why": "在所有设备上退出时，卡片链接打开的页面也一并失效。",
+    "me.session": "自 {begun} 起，经由 {via}；上次查看 {seen}",
+    "me.session.this": "当前会话",
+    "me.session.end": "结束",
+    "me.session_ended": "该会话已结束。",
     "me.nothing_begun": "没有等待首个验证码的设置：请从邀请码开始。",
 }
