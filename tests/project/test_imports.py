@@ -13,9 +13,9 @@ import pytest
 from tests.places import ROOT
 from tests.project.source_tree import imported_packages, module_name, python_files, shown, syntax
 
-# The files that hold a platform's SDK; everything else must be importable without loading one, or the pages' templates.
+# The files that hold a platform's SDK; everything else must be importable without loading one, or what pages take.
 SDK_HOMES = ("client.py", "listener.py")
-SDKS = ("lark_oapi", "slack_sdk", "jinja2")
+SDKS = ("lark_oapi", "slack_sdk", "jinja2", "webauthn", "joserfc", "segno")
 
 # Runs in a process of its own. Reads of the environment count only when our own code makes them.
 PROBE = r"""
