@@ -30,6 +30,10 @@ class Runtime:
     """By what it suspends; nothing, if it cannot."""
     flow: str
     """How a call is carried out again whose tool directed the flow: the run is `resumed`, or in it `retried`."""
+    says_of_errors: str = "the bank is closed: boom"
+    """What it makes, by itself, of a tool's own error."""
+    no_json: Any = "half of a pair: \ud83d"
+    """A value that is no JSON, and that it hands on."""
     environment: str = ".venv-frameworks"
     cannot: Mapping[str, str] = field(default_factory=dict[str, str])
 
@@ -42,6 +46,26 @@ RUNTIMES = {
             title="LangChain, LangGraph",
             suspends="`interrupt()`",
             flow="resumed",
+            cannot={"hook_killed": IN_PROCESS},
+        ),
+        Runtime(
+            name="openai_agents",
+            title="OpenAI Agents",
+            suspends="`needs_approval`",
+            flow="",
+            says_of_errors="An error occurred while running the tool.",
+            no_json=float("nan"),
+            cannot={
+                "hook_killed": IN_PROCESS,
+                "control_flow": "it has no exceptions by which a tool directs the flow",
+            },
+        ),
+        Runtime(
+            name="pydantic_ai",
+            title="Pydantic AI",
+            suspends="deferred tools",
+            flow="retried",
+            no_json=float("nan"),
             cannot={"hook_killed": IN_PROCESS},
         ),
     )

@@ -104,6 +104,8 @@ def test_the_probe_sees_effects(tmp_path: Any) -> None:
 _OF_THE_SDK = {"assent", "httpx2", "anyio", "tree_sitter", "tree_sitter_bash", "limits", "e2b", "daytona", "yaml"}
 _ADAPTERS = {
     "langgraph": {"langchain", "langchain_core", "langgraph"},
+    "openai_agents": {"agents"},
+    "pydantic_ai": {"pydantic_ai", "pydantic_core"},
 }
 """What the adapters import, each its own framework alone."""
 _OF_OTHER_PYTHONS = {"_sha256", "_sha2"}  # what hashlib stands on, before and from 3.12 on
