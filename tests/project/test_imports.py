@@ -100,7 +100,18 @@ def test_the_probe_sees_effects(tmp_path: Any) -> None:
     ]
 
 
-_OF_THE_SDK = {"assent", "h11", "httpx2", "anyio", "tree_sitter", "tree_sitter_bash", "limits", "e2b", "daytona", "yaml"}
+_OF_THE_SDK = {
+    "assent",
+    "h11",
+    "httpx2",
+    "anyio",
+    "tree_sitter",
+    "tree_sitter_bash",
+    "limits",
+    "e2b",
+    "daytona",
+    "yaml",
+}
 _OF_OTHER_PYTHONS = {"_sha256", "_sha2"}  # what hashlib stands on, before and from 3.12 on
 
 
