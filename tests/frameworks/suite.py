@@ -316,12 +316,12 @@ def killed_after_run(stage: Stage) -> None:
 
 @case
 def cancelled(stage: Stage) -> None:
-    """A cancelled run runs nothing; its request waits for a replay, or for its deadline."""
+    """A cancelled run runs nothing, and leaves no card behind."""
     agent = stage.start([pay()], cancel_when="stop")
     stage.waiting()
     (stage.folder / "stop").touch()
     assert agent.ended().error == "CancelledError"
-    assert (stage.ran(), stage.states()) == ([], ["pending"])
+    assert (stage.ran(), stage.states()) == ([], ["cancelled"])
 
 
 # --- several calls ----------------------------------------------------------------------------------------------------
