@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 IN_PROCESS = "the gate runs inside of the agent's process: there is no hook that could be killed without it"
+ON_A_LOOP = "its agents run on an event loop alone; `run_sync` starts one"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +58,7 @@ RUNTIMES = {
             no_json=float("nan"),
             cannot={
                 "hook_killed": IN_PROCESS,
+                "synchronous": ON_A_LOOP,
                 "control_flow": "it has no exceptions by which a tool directs the flow",
             },
         ),
@@ -66,7 +68,7 @@ RUNTIMES = {
             suspends="deferred tools",
             flow="retried",
             no_json=float("nan"),
-            cannot={"hook_killed": IN_PROCESS},
+            cannot={"hook_killed": IN_PROCESS, "synchronous": ON_A_LOOP},
         ),
     )
 }

@@ -212,7 +212,7 @@ def rule_times_out(stage: Stage) -> None:
 
 @case
 def deadline(stage: Stage) -> None:
-    """The adapter answers before its host's timer; the same call, asked again, finds its request."""
+    """The adapter answers before its host's timer: the call still waits, the model reads so, and the run goes on."""
     said = stage.run([pay()], deadline=4.0)
     goes_on(said)
     assert "this call still waits for a person's decision" in said.told["call_1"]
@@ -246,7 +246,7 @@ def gateway_restarts(stage: Stage) -> None:
 
 @case
 def key_refused(stage: Stage) -> None:
-    """A key that is no longer good means no."""
+    """A key that the gateway refuses means no."""
     said = stage.run([pay()], key="ak_" + "0" * 32)
     goes_on(said)
     assert "the gateway refused this agent's key" in said.told["call_1"]
@@ -315,13 +315,33 @@ def killed_after_run(stage: Stage) -> None:
 
 
 @case
+def hook_killed(stage: Stage) -> None:
+    """A gate that is killed while its host lives means no."""
+    raise NotImplementedError(f"{stage.runtime.title} has no gate in another process")
+
+
+@case
 def cancelled(stage: Stage) -> None:
-    """A cancelled run runs nothing; its request waits for a replay, or for its deadline."""
+    """A cancelled run runs nothing, and leaves no card behind."""
     agent = stage.start([pay()], cancel_when="stop")
     stage.waiting()
     (stage.folder / "stop").touch()
     assert agent.ended().error == "CancelledError"
-    assert (stage.ran(), stage.states()) == ([], ["pending"])
+    assert (stage.ran(), stage.states()) == ([], ["cancelled"])
+
+
+@case
+def synchronous(stage: Stage) -> None:
+    """Without an event loop the same holds: what is approved runs, of what is denied the model is told."""
+    agent = stage.start([pay("call_1", 1)], [pay("call_2", 2)], blocking=True)
+    stage.decide()
+    stage.settled("succeeded", "pending")
+    stage.decide("deny", reason="not this one")
+    said = agent.ended()
+    goes_on(said)
+    assert said.told["call_1"] == "paid 1 to Acme"
+    assert "an approver denied this call" in said.told["call_2"]
+    stage.paid(1)
 
 
 # --- several calls ----------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from assent.gate.outcomes import Ran, Refused
 
 if TYPE_CHECKING:
     from assent.client.gateway import AsyncGateway
+    from assent.gate.abandoned import Abandoned
     from assent.gate.outcomes import Replayed
 
 _NOT_YET = frozenset({RefusalCode.STILL_PENDING, RefusalCode.LEFT_TO_EXECUTOR})
@@ -19,13 +20,19 @@ _NOT_YET = frozenset({RefusalCode.STILL_PENDING, RefusalCode.LEFT_TO_EXECUTOR})
 class Gates:
     """The gate of an adapter: asynchronous in any case; blocking too, where a `Gateway` was given."""
 
-    def __init__(self, gateway: AsyncGateway | Gateway, control_flow: tuple[type[BaseException], ...] = ()) -> None:
+    def __init__(
+        self,
+        gateway: AsyncGateway | Gateway,
+        *,
+        abandoned: Abandoned = "withdraw",
+        control_flow: tuple[type[BaseException], ...] = (),
+    ) -> None:
         self._blocking: BlockingGate | None = None
         if isinstance(gateway, Gateway):
-            self._blocking = BlockingGate(gateway, control_flow=control_flow)
+            self._blocking = BlockingGate(gateway, abandoned=abandoned, control_flow=control_flow)
             self.asynchronous = self._blocking.asynchronous
         else:
-            self.asynchronous = Gate(gateway, control_flow=control_flow)
+            self.asynchronous = Gate(gateway, abandoned=abandoned, control_flow=control_flow)
 
     @property
     def blocking(self) -> BlockingGate:

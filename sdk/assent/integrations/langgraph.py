@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from langchain.agents.middleware import ToolCallRequest
 
     from assent.client.gateway import AsyncGateway
+    from assent.gate.abandoned import Abandoned
     from assent.gate.blocking import Gateway
     from assent.gate.outcomes import Replayed
 
@@ -47,9 +48,10 @@ class Approvals(AgentMiddleware):
         suspend: bool = False,
         sub_agent: str | None = None,
         deadline: float | None = None,
+        abandoned: Abandoned = "withdraw",
     ) -> None:
         super().__init__()
-        self._gates = Gates(gateway, control_flow=(GraphBubbleUp,))
+        self._gates = Gates(gateway, abandoned=abandoned, control_flow=(GraphBubbleUp,))
         self._suspend = suspend
         self._sub_agent = sub_agent
         self._deadline = deadline

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from agents.tool_context import ToolContext
 
     from assent.client.gateway import AsyncGateway
+    from assent.gate.abandoned import Abandoned
     from assent.gate.blocking import Gateway
     from assent.gate.gate import Gate
 
@@ -44,12 +45,13 @@ def gated(
     suspend: bool = False,
     sub_agent: str | None = None,
     deadline: float | None = None,
+    abandoned: Abandoned = "withdraw",
 ) -> list[FunctionTool]:
     """Copies of function tools that run only as far as the gateway lets them; `deadline` is in seconds, for each call.
 
     A tool's error is reported to the gateway, and then told to the model (or raised) as the tool itself would.
     """
-    gate = Gates(gateway).asynchronous
+    gate = Gates(gateway, abandoned=abandoned).asynchronous
     return [_gated(gate, tool, suspend=suspend, sub_agent=sub_agent, deadline=deadline) for tool in tools]
 
 

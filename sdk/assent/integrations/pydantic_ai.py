@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ToolCallPart
 
     from assent.client.gateway import AsyncGateway
+    from assent.gate.abandoned import Abandoned
     from assent.gate.blocking import Gateway
     from assent.gate.outcomes import Replayed
 
@@ -45,8 +46,9 @@ class Approvals(AbstractCapability[Any]):
         suspend: bool = False,
         sub_agent: str | None = None,
         deadline: float | None = None,
+        abandoned: Abandoned = "withdraw",
     ) -> None:
-        self._gate = Gates(gateway, control_flow=_CONTROL_FLOW).asynchronous
+        self._gate = Gates(gateway, abandoned=abandoned, control_flow=_CONTROL_FLOW).asynchronous
         self._suspend = suspend
         self._sub_agent = sub_agent
         self._deadline = deadline

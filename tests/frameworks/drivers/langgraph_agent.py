@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from langchain.agents import create_agent
@@ -50,8 +51,13 @@ async def play(scene: Scene) -> None:
         scene.gateway(), suspend=scene.form == "suspend", sub_agent=scene.sub_agent, deadline=scene.deadline
     )
     config: Any = {"configurable": {"thread_id": scene.session}}
+    if scene.blocking:
+        agent: Any = create_agent(Scripted(messages=iter(()), scene=scene), tools, middleware=[approvals])
+        ended = await asyncio.to_thread(agent.invoke, {"messages": [("user", "go")]}, config)
+        scene.said["final"] = str(ended["messages"][-1].content)
+        return
     async with AsyncSqliteSaver.from_conn_string(str(scene.folder / "checkpoints.db")) as checkpoints:
-        agent: Any = create_agent(
+        agent = create_agent(
             Scripted(messages=iter(()), scene=scene), tools, middleware=[approvals], checkpointer=checkpoints
         )
         start: Any = {"messages": [("user", "go")]}

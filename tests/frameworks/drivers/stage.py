@@ -196,6 +196,8 @@ async def _played(play: Callable[[Scene], Awaitable[None]], scene: Scene) -> Non
         await agent
     except asyncio.CancelledError:
         error = "CancelledError"
+        if others := asyncio.all_tasks() - {asyncio.current_task()}:  # what the framework lets end by itself
+            await asyncio.wait(others, timeout=BOUND)
     except Exception as raised:  # noqa: BLE001 - what a run ends with is what the tests look at
         traceback.print_exc()
         error = f"{type(raised).__name__}: {raised}"
