@@ -90,3 +90,4 @@ class Services:
     schema: WatchSchema
     renew_access: RenewAccess
     webhooks: SendWebhooks
+    max_call_bytes: int
