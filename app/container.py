@@ -318,6 +318,7 @@ class Container:
             schema=self.schema,
             renew_access=self.renew_access,
             webhooks=self.webhooks,
+            max_call_bytes=self.settings.max_call_bytes,
             note_refusal=NoteRefusals(
                 store=store,
                 orgs=lambda: tuple(book.orgs()),

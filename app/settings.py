@@ -75,6 +75,10 @@ class Settings(BaseSettings):
     trusted_proxies: str = Field(
         default="", description="addresses and networks, separated by commas, that say whom a call comes from"
     )
+    max_call_bytes: Annotated[int, Field(ge=16_384, le=2_097_152)] = Field(
+        default=262_144,
+        description="of a call with its arguments, as it comes in; a card shows the beginning of long ones",
+    )
     max_streams: Annotated[int, Field(ge=1)] = 500
     calls_per_second: Annotated[float, Field(gt=0)] = 500
     tick: timedelta = Field(default=timedelta(seconds=1), description="how often the clock is looked at")

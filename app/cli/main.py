@@ -30,6 +30,7 @@ from app.cli.operator.payees import payees_app
 from app.cli.operator.read_only import read_only
 from app.cli.operator.reseal import reseal
 from app.cli.operator.restore import restored
+from app.cli.operator.webhooks import webhooks_app
 from app.cli.options import HERE, Config, Org
 from app.cli.platforms import WithPlatforms
 from app.cli.policy import policy_app
@@ -64,6 +65,7 @@ for group, name in (
     (policy_app, "policy"),
     (requests_app, "requests"),
     (factors_app, "factors"),
+    (webhooks_app, "webhooks"),
 ):
     app.add_typer(group, name=name)
 app.command("init")(init)

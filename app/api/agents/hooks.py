@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request, Response
 from app.api.agents import moments
 from app.api.agents.one_call import Held, answer_held, judge_held
 from app.api.wire import schemas
-from app.api.wire.bodies import MOST_BYTES, MOST_BYTES_OF_A_MOMENT, PlainRoute, answer, read_model
+from app.api.wire.bodies import MOST_BYTES_OF_A_MOMENT, PlainRoute, answer, read_model
 from app.api.wire.operations import takes
 from app.api.wire.verdicts import answer_call, caller_of, evaluation_key_of, refuse_evaluation, submitted, view_bag
 from app.domain.errors import NotFoundError
@@ -46,7 +46,7 @@ def hooks_router(c: Services) -> APIRouter:
         """Report a moment of an agent's run. PreToolUse answers like POST /v1/requests; PostToolUse also settles."""
         key = await c.access(request, *AGENTS)
         moment = _moment(event)
-        most = MOST_BYTES if moment is Moment.PRE_TOOL_USE else MOST_BYTES_OF_A_MOMENT
+        most = c.max_call_bytes if moment is Moment.PRE_TOOL_USE else MOST_BYTES_OF_A_MOMENT
         body = await read_model(request, _BODIES[moment], most=most)
         if isinstance(body, moments.PreToolUse):
             if body.wait is None and body.claim_id is None:

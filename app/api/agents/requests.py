@@ -55,7 +55,7 @@ def requests_router(c: Services) -> APIRouter:  # noqa: C901 - a router is a lis
         with `claim_id` the approval is spent for the caller: one call for all of it, and one for the outcome.
         """
         key = await c.access(request, *AGENTS)
-        body = await read_model(request, schemas.Submission)
+        body = await read_model(request, schemas.Submission, most=c.max_call_bytes)
         if body.wait is None and body.claim_id is None:
             return await answer_call(c, key, submitted(key, body, request))
         held = Held.of(body)
@@ -119,7 +119,7 @@ def requests_router(c: Services) -> APIRouter:  # noqa: C901 - a router is a lis
         With `arguments`, approve with changes: they are judged like a new call, and need the approvals that it needs.
         """
         key = await c.access(request, Scope.APPROVER)
-        body = await read_model(request, schemas.Decision)
+        body = await read_model(request, schemas.Decision, most=c.max_call_bytes)
         return answer(await shown(await _decided(c, key, request_id, body), key))
 
     @router.post("/v1/requests/{request_id}/cancel", **takes(schemas.CancelBody, schemas.RequestView))

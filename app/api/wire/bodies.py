@@ -91,7 +91,7 @@ async def _received(request: Request, most: int) -> bytes:
 
 async def read_model(request: Request, model: type[M], *, most: int = MOST_BYTES) -> M:
     """Parse the body into `model`. Raises BadJsonError or InvalidError with the path of the fault."""
-    values = MOST_VALUES_OF_A_MOMENT if most > MOST_BYTES else MAX_VALUES
+    values = MOST_VALUES_OF_A_MOMENT if most >= MOST_BYTES_OF_A_MOMENT else MAX_VALUES
     value = parse_json(await read_body(request, most=most), max_values=values)
     if not isinstance(value, dict):
         raise BadJsonError("the body must be a JSON object", path="")

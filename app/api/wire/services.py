@@ -94,3 +94,4 @@ class Services:
     schema: WatchSchema
     renew_access: RenewAccess
     webhooks: SendWebhooks
+    max_call_bytes: int

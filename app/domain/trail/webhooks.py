@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from app.domain.trail.audit import AuditEvent, Kind
 
+TEST: Final = "webhook.test"
+"""The kind of a message that only tries a receiver."""
 _PREFIX: Final = "whsec_"
 _SHORTEST: Final = 24
 _LONGEST: Final = 64
@@ -72,6 +74,21 @@ def body_of(event: AuditEvent) -> bytes:
         "actor": event.record.actor,
         "request_id": event.request_id,
         "facts": dict(event.record.facts),
+    }
+    return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def body_of_test(event_id: str, *, org: str, webhook: str, now: datetime) -> bytes:
+    """Return what a receiver is sent that is tried: in the form of an event, of a kind that no trail has."""
+    told = {
+        "id": event_id,
+        "kind": TEST,
+        "at": now.isoformat(),
+        "org": org,
+        "seq": 0,
+        "actor": "cli",
+        "request_id": None,
+        "facts": {"webhook": webhook},
     }
     return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()
 

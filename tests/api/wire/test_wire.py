@@ -285,6 +285,25 @@ async def test_a_body_over_the_limit_is_cut_off_before_it_is_kept(gateway: Gatew
 
 
 @requirement("S-32")
+async def test_a_call_of_a_megabyte_comes_in_whole_where_the_operator_lets_it(
+    sqlite_url: str, config: Path, platform: MemoryPlatform
+) -> None:
+    arguments = {"text": "é" * 500_000}
+    async with open_gateway(sqlite_url, config, platform, max_call_bytes=1_100_000) as g:
+        request = await g.ask("by_api", arguments)
+        await g.decide(request)
+        claimed = await g.claim(request)
+        assert claimed.json()["arguments"] == arguments
+        held = {"tool_name": "by_api", "tool_input": {"text": "x" * 1_000_000}}
+        assert (await g.call("POST", "/v1/hooks/PreToolUse", held)).status_code == 202
+        for body in ({"tool": "by_api", "arguments": {"text": "x" * 1_100_000}}, {"tool": "by_api", "arguments": {}}):
+            said = await g.call("POST", "/v1/requests", body)
+            assert said.status_code == (413 if body["arguments"] else 202)
+        many = {"tool": "by_api", "arguments": {"numbers": [0] * 20_000}}
+        assert (await g.call("POST", "/v1/requests", many)).status_code == 422  # size is not the only bound
+
+
+@requirement("S-32")
 async def test_a_compressed_body_is_not_unpacked(gateway: Gateway) -> None:
     headers = {**await gateway.key("agent:shop"), "content-encoding": "gzip"}
     for content in (b"\x1f\x8b" + b"\0" * 1000, b'{"tool": "by_api", "arguments": {}}'):  # whatever it is
