@@ -27,6 +27,10 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --genera
 # The gateway, and assent[guards,limits], which it runs on: from this checkout, never by name from an index.
 OURS := pyproject.toml sdk/pyproject.toml --extra guards --extra limits
 
+# The server of Restate, beside which the benchmarks measure.
+RESTATE_SERVER := @restatedev/restate-server@1.7.12
+RESTATE := .cache/restate/node_modules/.bin/restate-server
+
 # The Claude Code that the hook is proved against.
 CLAUDE_CODE := @anthropic-ai/claude-code@2.1.327
 CLAUDE := .cache/claude-code/node_modules/.bin/claude
@@ -153,8 +157,13 @@ $(CLAUDE):
 	@test -e $@
 
 .PHONY: bench
-bench: .venv-bench/.installed  ## the benchmarks, each against its reference (ARGS=--quick for a look)
+bench: .venv-bench/.installed restate-install  ## the benchmarks, each against its reference (ARGS=--quick for a look)
 	@.venv-bench/bin/python -m benchmarks $(ARGS)
+
+.PHONY: restate-install
+restate-install:
+	@test -e $(RESTATE) || { echo "installing $(RESTATE_SERVER) into .cache/restate" && timeout 240 npm install --prefix .cache/restate \
+		--no-save --no-package-lock --no-audit --no-fund --loglevel error $(RESTATE_SERVER); } || echo "NOT MEASURED: Restate (npm cannot install $(RESTATE_SERVER))"
 
 .venv-bench/.installed: requirements/bench.txt pyproject.toml sdk/pyproject.toml
 	@test -x .venv-bench/bin/pip || $(PYTHON) -m venv .venv-bench

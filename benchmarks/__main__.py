@@ -6,7 +6,6 @@ import argparse
 import asyncio
 import json
 import logging
-import os
 import sys
 import warnings
 from collections.abc import Awaitable, Callable
@@ -19,6 +18,7 @@ import structlog
 import uvloop
 
 from benchmarks.databases import open_databases
+from benchmarks.other_work import OtherWork
 from benchmarks.page import render_page, render_row
 from benchmarks.run import FULL, QUICK, Run
 
@@ -126,7 +126,7 @@ def main() -> int:
     # The PostgreSQL wheel looks for a runtime directory when it is imported, and takes one under /tmp without.
     warnings.filterwarnings("ignore", message="XDG_RUNTIME_DIR")
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
-    load = os.getloadavg()[0]
+    others = OtherWork()
     needs_postgres = not given.no_postgres and any(name == "wake" or name.endswith("postgresql") for name in chosen)
     with (
         open_databases(postgres=needs_postgres) as databases,
@@ -142,12 +142,13 @@ def main() -> int:
         rows = runner.run(_measure(run, list(chosen.values())))
         settings = databases.settings()
     now = datetime.now(UTC)
+    print(f"other work took {others.share():.0%} of the machine's processor time meanwhile")
     if given.json:
         figures = [{**asdict(row), "verdict": row.verdict} for row in rows]
         given.json.write_text(json.dumps({"at": now.isoformat(), "rows": figures}, indent=1), encoding="utf-8")
     if given.write:
         given.write.parent.mkdir(parents=True, exist_ok=True)
-        given.write.write_text(render_page(rows, sizes, settings, now, load), encoding="utf-8")
+        given.write.write_text(render_page(rows, sizes, settings, now, others.share()), encoding="utf-8")
         print(f"{given.write} is written")
     return 0
 
