@@ -116,6 +116,7 @@ LEDGER: dict[str, Promise] = {
     "F-70": _must(
         "A phone shows amount, payee, warning, deadline and buttons of a card without a touch; a warned one looks it."
     ),
+    "F-71": _must("One language a reader: no card, note, toast or page of one language says ours in the other."),
     "S-64": _must(
         "Verifying a trail compares its rows with its events, and names the first place of each edit of the matrix.",
         "attack on the built gateway",

@@ -53,6 +53,7 @@ class Person:
     accounts: Mapping[str, str] = field(default_factory=dict[str, str])
     limits: Mapping[str, Decimal] | None = None
     away: tuple[Away, ...] = ()
+    language: str | None = None  # what their own copies, notes and pages are written in; None: the channel's
 
     def may_approve(self, amount: Amount | None) -> bool:
         """Say whether a call is within this person's limits. An unknown amount, or another currency, is not."""
@@ -84,6 +85,8 @@ class Directory:
     people: Mapping[str, Person] = field(default_factory=dict[str, Person])
     groups: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
     sources: Mapping[str, GroupSource] = field(default_factory=dict[str, GroupSource])
+    names: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, "Mapping[str, str]"])
+    """What people call a group, by language, where the file says so."""
     limited: tuple[Person, ...] = field(init=False, repr=False, compare=False)
     """Those with limits: where there are none, nobody asks what a call would spend."""
 

@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from app.domain.rules.policy import Policy
+    from app.domain.text.language import Language
 
 
-def name_of(policy: Policy, email: str) -> str:
-    """Return how people call a person; whoever the file does not know is called by their id."""
+def name_of(policy: Policy, email: str, language: Language | None = None) -> str:
+    """Return how people call a person or, in a language, a group; what the file does not name is called by its id."""
     person = policy.directory.find(email)
+    if person is None and language is not None:
+        return policy.directory.names.get(email, {}).get(language.value, email)
     return person.name if person else email

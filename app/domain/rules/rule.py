@@ -101,6 +101,7 @@ class Rule:
     when: Condition | None = None
     then: Then
     reason: str | None = None
+    reasons: Mapping[str, str] = field(default_factory=dict[str, str])  # the same by language, where the file has it so
     asking: Asking | None = None
     tiers: tuple[Tier, ...] = ()
     record: bool = True

@@ -1,4 +1,4 @@
-"""What is said about reminders, escalation, more time, asking again and unreachable people, in each language."""
+"""What is said of time: to read, reminders, escalation, more of it, asking again; and of people out of reach."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 EN: Mapping[str, str] = {
+    "click.read_first": "Please read it first: approving is possible in {seconds} s. Nothing was recorded.",
     "notice.time_left": "⏰ {left} left · {then}: {title}",
     "click.reopened": "Asked again: the new request has the code {code}. Its card is on its way.",
     "click.reopened_before": "This was asked again already: look for the code {code}.",
@@ -19,6 +20,7 @@ EN: Mapping[str, str] = {
 }
 
 ZH: Mapping[str, str] = {
+    "click.read_first": "请先阅读：{seconds} 秒后才能批准。未做任何记录。",
     "notice.time_left": "⏰ 还剩 {left} · {then}：{title}",
     "click.reopened": "已重新发起：新请求的核对码为 {code}，卡片即将送达。",
     "click.reopened_before": "此前已重新发起，请查找核对码 {code}。",

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from app.domain.text.language import Language
 from app.domain.words import assurance as words_assurance
-from app.domain.words import attention as words_attention
 from app.domain.words import console as words_console
 from app.domain.words import consultations as words_consultations
 from app.domain.words import edit as words_edit
@@ -214,7 +213,6 @@ _PARTS = (
     words_console,
     words_consultations,
     words_assurance,
-    words_attention,
     words_edit,
     words_ladder,
     words_outcome,

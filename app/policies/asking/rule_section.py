@@ -61,7 +61,8 @@ def read_rules(marked: MarkedYaml, around: Surroundings, ask: Asking | None) -> 
             agents=tuple(map(NamePattern, entry.agents or ())),
             when=_condition(marked, (*path, "when"), entry, around),
             then=Then(entry.then or "ask"),
-            reason=entry.reason,
+            reason=entry.reason if isinstance(entry.reason, str) else next(iter(_by_language(entry).values()), None),
+            reasons=_by_language(entry),
             asking=asking,
             tiers=tiers,
             record=entry.record,
@@ -72,6 +73,11 @@ def read_rules(marked: MarkedYaml, around: Surroundings, ask: Asking | None) -> 
             _refuse_shadowed(marked, path, rule, rules)
             rules.append(rule)
     return tuple(rules)
+
+
+def _by_language(entry: RuleEntry) -> dict[str, str]:
+    """Return why a rule answers as it does, by language; one text serves none in particular."""
+    return {**entry.reason} if isinstance(entry.reason, dict) else {}
 
 
 def _answer(

@@ -149,11 +149,19 @@ Title = Annotated[str, Field(min_length=1, max_length=300)]
 Label = Annotated[str, Field(pattern=r"^\S([^\n]{0,38}\S)?$")]
 Answer = Literal["allow", "deny", "ask"]
 _ByLanguage = Discriminator(lambda value: "[languages]" if isinstance(value, dict) else "[text]")
+Reason = Annotated[str, Field(min_length=1, max_length=500)]
 Titles = Annotated[
     Annotated[Title, Tag("[text]")] | Annotated[dict[Literal["en", "zh"], Title], Tag("[languages]")], _ByLanguage
 ]
 Labels = Annotated[
     Annotated[Label, Tag("[text]")] | Annotated[dict[Literal["en", "zh"], Label], Tag("[languages]")], _ByLanguage
+]
+
+
+Reasons = Annotated[
+    Annotated[Reason, Tag("[text]")]
+    | Annotated[dict[Literal["en", "zh"], Reason], Field(min_length=1), Tag("[languages]")],
+    _ByLanguage,
 ]
 
 
@@ -249,7 +257,7 @@ class RuleEntry(OwnAskEntry):
     when: str | None = Field(default=None, min_length=1, max_length=4000)
     then: Annotated[Answer, Field()] | None = None  # as the bare union it would be typing's own one of `on_error`
     tiers: list[Any] | None = Field(default=None, min_length=2, max_length=10)
-    reason: str | None = Field(default=None, min_length=1, max_length=500)
+    reason: Reasons | None = None
     record: bool = True
 
 
@@ -323,12 +331,15 @@ class PersonEntry(BaseModel):
     name: str = Field(default="", max_length=200)
     limit: Limit | None = None
     away: list[AwayEntry] = Field(default=[], max_length=100)
+    language: Literal["en", "zh"] | None = None
 
 
 class GroupEntry(_Entry):
-    """A group that a platform keeps: ``{channel: pay-chat, group: S0FINANCE}``."""
+    """A group with a name for people, or one that a platform keeps: ``{channel: pay-chat, group: S0FINANCE}``."""
 
-    channel: Name
+    name: Titles | None = None
+    members: list[str] | None = None
+    channel: Name | None = None
     group: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,128}$")] | None = None
     department: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,128}$")] | None = None
 

@@ -48,33 +48,48 @@ def read_directory(
             if owner != email:
                 marked.report((*path, kind), f"is the account of {owner} already: one account is one person")
     people = {key: _with_away(marked, written[key], person, people) for key, person in people.items()}
-    listed = Directory(people=people)
+    return _groups(marked, Directory(people=people), channel_types, channels)
+
+
+def _groups(
+    marked: MarkedYaml, listed: Directory, channel_types: Mapping[str, Spec], channels: Sequence[ChannelSpec]
+) -> Directory:
+    """Return the directory of these people with the groups of the file."""
     groups: dict[str, frozenset[str]] = {}
     sources: dict[str, GroupSource] = {}
+    names: dict[str, Mapping[str, str]] = {}
     for name, raw in section(marked, "groups").items():
         if not _GROUP.fullmatch(name):
             marked.report(("groups", name), "a group's name has no spaces, @ or *")
-        if isinstance(raw, dict):
-            source = _source(marked, name, raw, channels, channel_types)
-            if source is not None:
-                sources[name] = source
-            groups[name] = frozenset()
-        else:
-            groups[name] = _group(marked, name, raw, listed)
-    return Directory(people=people, groups=groups, sources=sources)
+        groups[name] = frozenset()
+        if not isinstance(raw, dict):
+            groups[name] = _group(marked, ("groups", name), raw, listed)
+            continue
+        entry = read_entry(marked, ("groups", name), raw, GroupEntry)
+        if entry is None:
+            continue
+        if entry.name is not None:
+            names[name] = {"en": entry.name, "zh": entry.name} if isinstance(entry.name, str) else {**entry.name}
+        if entry.members is not None:
+            groups[name] = _group(marked, ("groups", name, "members"), [*entry.members], listed)
+            if entry.channel or entry.group or entry.department:
+                marked.report(("groups", name), "has members here, or a platform's: not both")
+        elif (source := _source(marked, name, entry, channels, channel_types)) is not None:
+            sources[name] = source
+    return replace(listed, groups=groups, sources=sources, names=names)
 
 
 def _source(
     marked: MarkedYaml,
     name: str,
-    raw: JsonValue,
+    entry: GroupEntry,
     channels: Sequence[ChannelSpec],
     channel_types: Mapping[str, Spec],
 ) -> GroupSource | None:
     """Return where a group's people are asked for: ``{channel: pay-chat, group: S0FINANCE}``."""
     path: Path = ("groups", name)
-    entry = read_entry(marked, path, raw, GroupEntry)
-    if entry is None:
+    if entry.channel is None:
+        marked.report(path, "has no members", 'list them under "members", or name the "channel" that knows them')
         return None
     kind = next((spec.kind for spec in channels if spec.name == entry.channel), None)
     if kind is None:
@@ -114,6 +129,7 @@ def _person(marked: MarkedYaml, path: Path, email: str, raw: JsonValue, kinds: C
         name=(entry.name if entry else "") or email,
         accounts=accounts,
         limits=entry.limit if entry else None,
+        language=entry.language if entry else None,
         away=tuple(Away(first=each.first, last=each.last, to=each.to) for each in (entry.away if entry else [])),
     )
 
@@ -138,8 +154,7 @@ def _with_away(marked: MarkedYaml, path: Path, person: Person, people: Mapping[s
     return replace(person, away=tuple(away))
 
 
-def _group(marked: MarkedYaml, name: str, raw: JsonValue, listed: Directory) -> frozenset[str]:
-    path: Path = ("groups", name)
+def _group(marked: MarkedYaml, path: Path, raw: JsonValue, listed: Directory) -> frozenset[str]:
     if not isinstance(raw, list):
         marked.report(path, "must be a list of e-mails" if raw is not None else "has no members")
         return frozenset()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from app.domain.call.tool import title_for
 from app.domain.card.bare import bare
@@ -15,7 +15,9 @@ from app.domain.request.action import Action
 from app.domain.request.quorum import count
 from app.domain.request.request import Audience
 from app.domain.rules.name_of import name_of
+from app.domain.text.language import Language
 from app.domain.text.visible import visible
+from app.domain.words.reasons import reason_in
 from app.domain.words.say import say
 from app.storage.cards.deliveries import place_of
 from app.usecases.cards.controls import controls_for
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
     from app.domain.identity.seals import Seals
     from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.policy import Policy
-    from app.domain.text.language import Language
     from app.ports import Channel
     from app.storage.cards.deliveries import Delivery
 
@@ -48,6 +49,7 @@ def compose(
     pause: Switch | None = None,
 ) -> Card:
     """Build the card that this delivery should show now. `pause`: people have stopped what it is about."""
+    channel = _spoken(channel, policy, delivery.person)
     tokens = tally = None
     place = place_of(request, delivery)
     if not request.status.final:
@@ -61,6 +63,7 @@ def compose(
     review = review_place(request, channel.language, policy.url)
     terms = replace(terms_for(request, policy, channel.language), review=review, has_page=policy.url is not None)
     shown = around(replace(request, title=title_in(request, tool, channel.language)))
+    shown = replace(shown, why=why_in(shown, policy, channel.language))
     told = approval_told(request, delivery.person, channel.language, policy.zone)
     asked = delivery.audience is Audience.REQUESTER and request.open_question is not None
     card = card_for(
@@ -84,12 +87,43 @@ def compose(
     return replace(card, headline=headline, warnings=(*card.warnings, told))
 
 
+class InLanguage:
+    """A channel as one person reads it: what it says to them is in their own language."""
+
+    def __init__(self, channel: Channel, language: Language) -> None:
+        """Take both."""
+        self.of = channel
+        self.language = language
+
+    def __getattr__(self, name: str) -> object:
+        """Return what is the channel's own."""
+        return getattr(self.of, name)
+
+
+def to_person(channel: Channel, policy: Policy, person: str | None) -> Channel:
+    """Return the channel as somebody reads it: in their own language, if the file says which that is."""
+    known = policy.directory.find(person) if person else None
+    if known is None or known.language is None or known.language == channel.language.value:
+        return channel
+    return cast("Channel", InLanguage(channel, Language(known.language)))
+
+
+def _spoken(channel: Channel, policy: Policy, person: str | None) -> Channel:
+    """Return the channel in the language of a card: of whose own copy it is; else the chat's, whoever pressed."""
+    return to_person(channel.of if isinstance(channel, InLanguage) else channel, policy, person)
+
+
+def why_in(request: ConfirmationRequest, policy: Policy, language: Language) -> str:
+    """Return why people are asked, in a language as far as the file and we have words for it."""
+    return reason_in(request.why, language, (rule.reasons for rule in policy.rules if rule.reasons))
+
+
 def terms_for(request: ConfirmationRequest, policy: Policy, language: Language) -> Terms:
     """Return how a request is put to people in a language, by what the file says of its tool today."""
     tool = policy.tools.get(request.call.tool)
     return Terms(
         language=language,
-        name_of=lambda email: visible(name_of(policy, email)),
+        name_of=lambda email: visible(name_of(policy, email, language)),
         zone=policy.zone,
         money=tool.money if tool else (),
         payment=tool.payment if tool else None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from app.domain.card.card import warned_mark
@@ -17,7 +18,7 @@ from app.domain.trail.notes import ANSWER, APPROVED, QUESTION, REMINDER, parse_n
 from app.domain.words.say import say
 from app.ports import Notice
 from app.storage.cards.accounts import list_of_channel
-from app.usecases.cards.compose import pause_told, terms_for
+from app.usecases.cards.compose import pause_told, terms_for, title_in, to_person
 from app.usecases.pauses.stop_paused import pause_shown
 from app.usecases.voters.electorate import voters_of
 from assent.hooks.ready.redact import redact
@@ -40,6 +41,8 @@ def notice_for(  # noqa: PLR0917 - what a card is made of, and the row
 ) -> Notice | None:
     """Return what to say under a card, or None if there is nothing to say any more."""
     kind, question_id = parse_note(row.note or "")
+    channel = to_person(channel, policy, delivery.person)
+    request = replace(request, title=title_in(request, policy.tools.get(request.call.tool), channel.language))
     if kind == APPROVED:
         told = approval_told(
             request, delivery.person, channel.language, policy.zone, title=_clean(visible(request.title))

@@ -17,6 +17,7 @@ from app.ports import AccountStatus, ClickOutcome, ClickResult
 from app.storage.cards.accounts import list_by_account
 from app.storage.cards.deliveries import find_by_handle, place_of
 from app.storage.requests.requests import lock_to_claim
+from app.usecases.cards.compose import to_person
 from app.usecases.cards.message import items_of
 from app.usecases.clicks.pressed import PressedCard, refusal
 from app.usecases.pauses.stop_paused import pause_shown
@@ -93,6 +94,7 @@ def recognise(
         person = _who(tx, pressed, click, now)
         if delivery.carrier_id is not None:
             pressed = replace(pressed, shared=items_of(tx, delivery.carrier_id))
+        pressed = replace(pressed, channel=to_person(channel, policy, person))
         if _is_copy(pressed, click):
             tx.append(refused_click(evidence, why="copy", person=person), request_id=request.id)
             return pressed.on_a_copy()

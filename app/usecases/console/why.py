@@ -11,6 +11,7 @@ from app.domain.rules.policy import reason_apart
 from app.domain.text.paths import money_text
 from app.domain.text.visible import visible
 from app.domain.words.say import say
+from app.usecases.cards.compose import why_in
 from app.usecases.writing.clean import clean
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ _ABOVE = re.compile(r"(?:args\.([A-Za-z_][\w.]*)|amount\(args\.([A-Za-z_][\w.]*)
 
 def why_asked(request: ConfirmationRequest, policy: Policy, terms: Terms) -> str:
     """Return the rule's reason, and the threshold where it is of today's file and can be said in a few words."""
-    reason = visible(clean(reason_apart(request.why)[0]))
+    reason = visible(clean(reason_apart(why_in(request, policy, terms.language))[0]))
     if request.policy_version != policy.version:
         return reason
     rule = next((each for each in policy.rules if each.id == request.rule_id), None)

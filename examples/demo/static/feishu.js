@@ -27,7 +27,7 @@ function feishuCard(message, visitor) {
     header && el("div", { class: `fs-header ${header.template ?? "default"}` },
       el("div", { class: "fs-title" }, header.title.content),
       header.subtitle && el("div", { class: "fs-subtitle" }, header.subtitle.content)),
-    el("div", { class: "fs-elements", style: `--gap: ${body.vertical_spacing ?? "8px"}` }, body.elements.map((element) => draw(element, press, null))));
+    el("div", { class: `fs-elements gap-${body.vertical_spacing ?? "8px"}` }, body.elements.map((element) => draw(element, press, null))));
 }
 
 function draw(element, press, form) {
@@ -55,6 +55,7 @@ function input(element) {
     name: element.name, maxlength: element.max_length, placeholder: element.placeholder?.content ?? "",
     required: element.required, rows: 1,
   };
+  if (!element.label) attributes["aria-label"] = attributes.placeholder;
   const box = el(element.input_type === "multiline_text" ? "textarea" : "input", attributes);
   box.value = element.default_value ?? "";
   return el("label", { class: "fs-input" },

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from app.domain.request.request import Risk
 from app.domain.rules.attention import Answer, Attention, Held, goes_out_at, reading_left, rubber_stamps
-from app.domain.words.attention import EN, ZH
+from app.domain.words.ladder import EN, ZH
 from tests.requirements import requirement
 
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -1,0 +1,74 @@
+"""Why a rule answers as it does, in the reader's language.
+
+A ruling's reason is one text that is stored with the request, and read by models, logs and trails: English, and put
+together of the file's own sentences and ours. People read it in their language: the file's sentences as the file has
+them in it (`reason: {en, zh}`), ours from the table below. What is nobody's of both (a hook's words, an agent's) stays.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+from app.domain.text.language import Language
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+_ZH: Mapping[str, str] = {
+    "the highest tier": "最高一档",
+    "the tier up to {limits}": "{limits} 以内一档",
+    "Rule {rule} asks for approval": "规则 {rule} 要求审批",
+    "Rule {rule} allows it ({tier})": "规则 {rule} 可放行（{tier}）",
+    "Rule {rule} allows it": "规则 {rule} 可放行",
+    "; but people are asked, because of the warnings": "；因有警告，须由人决定",
+    "The condition of rule {rule} could not be evaluated, so people are asked": "规则 {rule} 的条件无法判定，"
+    "须由人决定",
+    "No rule matched, and the default is to allow": "没有适用的规则，默认可放行",
+    "No rule covers this call, so people decide": "没有规则涵盖此调用，须由人决定",
+    " Besides: ": " 另外：",
+    " (as for {agent}, whose rules bind this call as well)": "（{agent} 的规则同样适用于此调用）",
+    "The tool {tool} always requires confirmation": "工具 {tool} 每次都须确认",
+    "Every tool of the agent {agent} requires confirmation": "智能体 {agent} 的所有工具都须确认",
+    "The agent's side asks for confirmation (its own words): ": "智能体一方要求确认（其原话）：",
+    "The standing approval {permit} covers it (use {used} of {uses})": "长期授权 {permit} 已涵盖（第 {used} 次，"
+    "共 {uses} 次）",
+    "BREAK-GLASS {permit}: nobody was asked. {people} broke it: ": "紧急放行 {permit}：未经任何人审批。"
+    "由 {people} 开启，原因：",
+    "An evaluation run: nobody was asked. ": "试运行：未询问任何人。",
+}
+_PLACE = re.compile(r"\\{(\w+)\\}")  # as `re.escape` leaves it
+_WORD = r"[^\s()]+?"
+_HOLDS = {"people": r"[^:]+?", "tier": r"[^()]+?", "limits": r"[A-Z]{3} [0-9.]+(?:, [A-Z]{3} [0-9.]+)*"}
+_STOP = re.compile(r"(?<=[\u4e00-\u9fff）])\.(?=[\s;]|$)")
+
+
+def reason_in(text: str, language: Language, reasons: Iterable[Mapping[str, str]]) -> str:
+    """Return a ruling's reason in a language. `reasons` are those of the file's rules, by language."""
+    said = {each: by[language.value] for by in reasons if language.value in by for each in by.values()}
+    said = {each: words for each, words in said.items() if each != words}
+    for each in sorted(said, key=len, reverse=True):
+        text = text.replace(each, said[each])
+        if each.endswith("."):  # something may have been put behind it, and its full stop left out for that
+            text = text.replace(each.removesuffix("."), said[each].rstrip("。."))
+    if language is Language.ZH:
+        for pattern, words in _patterns():
+            text = pattern.sub(lambda found, words=words: _put(words, found.groupdict()), text)
+        text = _STOP.sub("。", text)
+    return text
+
+
+def _put(words: str, values: Mapping[str, str]) -> str:
+    return words.format(**{name: value.replace(" and ", "、") for name, value in values.items()})
+
+
+@cache
+def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
+    """Return each of our sentences as a pattern, and what it is in Chinese."""
+    return tuple((re.compile(_pattern(en)), zh) for en, zh in _ZH.items())
+
+
+def _pattern(sentence: str) -> str:
+    ends = r"(?![^\s.;()。])" if sentence.endswith("}") else ""
+    return _PLACE.sub(lambda place: f"(?P<{place[1]}>{_HOLDS.get(place[1], _WORD)})", re.escape(sentence)) + ends

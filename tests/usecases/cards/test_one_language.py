@@ -1,0 +1,172 @@
+"""One language a reader: nowhere does a Chinese card, note, toast or page say a sentence of ours in English."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from app.domain.text.language import Language
+from app.domain.words.reasons import reason_in
+from app.domain.words.say import CATALOGUE
+from examples.gallery_assurance import assurance
+from examples.gallery_catalogue import PEOPLE, Pane, card_of, states
+from examples.gallery_consulting import consulting
+from examples.gallery_payments import payments
+from tests.fixtures.gateway import PAY
+from tests.requirements import requirement
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from app.domain.card.card import Card
+    from app.ports import Click
+    from examples.gallery_catalogue import Exhibit
+    from tests.fixtures.gateway import Gateway
+
+_HAN = re.compile(r"[\u3400-\u9fff]")
+_ENGLISH = re.compile(r"\b[A-Za-z][a-z']+(?: (?:[a-z']+|I)\b)+")
+"""Two English words in a row, the second one small: no name, no code, no id is written like that."""
+_COMMANDS = re.compile(r"`[^`]*`|assent(?: [a-z-]+)+|\{\w+\}")
+_FOREIGN = (*PEOPLE.values(), "Steel for the March delivery", "an odd invoice was seen")
+_FOREIGN += ("the payroll run is stuck", "The delivery is short by two tons")
+"""What people and agents wrote: it stays as they wrote it."""
+
+
+def english_in(text: str) -> list[str]:
+    for foreign in _FOREIGN:
+        text = text.replace(foreign, "")
+    return _ENGLISH.findall(_COMMANDS.sub("", text))
+
+
+def texts_of(card: Card) -> list[str]:
+    facts = [*card.highlights, *card.changes, *card.facts, *card.arguments, *card.dialogue, *card.details]
+    facts += [each for each in (card.agent_says, card.until) if each]
+    said = [card.headline, card.title, card.caution, card.footer, *card.warnings, card.then]
+    said += [card.outcome, card.progress, card.withheld, card.hidden, *(each.label for each in card.controls)]
+    for form in (each.form for each in card.controls if each.form):
+        said += [
+            form.title,
+            form.submit,
+            form.note,
+            *(text for each in form.fields for text in (each.label, each.hint)),
+        ]
+    if card.buttons:
+        said += [card.buttons.confirm_title, card.buttons.confirm_text, card.buttons.reason_hint]
+    own = [text for text in (*said, *(text for each in facts for text in (each.label, each.value))) if text]
+    return [*own, *(text for other in card.also for text in texts_of(other))]
+
+
+@requirement("F-71")
+def test_no_sentence_of_ours_is_in_the_other_language() -> None:
+    """Toasts, cards, notes and pages say nothing that does not stand in the catalogue."""
+    assert {key: found for key, text in CATALOGUE[Language.ZH].items() if (found := english_in(text))} == {}
+    mixed = {key for key, text in CATALOGUE[Language.EN].items() if _HAN.search(text)}
+    assert mixed <= {"console.language.zh", "console.other"}, mixed
+
+
+@requirement("F-71")
+@pytest.mark.parametrize("sheet", [states, payments, consulting, assurance], ids=lambda each: each.__name__)
+def test_no_chinese_card_says_anything_in_english(sheet: object) -> None:
+    draw = cast("Callable[[Language], list[Exhibit]]", sheet)
+    exhibits = draw(Language.ZH)
+    for exhibit in exhibits:
+        card = card_of(exhibit, Pane(name="chat", language=Language.ZH, text_budget=9_000, opens_forms=True))
+        assert {text: found for text in texts_of(card) if (found := english_in(text))} == {}, exhibit.name
+    assert len(exhibits) > 2
+
+
+def test_what_finds_english_finds_it() -> None:
+    exhibit = states(Language.ZH)[0]
+    pane = Pane(name="chat", language=Language.ZH, text_budget=9_000, opens_forms=True)
+    card = card_of(replace(exhibit, request=replace(exhibit.request, why="Rule x wants it. (args.amount = 8)")), pane)
+    assert [found for text in texts_of(card) for found in english_in(text)] == ["Rule x wants it"]
+
+
+ZH_FILE = (
+    ("chat: {type: memory, chat: C1}", "chat: {type: memory, chat: C1, language: zh}"),
+    ("org: acme\ndefault: deny\n", "org: acme\nlanguage: zh\ndefault: deny\n"),
+    ('title: "Pay {payee} {amount}"', 'title: {en: "Pay {payee} {amount}", zh: "向 {payee} 付款 {amount}"}'),
+    (
+        "  finance: [alice@acme.example, bob@acme.example, carol@acme.example, olga@acme.example, rita@acme.example]",
+        "  finance: {name: {en: Finance, zh: 财务}, members: [alice@acme.example, bob@acme.example]}",
+    ),
+    ("{name: Alice, memory: U_ALICE}", "{name: Alice, memory: U_ALICE, language: en}"),
+)
+
+
+async def chinese(gateway: Gateway, *more: tuple[str, str]) -> None:
+    for before, after in (*ZH_FILE, *more):
+        gateway.rewrite(before, after)
+    await gateway.reload()
+
+
+@requirement("F-71")
+async def test_cards_and_reminders_of_a_chinese_chat_are_chinese(gateway: Gateway) -> None:
+    reason = "then: ask, reason: {en: Payments need finance., zh: 付款须经财务批准。}"
+    await chinese(gateway, ("{id: pay, tools: [pay], then: ask", f"{{id: pay, tools: [pay], {reason}"))
+    request = await gateway.ask()
+    card = gateway.card(request).card
+    assert card.facts[1].value == "付款须经财务批准。"
+    assert card.progress is not None
+    assert "财务" in card.progress
+    assert [found for text in texts_of(card) for found in english_in(text)] == []
+    await gateway.advance(timedelta(minutes=15))
+    assert [notice.text for _, notice in gateway.platform.notices] == [
+        "⏰ 还剩 15 分钟 · 到期不执行：向 Acme Ltd 付款 80,000"
+    ]
+    [row] = gateway.rows("SELECT why FROM requests")
+    assert row["why"] == "Payments need finance."  # for models and the trail: the one that is written first
+
+
+@requirement("F-71")
+async def test_a_toast_is_in_the_language_of_whoever_pressed_and_the_card_in_the_chat_s(gateway: Gateway) -> None:
+    await chinese(gateway)
+    request = await gateway.ask("pay_two", arguments=PAY)
+
+    async def pressed(click: Click) -> tuple[str, str]:
+        body = (await gateway.send(click)).body or {}
+        return str(body["sentence"]), gateway.card(request).card.headline
+
+    card = gateway.card(request)
+    sentence, headline = await pressed(gateway.platform.press(card, "U_ALICE", "approve"))
+    assert (sentence, headline) == ("Recorded. 1 of 2 approvals; more are needed.", "待审批")
+    sentence, _ = await pressed(gateway.platform.press(card, "U_BOB", "approve"))
+    assert english_in(sentence) == []
+    assert gateway.card(request).card.headline == "已批准"
+
+
+@requirement("F-71")
+@pytest.mark.parametrize(
+    ("stored", "read"),
+    [
+        ("Rule large asks for approval.", "规则 large 要求审批。"),
+        (
+            "Payments need two; but people are asked, because of the warnings.",
+            "付款须两人批准；因有警告，须由人决定。",
+        ),
+        (
+            "Payments need two. Besides: The tool pay always requires confirmation.",
+            "付款须两人批准。 另外：工具 pay 每次都须确认。",
+        ),
+        ("Every tool of the agent a-1 requires confirmation.", "智能体 a-1 的所有工具都须确认。"),
+        (
+            "Rule small allows it (the tier up to CNY 500); but people are asked, because of the warnings.",
+            "规则 small 可放行（CNY 500 以内一档）；因有警告，须由人决定。",
+        ),
+        (
+            "BREAK-GLASS gls_7: nobody was asked. a@x.example and b@x.example broke it: 付不出工资",
+            "紧急放行 gls_7：未经任何人审批。由 a@x.example、b@x.example 开启，原因：付不出工资",
+        ),
+        ("The standing approval sta_1 covers it (use 1 of 3).", "长期授权 sta_1 已涵盖（第 1 次，共 3 次）。"),
+        ("No rule covers this call, so people decide.", "没有规则涵盖此调用，须由人决定。"),
+    ],
+)
+def test_why_people_are_asked_is_said_in_their_language(stored: str, read: str) -> None:
+    reasons = [{"en": "Payments need two.", "zh": "付款须两人批准。"}]
+    assert reason_in(stored, Language.ZH, reasons) == read
+    assert english_in(reason_in(stored, Language.ZH, reasons)) == []
+    assert reason_in(stored, Language.EN, reasons) == stored
