@@ -37,10 +37,7 @@ from app.usecases.clicks.extend_click import ExtendClick
 from app.usecases.clicks.receive import ClickTaker, Receive
 from app.usecases.clicks.reopen_click import ReopenClick
 from app.usecases.clicks.review_click import ReviewClick
-from app.usecases.console.decide_page import DecideOnPage
-from app.usecases.console.inbox import Inbox
-from app.usecases.console.office.request_page import RequestStory
-from app.usecases.console.sessions import Sessions
+from app.usecases.console_verbs import console_verbs
 from app.usecases.deciding.cancel import Cancel
 from app.usecases.deciding.consult import Consult
 from app.usecases.deciding.decide_api import DecideByApi
@@ -77,7 +74,6 @@ from app.usecases.reading.read import Read
 from app.usecases.reading.review import Review
 from app.usecases.reading.wait import Wait, Waiters
 from app.usecases.sessions.lineage import Lineage
-from app.usecases.signing_in.passkeys import Passkeys
 from app.usecases.upkeep.fail_over import FailOver
 from app.usecases.upkeep.retain import Retain
 from app.usecases.upkeep.sweep import Sweep
@@ -269,25 +265,16 @@ class Container:
             renew_access=self.renew_access,
             hide_secrets=lambda: hide_secrets_of(registry.loaded()),
         )
-        rate = self.settings.calls_per_second
-        access = Access(
-            keys=self.keys,
-            pace=Pace(per_second=rate, burst=rate * 2),
-            strangers=Pace(per_second=1, burst=20),
-            operations=token.get_secret_value() if (token := self.settings.operations_token) else None,
+        self.console = console_verbs(
+            store=store, book=book, seals=self.seals, clock=self.clock, review=review, factors=self.factors
         )
         self.services = Services(
-            access=access,
+            access=self._access(),
             submit=self.submit,
             wait=self.wait,
             waiters=self.waiters,
             read=self.read,
             review=review,
-            decide_page=DecideOnPage(store=store, book=book, seals=self.seals),
-            inbox=Inbox(store=store, book=book),
-            passkeys=Passkeys(store=store, book=book, seals=self.seals),
-            story=RequestStory(store=store, book=book, reconcile=Reconcile(store=store)),
-            sessions=Sessions(store=store, book=book, seals=self.seals, clock=self.clock, review=review),
             feed=self.feed,
             decide=self.decide,
             edit=EditByApi(edit=edit, store=store, book=book, seals=self.seals),
@@ -324,6 +311,15 @@ class Container:
                 orgs=lambda: tuple(book.orgs()),
                 counted=lambda code: self.telemetry.access_refused.labels(code).inc(),
             ),
+        )
+
+    def _access(self) -> Access:
+        rate, token = self.settings.calls_per_second, self.settings.operations_token
+        return Access(
+            keys=self.keys,
+            pace=Pace(per_second=rate, burst=rate * 2),
+            strangers=Pace(per_second=1, burst=20),
+            operations=token.get_secret_value() if token else None,
         )
 
     def _timetable(self) -> Timetable:

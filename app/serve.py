@@ -150,7 +150,7 @@ class _Server(uvicorn.Server):
                 for org in c.book.orgs()
             ]
             if sys.stderr.isatty() and c.settings.log_format == "console":  # a person looks, and no log keeps it
-                sign_in = c.services.sessions.first_link
+                sign_in = c.console.sessions.first_link
                 found = [replace(each, sign_in=await sign_in(each.policy.org)) for each in found]
             self._greet(found)
 

@@ -22,11 +22,11 @@ from app.usecases.console.decide_page import MOST_REASON, Refused, Wanted
 from app.usecases.proving.proof import Given
 
 if TYPE_CHECKING:
-    from app.api.wire.services import Services
     from app.domain.identity.passkey import Proven
     from app.domain.text.language import Language
     from app.usecases.console.decide_page import DecidePage
     from app.usecases.console.sessions import Right
+    from app.usecases.console_verbs import ConsoleVerbs
 
 _WIDE = 0x2E7F  # from here on characters are as wide as two
 _LONG, _LONGER = 15, 22
@@ -34,7 +34,7 @@ _READY = ("amount", "payee", "unknown", "later")
 _VERDICTS: dict[str, Verdict | None] = {"approve": Verdict.APPROVE, "deny": Verdict.DENY, "withdraw": None}
 
 
-def deciding_router(c: Services) -> APIRouter:
+def deciding_router(c: ConsoleVerbs) -> APIRouter:
     """Build the routes of the page."""
     router = APIRouter(route_class=PlainRoute, include_in_schema=False)
 
@@ -71,7 +71,13 @@ def deciding_router(c: Services) -> APIRouter:
 
 
 async def _drawn(
-    c: Services, request: Request, right: Right, request_id: str, *, refused: Refused | None = None, reason: str = ""
+    c: ConsoleVerbs,
+    request: Request,
+    right: Right,
+    request_id: str,
+    *,
+    refused: Refused | None = None,
+    reason: str = "",
 ) -> Response:
     """Draw the page of a request as it stands, also after a press that was refused, with the `reason` typed there."""
     policy = c.sessions.policy_of(right)
@@ -112,7 +118,7 @@ def _wide(text: str) -> str:
     return " longer" if room > _LONGER else " long" if room > _LONG else ""
 
 
-async def _proven(c: Services, right: Right, request_id: str, form: dict[str, str]) -> Proven | None:
+async def _proven(c: ConsoleVerbs, right: Right, request_id: str, form: dict[str, str]) -> Proven | None:
     """Return what the person's passkey signed, if it came along. Raises ForbiddenError and UnauthenticatedError."""
     if form.get("verdict") != "approve" or not form.get("answer"):
         return None

@@ -19,12 +19,12 @@ from app.console.visit import base_of, form_of, is_own, keep_session, language_o
 from app.domain.errors import NotFoundError, UnauthenticatedError
 
 if TYPE_CHECKING:
-    from app.api.wire.services import Services
+    from app.usecases.console_verbs import ConsoleVerbs
 
 _DOOR = "/sign-in"
 
 
-def doors_router(c: Services) -> APIRouter:
+def doors_router(c: ConsoleVerbs) -> APIRouter:
     """Build the routes of the way in."""
     router = APIRouter(route_class=PlainRoute, include_in_schema=False)
 

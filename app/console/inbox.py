@@ -13,10 +13,10 @@ from app.console.visit import base_of, drop_session, form_of, is_own, language_o
 from app.domain.errors import UnauthenticatedError
 
 if TYPE_CHECKING:
-    from app.api.wire.services import Services
+    from app.usecases.console_verbs import ConsoleVerbs
 
 
-def inbox_router(c: Services) -> APIRouter:
+def inbox_router(c: ConsoleVerbs) -> APIRouter:
     """Build the routes."""
     router = APIRouter(route_class=PlainRoute, include_in_schema=False)
 

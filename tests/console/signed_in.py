@@ -29,7 +29,7 @@ class Home:
     async def of(cls, gateway: Gateway, who: str = ALICE) -> Home:
         """Sign a person in by a link."""
         home = cls(gateway=gateway, who=who)
-        link = (await gateway.container.services.sessions.invite("acme", who, by="cli")).url
+        link = (await gateway.container.console.sessions.invite("acme", who, by="cli")).url
         home.take(await home.post("/sign-in", t=token_of(link)))
         return home
 

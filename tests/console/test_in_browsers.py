@@ -170,7 +170,7 @@ async def test_a_page_is_in_no_frame_and_its_link_opens_nothing_twice(gateway: G
 async def test_the_inbox_is_gone_through_by_the_keyboard_and_fits_a_phone_with_nothing_and_with_much(
     gateway: Gateway,
 ) -> None:
-    sessions = gateway.container.services.sessions
+    sessions = gateway.container.console.sessions
     async with seats(gateway) as served:
         page = await served.sit((await sessions.invite("acme", ALICE, by="cli")).url)
         await page.locator("button.go").click()

@@ -37,7 +37,7 @@ async def an_operator(gateway: Gateway, served: Seats, who: str = OLGA, **how: A
     """Sign somebody in who may open all of the pages."""
     await gateway.container.keys.create(org="acme", scope=Scope.ADMIN, label="office", person=who)
     page = await served.sit(**how)
-    await page.goto((await gateway.container.services.sessions.invite("acme", who, by="cli")).url)
+    await page.goto((await gateway.container.console.sessions.invite("acme", who, by="cli")).url)
     await page.locator("button.go").click()
     await page.wait_for_url(served.url + "/")
     return page

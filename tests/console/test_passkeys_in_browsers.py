@@ -45,7 +45,7 @@ async def device_of(page: Page) -> tuple[CDPSession, str]:
 
 async def arrived(served: Seats, **how: Any) -> Page:
     """Sign a person in by a link, at a phone."""
-    way = await served.gateway.container.services.sessions.invite("acme", ALICE, by="cli")
+    way = await served.gateway.container.console.sessions.invite("acme", ALICE, by="cli")
     page = await served.sit(way.url, **how)
     await page.locator("button.go").click()
     await page.wait_for_url(f"{served.url}/")

@@ -32,7 +32,7 @@ class Person(Visitor):
     @classmethod
     async def signed_in(cls, gateway: Gateway, who: str = ALICE) -> Person:
         person = cls(gateway=gateway)
-        answer = await person.enter((await gateway.container.services.sessions.invite("acme", who, by="cli")).url)
+        answer = await person.enter((await gateway.container.console.sessions.invite("acme", who, by="cli")).url)
         assert (answer.status_code, answer.headers["location"]) == (303, "/"), answer.text
         return person
 
@@ -60,7 +60,7 @@ def listed(page: str) -> list[str]:
 @requirement("S-20", "S-47")
 async def test_a_sign_in_link_works_once_within_its_time_for_people_of_the_file(either_gateway: Gateway) -> None:
     gateway = either_gateway
-    sessions = gateway.container.services.sessions
+    sessions = gateway.container.console.sessions
     way = await sessions.invite("acme", ALICE, by="cli")
     visitor = Visitor(gateway=gateway)
     before = gateway.content()
@@ -200,7 +200,7 @@ async def test_what_a_session_looked_at_is_in_the_trail_once_in_a_while(gateway:
 async def test_the_first_start_has_a_link_for_whom_the_file_names_first_until_something_was_asked(
     gateway: Gateway,
 ) -> None:
-    sessions = gateway.container.services.sessions
+    sessions = gateway.container.console.sessions
     found = await sessions.first_link("acme")
     assert found is not None
     assert found[0] == ALICE

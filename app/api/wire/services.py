@@ -13,10 +13,6 @@ if TYPE_CHECKING:
     from app.usecases.asking.reopen import Reopen
     from app.usecases.asking.submit import Submit
     from app.usecases.clicks.click import AnswerClick
-    from app.usecases.console.decide_page import DecideOnPage
-    from app.usecases.console.inbox import Inbox
-    from app.usecases.console.office.request_page import RequestStory
-    from app.usecases.console.sessions import Sessions
     from app.usecases.deciding.cancel import Cancel
     from app.usecases.deciding.consult import Consult
     from app.usecases.deciding.decide_api import DecideByApi
@@ -43,7 +39,6 @@ if TYPE_CHECKING:
     from app.usecases.reading.read import Read
     from app.usecases.reading.review import Review
     from app.usecases.reading.wait import Wait, Waiters
-    from app.usecases.signing_in.passkeys import Passkeys
     from app.usecases.upkeep.watch_replicas import WatchReplicas
     from app.usecases.upkeep.watch_schema import WatchSchema
 
@@ -58,11 +53,6 @@ class Services:
     waiters: Waiters
     read: Read
     review: Review
-    decide_page: DecideOnPage
-    inbox: Inbox
-    story: RequestStory
-    sessions: Sessions
-    passkeys: Passkeys
     feed: Feed
     decide: DecideByApi
     edit: EditByApi

@@ -16,13 +16,13 @@ from app.usecases.console.office.request_page import MOST_NOTE
 from app.usecases.console.office.timeline import LANES
 
 if TYPE_CHECKING:
-    from app.api.wire.services import Services
     from app.usecases.console.sessions import Right
+    from app.usecases.console_verbs import ConsoleVerbs
 
 _RAN = {"succeeded": True, "failed": False}
 
 
-def request_stories_router(c: Services) -> APIRouter:
+def request_stories_router(c: ConsoleVerbs) -> APIRouter:
     """Build the routes."""
     router = APIRouter(route_class=PlainRoute, include_in_schema=False)
 
@@ -61,7 +61,7 @@ def request_stories_router(c: Services) -> APIRouter:
 
 
 async def _drawn(
-    c: Services, request: Request, right: Right, request_id: str, *, notice: str = "", note: str = ""
+    c: ConsoleVerbs, request: Request, right: Right, request_id: str, *, notice: str = "", note: str = ""
 ) -> Response:
     policy = c.sessions.policy_of(right)
     language = language_of(request, policy)

@@ -14,11 +14,11 @@ from app.console.visit import base_of
 from app.domain.errors import ForbiddenError, NotFoundError
 
 if TYPE_CHECKING:
-    from app.api.wire.services import Services
+    from app.usecases.console_verbs import ConsoleVerbs
     from app.usecases.proving.factors import Enrolment
 
 
-def authenticator_router(c: Services) -> APIRouter:
+def authenticator_router(c: ConsoleVerbs) -> APIRouter:
     """Build the routes."""
     router, desk = APIRouter(route_class=PlainRoute, include_in_schema=False), Desk(c)
 

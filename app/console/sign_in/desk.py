@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
     from fastapi import Request, Response
 
-    from app.api.wire.services import Services
     from app.domain.errors import AssentError
     from app.domain.identity.console_session import ConsoleSession
     from app.domain.rules.policy import Policy
     from app.domain.text.language import Language
     from app.usecases.console.sessions import Right
+    from app.usecases.console_verbs import ConsoleVerbs
     from app.usecases.signing_in.passkeys import Mine
 
 
 class Desk:
     """A person's own page."""
 
-    def __init__(self, c: Services) -> None:
+    def __init__(self, c: ConsoleVerbs) -> None:
         """Take what it works on."""
         self._c = c
 

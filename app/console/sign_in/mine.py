@@ -15,13 +15,13 @@ from app.domain.errors import ForbiddenError, InvalidError
 from app.domain.words.say import say
 
 if TYPE_CHECKING:
-    from app.api.wire.services import Services
+    from app.usecases.console_verbs import ConsoleVerbs
     from app.usecases.signing_in.passkeys import Asked
 
 _DONE = {"session": "me.session_ended", "passkey": "me.passkey_made", "app": "me.app_made"}
 
 
-def mine_router(c: Services) -> APIRouter:
+def mine_router(c: ConsoleVerbs) -> APIRouter:
     """Build the routes."""
     router, desk = APIRouter(route_class=PlainRoute, include_in_schema=False), Desk(c)
 

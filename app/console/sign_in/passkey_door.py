@@ -16,11 +16,11 @@ from app.domain.words.say import say
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from app.api.wire.services import Services
+    from app.usecases.console_verbs import ConsoleVerbs
     from app.usecases.signing_in.passkeys import Asked
 
 
-def passkey_door_router(c: Services) -> APIRouter:
+def passkey_door_router(c: ConsoleVerbs) -> APIRouter:
     """Build the routes."""
     router = APIRouter(route_class=PlainRoute, include_in_schema=False)
 

@@ -1,0 +1,31 @@
+"""The console's pages, all of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.console.deciding import deciding_router
+from app.console.doors import doors_router
+from app.console.inbox import inbox_router
+from app.console.office.requests import request_stories_router
+from app.console.sign_in.authenticator import authenticator_router
+from app.console.sign_in.mine import mine_router
+from app.console.sign_in.passkey_door import passkey_door_router
+
+if TYPE_CHECKING:
+    from fastapi import APIRouter
+
+    from app.usecases.console_verbs import ConsoleVerbs
+
+
+def console_routers(c: ConsoleVerbs) -> tuple[APIRouter, ...]:
+    """Return them in the order in which they are tried."""
+    return (
+        request_stories_router(c),
+        doors_router(c),
+        deciding_router(c),
+        inbox_router(c),
+        passkey_door_router(c),
+        mine_router(c),
+        authenticator_router(c),
+    )

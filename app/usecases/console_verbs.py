@@ -1,0 +1,47 @@
+"""What the console's pages can call: the use cases, and nothing beneath them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from app.usecases.console.decide_page import DecideOnPage
+from app.usecases.console.inbox import Inbox
+from app.usecases.console.office.request_page import RequestStory
+from app.usecases.console.sessions import Sessions
+from app.usecases.executing.reconcile import Reconcile
+from app.usecases.signing_in.passkeys import Passkeys
+
+if TYPE_CHECKING:
+    from app.domain.identity.seals import Seals
+    from app.policies.file.policy_book import PolicyBook
+    from app.ports import Clock
+    from app.storage.engine.store import Store
+    from app.usecases.proving.factors import Factors
+    from app.usecases.reading.review import Review
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsoleVerbs:
+    """One field a use case."""
+
+    sessions: Sessions
+    inbox: Inbox
+    decide_page: DecideOnPage
+    story: RequestStory
+    passkeys: Passkeys
+    factors: Factors
+
+
+def console_verbs(
+    *, store: Store, book: PolicyBook, seals: Seals, clock: Clock, review: Review, factors: Factors
+) -> ConsoleVerbs:
+    """Build them on what the gateway runs on; what it has already is handed in."""
+    return ConsoleVerbs(
+        sessions=Sessions(store=store, book=book, seals=seals, clock=clock, review=review),
+        inbox=Inbox(store=store, book=book),
+        decide_page=DecideOnPage(store=store, book=book, seals=seals),
+        story=RequestStory(store=store, book=book, reconcile=Reconcile(store=store)),
+        passkeys=Passkeys(store=store, book=book, seals=seals),
+        factors=factors,
+    )
