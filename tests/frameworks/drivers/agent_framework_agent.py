@@ -8,6 +8,7 @@ from typing import Any
 from agent_framework import Agent, BaseChatClient, ChatResponse, Content, FunctionInvocationLayer, Message, tool
 
 from assent.integrations.agent_framework import Approvals
+from examples.frameworks import agent_framework_clerk
 from tests.frameworks.drivers.stage import Scene, Tools, serve
 
 
@@ -43,6 +44,8 @@ async def play(scene: Scene) -> None:
     approvals = Approvals(scene.gateway(scene.session), sub_agent=scene.sub_agent, deadline=scene.deadline)
     tools = [tool(approval_mode="never_require")(each) for each in Tools(scene).all()]
     agent = Agent(client=Scripted(scene), tools=tools, middleware=[approvals])
+    if scene.form == "example":
+        agent = agent_framework_clerk.clerk(scene.gateway(scene.session), Scripted(scene))
     result = await agent.run("go")
     scene.said["final"] = result.text
 

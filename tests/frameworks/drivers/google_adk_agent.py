@@ -12,6 +12,7 @@ from google.adk.sessions import InMemorySessionService
 from google.genai import types
 
 from assent.integrations.google_adk import Approvals
+from examples.frameworks import google_adk_clerk
 from tests.frameworks.drivers.stage import Scene, Tools, serve
 
 
@@ -45,7 +46,10 @@ async def play(scene: Scene) -> None:
     approvals = Approvals(scene.gateway(), sub_agent=scene.sub_agent, deadline=scene.deadline)
     sessions = InMemorySessionService()
     await sessions.create_session(app_name="orders", user_id="u", session_id=scene.session)
-    runner = Runner(app=App(name="orders", root_agent=agent, plugins=[approvals]), session_service=sessions)
+    app = App(name="orders", root_agent=agent, plugins=[approvals])
+    if scene.form == "example":
+        app = google_adk_clerk.clerk(scene.gateway(), Scripted(model="scripted", scene=scene))
+    runner = Runner(app=app, session_service=sessions)
     words = types.Content(role="user", parts=[types.Part(text="go")])
     async for event in runner.run_async(user_id="u", session_id=scene.session, new_message=words):
         if event.is_final_response() and event.content and event.content.parts:
