@@ -102,6 +102,22 @@ RUNTIMES = {
                 "suspended_beside_others": WAITS_ONLY,
             },
         ),
+        Runtime(
+            name="crewai",
+            title="CrewAI",
+            suspends="",
+            flow="",
+            no_json=float("nan"),
+            environment=".venv-crewai",
+            cannot={
+                "hook_killed": IN_PROCESS,
+                "cancelled": "a crew runs on threads, and a thread that waits cannot be cancelled",
+                "control_flow": NO_CONTROL_FLOW,
+                "suspended": WAITS_ONLY,
+                "suspended_too_early": WAITS_ONLY,
+                "suspended_beside_others": WAITS_ONLY,
+            },
+        ),
     )
 }
 
