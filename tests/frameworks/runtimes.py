@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 IN_PROCESS = "the gate runs inside of the agent's process: there is no hook that could be killed without it"
+NO_CONTROL_FLOW = "it has no exceptions by which a tool directs the flow"
+WAITS_ONLY = "the adapter waits, and has no suspend form"
 ON_A_LOOP = "its agents run on an event loop alone; `run_sync` starts one"
 
 
@@ -59,7 +61,7 @@ RUNTIMES = {
             cannot={
                 "hook_killed": IN_PROCESS,
                 "synchronous": ON_A_LOOP,
-                "control_flow": "it has no exceptions by which a tool directs the flow",
+                "control_flow": NO_CONTROL_FLOW,
             },
         ),
         Runtime(
@@ -69,6 +71,52 @@ RUNTIMES = {
             flow="retried",
             no_json=float("nan"),
             cannot={"hook_killed": IN_PROCESS, "synchronous": ON_A_LOOP},
+        ),
+        Runtime(
+            name="google_adk",
+            title="Google ADK",
+            suspends="",
+            flow="",
+            cannot={
+                "hook_killed": IN_PROCESS,
+                "synchronous": ON_A_LOOP,
+                "control_flow": NO_CONTROL_FLOW,
+                "suspended": WAITS_ONLY,
+                "suspended_too_early": WAITS_ONLY,
+                "suspended_beside_others": WAITS_ONLY,
+            },
+        ),
+        Runtime(
+            name="agent_framework",
+            title="Microsoft Agent Framework",
+            suspends="",
+            flow="",
+            says_of_errors="Error: Function failed.",
+            no_json=float("nan"),
+            cannot={
+                "hook_killed": IN_PROCESS,
+                "synchronous": ON_A_LOOP,
+                "control_flow": "a tool's own wish for input ends its run, and comes back as another call",
+                "suspended": WAITS_ONLY,
+                "suspended_too_early": WAITS_ONLY,
+                "suspended_beside_others": WAITS_ONLY,
+            },
+        ),
+        Runtime(
+            name="crewai",
+            title="CrewAI",
+            suspends="",
+            flow="",
+            no_json=float("nan"),
+            environment=".venv-crewai",
+            cannot={
+                "hook_killed": IN_PROCESS,
+                "cancelled": "a crew runs on threads, and a thread that waits cannot be cancelled",
+                "control_flow": NO_CONTROL_FLOW,
+                "suspended": WAITS_ONLY,
+                "suspended_too_early": WAITS_ONLY,
+                "suspended_beside_others": WAITS_ONLY,
+            },
         ),
     )
 }

@@ -457,6 +457,20 @@ def wrong_payload(stage: Stage) -> None:
     assert (stage.ran(), stage.requests()) == ([], [])
 
 
+@case
+def example(stage: Stage) -> None:
+    """Its clerk in `examples/frameworks` pays what people approve, and nothing else."""
+    agent = stage.start([pay("call_1", 1)], [pay("call_2", 2)], form="example")
+    asked = stage.decide()
+    stage.settled("succeeded", "pending")
+    stage.decide("deny", reason="not this one")
+    said = agent.ended()
+    goes_on(said)
+    assert said.told["call_1"].startswith("paid 1 to Acme")
+    assert "an approver denied this call" in said.told["call_2"]
+    assert stage.as_agent(f"/v1/requests/{asked['id']}")["execution"]["status"] == "succeeded"
+
+
 # --- suspended: nobody waits, and no process is needed ----------------------------------------------------------------
 
 

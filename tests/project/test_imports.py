@@ -114,6 +114,9 @@ _OF_THE_SDK = {
     "yaml",
 }
 _ADAPTERS = {
+    "agent_framework": {"agent_framework"},
+    "crewai": {"crewai", "pydantic"},
+    "google_adk": {"google"},
     "langgraph": {"langchain", "langchain_core", "langgraph"},
     "openai_agents": {"agents"},
     "pydantic_ai": {"pydantic_ai", "pydantic_core"},

@@ -58,7 +58,7 @@ class Approvals(AbstractCapability[Any]):
         ctx: RunContext[Any],
         *,
         call: ToolCallPart,
-        tool_def: ToolDefinition,  # noqa: ARG002 - the framework gives it
+        tool_def: ToolDefinition,
         args: dict[str, Any],
         handler: Callable[[dict[str, Any]], Awaitable[Any]],
     ) -> Any:

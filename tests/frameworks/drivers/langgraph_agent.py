@@ -14,6 +14,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Command, interrupt
 
 from assent.integrations.langgraph import Approvals
+from examples.frameworks import langgraph_clerk
 from tests.frameworks.drivers.stage import Scene, Tools, serve
 
 
@@ -51,6 +52,12 @@ async def play(scene: Scene) -> None:
         scene.gateway(), suspend=scene.form == "suspend", sub_agent=scene.sub_agent, deadline=scene.deadline
     )
     config: Any = {"configurable": {"thread_id": scene.session}}
+    if scene.form == "example":
+        ended = await langgraph_clerk.clerk(scene.gateway(), Scripted(messages=iter(()), scene=scene)).ainvoke(
+            {"messages": [("user", "go")]}, config
+        )
+        scene.said["final"] = str(ended["messages"][-1].content)
+        return
     if scene.blocking:
         agent: Any = create_agent(Scripted(messages=iter(()), scene=scene), tools, middleware=[approvals])
         ended = await asyncio.to_thread(agent.invoke, {"messages": [("user", "go")]}, config)

@@ -10,6 +10,7 @@ from agents.models.interface import Model
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
 from assent.integrations.openai_agents import approve_decided, gated
+from examples.frameworks import openai_agents_clerk
 from tests.frameworks.drivers.stage import Scene, Tools, serve
 
 
@@ -59,6 +60,8 @@ async def play(scene: Scene) -> None:
         deadline=scene.deadline,
     )
     agent = Agent(name="clerk", model=Scripted(scene), tools=list(tools))
+    if scene.form == "example":
+        agent = openai_agents_clerk.clerk(gateway, Scripted(scene))
     kept, start = scene.folder / "state.json", "go"
     if scene.resume and scene.form == "suspend":
         state: Any = await RunState.from_string(agent, kept.read_text())

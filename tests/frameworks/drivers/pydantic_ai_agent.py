@@ -18,6 +18,7 @@ from pydantic_ai.models.function import FunctionModel
 from pydantic_core import to_jsonable_python
 
 from assent.integrations.pydantic_ai import Approvals, decided
+from examples.frameworks import pydantic_ai_clerk
 from tests.frameworks.drivers.stage import Scene, Tools, serve
 
 
@@ -51,6 +52,8 @@ async def play(scene: Scene) -> None:
         output_type=[str, DeferredToolRequests],
         retries=3,
     )
+    if scene.form == "example":
+        agent = pydantic_ai_clerk.clerk(gateway, FunctionModel(says))
     kept, more = scene.folder / "messages.json", {}
     if scene.resume and suspends:
         told = json.loads(kept.read_bytes())
