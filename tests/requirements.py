@@ -130,6 +130,14 @@ LEDGER: dict[str, Promise] = {
         "A platform's access that ends is renewed in time by one replica for all, and stored sealed before it is used; "
         "what is lost with an answer is said at once, with its mend."
     ),
+    "S-85": _must(
+        "A passkey is made with an invitation alone, and signs one approval as it was shown, or one sign-in: on this "
+        "site, by its person, once, within minutes; no copy of it and no row of somebody else's counts."
+    ),
+    "S-87": _must(
+        "A person sees where they are signed in, and ends it, here or everywhere, with what cards' links have opened; "
+        "who is named for nothing more sees nothing more."
+    ),
     "S-36": _must(
         "What is told outside is signed, under two secrets while one is changed; the same event has the same id, and "
         "none is passed over."

@@ -18,6 +18,8 @@ from app.domain.words import outcome as words_outcome
 from app.domain.words import pauses as words_pauses
 from app.domain.words import payments as words_payments
 from app.domain.words import permits as words_permits
+from app.domain.words.pages import story as words_story
+from app.domain.words.people import signing_in as words_signing_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -219,6 +221,8 @@ _PARTS = (
     words_pauses,
     words_payments,
     words_permits,
+    words_signing_in,
+    words_story,
 )
 
 CATALOGUE: Mapping[Language, Mapping[str, str]] = {
