@@ -46,7 +46,7 @@ ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images" / "gallery"
 _STATIC = ROOT / "examples" / "demo" / "static"
 _ORIGIN = "http://gallery.localhost"
-_WIDTH = 1560
+_WIDTH = 1736  # four columns, each as wide as a phone of 390
 _SHEETS: dict[str, Callable[[Language], list[Exhibit]]] = {
     "states": states,
     "consulting": consulting,

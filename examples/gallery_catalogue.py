@@ -42,6 +42,7 @@ SHANGHAI = timezone(timedelta(hours=8))
 WANG, ZHAO, CHEN, SUN, LI = (f"{name}@acme.example" for name in ("wang", "zhao", "chen", "sun", "li"))
 PEOPLE = {WANG: "王芳 Wang Fang", ZHAO: "赵敏 Zhao Min", CHEN: "陈静 Chen Jing", SUN: "孙悦 Sun Yue", LI: "李雷 Li Lei"}
 GROUPS = {"finance": frozenset({WANG, ZHAO, CHEN}), "directors": frozenset({SUN})}
+_NAMES = {"finance": {"en": "Finance", "zh": "财务"}, "directors": {"en": "Directors", "zh": "总监"}}
 _SEALS = Seals(["the gallery's cards can be pressed nowhere"])
 
 
@@ -114,7 +115,7 @@ def policy_of(*, page: bool = True, tool: Tool = TOOL) -> Policy:
         version="p1",
         default=Then.ASK,
         tools={tool.name: tool},
-        directory=Directory(people=people, groups=GROUPS),
+        directory=Directory(people=people, groups=GROUPS, names=_NAMES),
         zone=SHANGHAI,
         url="https://assent.acme.example" if page else None,
     )

@@ -24,7 +24,11 @@ _BATCH = Tool(
     name="oa__pay_batch",
     title="Pay {lines.payee}",
     titles={"en": "Pay the supplier run {run}", "zh": "支付供应商批次 {run}"},
-    labels={"run": {"en": "Run", "zh": "批次"}, "lines": {"en": "Payments", "zh": "各笔付款"}},
+    labels={
+        "currency": {"en": "Currency", "zh": "币种"},
+        "run": {"en": "Run", "zh": "批次"},
+        "lines": {"en": "Payments", "zh": "各笔付款"},
+    },
     pin=("lines.payee", "lines.amount", "currency", "run"),
     payment=PaymentFields(
         amount="lines.amount", currency="currency", payee="lines.payee", account="lines.iban", reference="lines.invoice"

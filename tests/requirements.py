@@ -117,6 +117,7 @@ LEDGER: dict[str, Promise] = {
         "A phone shows amount, payee, warning, deadline and buttons of a card without a touch; a warned one looks it."
     ),
     "F-71": _must("One language a reader: no card, note, toast or page of one language says ours in the other."),
+    "F-72": _must("No card is a dead end: what it cannot do the page can, and what is not known says where to look."),
     "S-64": _must(
         "Verifying a trail compares its rows with its events, and names the first place of each edit of the matrix.",
         "attack on the built gateway",

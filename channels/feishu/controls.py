@@ -38,6 +38,7 @@ def verdict_controls(buttons: Buttons, number: int, *, ready: bool = True, besid
         label="",
         hint=f"{buttons.reason_label} {buttons.reason_hint}",
         required=True,
+        lines=False,
     )
     deny = button(buttons.deny_label, "danger", buttons.deny) | {"name": name, "form_action_type": "submit"}
     form = _form(f"deny_form_{number}" if number else "deny_form", reason, deny, beside=beside)
@@ -62,7 +63,7 @@ def _form(name: str, entry: Json | None, submit: Json, *, beside: bool) -> Json:
     """Return a form of one line: what is filled in, and the button that sends it."""
     elements = [entry, submit] if entry else [submit]
     if entry and beside:
-        columns = [column(entry, weight=3), column(submit, weight=2)]
+        columns = [column(entry, weight=2), column(submit)]
         elements = [{"tag": "column_set", "flex_mode": "none", "horizontal_spacing": "8px", "columns": columns}]
     return {"tag": "form", "name": name, "elements": elements}
 

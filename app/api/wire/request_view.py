@@ -125,6 +125,7 @@ class RequestView(TypedDict):
     status: str
     version: int
     agent: str
+    sub_agent: Annotated[str | None, Field(description="through whom the agent acts, as it says")]
     session: str | None
     call_id: str | None
     requester: Annotated[str | None, Field(description="on whose behalf, as the agent says: nobody has verified it")]
@@ -192,6 +193,7 @@ def view_request(
         "status": request.status.value,
         "version": request.version,
         "agent": call.agent,
+        "sub_agent": call.sub_agent,
         "session": call.session,
         "call_id": call.call_id,
         "requester": call.requester,

@@ -112,12 +112,12 @@ def card_for(
         own=own,
     )
     if card.buttons and not request.assurance.on_cards:
-        where = ".page" if terms.has_page else ""
+        where = ".page" if terms.page else ""
         review = say(language, "control.review")
         told = say(language, f"withheld.{request.assurance.value}{where}", request=request.id, control=review)
         card = withheld(card, told)
     if pending and (unseen := shown.unseen()):
-        card = withheld(card, say(language, "withheld.hidden", fields=", ".join(unseen), review=terms.review))
+        card = withheld(card, say(language, "withheld.hidden", fields=", ".join(unseen), review=terms.reading))
     return fitted(card, budget, review=terms.review)
 
 
@@ -128,6 +128,8 @@ def _headline(request: ConfirmationRequest, language: Language) -> str:
 
 def _asking(request: ConfirmationRequest, terms: Terms) -> tuple[Fact, ...]:
     language, agent, asker = terms.language, visible(request.call.agent), request.call.requester
+    if request.call.sub_agent:
+        agent = say(language, "asks.sub", agent=agent, sub_agent=visible(request.call.sub_agent))
     who = say(language, "asks.value", agent=agent)
     if asker:
         name, account = terms.name_of(asker), visible(asker)

@@ -21,11 +21,17 @@ if TYPE_CHECKING:
 
 
 def approval_told(
-    request: ConfirmationRequest, person: str | None, language: Language, zone: tzinfo, *, title: str | None = None
+    request: ConfirmationRequest,
+    person: str | None,
+    language: Language,
+    zone: tzinfo,
+    *,
+    title: str | None = None,
+    page: str = "",
 ) -> str | None:
     """Return what a person is told of their own approval; None where there is nothing to tell.
 
-    `title` is what it was, where the words do not stand on its card.
+    `title` is what it was, where the words do not stand on its card; `page` where it can be taken back.
     """
     if person is None or request.status is not Status.APPROVED or request.assurance.on_cards:
         return None
@@ -34,6 +40,5 @@ def approval_told(
     if approval is None:
         return None
     at = instant_text(approval.at.replace(second=0, microsecond=0), zone)
-    if title is None:
-        return say(language, "approved.notice", at=at)
-    return say(language, "approved.note", at=at, title=title)
+    key = f"approved.{'notice' if title is None else 'note'}{'.page' if page else ''}"
+    return say(language, key, at=at, title=title or "", page=page)

@@ -91,7 +91,7 @@ def in_short(warnings: Sequence[RequestWarning], language: Language) -> str:
     """Name warnings in a few words, for a title: the weightiest, and how many others there are; "" for none."""
     kinds = [f"short.{'look' if isinstance(each.kind, Look) else each.kind.value}" for each in warnings]
     names = list(dict.fromkeys(kinds))[:_MOST_NAMED]
-    more = sum(kind not in names for kind in kinds)
+    more = len(kinds) - len(names)
     return " · ".join(say(language, name) for name in names) + (f" +{more}" if more else "")
 
 

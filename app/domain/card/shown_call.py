@@ -38,7 +38,8 @@ class Terms:
     `money` and `payees` are dotted paths of arguments; without `payees`, a pinned argument that is called like one
     counts. `labels` are what arguments are called, by path. `visible_arguments` are the arguments with texts of the
     shape of secrets taken out, or None for all as they are; `visible_proposed` likewise those that people changed.
-    `review` is a sentence that says where a call that no card can carry is seen whole.
+    `review` is a sentence that says where a call that no card can carry is seen whole, and decided; `reading` where it
+    is seen, for what can be decided nowhere.
     """
 
     language: Language
@@ -51,7 +52,8 @@ class Terms:
     visible_arguments: Mapping[str, JsonValue] | None = None
     visible_proposed: Mapping[str, JsonValue] | None = None
     review: str = ""
-    has_page: bool = False  # whether people can decide on a page of the gateway
+    reading: str = ""
+    page: str = ""  # the address at which people decide about the request on a page of the gateway
 
 
 class ShownCall:

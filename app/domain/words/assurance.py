@@ -26,6 +26,10 @@ EN: Mapping[str, str] = {
     "approved.headline": "You approved this",
     "approved.notice": "You approved this with your second factor at {at}. If that was not you, stop it at "
     "once, in a terminal: assent pause. Or tell whoever runs the gateway.",
+    "approved.notice.page": "You approved this with your second factor at {at}. If that was not you, take it back "
+    "at once on {page}, and tell whoever runs the gateway.",
+    "approved.note.page": "You approved “{title}” with your second factor at {at}. If that was not you, take it "
+    "back at once on {page}, and tell whoever runs the gateway.",
     "approved.note": "You approved “{title}” with your second factor at {at}. If that was not you, stop it at "
     "once, in a terminal: assent pause. Or tell whoever runs the gateway.",
     "click.type_needed": "Nothing was recorded: type the code of the card, and then approve.",
@@ -55,6 +59,9 @@ ZH: Mapping[str, str] = {
     "可在此拒绝。",
     "approved.headline": "您已批准",
     "approved.notice": "您已于 {at} 通过二次验证批准。如非本人操作，请立即在终端运行 assent pause，或联系网关管理员。",
+    "approved.notice.page": "您已于 {at} 通过二次验证批准。如非本人操作，请立即在 {page} 撤回，并联系网关管理员。",
+    "approved.note.page": "您已于 {at} 通过二次验证批准“{title}”。如非本人操作，"
+    "请立即在 {page} 撤回，并联系网关管理员。",
     "approved.note": "您已于 {at} 通过二次验证批准“{title}”。如非本人操作，"
     "请立即在终端运行 assent pause，或联系网关管理员。",
     "click.type_needed": "未做任何记录：请先输入卡片上的核对码，再批准。",

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 EN: Mapping[str, str] = {
-    "withheld.page": "Press “{control}” to read it whole; you can still deny here.",
+    "withheld.page": "Press “{control}” to read it whole and approve it there; you can still deny here.",
+    "withheld.page.read": "Press “{control}” to read the rest; you can still deny here.",
     "bare.title": "A call of {tool}",
     "bare.title.unnamed": "A call of a tool that the configuration does not name",
     "bare.tool": "(not named)",
@@ -156,7 +157,8 @@ EN: Mapping[str, str] = {
 }
 
 ZH: Mapping[str, str] = {
-    "withheld.page": "请点击“{control}”阅读全文；仍可在此拒绝。",
+    "withheld.page": "请点击“{control}”，在打开的页面上阅读全文并批准；仍可在此拒绝。",
+    "withheld.page.read": "请点击“{control}”阅读其余内容；仍可在此拒绝。",
     "bare.title": "调用 {tool}",
     "bare.title.unnamed": "调用配置中未列出的工具",
     "bare.tool": "（未列出）",

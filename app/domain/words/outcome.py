@@ -21,6 +21,9 @@ EN: Mapping[str, str] = {
     "result": "Result · {name}",
     "result.error": "What went wrong",
     "result.unclear": "Why it is not known",
+    "result.look": "Where to look",
+    "result.look.value": "in the records of the service behind {tool}, from {at} on; an administrator then records "
+    "what was found: assent requests reconcile {request}",
     "result.elsewhere": "Waits at the service",
     "result.link": "There",
 }
@@ -38,6 +41,9 @@ ZH: Mapping[str, str] = {
     "result": "执行结果 · {name}",
     "result.error": "失败原因",
     "result.unclear": "结果未知的原因",
+    "result.look": "到哪里核实",
+    "result.look.value": "请查 {tool} 背后服务自 {at} 起的记录，再由管理员登记结果："
+    "assent requests reconcile {request}",
     "result.elsewhere": "服务方待审批",
     "result.link": "查看地址",
 }

@@ -61,10 +61,12 @@ def compose(
         tally = count(request.stages, request.decisions, voters_shown(request, policy))
     tool = policy.tools.get(request.call.tool)
     review = review_place(request, channel.language, policy.url)
-    terms = replace(terms_for(request, policy, channel.language), review=review, has_page=policy.url is not None)
+    reading = review_place(request, channel.language, policy.url, reading=True)
+    page = page_of(request, policy)
+    terms = replace(terms_for(request, policy, channel.language), review=review, reading=reading, page=page)
     shown = around(replace(request, title=title_in(request, tool, channel.language)))
     shown = replace(shown, why=why_in(shown, policy, channel.language))
-    told = approval_told(request, delivery.person, channel.language, policy.zone)
+    told = approval_told(request, delivery.person, channel.language, policy.zone, page=page)
     asked = delivery.audience is Audience.REQUESTER and request.open_question is not None
     card = card_for(
         shown,
@@ -77,7 +79,7 @@ def compose(
         own=delivery.person is not None,
         headline=say(channel.language, "headline.question") if asked and not request.status.final else None,
         pause=pause_told(pause, policy) if pause is not None else None,
-        results=outcome_facts(request, tool, channel.language, terms.labels),
+        results=outcome_facts(request, tool, terms),
     )
     if delivery.content_refused:
         card = bare(card, tool=request.call.tool if tool else None, review=review)
@@ -157,11 +159,21 @@ def title_in(request: ConfirmationRequest, tool: Tool | None, language: Language
     return visible(title_for(tool, request.call.arguments, language.value))
 
 
-def review_place(request: ConfirmationRequest, language: Language, url: str | None = None) -> str:
-    """Say where a call that no card can carry is seen whole: on the page at `url`; without one, through the API."""
+def page_of(request: ConfirmationRequest, policy: Policy) -> str:
+    """Return where people decide about a request on a page; "" where the file says no address."""
+    return f"{policy.url}/r/{request.id}" if policy.url is not None else ""
+
+
+def review_place(
+    request: ConfirmationRequest, language: Language, url: str | None = None, *, reading: bool = False
+) -> str:
+    """Say where a call that no card can carry is seen whole: on the page at `url`; without one, through the API.
+
+    `reading`: it can be seen there, and approved nowhere.
+    """
     if url is None:
         return say(language, "withheld.review", request=request.id)
-    return say(language, "withheld.page", control=say(language, "control.review"))
+    return say(language, "withheld.page.read" if reading else "withheld.page", control=say(language, "control.review"))
 
 
 def around(request: ConfirmationRequest) -> ConfirmationRequest:

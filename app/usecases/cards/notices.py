@@ -18,7 +18,7 @@ from app.domain.trail.notes import ANSWER, APPROVED, QUESTION, REMINDER, parse_n
 from app.domain.words.say import say
 from app.ports import Notice
 from app.storage.cards.accounts import list_of_channel
-from app.usecases.cards.compose import pause_told, terms_for, title_in, to_person
+from app.usecases.cards.compose import page_of, pause_told, terms_for, title_in, to_person
 from app.usecases.pauses.stop_paused import pause_shown
 from app.usecases.voters.electorate import voters_of
 from assent.hooks.ready.redact import redact
@@ -45,7 +45,12 @@ def notice_for(  # noqa: PLR0917 - what a card is made of, and the row
     request = replace(request, title=title_in(request, policy.tools.get(request.call.tool), channel.language))
     if kind == APPROVED:
         told = approval_told(
-            request, delivery.person, channel.language, policy.zone, title=_clean(visible(request.title))
+            request,
+            delivery.person,
+            channel.language,
+            policy.zone,
+            title=_clean(visible(request.title)),
+            page=page_of(request, policy),
         )
         return Notice(text=told, mentions=(), key=_key_of(row, delivery)) if told else None
     if request.status.final or delivery.message is None or delivery.status is not DeliveryStatus.LIVE:

@@ -10,6 +10,7 @@ import json
 from typing import TYPE_CHECKING, cast
 
 from app.domain.card.card import Fact
+from app.domain.card.card_for import instant_text
 from app.domain.lifecycle.execution import UNREPORTED
 from app.domain.request.redact import scrubbed_for
 from app.domain.request.request import ExecutionStatus, State
@@ -21,9 +22,8 @@ from app.usecases.cards.secret_texts import without_secrets
 from assent.hooks.ready.redact import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from app.domain.call.tool import Tool
+    from app.domain.card.shown_call import Terms
     from app.domain.request.request import ConfirmationRequest
     from app.domain.text.canonical import JsonValue
     from app.domain.text.language import Language
@@ -33,17 +33,18 @@ _LONGEST = 200
 _ENDED_BADLY = {ExecutionStatus.FAILED: "result.error", ExecutionStatus.UNKNOWN: "result.unclear"}
 
 
-def outcome_facts(
-    request: ConfirmationRequest, tool: Tool | None, language: Language, labels: Mapping[str, str]
-) -> tuple[Fact, ...]:
+def outcome_facts(request: ConfirmationRequest, tool: Tool | None, terms: Terms) -> tuple[Fact, ...]:
     """Return what people may see of an execution that has ended; nothing of a result whose tool names no parts."""
     execution = request.execution
     if execution is None:
         return ()
+    language, labels = terms.language, terms.labels
     if execution.status in _ENDED_BADLY:
+        look = _where_to_look(request, terms) if execution.status is ExecutionStatus.UNKNOWN else ()
         if not execution.error or execution.error == UNREPORTED:
-            return ()  # the card says so already, in its own language
-        return (Fact(label=say(language, _ENDED_BADLY[execution.status]), value=_line(execution.error, request)),)
+            return look  # the card says so already, in its own language
+        why = Fact(label=say(language, _ENDED_BADLY[execution.status]), value=_line(execution.error, request))
+        return (why, *look)
     if execution.status is ExecutionStatus.PENDING_ELSEWHERE:
         return place_facts(request, language)
     result: object = json.loads(execution.result) if execution.result else None
@@ -59,6 +60,14 @@ def outcome_facts(
             name = labels.get(path) or visible(path)
             facts.append(Fact(label=say(language, "result", name=name), value=_line(text, request)))
     return tuple(facts)
+
+
+def _where_to_look(request: ConfirmationRequest, terms: Terms) -> tuple[Fact, ...]:
+    """Say where it can be found out whether a call was carried out, and how that is recorded."""
+    execution = request.execution
+    at = instant_text(execution.started_at.replace(second=0, microsecond=0), terms.zone) if execution else "–"
+    told = say(terms.language, "result.look.value", tool=visible(request.call.tool), at=at, request=request.id)
+    return (Fact(label=say(terms.language, "result.look"), value=told),)
 
 
 def place_facts(request: ConfirmationRequest, language: Language) -> tuple[Fact, ...]:

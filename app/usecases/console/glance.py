@@ -115,7 +115,7 @@ def glance_of(
         history=history,
         why=why_asked(request, policy, terms),
         progress=progress_text(request, policy, terms),
-        ran=outcome_facts(request, tool, language, terms.labels),
+        ran=outcome_facts(request, tool, terms),
         may=may,
         level=request.assurance,
         typed_amount=typed_total(request) is not None,

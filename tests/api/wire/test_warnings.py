@@ -142,7 +142,7 @@ class Surfaces:
         return list(_labelled(shown)), marked, listed
 
     def pushed(self) -> dict[str, int]:
-        """Return how many warnings each line that a phone shows speaks of."""
+        """Return how many warnings each line that a phone shows speaks of: those that it names, and how many more."""
         message = self._g.card(self._request)
         told = [notice.text for under, notice in self._g.platform.notices if under == message.ref]
         feishu = cast("Any", render_feishu(message.card))["config"]["summary"]["content"]
@@ -158,8 +158,8 @@ def _labelled(shown: str) -> Iterator[str]:
 
 
 def _count(line: str) -> int:
-    said = re.match(r"⚠️ (\d+) ", line)
-    return int(said[1]) if said else 0
+    said = re.match(r"(?:🔴 )?⚠️ (.+?)(?: \+(\d+))? · (?:Approval needed|待审批|⏰)", line)
+    return len(said[1].split(" · ")) + int(said[2] or 0) if said else 0
 
 
 def _and_more(texts: list[str]) -> tuple[list[str], int]:

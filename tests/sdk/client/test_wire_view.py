@@ -29,8 +29,8 @@ MAY_BE_MISSING = {"code", "reason"}
 """The wire always has them; the SDK does without."""
 ONLY_IN_RAW = {
     Request: (
-        "status agent requester changed call_digest policy_version channels stages decisions grant revoked_why "
-        "predecessor risk assurance payments cautions allowed_by extensions handovers"
+        "status agent sub_agent requester changed call_digest policy_version channels stages decisions grant "
+        "revoked_why predecessor risk assurance payments cautions allowed_by extensions handovers"
     ),
     Execution: "ended_at result error",
     Question: "by answered_by answered_at",

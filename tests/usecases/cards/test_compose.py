@@ -13,14 +13,17 @@ import pytest
 
 from app.domain.call.tool import Tool
 from app.domain.identity.seals import Seals
-from app.domain.request.request import DeliveryStatus, Settlement, Status
+from app.domain.people.assurance import Assurance
+from app.domain.request.decision import Verdict
+from app.domain.request.quorum import Stage
+from app.domain.request.request import DeliveryStatus, ExecutionStatus, Settlement, Status
 from app.domain.rules.policy import Policy
 from app.domain.rules.rule import Then
 from app.domain.text.language import Language
 from app.policies.file.policy_file import load_policy
 from app.storage.cards.deliveries import Delivery
 from app.usecases.cards.compose import compose, review_place
-from tests.domain.samples import START, a_call, a_request
+from tests.domain.samples import START, a_call, a_decision, a_request, approved, claimed
 from tests.places import ROOT
 from tests.requirements import requirement
 
@@ -148,3 +151,40 @@ def test_the_configuration_on_the_page_about_cards_gives_the_card_it_tells_of() 
     assert [fact.value for fact in card.highlights] == ["¥80,000.00 CNY", "Acme Ltd"]
     assert card.until is not None
     assert card.until.value == "18:30 · then not paid"
+
+
+@requirement("F-72")
+def test_with_a_page_no_card_sends_anybody_to_a_terminal() -> None:
+    """What a card cannot do, the page behind its button or its link can."""
+    policy = Policy(org="acme", version="p2", default=Then.DENY, url="https://gate.example")
+    long = a_request(call=a_call(arguments={"payee": "Acme", "memo": "m" * 20_000}))
+    second = a_request(assurance=Assurance.L3, stages=(Stage(of=("finance",), need=1),))
+    approved_own = replace(
+        approved(), assurance=Assurance.L3, decisions=(a_decision("ann@acme.example", Verdict.APPROVE),)
+    )
+    for request in (long, second, approved_own):
+        card = compose(request, replace(DELIVERY, person="ann@acme.example"), CHANNEL, policy, SEALS)
+        said = " ".join([card.withheld or "", *card.warnings])
+        assert said.strip()
+        assert "terminal" not in said
+        assert "See all of it" in said or f"https://gate.example/r/{request.id}" in said
+    assert "approve it there" in str(compose(long, DELIVERY, CHANNEL, policy, SEALS).withheld)
+
+
+@requirement("F-72")
+def test_an_unknown_outcome_says_where_and_how_to_look() -> None:
+    policy = Policy(org="acme", version="p2", default=Then.DENY)
+    request = claimed(ExecutionStatus.UNKNOWN)
+    card = compose(request, DELIVERY, CHANNEL, policy, SEALS)
+    [look] = [fact.value for fact in card.facts if fact.label == "Where to look"]
+    assert request.call.tool in look
+    assert f"assent requests reconcile {request.id}" in look
+    assert "before anybody repeats it" in str(card.outcome)
+    done = compose(claimed(ExecutionStatus.SUCCEEDED), DELIVERY, CHANNEL, policy, SEALS)
+    assert "Where to look" not in [fact.label for fact in done.facts]
+
+
+def test_a_sub_agent_is_named_beside_its_agent() -> None:
+    policy = Policy(org="acme", version="p2", default=Then.DENY)
+    card = compose(a_request(call=a_call(sub_agent="researcher\u202e")), DELIVERY, CHANNEL, policy, SEALS)
+    assert card.facts[0].value.startswith("agent payer, sub-agent researcher\\u{202E}")

@@ -80,7 +80,7 @@ async def test_a_click_alone_approves_nothing_where_something_must_be_typed(gate
     assert card.buttons is not None
     assert card.buttons.typed is not None
     assert "Takes: a typed code" in str(card.progress)
-    assert card.footer.endswith("L2")
+    assert card.footer.endswith("L2 · UTC")
     for fields in ({}, {TYPED: ""}, {TYPED: "  "}, {"reason": request["code"]}):
         said = await g.press(request, fields=fields)
         assert (said["result"], "type the code" in said["sentence"]) == ("retry", True)
