@@ -307,9 +307,7 @@ class Container:
             webhooks=self.webhooks,
             max_call_bytes=self.settings.max_call_bytes,
             note_refusal=NoteRefusals(
-                store=store,
-                orgs=lambda: tuple(book.orgs()),
-                counted=lambda code: self.telemetry.access_refused.labels(code).inc(),
+                store=store, orgs=book.orgs, counted=lambda code: self.telemetry.access_refused.labels(code).inc()
             ),
         )
 

@@ -23,6 +23,8 @@ assent-hook mcp [--name NAME] [--tools GLOB] [--deadline SECONDS] -- SERVER...
     stand between an agent and an MCP server (assent-hook mcp --help)
 assent-hook mcp-server
     be an MCP server by which an agent asks people; it only advises
+assent-hook acp --name NAME -- AGENT...
+    stand between an editor and a coding agent that speak ACP (assent-hook acp --help)
 
 --deadline  answer by then (seconds; less than the hook's timeout in the settings)
 --config    where url and key are: a JSON file (~/.config/assent/agent.json if left out), or "env" for ASSENT_URL and

@@ -16,11 +16,15 @@ from assent.command.options import LONGEST
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from anyio.abc import TaskGroup
+
     from assent.client.gateway import AsyncGateway
+    from assent.proxy.calls import Send
     from assent.proxy.judge import Judge
 
 _ABOUT = {
     "mcp": "Stand between an agent and an MCP server: each tools/call is judged by the gateway, all else passes.",
+    "acp": "Stand between an editor and a coding agent: what the agent asks leave for is judged, all else passes.",
     "mcp-server": "Be an MCP server by which an agent asks people: request_approval, check_request. It only advises.",
 }
 
@@ -41,6 +45,8 @@ def run(words: Sequence[str]) -> int:
     try:
         if words[0] == "mcp-server":
             return _serve_asking(options)
+        if words[0] == "acp":
+            return _serve_acp(options)
         return _serve_http(options) if options.upstream else _serve_mcp(options)
     except (HookError, OSError) as fault:
         os.write(2, f"assent-hook {words[0]}: {fault}\n".encode(errors="replace"))
@@ -61,6 +67,9 @@ def parser(name: str) -> argparse.ArgumentParser:
     made.add_argument(
         "--keep-pending", action="store_true", help="leave what waits for people when the client cancels or is gone"
     )
+    if name == "acp":
+        _of_agent(made)
+        return made
     made.add_argument(
         "--deadline",
         metavar="SECONDS",
@@ -70,6 +79,18 @@ def parser(name: str) -> argparse.ArgumentParser:
     if name == "mcp":
         _of_proxy(made)
     return made
+
+
+def _of_agent(made: argparse.ArgumentParser) -> None:
+    made.add_argument("--name", required=True, help="the agent's name in rules: acp__NAME__execute and the like")
+    made.add_argument(
+        "--tools",
+        metavar="GLOB",
+        action="append",
+        default=[],
+        help="judge only these (execute, edit, write_text_file, terminal, ...); the others go to the client unasked",
+    )
+    made.add_argument("server", nargs="+", metavar="AGENT", help="behind --: the agent's command and arguments")
 
 
 def _of_proxy(made: argparse.ArgumentParser) -> None:
@@ -107,14 +128,41 @@ def seconds(text: str) -> float:
 
 
 def _serve_mcp(options: argparse.Namespace) -> int:
+    from assent.proxy.calls import Calls
     from assent.proxy.stdio import serve
 
     session = str(options.session or f"mcp-{secrets.token_hex(8)}")
     gateway = connect(options, session)
 
+    def between(group: TaskGroup, to_client: Send, to_server: Send) -> Calls:
+        judge = judge_of(options, gateway)
+        return Calls(judge, group, to_client=to_client, to_server=to_server, session=session)
+
     async def through() -> int:
         async with gateway:
-            return await serve(options.server, lambda: judge_of(options, gateway), session=session)
+            return await serve(options.server, between)
+
+    return anyio.run(through)
+
+
+def _serve_acp(options: argparse.Namespace) -> int:
+    from assent.gate.gate import Gate
+    from assent.proxy.acp.calls import AcpCalls
+    from assent.proxy.naming import plain
+    from assent.proxy.stdio import serve
+
+    session = str(options.session or f"acp-{secrets.token_hex(8)}")
+    gateway = connect(options, session)
+    gate = Gate(gateway, abandoned="keep" if options.keep_pending else "withdraw")
+    name, tools = plain(options.name), tuple(options.tools)
+
+    def between(group: TaskGroup, to_client: Send, to_server: Send) -> AcpCalls:
+        ways = {"to_client": to_client, "to_server": to_server}
+        return AcpCalls(gate, group, **ways, name=name, tools=tools, session=session)
+
+    async def through() -> int:
+        async with gateway:
+            return await serve(options.server, between)
 
     return anyio.run(through)
 

@@ -17,7 +17,7 @@ class Naming:
     """The server's name: the one that was given, else the first that it says of itself."""
 
     def __init__(self, given: str | None = None) -> None:
-        self.server = _plain(given) if given else None
+        self.server = plain(given) if given else None
 
     def learn(self, message: Object) -> None:
         """Hear the server's name in an answer, where it says it and none is known."""
@@ -26,8 +26,8 @@ class Naming:
         told = _object(message.get("result"))
         for place in (told.get("serverInfo"), _object(told.get("_meta")).get(_SERVER_INFO)):
             name = _object(place).get("name")
-            if isinstance(name, str) and (plain := _plain(name)):
-                self.server = plain
+            if isinstance(name, str) and (found := plain(name)):
+                self.server = found
                 return
 
     def of(self, tool: str) -> str | None:
@@ -35,7 +35,7 @@ class Naming:
         return None if self.server is None else f"mcp__{self.server}__{tool}"
 
 
-def _plain(name: str) -> str:
+def plain(name: str) -> str:
     """The name without what could pose as the end of it: `a__b` and tool `c` are not server `a` and tool `b__c`."""
     return _ODD.sub("_", name).strip("_")[:_LONGEST].rstrip("_")
 

@@ -105,9 +105,10 @@ def _message(value: object) -> Object:
 
 def misread(value: Object, names: tuple[str, ...] = _CALL) -> None:
     """Refuse a member that some readers take for one of these. Raises `UnreadableError`."""
+    folded = {name.casefold(): name for name in names}
     for name in value:
-        if name not in names and name.casefold() in names:
-            raise UnreadableError(f"the member {name!r} would be taken for {name.casefold()!r} by some")
+        if name not in names and name.casefold() in folded:
+            raise UnreadableError(f"the member {name!r} would be taken for {folded[name.casefold()]!r} by some")
 
 
 def id_of(message: Object) -> Id | None:

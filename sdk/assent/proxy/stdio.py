@@ -1,4 +1,4 @@
-"""The proxy as a program between two pipes: a client on our stdin and stdout, and a server that we start."""
+"""A proxy as a program between two pipes: a client on our stdin and stdout, and a server (or agent) that we start."""
 
 from __future__ import annotations
 
@@ -6,21 +6,20 @@ import os
 import signal
 import subprocess
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
 import anyio.to_thread
 
 from assent.client.log import warn
-from assent.proxy.calls import Calls
 from assent.proxy.lines import lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from anyio.abc import Process
+    from anyio.abc import Process, TaskGroup
 
-    from assent.proxy.judge import Judge
+    from assent.proxy.calls import Send
 
 _PART = 65536
 _LEAVE_WITHIN = 1.5
@@ -101,16 +100,47 @@ def environment_of(environ: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environ.items() if not name.startswith(_OURS)}
 
 
-async def serve(command: Sequence[str], make: Callable[[], Judge], *, session: str) -> int:
-    """Stand between our client and this server until one of them is gone. Raises `OSError` if it cannot be started."""
+class Between(Protocol):
+    """What stands in the middle: see `assent.proxy.calls.Calls`."""
+
+    async def from_client(self, raw: bytes | None) -> None:
+        """A line of the client's; None is one that is too long."""
+        ...
+
+    async def from_server(self, raw: bytes) -> None:
+        """A line of the server's."""
+        ...
+
+    async def tick(self) -> None:
+        """What is done over and over while both are there."""
+        ...
+
+    async def client_over(self) -> None:
+        """The client is gone."""
+        ...
+
+    async def server_over(self) -> None:
+        """The server is gone."""
+        ...
+
+    async def settled(self, *, within: float) -> None:
+        """Wait until all is reported, so long at most."""
+        ...
+
+
+async def serve(command: Sequence[str], make: Callable[[TaskGroup, Send, Send], Between]) -> int:
+    """Stand between our client and this server until one of them is gone. Raises `OSError` if it cannot be started.
+
+    `make` makes what stands in the middle, of a group for its tasks, and of the ways to the client and to the server.
+    """
     process = await anyio.open_process(
         list(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=None, env=environment_of(os.environ)
     )
-    client, server, judge = Stdio(), Server(process), make()
+    client, server = Stdio(), Server(process)
     over, ended = anyio.Event(), anyio.Event()
     by_itself = False
     async with anyio.create_task_group() as group:
-        calls = Calls(judge, group, to_client=client.send, to_server=server.send, session=session)
+        calls = make(group, client.send, server.send)
 
         async def from_client() -> None:
             with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
