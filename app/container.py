@@ -76,6 +76,7 @@ from app.usecases.reading.read import Read
 from app.usecases.reading.review import Review
 from app.usecases.reading.wait import Wait, Waiters
 from app.usecases.sessions.lineage import Lineage
+from app.usecases.signing_in.elsewhere import Elsewhere
 from app.usecases.signing_in.passkeys import Passkeys
 from app.usecases.upkeep.fail_over import FailOver
 from app.usecases.upkeep.retain import Retain
@@ -284,6 +285,7 @@ class Container:
             review=review,
             decide_page=DecideOnPage(store=store, book=book, seals=self.seals),
             inbox=Inbox(store=store, book=book),
+            elsewhere=Elsewhere(store=store, book=book, seals=self.seals, clock=self.clock, fetch=Outbound().fetch),
             passkeys=Passkeys(store=store, book=book, seals=self.seals),
             sessions=Sessions(store=store, book=book, seals=self.seals, clock=self.clock, review=review),
             feed=self.feed,

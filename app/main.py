@@ -30,6 +30,7 @@ from app.console.deciding import deciding_router
 from app.console.doors import doors_router
 from app.console.inbox import inbox_router
 from app.console.sign_in.authenticator import authenticator_router
+from app.console.sign_in.issuer_door import issuer_door_router
 from app.console.sign_in.mine import mine_router
 from app.console.sign_in.passkey_door import passkey_door_router
 
@@ -90,6 +91,7 @@ def create_app(container: Container) -> Application:
         passkey_door_router(container.services),
         mine_router(container.services),
         authenticator_router(container.services),
+        issuer_door_router(container.services),
     )
     # Not include_router: its lazy wrapper is walked on every call. Ours go first: routes are tried in their order.
     app.router.routes[:0] = [route for router in routers for route in router.routes]
