@@ -39,6 +39,7 @@ from app.usecases.clicks.reopen_click import ReopenClick
 from app.usecases.clicks.review_click import ReviewClick
 from app.usecases.console.decide_page import DecideOnPage
 from app.usecases.console.inbox import Inbox
+from app.usecases.console.office.request_page import RequestStory
 from app.usecases.console.sessions import Sessions
 from app.usecases.deciding.cancel import Cancel
 from app.usecases.deciding.consult import Consult
@@ -287,6 +288,7 @@ class Container:
             inbox=Inbox(store=store, book=book),
             elsewhere=Elsewhere(store=store, book=book, seals=self.seals, clock=self.clock, fetch=Outbound().fetch),
             passkeys=Passkeys(store=store, book=book, seals=self.seals),
+            story=RequestStory(store=store, book=book, reconcile=Reconcile(store=store)),
             sessions=Sessions(store=store, book=book, seals=self.seals, clock=self.clock, review=review),
             feed=self.feed,
             decide=self.decide,

@@ -6,7 +6,6 @@ import argparse
 import asyncio
 import json
 import logging
-import os
 import sys
 import warnings
 from collections.abc import Awaitable, Callable
@@ -19,6 +18,7 @@ import structlog
 import uvloop
 
 from benchmarks.databases import open_databases
+from benchmarks.other_work import OtherWork
 from benchmarks.page import render_page, render_row
 from benchmarks.run import FULL, QUICK, Run
 
@@ -46,6 +46,7 @@ def measures(kinds: Sequence[str]) -> dict[str, tuple[tuple[str, ...], Measure]]
     from benchmarks.measure_load import measure_load
     from benchmarks.measure_memory import measure_memory
     from benchmarks.measure_recovery import measure_recovery
+    from benchmarks.measure_replicas import measure_replicas
     from benchmarks.measure_rules import measure_rules
     from benchmarks.measure_start import measure_start
     from benchmarks.measure_statements import measure_statements
@@ -54,6 +55,7 @@ def measures(kinds: Sequence[str]) -> dict[str, tuple[tuple[str, ...], Measure]]
     listed: dict[str, tuple[tuple[str, ...], Measure]] = {
         "cycles-sqlite": (("P1",), lambda run: measure_cycles(run, "sqlite")),
         "cycles-postgresql": (("P2",), lambda run: measure_cycles(run, "postgresql")),
+        "replicas-postgresql": (("P2r",), measure_replicas),
         "statements-postgresql": (("P2d",), measure_statements),
         "wake": (("P3",), measure_wake_one_process),
         "wake-postgresql": (("P4", "P4b"), measure_wake_across),
@@ -126,7 +128,7 @@ def main() -> int:
     # The PostgreSQL wheel looks for a runtime directory when it is imported, and takes one under /tmp without.
     warnings.filterwarnings("ignore", message="XDG_RUNTIME_DIR")
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
-    load = os.getloadavg()[0]
+    others = OtherWork()
     needs_postgres = not given.no_postgres and any(name == "wake" or name.endswith("postgresql") for name in chosen)
     with (
         open_databases(postgres=needs_postgres) as databases,
@@ -142,12 +144,13 @@ def main() -> int:
         rows = runner.run(_measure(run, list(chosen.values())))
         settings = databases.settings()
     now = datetime.now(UTC)
+    print(f"other work took {others.share():.0%} of the machine's processor time meanwhile")
     if given.json:
         figures = [{**asdict(row), "verdict": row.verdict} for row in rows]
         given.json.write_text(json.dumps({"at": now.isoformat(), "rows": figures}, indent=1), encoding="utf-8")
     if given.write:
         given.write.parent.mkdir(parents=True, exist_ok=True)
-        given.write.write_text(render_page(rows, sizes, settings, now, load), encoding="utf-8")
+        given.write.write_text(render_page(rows, sizes, settings, now, others.share()), encoding="utf-8")
         print(f"{given.write} is written")
     return 0
 

@@ -18,7 +18,12 @@ if TYPE_CHECKING:
     from benchmarks.run import Run
 
 _IDS = {"sqlite": "P1", "postgresql": "P2"}
-_FLOOR_SHARE = {"sqlite": 0.5, "postgresql": 0.4}
+_PEERS = ("Restate", "LangGraph", "DBOS", "floor")
+_MUST = {
+    "sqlite": {"Restate": 1, "DBOS": 10, "floor": 0.35},
+    "postgresql": {"Restate": 0.7, "LangGraph": 2, "floor": 0.3},
+}
+_STRETCH = {"sqlite": {"Restate": 1.5, "floor": 0.5}, "postgresql": {"Restate": 1, "floor": 0.45}}
 
 
 async def measure_cycles(run: Run, kind: str) -> list[Row]:
@@ -34,7 +39,7 @@ async def measure_cycles(run: Run, kind: str) -> list[Row]:
 
         async def ours() -> float:
             talk = GatewayTalk(server)
-            tally = await run_one_call(talk, births, concurrent=sizes.concurrent, seconds=sizes.seconds)
+            tally = await run_one_call(talk, births=births, concurrent=sizes.concurrent, seconds=sizes.seconds)
             spans.extend(tally.spans)
             return tally.rate
 
@@ -53,6 +58,13 @@ async def measure_cycles(run: Run, kind: str) -> list[Row]:
             said = await references.dbos(url, concurrent=sizes.concurrent, seconds=sizes.seconds)
             return said["rate"] if said else None
 
+        async def of_langgraph() -> float | None:
+            url = run.databases.new(kind, migrated=False)
+            return await references.langgraph(url, concurrent=sizes.concurrent, seconds=sizes.seconds)
+
+        async def of_restate() -> float | None:
+            return await references.restate(concurrent=sizes.concurrent, seconds=sizes.seconds)
+
         async def plain() -> float:
             request = encode("POST", "/plain", body=CALL)
             return await rate(floor.port, request, concurrent=32, seconds=sizes.seconds / 2)
@@ -64,7 +76,9 @@ async def measure_cycles(run: Run, kind: str) -> list[Row]:
                 "Assent": ours,
                 "Assent, five calls": five,
                 "Assent, until woken": woken,
-                "DBOS recv/send": of_dbos,
+                "Restate": of_restate,
+                "LangGraph": of_langgraph,
+                "DBOS": of_dbos,
                 "floor": of_floor,
                 "bare commits": lambda: references.commits(bare, seconds=sizes.seconds / 4),
                 "bare FastAPI POST": plain,
@@ -75,18 +89,18 @@ async def measure_cycles(run: Run, kind: str) -> list[Row]:
 
 
 def _row(goal: str, name: str, kind: str, taken: dict[str, float | None], spans: list[float]) -> Row:
-    mine, of_dbos, floor = known(taken["Assent"]), taken["DBOS recv/send"], taken["floor"]
-    share = _FLOOR_SHARE[kind]
+    mine = known(taken["Assent"])
     ends = f"p50 {milliseconds(percentile(spans, 0.5))}, p99 {milliseconds(percentile(spans, 0.99))}"
+    peers = {peer: taken[peer] for peer in _PEERS}
     return Row(
         id=goal,
         title=f"full cycles over HTTP (one call, decision, outcome), 64 concurrent, {name}",
         measured=f"{per_second(mine, 'cycles')} ({ends})",
-        reference=f"DBOS {per_second(of_dbos, 'cycles')}",
-        ratio=times(mine, of_dbos),
-        must=(at_least(mine, 5, of_dbos, "DBOS"),),
-        stretch=(at_least(mine, 10, of_dbos, "DBOS"), at_least(mine, share, floor, "floor")),
-        figures={"assent": mine, "dbos": of_dbos, "floor": floor},
+        reference=", ".join(f"{peer} {per_second(rate, 'cycles')}" for peer, rate in peers.items()),
+        ratio=", ".join(times(mine, rate) for rate in peers.values()),
+        must=tuple(at_least(mine, share, peers[peer], peer) for peer, share in _MUST[kind].items()),
+        stretch=tuple(at_least(mine, share, peers[peer], peer) for peer, share in _STRETCH[kind].items()),
+        figures={"assent": mine, **{peer.lower(): rate for peer, rate in peers.items()}},
     )
 
 

@@ -25,10 +25,13 @@ Figures move from run to run (by a third on a busy machine); ratios within one r
 
 - **must**: below it we would be ashamed. **stretch**: what we want. The verdict is the best that is wholly met.
 - **floor**: a bare gateway (`benchmarks/floor.py`): FastAPI, one writer thread with group commit, long-polls; no
-  authentication, no rules, no audit trail, no cards. Its cycle has three calls, ours has five.
-- **DBOS**: its `recv`/`send` on the same kind of database, inside one process, without HTTP: flattered.
-- Full cycle: create, hold, decide, wake, claim, report; five HTTP calls from another process, four durable changes,
-  each with its event in the audit trail, on a real `assent serve`.
+  authentication, no rules, no audit trail, no cards. Its cycle ends as the waiter is woken.
+- **DBOS**, **LangGraph**: `recv`/`send`, and `interrupt` with `durability="sync"`, on the same kind of database, inside
+  one process, without HTTP: flattered. **Restate**: a workflow with a durable promise; its server, start and decision
+  over HTTP, on its own store whatever ours is. Their cycles end as the waiter is woken, too.
+- Full cycle: create, hold, decide, wake, claim, report, as an agent makes it best: its one call, the decision, and the
+  outcome; three HTTP calls from another process, four durable changes, each with its event in the audit trail, on a
+  real `assent serve`.
 """
 _READ = """\
 ## Measure it yourself
@@ -37,17 +40,18 @@ _READ = """\
 make bench                                  # all of it, about a quarter of an hour; leave the machine alone meanwhile
 make bench ARGS="P1 P2 --seconds 10"        # some of it, longer rounds
 make bench ARGS=--quick                     # a look in under a minute: tiny sizes, figures without meaning
-make bench ARGS="P1 --profile /tmp/profile" # where the gateway's time goes (cProfile, CPU time of each thread)
+make bench ARGS="P1 --profile /tmp/profile" # where the gateway's time goes by floor and by function
 ```
 
 P6's kill comes amid decisions from 64 connections; afterwards every acknowledged decision must be in the database once.
 P10 writes through the gateway's store without HTTP. L1 and L2 have no counterpart elsewhere: they watch for plans that
-go wrong when tables grow. Restate, LangGraph and Prefect are not installed here, so no goal refers to them.
+go wrong when tables grow. A peer that cannot be installed is *not measured*, and then no goal that names it is met.
 """
 _BUSY = """
-**The machine was busy with other work (load {load:.1f} before the run): the figures are a lower bound.**
+**The machine was busy with other work ({others:.0%} of its processor time during the run): the figures are a lower \
+bound.**
 """
-_QUIET = 0.5
+_QUIET = 0.1
 
 
 def machine() -> str:
@@ -78,11 +82,11 @@ def _marked(verdict: str) -> str:
     return f"**{verdict}**" if verdict in {"stretch", "must", "missed"} else verdict
 
 
-def render_page(rows: Sequence[Row], sizes: Sizes, databases: str, at: datetime, load: float) -> str:
+def render_page(rows: Sequence[Row], sizes: Sizes, databases: str, at: datetime, others: float) -> str:
     """Write the whole page."""
     judged = [row.verdict for row in rows if row.verdict != "—"]
     counts = ", ".join(f"{judged.count(name)} {name}" for name in ("stretch", "must", "missed", "no reference"))
-    busy = _BUSY.format(load=load) if load > _QUIET else ""
+    busy = _BUSY.format(others=others) if others > _QUIET else ""
     return f"""{_HEAD}
 ## Results of {at:%Y-%m-%d}
 

@@ -1,4 +1,4 @@
-"""What the machine can do without us: commits, wake-ups, a plain route, DBOS; taken in the same run as our figures."""
+"""What the machine and the peers do without us, taken in the same run as our figures."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ from benchmarks.processes import ROOT, Server
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
+
+RESTATE = ROOT / ".cache" / "restate" / "node_modules" / ".bin" / "restate-server"
+"""Where `make bench` puts Restate's server."""
 
 
 def floor_server(url: str) -> Server:
@@ -59,11 +62,29 @@ async def dbos(url: str, *, concurrent: int = 64, seconds: float = 0.0, samples:
     """Run `dbos_cycles` as a process of its own; None where DBOS is not installed."""
     if find_spec("dbos") is None:
         return None
-    words = ["-m", "benchmarks.dbos_cycles", url, f"--concurrent={concurrent}", f"--seconds={seconds}"]
+    return await _ran("dbos_cycles", url, f"--concurrent={concurrent}", f"--seconds={seconds}", f"--samples={samples}")
+
+
+async def langgraph(url: str, *, concurrent: int, seconds: float) -> float | None:
+    """Return the cycles a second of `langgraph_cycles`; None where LangGraph is not installed."""
+    if find_spec("langgraph") is None:
+        return None
+    return (await _ran("langgraph_cycles", url, f"--concurrent={concurrent}", f"--seconds={seconds}"))["rate"]
+
+
+async def restate(*, concurrent: int, seconds: float) -> float | None:
+    """Return the cycles a second of `restate_cycles`; None where its SDK or its server is not installed."""
+    if find_spec("restate") is None or not RESTATE.exists():
+        return None
+    return (await _ran("restate_cycles", str(RESTATE), f"--concurrent={concurrent}", f"--seconds={seconds}"))["rate"]
+
+
+async def _ran(module: str, *words: str) -> dict[str, Any]:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
+        "-m",
+        f"benchmarks.{module}",
         *words,
-        f"--samples={samples}",
         cwd=ROOT,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
@@ -71,7 +92,7 @@ async def dbos(url: str, *, concurrent: int = 64, seconds: float = 0.0, samples:
     out, err = await process.communicate()
     lines = [line for line in out.decode().splitlines() if line.startswith("{")]
     if process.returncode or not lines:
-        raise RuntimeError(f"DBOS ended with {process.returncode}: {err.decode()[-1500:]}")
+        raise RuntimeError(f"{module} ended with {process.returncode}: {err.decode()[-1500:]}")
     return json.loads(lines[-1])
 
 

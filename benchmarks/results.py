@@ -47,8 +47,8 @@ class Row:
 
 
 def at_least(value: float, factor: float, reference: float | None, name: str) -> Check:
-    """More is better: at least `factor` times the reference."""
-    return Check(f"≥ {factor:g}× {name}", None if reference is None else value >= factor * reference)
+    """More is better: at least `factor` times the reference. One that did nothing at all is none."""
+    return Check(f"≥ {factor:g}× {name}", value >= factor * reference if reference else None)
 
 
 def at_most(value: float, factor: float, reference: float | None, name: str) -> Check:

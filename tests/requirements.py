@@ -113,6 +113,9 @@ LEDGER: dict[str, Promise] = {
         "Every refused attempt leaves a trace: who tried what and why it was refused, and a counter.",
         "attack on the built gateway",
     ),
+    "F-70": _must(
+        "A phone shows amount, payee, warning, deadline and buttons of a card without a touch; a warned one looks it."
+    ),
     "S-64": _must(
         "Verifying a trail compares its rows with its events, and names the first place of each edit of the matrix.",
         "attack on the built gateway",

@@ -3,6 +3,8 @@
 - ``assent-hook claude-code`` is the hook itself: event on stdin, answer on stdout
 - ``assent-hook claude-code --print-settings`` prints the lines for Claude Code's settings.json
 - ``assent-hook doctor [SETTINGS.json]`` says what is wrong with an installation
+- ``assent-hook mcp -- SERVER…`` stands between an agent and an MCP server
+- ``assent-hook mcp-server`` is an MCP server by which an agent asks people
 - ``assent-hook --help`` tells the options
 
 Everything that goes wrong must end in exit code 2, the only one that every host reads as "blocked": a crash with 1, or
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 BLOCKED = 2
+PROXIES = (["mcp"], ["mcp-server"])
+"""Commands that live as long as their agent does; they need what the hook does without."""
 LAST_WORDS = "Do not try to reach the same end another way."  # said even when `messages` cannot be loaded
 
 
@@ -28,8 +32,10 @@ def main() -> NoReturn:
     """Run the command; never returns, never raises."""
     code = BLOCKED
     try:
-        from assent.command.entry import run
-
+        if sys.argv[1:2] in PROXIES:
+            from assent.proxy.entry import run
+        else:
+            from assent.command.entry import run
         code = run(sys.argv[1:])
     except BaseException as error:  # noqa: BLE001 - the whole point: whatever it is, the tool does not run
         code = BLOCKED

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from benchmarks.cost_by_floor import FLOORS, seconds_by_floor
 from benchmarks.results import Check, Row, at_least, at_most
 from tests.places import ROOT
 
@@ -49,6 +50,47 @@ def test_a_bound_is_a_multiple_of_its_reference() -> None:
     assert at_most(30, 3, 10, "it").met is True
     assert at_most(31, 3, 10, "it").met is False
     assert at_most(31, 3, None, "it").met is None
+    assert at_least(31, 3, 0.0, "it").met is None
+
+
+def test_what_a_builtin_costs_is_its_callers() -> None:
+    asked, wrote = ("/x/app/api/front.py", 1, "serve"), ("/x/app/storage/engine/lane.py", 2, "_commit")
+    loads = ("~", 0, "<built-in method loads>")
+    spent = seconds_by_floor(
+        {
+            asked: (1, 1, 0.25, 1.5, {}),
+            wrote: (1, 1, 0.5, 0.75, {asked: (1, 1, 0.5, 0.75)}),
+            loads: (3, 3, 1.0, 1.0, {asked: (2, 2, 0.5, 0.5), wrote: (1, 1, 0.25, 0.25)}),
+        }
+    )
+    told = {floor: seconds for floor, seconds in spent.items() if seconds}
+    assert told == {"HTTP: bodies, answers, keys": 0.75, "commit": 0.75, "loop, threads, rest": 0.25}
+
+
+@pytest.mark.process
+@pytest.mark.long
+@pytest.mark.timeout(180)
+def test_a_profile_says_what_each_floor_costs(tmp_path: Path) -> None:
+    words = [
+        sys.executable,
+        "-m",
+        "benchmarks",
+        "P1",
+        "--quick",
+        "--seconds",
+        "2",
+        "--profile",
+        str(tmp_path / "found"),
+    ]
+    ended = subprocess.run(
+        [*words, "--no-postgres"], cwd=ROOT, capture_output=True, text=True, timeout=170, check=False
+    )
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    said = dict(re.findall(r"^(\S.*?)  +[\d.]+ +[\d.]+ +[\d.]+ +([\d.]+) +\d+%$", ended.stdout, re.MULTILINE))
+    assert set(said) == set(FLOORS)
+    assert all(float(said[floor]) > 0 for floor in FLOORS), said
+    assert re.search(r"a unit waited for the writer's lane p50 .*; then its batch took p50 ", ended.stdout)
+    assert re.search(r"store-write by cumtime.*_run_units", ended.stdout, re.DOTALL), "the lane has a profile"
 
 
 @pytest.mark.process

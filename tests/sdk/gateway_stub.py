@@ -237,7 +237,7 @@ class StubGateway:
         if key not in self._keys:
             self._keys[key] = self._open(body, str(tool), arguments)
         row = self.rows[self._keys[key]["id"]]
-        if self.one_call:
+        if self.one_call and ("wait" in body or "claim_id" in body):
             return await self._taken(request, row, body, lost=lost)
         answer = {**self._keys[key], "decision": "ask", "request": row.as_json()}
         return await self._answer(request, answer, status=202, lost=lost)

@@ -7,7 +7,7 @@ from assent.command.faults import HookError
 USAGE = (
     "assent-hook HOST [--deadline SECONDS] [--config FILE|env] [--patience SECONDS] [--fixed-input] [--keep-pending] "
     "| assent-hook HOST --print-settings | assent-hook HOST --install|--uninstall [SETTINGS] [--yes] "
-    "| assent-hook doctor [HOST] [SETTINGS]"
+    "| assent-hook doctor [HOST] [SETTINGS] | assent-hook mcp -- SERVER..."
 )
 HELP = """\
 assent-hook HOST [--deadline SECONDS] [--config FILE|env] [--patience SECONDS] [--fixed-input] [--keep-pending]
@@ -19,6 +19,10 @@ assent-hook HOST --install|--uninstall [SETTINGS] [--yes]
     put the hook into the host's own file (or that one), or take it out; shows the difference and asks, or takes --yes
 assent-hook doctor [HOST] [SETTINGS]
     say what is wrong with an installation (of Claude Code, in its own file, if none is named)
+assent-hook mcp [--name NAME] [--tools GLOB] [--deadline SECONDS] -- SERVER...
+    stand between an agent and an MCP server (assent-hook mcp --help)
+assent-hook mcp-server
+    be an MCP server by which an agent asks people; it only advises
 
 --deadline  answer by then (seconds; less than the hook's timeout in the settings)
 --config    where url and key are: a JSON file (~/.config/assent/agent.json if left out), or "env" for ASSENT_URL and

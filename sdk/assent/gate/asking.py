@@ -11,6 +11,7 @@ from assent.client.log import warn
 from assent.client.messages import RefusalCode
 from assent.client.models import Allowed, Denied, Pending, Request, State, Taken
 from assent.client.unapproved import StillPendingError
+from assent.gate.abandoned import Wait, Waiting
 from assent.gate.outcomes import Refused, Replayed, ended, never_ran
 from assent.gate.permission import Executed, Permission
 from assent.gate.suspended import SuspendedCall
@@ -21,11 +22,12 @@ if TYPE_CHECKING:
     from assent.client.call import ToolCall
     from assent.client.gateway import AsyncGateway
     from assent.client.models import Verdict
+    from assent.gate.abandoned import Abandoned
 
     OnPending = Callable[[Request], object]
 
 _MOST_ANEW = 20
-"""How often a call is asked about anew that was approved and never ran."""
+"""How often a call is asked about anew of whose request nothing came."""
 _TOO_OFTEN = "it was approved and not run too often"
 _TO_FINISH = frozenset({State.PENDING, State.APPROVED})
 _CLAIM_CODES = {
@@ -39,9 +41,10 @@ _CLAIM_CODES = {
 class Asking:
     """One agent's questions about its calls. Refusals are values, and so are the gateway's faults."""
 
-    def __init__(self, gateway: AsyncGateway, *, session: str | None = None) -> None:
+    def __init__(self, gateway: AsyncGateway, *, session: str | None = None, abandoned: Abandoned = "withdraw") -> None:
         self._gateway = gateway
         self._session = session
+        self._waiting = Waiting(gateway, abandoned)
 
     async def obtain(
         self, call: ToolCall, *, deadline: float | None, on_pending: OnPending | None
@@ -49,7 +52,18 @@ class Asking:
         """See `Gate.obtain`."""
         call = self._filed(call)
         key = self._key(call)
-        return key if isinstance(key, Refused) else await self.answered(call, key, self.end(deadline), on_pending)
+        if isinstance(key, Refused):
+            return key
+        import anyio
+
+        wait = self._waiting.begin(call, key)
+        try:
+            return await self.answered(wait, self.end(deadline), on_pending)
+        except anyio.get_cancelled_exc_class():
+            await self._waiting.abandon(wait)
+            raise
+        finally:
+            self._waiting.over(wait)
 
     async def open(self, call: ToolCall, *, deadline: float | None) -> SuspendedCall | Replayed | Refused:
         """See `Gate.open`."""
@@ -79,13 +93,13 @@ class Asking:
         """See `Gate.redeem`."""
         end = self.end(deadline)
         if suspended.request_id is None:  # a rule allowed it then: the rules are asked again
-            return await self.answered(suspended.call, suspended.key, end, None)
+            return await self.answered(Wait(suspended.call, suspended.key), end, None)
         try:
             request = await self._gateway.get(suspended.request_id)
         except GatewayError as error:
             return await self.meant(error, suspended.call.tool)
         if never_ran(request):
-            return await self.answered(suspended.call, _anew(suspended.key, request), end, None)
+            return await self.answered(Wait(suspended.call, _anew(suspended.key, request)), end, None)
         return await self.take_up(request, deadline=self._left(end))
 
     async def take_up(self, request: Request, *, deadline: float | None) -> Permission | Executed | Replayed | Refused:
@@ -103,9 +117,10 @@ class Asking:
         return _permission(found) if isinstance(found, Taken) else ended(found)
 
     async def answered(
-        self, call: ToolCall, key: str, end: float | None, on_pending: OnPending | None
+        self, wait: Wait, end: float | None, on_pending: OnPending | None
     ) -> Permission | Executed | Replayed | Refused:
-        """Ask under a key, and wait until `end`; anew as long as what stands under it was approved and never ran."""
+        """Ask under a key, and wait until `end`; anew as long as nothing came of what stands under it."""
+        call = wait.call
         told: list[Request] = []
 
         def tell(request: Request) -> None:
@@ -114,18 +129,20 @@ class Asking:
                 on_pending(request)
 
         for _ in range(_MOST_ANEW):
-            within = self._left(end)
+            within, wait.claim_id = self._left(end), self._gateway.pace.new_id("clm")
             listener = None if on_pending is None else tell
             try:
-                verdict = await self._gateway.take(call, idempotency_key=key, within=within, on_pending=listener)
+                verdict = await self._gateway.take(
+                    call, claim_id=wait.claim_id, idempotency_key=wait.key, within=within, on_pending=listener
+                )
             except GatewayError as error:
                 stands = await self._stands(error)
                 if stands is not None and never_ran(stands):
-                    key = _anew(key, stands)
+                    wait.key = _anew(wait.key, stands)
                     continue
                 return await self.meant(error, call.tool, stands)
             if isinstance(verdict, Pending) and never_ran(verdict.request):
-                key = _anew(key, verdict.request)
+                wait.key = _anew(wait.key, verdict.request)
                 continue
             if isinstance(verdict, Pending | Taken) and told and verdict.request.state is not State.PENDING:
                 tell(verdict.request)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from functools import partial
-from threading import Lock
+from threading import Event, Lock
 from typing import TYPE_CHECKING, Any, TypeVar, assert_never
 
 from assent.client.call import ToolCall
@@ -17,7 +17,7 @@ from assent.client.gateway import AsyncGateway
 from assent.client.models import OutcomeStatus
 from assent.gate.gate import Gate
 from assent.gate.outcomes import Ran, Refused, Replayed
-from assent.gate.permission import Executed, Permission, granted
+from assent.gate.permission import LAST_REPORT, Executed, Permission, granted
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from assent.client.models import Claimed, Elsewhere, Json, Question, Request, Taken, Verdict
     from assent.client.pace import Pace
     from assent.client.questions import OnQuestion
+    from assent.gate.abandoned import Abandoned
     from assent.gate.resumption import Resumed
     from assent.gate.suspended import SuspendedCall
 
@@ -82,8 +83,26 @@ class Gateway:
         self._stack.close()
 
     def run(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Run something of the asynchronous client's on the portal and return what it returns."""
-        return (self._portal or self._opened()).call(work)
+        """Run something of the asynchronous client's on the portal and return what it returns.
+
+        Interrupted (Ctrl-C), it is cancelled there, and its last report is waited for.
+        """
+        over = Event()
+
+        async def watched() -> T:
+            try:
+                return await work()
+            finally:
+                over.set()
+
+        running = (self._portal or self._opened()).start_task_soon(watched)
+        try:
+            return running.result()
+        except BaseException:
+            if not running.done():
+                running.cancel()
+                over.wait(LAST_REPORT)
+            raise
 
     def check(self, call: ToolCall, *, idempotency_key: str | None = None, within: float | None = None) -> Verdict:
         """See `AsyncGateway.check`."""
@@ -163,10 +182,15 @@ class BlockingGate:
     """`Gate` for synchronous code: `gateway` is open, and tools are plain functions."""
 
     def __init__(
-        self, gateway: Gateway, *, session: str | None = None, control_flow: tuple[type[BaseException], ...] = ()
+        self,
+        gateway: Gateway,
+        *,
+        session: str | None = None,
+        control_flow: tuple[type[BaseException], ...] = (),
+        abandoned: Abandoned = "withdraw",
     ) -> None:
         self.gateway = gateway
-        self.asynchronous = Gate(gateway.asynchronous, session=session, control_flow=control_flow)
+        self.asynchronous = Gate(gateway.asynchronous, session=session, control_flow=control_flow, abandoned=abandoned)
 
     def run(
         self,

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from assent.client.gateway import AsyncGateway
     from assent.client.models import Elsewhere, Json, Request
+    from assent.gate.abandoned import Abandoned
     from assent.gate.asking import OnPending
 
     Execute = Callable[..., Awaitable[Any] | Any]
@@ -47,7 +48,9 @@ if TYPE_CHECKING:
 class Gate:
     """The gate in front of an agent's tools. `gateway` is its line, `session` the run (default: the gateway's).
 
-    `control_flow` names the exceptions by which the agent's framework directs its flow through a tool.
+    `control_flow` names the exceptions by which the agent's framework directs its flow through a tool. A caller that is
+    cancelled while people are asked leaves no request behind that they could approve for nobody: it is withdrawn, and
+    the very same call, made again, is asked about anew. With `abandoned="keep"` it stays, for whoever comes back to it.
     """
 
     def __init__(
@@ -56,11 +59,12 @@ class Gate:
         *,
         session: str | None = None,
         control_flow: tuple[type[BaseException], ...] = (),
+        abandoned: Abandoned = "withdraw",
     ) -> None:
         self.gateway = gateway
         self.session = session
         self.control_flow = control_flow
-        self._asking = Asking(gateway, session=session)
+        self._asking = Asking(gateway, session=session, abandoned=abandoned)
 
     async def run(
         self,

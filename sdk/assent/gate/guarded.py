@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection
     from typing import Literal
 
+    from assent.gate.abandoned import Abandoned
     from assent.gate.blocking import Gateway
     from assent.gate.outcomes import Ran, Replayed
 
@@ -49,15 +50,16 @@ def guarded(
     leave_out: Collection[str] = (),
     deadline: float | None = None,
     control_flow: tuple[type[BaseException], ...] = (),
+    abandoned: Abandoned = "withdraw",
     refusals: Literal["raise", "return"] = "raise",
 ) -> _Guard:
     """Guard a function as `tool`. `session` files its calls (default: the gateway's), `claim` speaks to the approver.
 
     `call_id` is for a guard that is made for one call, by the id that the model gave it: with a session the call then
     has one request (the gateway remembers it for a day). Asked again after a crash, it gets that request, also when it
-    was denied, has expired or has run meanwhile; nobody is asked twice. `deadline` and `control_flow` are the gate's
-    (`assent.gate.gate`). `refusals="return"` returns a `Refused` in the place of a result: `str()` of it is what the
-    model is told.
+    was denied, has expired or has run meanwhile; nobody is asked twice. `deadline`, `control_flow` and `abandoned` are
+    the gate's (`assent.gate.gate`). `refusals="return"` returns a `Refused` in the place of a result: `str()` of it is
+    what the model is told.
 
     The function's parameters, defaults included, are what people see and approve; they must be JSON. `self`, a
     framework's context (`RunContext` and the like) and what `leave_out` names are none of them. Raises `TypeError` at
@@ -66,16 +68,24 @@ def guarded(
     if refusals not in {"raise", "return"}:
         raise ValueError(f'refusals: give "raise" or "return", not {refusals!r}')
     asked = {"session": session, "sub_agent": sub_agent, "claim": claim, "call_id": call_id}
-    told = _Told(deadline=deadline, control_flow=control_flow, raises=refusals == "raise")
+    told = _Told(deadline=deadline, control_flow=control_flow, abandoned=abandoned, raises=refusals == "raise")
     return _Guard(gateway, tool, asked, leave_out, told)
 
 
 class _Told:
     """What a guard does besides asking."""
 
-    def __init__(self, *, deadline: float | None, control_flow: tuple[type[BaseException], ...], raises: bool) -> None:
+    def __init__(
+        self,
+        *,
+        deadline: float | None,
+        control_flow: tuple[type[BaseException], ...],
+        abandoned: Abandoned,
+        raises: bool,
+    ) -> None:
         self.deadline = deadline
         self.control_flow = control_flow
+        self.abandoned: Abandoned = abandoned
         self._raises = raises
 
     def result_of(self, found: Ran | Replayed | Refused) -> Any:
@@ -113,7 +123,7 @@ class _Guard:
         if inspect.iscoroutinefunction(function) is not isinstance(gateway, AsyncGateway):
             raise TypeError("guard an asynchronous function with an AsyncGateway, and a synchronous one with a Gateway")
         if isinstance(gateway, AsyncGateway):
-            gate = Gate(gateway, control_flow=told.control_flow)
+            gate = Gate(gateway, control_flow=told.control_flow, abandoned=told.abandoned)
 
             @wraps(function)
             async def guarded_async(*args: P.args, **kwargs: P.kwargs) -> Any:
@@ -126,7 +136,7 @@ class _Guard:
             remember_bare(guarded_async, function)
             return cast("Callable[P, Any]", guarded_async)  # a coroutine function of the same parameters
 
-        blocking = BlockingGate(gateway, control_flow=told.control_flow)
+        blocking = BlockingGate(gateway, control_flow=told.control_flow, abandoned=told.abandoned)
 
         @wraps(function)
         def guarded_sync(*args: P.args, **kwargs: P.kwargs) -> Any:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 NOT_RUN = "not run: "
 """How the error of an execution begins whose tool was never called, or stopped before it did anything."""
+ABANDONED = "abandoned: "
+"""How the reason begins for which a request was withdrawn that nobody waited for any more."""
 _LONGEST_RESULT = 8000
 _LARGEST_RESULT = 64 * 1024
 
@@ -86,7 +88,12 @@ _AFTER_THE_CLAIM = {State.EXECUTING, State.SUCCEEDED, State.FAILED, State.UNKNOW
 
 
 def never_ran(request: Request) -> bool:
-    """Say whether an approval was spent for nothing: its holder said that the tool did nothing."""
+    """Say whether nothing came of a request, and nobody said no: the very same call is asked about anew.
+
+    Its holder said that the tool did nothing, or its caller was gone before people had decided.
+    """
+    if request.state is State.CANCELLED:
+        return (request.settled_reason or "").startswith(ABANDONED)
     return request.state is State.FAILED and (request.error or "").startswith(NOT_RUN)
 
 
