@@ -266,7 +266,7 @@ class Container:
             hide_secrets=lambda: hide_secrets_of(registry.loaded()),
         )
         self.console = console_verbs(
-            store=store, book=book, seals=self.seals, clock=self.clock, review=review, factors=self.factors
+            store, book, self.seals, self.clock, review=review, factors=self.factors, fetch=Outbound().fetch
         )
         self.services = Services(
             access=self._access(),

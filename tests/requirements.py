@@ -134,6 +134,10 @@ LEDGER: dict[str, Promise] = {
         "A passkey is made with an invitation alone, and signs one approval as it was shown, or one sign-in: on this "
         "site, by its person, once, within minutes; no copy of it and no row of somebody else's counts."
     ),
+    "S-86": _must(
+        "Whoever an issuer signs in is a person of the file by a verified address or a pinned subject, in the browser "
+        "that began it, once; no other token, issuer, client, key, time or answer of any shape signs anybody in."
+    ),
     "S-87": _must(
         "A person sees where they are signed in, and ends it, here or everywhere, with what cards' links have opened; "
         "who is named for nothing more sees nothing more."

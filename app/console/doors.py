@@ -33,7 +33,7 @@ def doors_router(c: ConsoleVerbs) -> APIRouter:
         async def shown() -> Response:
             token = request.query_params.get("t")
             if token is None:
-                return await sign_in_page(request)
+                return await sign_in_page(c, request)
             policy, is_whole = c.sessions.door(token)
             language = language_of(request, policy)
             values = {"action": f"{base_of(policy)}{_DOOR}", "token": token, "is_whole": is_whole}

@@ -9,6 +9,7 @@ from app.console.doors import doors_router
 from app.console.inbox import inbox_router
 from app.console.office.requests import request_stories_router
 from app.console.sign_in.authenticator import authenticator_router
+from app.console.sign_in.issuer_door import issuer_door_router
 from app.console.sign_in.mine import mine_router
 from app.console.sign_in.passkey_door import passkey_door_router
 
@@ -28,4 +29,5 @@ def console_routers(c: ConsoleVerbs) -> tuple[APIRouter, ...]:
         passkey_door_router(c),
         mine_router(c),
         authenticator_router(c),
+        issuer_door_router(c),
     )

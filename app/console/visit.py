@@ -23,6 +23,7 @@ _A_YEAR = 31_536_000
 HSTS = f"max-age={_A_YEAR}"
 """Said of every answer over https: the next one is to be over https as well."""
 _LINKS = ("__Secure-assent-link", "assent-link")
+_BEGUN = ("__Secure-assent-begun", "assent-begun")
 _PEOPLE = ("__Secure-assent-session", "assent-session")
 
 
@@ -108,6 +109,16 @@ def keep_session(response: Response, policy: Policy, begun: Begun) -> None:
         seconds=int(begun.lasts.total_seconds()),
         strict=of_request,
     )
+
+
+def keep_begun(response: Response, policy: Policy, text: str, *, seconds: int) -> None:
+    """Give the browser what it began with an issuer, for the address alone that the issuer sends it back to."""
+    _set(response, policy, _BEGUN, text, path=f"{base_of(policy)}/sign-in/from", seconds=seconds, strict=False)
+
+
+def begun_in(request: Request) -> str:
+    """Return what a browser began with an issuer; "" for nothing."""
+    return next((request.cookies[name] for name in _BEGUN if name in request.cookies), "")
 
 
 def drop_session(response: Response, policy: Policy) -> None:

@@ -10,6 +10,7 @@ from app.usecases.console.inbox import Inbox
 from app.usecases.console.office.request_page import RequestStory
 from app.usecases.console.sessions import Sessions
 from app.usecases.executing.reconcile import Reconcile
+from app.usecases.signing_in.elsewhere import Elsewhere
 from app.usecases.signing_in.passkeys import Passkeys
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from app.storage.engine.store import Store
     from app.usecases.proving.factors import Factors
     from app.usecases.reading.review import Review
+    from app.usecases.signing_in.issuers import Fetch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,11 +32,12 @@ class ConsoleVerbs:
     decide_page: DecideOnPage
     story: RequestStory
     passkeys: Passkeys
+    elsewhere: Elsewhere
     factors: Factors
 
 
 def console_verbs(
-    *, store: Store, book: PolicyBook, seals: Seals, clock: Clock, review: Review, factors: Factors
+    store: Store, book: PolicyBook, seals: Seals, clock: Clock, *, review: Review, factors: Factors, fetch: Fetch
 ) -> ConsoleVerbs:
     """Build them on what the gateway runs on; what it has already is handed in."""
     return ConsoleVerbs(
@@ -43,5 +46,6 @@ def console_verbs(
         decide_page=DecideOnPage(store=store, book=book, seals=seals),
         story=RequestStory(store=store, book=book, reconcile=Reconcile(store=store)),
         passkeys=Passkeys(store=store, book=book, seals=seals),
+        elsewhere=Elsewhere(store=store, book=book, seals=seals, clock=clock, fetch=fetch),
         factors=factors,
     )

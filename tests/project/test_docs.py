@@ -146,7 +146,12 @@ def test_the_defaults_in_the_page_are_those_of_the_code() -> None:
 
 def test_the_examples_of_the_page_load() -> None:
     blocks = re.findall(r"```yaml\n(.*?)```", CONFIGURATION.read_text(encoding="utf-8"), re.DOTALL)
-    environ = {"SLACK_BOT_TOKEN": "xoxb-1-2-3", "SLACK_APP_TOKEN": "xapp-1-2-3", "FEISHU_APP_SECRET": "s" * 32}
+    environ = {
+        "SLACK_BOT_TOKEN": "xoxb-1-2-3",
+        "SLACK_APP_TOKEN": "xapp-1-2-3",
+        "FEISHU_APP_SECRET": "s" * 32,
+        "OKTA_SECRET": "x",
+    }
     assert blocks
     for block in blocks:
         assert load_policy(block, environ=environ, channel_types=PLATFORMS).policy.rules

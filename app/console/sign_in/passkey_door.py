@@ -39,7 +39,7 @@ def passkey_door_router(c: ConsoleVerbs) -> APIRouter:
                     raise UnauthenticatedError  # noqa: TRY301 - said like any other that is not one of ours
                 begun = await c.passkeys.sign_in(challenge, said)
             except UnauthenticatedError:
-                return await sign_in_page(request, notice="door.passkey_failed", status=401)
+                return await sign_in_page(c, request, notice="door.passkey_failed", status=401)
             response = see(f"{base_of(policy)}/", policy)
             keep_session(response, policy, begun)
             return response
@@ -59,10 +59,14 @@ def passkey_door_router(c: ConsoleVerbs) -> APIRouter:
     return router
 
 
-async def sign_in_page(request: Request, *, notice: str | None = None, status: int = 200) -> Response:
+async def sign_in_page(c: Services, request: Request, *, notice: str | None = None, status: int = 200) -> Response:
     """Draw the page on which people sign in who came without a link."""
     language = language_of(request, None)
-    values = {"notice": say(language, notice) if notice else ""}
+    offered = c.elsewhere.offered(request.url.hostname or "")
+    ways = [
+        (f"{base_of(c.elsewhere.policy_of(org))}/sign-in/with/{org}/{each.name}", each.label) for org, each in offered
+    ]
+    values = {"notice": say(language, notice) if notice else "", "ways": ways}
     return await page(request, "sign_in.html", language, values, status=status)
 
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, assert_never
 from app.domain.call.tool import Tool, as_one
 from app.domain.errors import UnknownToolError
 from app.domain.people.people import Directory
+from app.domain.people.roles import Role
 from app.domain.request.quorum import stages_at
 from app.domain.rules.attention import Attention
 from app.domain.rules.condition import ConditionFailedError
@@ -85,6 +86,7 @@ class Policy:
     language: Language = Language.EN
     zone: tzinfo = UTC
     hours: WorkingTime | None = None
+    roles: Mapping[Role, tuple[str, ...]] = field(default_factory=dict[Role, tuple[str, ...]])
     url: str | None = None  # where people reach the gateway's pages
     attention: Attention = field(default_factory=Attention)
     payments: PaymentTerms = field(default_factory=PaymentTerms)

@@ -32,6 +32,8 @@ from app.policies.sections.attention_section import read_attention, refuse_unrea
 from app.policies.sections.calendar_section import read_calendar, read_zone
 from app.policies.sections.channel_section import read_channels, refuse_secrets_elsewhere
 from app.policies.sections.hook_section import ground_for, guards_beside, is_guarded, read_hooks
+from app.policies.sections.identity.roles_section import read_roles
+from app.policies.sections.identity.sign_in_section import read_sign_in
 from app.policies.sections.payments_section import read_payments
 from app.policies.sections.people_section import read_directory
 from app.policies.sections.retention_section import read_retention
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
+    from app.domain.identity.provider import Provider
     from app.domain.people.people import GroupSource
     from app.domain.rules.rule import Asking, Rule
     from app.domain.text.canonical import JsonValue
@@ -59,7 +62,7 @@ VERSION_LENGTH = 12
 _ALIASES = {**ALIASES, **{name: name for name in CANONICAL}}
 _HEAD = ("org", "language", "default", "unknown_tools", "guards", "use", "timezone", "url")
 _SECTIONS = ("people", "groups", "channels", "tools", "rules", "payments", "break_glass", "agents", "hooks", "webhooks")
-_KEYS = (*_HEAD, "calendar", "attention", "ask", "retention", *_SECTIONS)
+_KEYS = (*_HEAD, "roles", "sign_in", "calendar", "attention", "ask", "retention", *_SECTIONS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +79,7 @@ class LoadedPolicy:
     hooks: tuple[Declaration, ...] = ()
     agents: Mapping[str, AgentSettings] = field(default_factory=dict[str, AgentSettings])
     webhooks: tuple[Webhook, ...] = ()
+    providers: tuple[Provider, ...] = ()
 
     def staffed(self, rosters: Mapping[GroupSource, frozenset[str]]) -> LoadedPolicy:
         """Return the same file with the platforms' groups as they were last told."""
@@ -157,6 +161,8 @@ def _load(
     guarded = head is not None and is_guarded(head, declared=bool(hooks or agent_hooks))
     standing = guards_beside((*hooks, *agent_hooks)) if guarded else ()
     webhooks = read_webhooks(marked, environ=environ)
+    providers = read_sign_in(marked, around.directory, environ=environ)
+    roles = read_roles(marked, around.directory, has_claims=any(each.groups for each in providers))
     retention = read_retention(marked, attention, payments)
     version = _version(marked)
     if head is None:
@@ -176,6 +182,7 @@ def _load(
         zone=zone,
         hours=around.hours,
         attention=attention,
+        roles=roles,
         url=head.url,
         payments=payments,
         break_glass=glass,
@@ -189,6 +196,7 @@ def _load(
         hooks=(*standing, *hooks, *agent_hooks),
         agents=agents,
         webhooks=webhooks,
+        providers=providers,
     )
 
 

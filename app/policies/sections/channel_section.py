@@ -76,14 +76,14 @@ def refuse_secrets_elsewhere(marked: MarkedYaml) -> None:
     pending: list[tuple[Path, JsonValue]] = [((), marked.value)]
     while pending:
         path, value = pending.pop()
-        if path in {("channels",), ("webhooks",)}:
+        if path in {("channels",), ("webhooks",), ("sign_in",)}:
             continue
         if isinstance(value, dict):
             pending.extend(((*path, key), part) for key, part in value.items())
         elif isinstance(value, list):
             pending.extend(((*path, index), part) for index, part in enumerate(value))
         elif isinstance(value, str) and (found := _OUTSIDE.search(value)):
-            marked.report(path, f"{found[0]}: secrets may only stand inside channels and webhooks")
+            marked.report(path, f"{found[0]}: secrets may only stand inside channels, webhooks and sign_in")
 
 
 def read_settings(

@@ -62,6 +62,7 @@ class Right:
     request_id: str | None  # None: all that concerns them
     name: str  # the session's own unguessable name
     until: datetime
+    groups: tuple[str, ...] = ()  # what whoever signed the person in says that they are in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,7 +227,14 @@ class Sessions:
             raise UnauthenticatedError
         if now - found.seen_at >= _SEEN_AGAIN:
             await self._store.write(lambda tx: see_session(tx, found.id, tx.now()), org=found.org)
-        return Right(org=found.org, person=known.email, request_id=None, name=found.id, until=found.not_after)
+        return Right(
+            org=found.org,
+            person=known.email,
+            request_id=None,
+            name=found.id,
+            until=found.not_after,
+            groups=found.groups,
+        )
 
     def _invited(self, link: str, now: datetime) -> SignIn:
         try:
@@ -245,9 +253,9 @@ def _say_ended(tx: Tx, right: Right, ended: int) -> None:
         tx.append(Record(kind=Kind.SIGNED_OUT, actor=right.person, facts={"sessions": ended}))
 
 
-def begin_session(tx: Tx, seals: Seals, person: str, *, via: str) -> Begun:
+def begin_session(tx: Tx, seals: Seals, person: str, *, via: str, groups: tuple[str, ...] = ()) -> Begun:
     """Begin a session of a person of the file, who was identified just now. It is always a new one."""
-    session, text = new_session(seals, org=tx.org, person=person, via=via, now=tx.now())
+    session, text = new_session(seals, org=tx.org, person=person, via=via, now=tx.now(), groups=groups)
     insert_session(tx, session)
     tx.append(Record(kind=Kind.SIGNED_IN, actor=person, facts={"via": via}))
     return Begun(session=text, request_id=None, lasts=LASTS)

@@ -18,6 +18,8 @@ EN: Mapping[str, str] = {
     "console.wrong_passkey": "Nothing was recorded: your passkey did not sign this very approval. Try again.",
     "console.factor_missing": "Nothing was recorded: it takes your second factor.",
     "door.title": "Sign in",
+    "door.way": "Sign in with {label}",
+    "door.refused": "That did not sign you in. Try again, or ask whoever runs the gateway: its log says why.",
     "door.passkey": "Sign in with a passkey",
     "door.passkey.why": "The one that you set up here before: this device, or your phone, asks for your finger, "
     "face or PIN.",
@@ -74,6 +76,8 @@ ZH: Mapping[str, str] = {
     "console.wrong_passkey": "未作任何记录：通行密钥签署的不是这次批准，请重试。",
     "console.factor_missing": "未作任何记录：需要您的第二因素。",
     "door.title": "登录",
+    "door.way": "通过 {label} 登录",
+    "door.refused": "登录未成功，请重试，或询问网关的运维人员：原因见其日志。",
     "door.passkey": "用通行密钥登录",
     "door.passkey.why": "即您之前在此设置的通行密钥：本设备或手机会要求指纹、面容或密码。",
     "door.passkey_failed": "设备未确认，或网关不认识这个通行密钥。",

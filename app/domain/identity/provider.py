@@ -1,0 +1,119 @@
+"""Whoever signs people in for an org: an OpenID Connect issuer of the file, and what is believed of its tokens.
+
+Checking what a token says is pure; that it was signed, and came from where it had to, is checked before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from app.domain.people.people import email_key
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from app.domain.people.people import Directory
+
+SKEW = timedelta(minutes=2)
+"""By how much an issuer's clock may differ from ours."""
+
+_OLDEST = timedelta(minutes=15)  # since a token was made: it is fetched the moment that its person has signed in
+_MOST_GROUPS = 200
+_LONGEST = 255
+
+
+class BadTokenClaimsError(Exception):
+    """A token does not say what it must. `why` is for the log: whoever brought it is told nothing of it."""
+
+    def __init__(self, why: str) -> None:
+        """Keep why."""
+        super().__init__(why)
+        self.why = why
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provider:
+    """One issuer. `host` is that of `issuer`; `subjects` pins people, by e-mail, to what the issuer calls them."""
+
+    name: str
+    issuer: str
+    client_id: str
+    secret: str = field(repr=False)
+    label: str
+    groups: str | None  # the claim that has them
+    algorithms: tuple[str, ...]
+    subjects: Mapping[str, str]
+    private: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignedIn:
+    """Whom a token is of, and the groups that it says they are in."""
+
+    person: str
+    groups: tuple[str, ...]
+
+
+def person_in(
+    claims: Mapping[str, Any], provider: Provider, directory: Directory, *, nonce: str | None, now: datetime
+) -> SignedIn:
+    """Return of whom of the file a token is whose signature was checked. Raises BadTokenClaimsError."""
+    _of_this(claims, provider, nonce)
+    _of_now(claims, now)
+    subject, email = claims.get("sub"), claims.get("email")
+    if not isinstance(subject, str) or not 0 < len(subject) <= _LONGEST:
+        raise BadTokenClaimsError("it names nobody (sub)")
+    pinned = {sub: person for person, sub in provider.subjects.items()}
+    if subject in pinned:
+        known = directory.find(pinned[subject])
+    elif not isinstance(email, str) or len(email) > _LONGEST or claims.get("email_verified") is not True:
+        raise BadTokenClaimsError("its e-mail is missing, or the issuer has not verified it")
+    elif email_key(email) in {email_key(person) for person in provider.subjects}:
+        raise BadTokenClaimsError("this person has another subject in the file")
+    else:
+        known = directory.find(email)
+    if known is None:
+        raise BadTokenClaimsError("the file does not have this person")
+    return SignedIn(person=known.email, groups=_groups(claims, provider))
+
+
+def _of_this(claims: Mapping[str, Any], provider: Provider, nonce: str | None) -> None:
+    if claims.get("iss") != provider.issuer:
+        raise BadTokenClaimsError("it is of another issuer")
+    audience, party = claims.get("aud"), claims.get("azp")
+    named = audience if isinstance(audience, list) else [audience]  # pyright: ignore[reportUnknownVariableType] - it came from outside
+    if provider.client_id not in named or (len(named) > 1 and party != provider.client_id):  # pyright: ignore[reportUnknownArgumentType]
+        raise BadTokenClaimsError("it is for another client")
+    if party is not None and party != provider.client_id:
+        raise BadTokenClaimsError("it was made for another client")
+    if nonce is not None and claims.get("nonce") != nonce:
+        raise BadTokenClaimsError("it answers another sign-in")
+
+
+def _of_now(claims: Mapping[str, Any], now: datetime) -> None:
+    ends, made, starts = (_instant(claims, name) for name in ("exp", "iat", "nbf"))
+    if ends is None or now - SKEW >= ends:
+        raise BadTokenClaimsError("it is over, or does not say when it is")
+    if made is None or not -SKEW <= now - made <= _OLDEST:
+        raise BadTokenClaimsError("it was not made just now")
+    if starts is not None and now + SKEW < starts:
+        raise BadTokenClaimsError("it holds only later")
+
+
+def _instant(claims: Mapping[str, Any], name: str) -> datetime | None:
+    value = claims.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 2**33:
+        raise BadTokenClaimsError(f"its {name} is no time")
+    return datetime.fromtimestamp(value, UTC)
+
+
+def _groups(claims: Mapping[str, Any], provider: Provider) -> tuple[str, ...]:
+    """Return the groups; anything but a list of names is none."""
+    found: object = claims.get(provider.groups) if provider.groups else None
+    if not isinstance(found, list) or len(found) > _MOST_GROUPS:  # pyright: ignore[reportUnknownArgumentType] - it came from outside
+        return ()
+    return tuple(each for each in found if isinstance(each, str) and 0 < len(each) <= _LONGEST)  # pyright: ignore[reportUnknownVariableType]

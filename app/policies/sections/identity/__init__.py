@@ -1,0 +1,1 @@
+"""The sections about who somebody is: who signs people in, and who has which role."""

@@ -1,0 +1,68 @@
+"""Who signs people in, of the file: issuers of OpenID Connect, each with its own client and its secret."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from app.domain.identity.provider import Provider
+from app.domain.text.addresses import LOOPBACK
+from app.policies.marks.entries import section
+from app.policies.models.file_models import SignInEntry
+from app.policies.sections.channel_section import read_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from app.domain.people.people import Directory
+    from app.policies.marks.yaml_marks import MarkedYaml, Path
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+_ISSUER = re.compile(r"(https?)://[A-Za-z0-9.\[\]:-]+(/[\x21-\x22\x24-\x3e\x40-\x7e]*)?")
+
+
+def read_sign_in(marked: MarkedYaml, directory: Directory, *, environ: Mapping[str, str]) -> tuple[Provider, ...]:
+    """Return them, in the order of the file."""
+    found: list[Provider] = []
+    for name, raw in section(marked, "sign_in").items():
+        path: Path = ("sign_in", name)
+        if not _NAME.fullmatch(name):
+            marked.report(path, "a name here is of small letters, digits, - and _")
+        if not isinstance(raw, dict):
+            marked.report(path, "must be a mapping")
+            continue
+        entry = read_settings(marked, path, raw, model=SignInEntry, environ=environ)
+        if isinstance(entry, SignInEntry):
+            found.append(_read(marked, path, name, entry, directory))
+    issuers = [each.issuer for each in found]
+    for each in found:
+        if issuers.count(each.issuer) > 1:
+            marked.report(("sign_in", each.name, "issuer"), "stands here twice: a token's issuer must name one of them")
+    if found and isinstance(marked.value, dict) and marked.value.get("url") is None:
+        marked.report(("sign_in",), "needs `url`: people come back from there to pages of ours")
+    return tuple(found)
+
+
+def _read(marked: MarkedYaml, path: Path, name: str, entry: SignInEntry, directory: Directory) -> Provider:
+    parts = urlsplit(entry.issuer) if _ISSUER.fullmatch(entry.issuer) else urlsplit("")
+    if not parts.hostname:
+        marked.report((*path, "issuer"), "must be an address such as https://login.example.com, without ? or #")
+    elif parts.scheme != "https" and parts.hostname not in LOOPBACK:
+        marked.report((*path, "issuer"), "must be https (plain http only to localhost, 127.0.0.1 or [::1])")
+    for person in entry.subjects:
+        if directory.find(person) is None:
+            marked.report((*path, "subjects", person), f"{person} is not under people")
+    if len(set(entry.subjects.values())) < len(entry.subjects):
+        marked.report((*path, "subjects"), "two people cannot have the same subject")
+    return Provider(
+        name=name,
+        issuer=entry.issuer,
+        client_id=entry.client_id,
+        secret=entry.client_secret.get_secret_value().strip(),
+        label=entry.label or name,
+        groups=entry.groups,
+        algorithms=tuple(entry.algorithms),
+        subjects=dict(entry.subjects),
+        private=entry.private,
+    )
