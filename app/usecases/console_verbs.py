@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from app.storage.engine.store import Store
     from app.usecases.proving.factors import Factors
     from app.usecases.reading.review import Review
-    from app.usecases.signing_in.issuers import Fetch
+    from app.usecases.signing_in.issuer import Fetch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

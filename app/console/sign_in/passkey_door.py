@@ -59,7 +59,7 @@ def passkey_door_router(c: ConsoleVerbs) -> APIRouter:
     return router
 
 
-async def sign_in_page(c: Services, request: Request, *, notice: str | None = None, status: int = 200) -> Response:
+async def sign_in_page(c: ConsoleVerbs, request: Request, *, notice: str | None = None, status: int = 200) -> Response:
     """Draw the page on which people sign in who came without a link."""
     language = language_of(request, None)
     offered = c.elsewhere.offered(request.url.hostname or "")
