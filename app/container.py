@@ -39,8 +39,7 @@ from app.usecases.clicks.reopen_click import ReopenClick
 from app.usecases.clicks.review_click import ReviewClick
 from app.usecases.console.decide_page import DecideOnPage
 from app.usecases.console.inbox import Inbox
-from app.usecases.console.office.request_page import RequestStory
-from app.usecases.console.office.rights import Rights
+from app.usecases.console.office.build import build_office
 from app.usecases.console.sessions import Sessions
 from app.usecases.deciding.cancel import Cancel
 from app.usecases.deciding.consult import Consult
@@ -285,8 +284,12 @@ class Container:
             review=review,
             decide_page=DecideOnPage(store=store, book=book, seals=self.seals),
             inbox=Inbox(store=store, book=book),
-            story=RequestStory(store=store, book=book, reconcile=Reconcile(store=store)),
-            rights=Rights(store=store),
+            office=build_office(
+                store,
+                book,
+                head_file=head_file_of(self.settings.database_url, self.settings.state_dir),
+                later=self.supervisor.later,
+            ),
             sessions=Sessions(store=store, book=book, seals=self.seals, clock=self.clock, review=review),
             feed=self.feed,
             decide=self.decide,

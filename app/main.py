@@ -30,6 +30,7 @@ from app.console.deciding import deciding_router
 from app.console.doors import doors_router
 from app.console.inbox import inbox_router
 from app.console.office.requests import request_stories_router
+from app.console.office.trail import trail_page_router
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -83,6 +84,7 @@ def create_app(container: Container) -> Application:
         break_glass_router(container.services),
         health_router(container.services),
         request_stories_router(container.services),
+        trail_page_router(container.services),
         doors_router(container.services),
         deciding_router(container.services),
         inbox_router(container.services),

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from app.usecases.clicks.click import AnswerClick
     from app.usecases.console.decide_page import DecideOnPage
     from app.usecases.console.inbox import Inbox
-    from app.usecases.console.office.request_page import RequestStory
-    from app.usecases.console.office.rights import Rights
+    from app.usecases.console.office.build import Office
     from app.usecases.console.sessions import Sessions
     from app.usecases.deciding.cancel import Cancel
     from app.usecases.deciding.consult import Consult
@@ -60,8 +59,7 @@ class Services:
     review: Review
     decide_page: DecideOnPage
     inbox: Inbox
-    story: RequestStory
-    rights: Rights
+    office: Office
     sessions: Sessions
     feed: Feed
     decide: DecideByApi

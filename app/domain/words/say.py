@@ -20,6 +20,7 @@ from app.domain.words import pauses as words_pauses
 from app.domain.words import payments as words_payments
 from app.domain.words import permits as words_permits
 from app.domain.words.pages import story as words_story
+from app.domain.words.pages import trail as words_trail
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -220,6 +221,7 @@ _PARTS = (
     words_payments,
     words_permits,
     words_story,
+    words_trail,
 )
 
 CATALOGUE: Mapping[Language, Mapping[str, str]] = {
