@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 import structlog
 
-from app.api.wire.access import Access, Pace
+from app.api.wire.access import access_for
 from app.api.wire.services import Services
 from app.clock import SystemClock
 from app.domain.errors import AssentError
@@ -37,6 +37,7 @@ from app.usecases.clicks.extend_click import ExtendClick
 from app.usecases.clicks.receive import ClickTaker, Receive
 from app.usecases.clicks.reopen_click import ReopenClick
 from app.usecases.clicks.review_click import ReviewClick
+from app.usecases.console.office.build import build_office
 from app.usecases.console_verbs import console_verbs
 from app.usecases.deciding.cancel import Cancel
 from app.usecases.deciding.consult import Consult
@@ -104,6 +105,7 @@ if TYPE_CHECKING:
     from app.policies.file.policy_file import LoadedPolicy
     from app.ports import Clock, IdFactory
     from app.settings import Settings
+    from app.usecases.console_verbs import ConsoleVerbs
     from assent.hooks.engine.registry import HookRegistry
 
 log = structlog.get_logger(__name__)
@@ -265,11 +267,9 @@ class Container:
             renew_access=self.renew_access,
             hide_secrets=lambda: hide_secrets_of(registry.loaded()),
         )
-        self.console = console_verbs(
-            store, book, self.seals, self.clock, review=review, factors=self.factors, fetch=Outbound().fetch
-        )
+        self.console, rate = self._console(review), self.settings.calls_per_second
         self.services = Services(
-            access=self._access(),
+            access=access_for(self.keys, per_second=rate, operations=self.settings.operations_token),
             submit=self.submit,
             wait=self.wait,
             waiters=self.waiters,
@@ -311,13 +311,18 @@ class Container:
             ),
         )
 
-    def _access(self) -> Access:
-        rate, token = self.settings.calls_per_second, self.settings.operations_token
-        return Access(
-            keys=self.keys,
-            pace=Pace(per_second=rate, burst=rate * 2),
-            strangers=Pace(per_second=1, burst=20),
-            operations=token.get_secret_value() if token else None,
+    def _console(self, review: Review) -> ConsoleVerbs:
+        store, book, settings = self.store, self.book, self.settings
+        head_file = head_file_of(settings.database_url, settings.state_dir)
+        return console_verbs(
+            store,
+            book,
+            self.seals,
+            self.clock,
+            review=review,
+            factors=self.factors,
+            office=build_office(store, book, head_file=head_file, later=self.supervisor.later),
+            fetch=Outbound().fetch,
         )
 
     def _timetable(self) -> Timetable:

@@ -28,6 +28,7 @@ def inbox_router(c: ConsoleVerbs) -> APIRouter:
             language = language_of(request, policy)
             lists = await c.inbox(right, language)
             values = {"lists": lists, "reader": right.person, "seal": c.sessions.seal_of(right)}
+            values |= {"pages": await c.office.rights(right)}
             answer = await page(request, "inbox.html", language, values, policy=policy)
             return remember_language(request, answer, policy)
 

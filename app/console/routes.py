@@ -8,6 +8,7 @@ from app.console.deciding import deciding_router
 from app.console.doors import doors_router
 from app.console.inbox import inbox_router
 from app.console.office.requests import request_stories_router
+from app.console.office.trail import trail_page_router
 from app.console.sign_in.authenticator import authenticator_router
 from app.console.sign_in.issuer_door import issuer_door_router
 from app.console.sign_in.mine import mine_router
@@ -23,6 +24,7 @@ def console_routers(c: ConsoleVerbs) -> tuple[APIRouter, ...]:
     """Return them in the order in which they are tried."""
     return (
         request_stories_router(c),
+        trail_page_router(c),
         doors_router(c),
         deciding_router(c),
         inbox_router(c),

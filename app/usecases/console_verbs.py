@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 
 from app.usecases.console.decide_page import DecideOnPage
 from app.usecases.console.inbox import Inbox
-from app.usecases.console.office.request_page import RequestStory
 from app.usecases.console.sessions import Sessions
-from app.usecases.executing.reconcile import Reconcile
 from app.usecases.signing_in.elsewhere import Elsewhere
 from app.usecases.signing_in.passkeys import Passkeys
 
@@ -18,6 +16,7 @@ if TYPE_CHECKING:
     from app.policies.file.policy_book import PolicyBook
     from app.ports import Clock
     from app.storage.engine.store import Store
+    from app.usecases.console.office.build import Office
     from app.usecases.proving.factors import Factors
     from app.usecases.reading.review import Review
     from app.usecases.signing_in.issuer import Fetch
@@ -30,21 +29,29 @@ class ConsoleVerbs:
     sessions: Sessions
     inbox: Inbox
     decide_page: DecideOnPage
-    story: RequestStory
+    office: Office
     passkeys: Passkeys
     elsewhere: Elsewhere
     factors: Factors
 
 
 def console_verbs(
-    store: Store, book: PolicyBook, seals: Seals, clock: Clock, *, review: Review, factors: Factors, fetch: Fetch
+    store: Store,
+    book: PolicyBook,
+    seals: Seals,
+    clock: Clock,
+    *,
+    review: Review,
+    factors: Factors,
+    office: Office,
+    fetch: Fetch,
 ) -> ConsoleVerbs:
     """Build them on what the gateway runs on; what it has already is handed in."""
     return ConsoleVerbs(
         sessions=Sessions(store=store, book=book, seals=seals, clock=clock, review=review),
         inbox=Inbox(store=store, book=book),
         decide_page=DecideOnPage(store=store, book=book, seals=seals),
-        story=RequestStory(store=store, book=book, reconcile=Reconcile(store=store)),
+        office=office,
         passkeys=Passkeys(store=store, book=book, seals=seals),
         elsewhere=Elsewhere(store=store, book=book, seals=seals, clock=clock, fetch=fetch),
         factors=factors,

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from app.domain.identity.api_key import Scope
+from app.storage.engine.transaction import Tx
+from app.storage.searching import find_requests
 from tests.console.test_signed_in import ALICE, BOB, DAVE, OLGA, Person
+from tests.fixtures.gateway import ManualClock
+from tests.fixtures.patience import HANGS
 from tests.fixtures.review_visits import URL, ReadPage, with_url
+from tests.fixtures.second_factors import STEPS_UP
+from tests.fixtures.tampering import Stranger
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
@@ -22,6 +29,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def config(config: Path) -> Path:
+    (config / "acme.yaml").write_text(STEPS_UP)
     return with_url(config)
 
 
@@ -132,3 +140,155 @@ async def test_an_unknown_outcome_is_settled_by_an_administrator_with_evidence_a
     assert again.status_code == 409
     assert "Nothing was recorded" in again.text
     assert (await gateway.verify())[1] is None
+
+
+# --- the trail --------------------------------------------------------------------------------------------------------
+
+
+def ids_in(page: str) -> list[str]:
+    """Return the ids of the requests that a page lists, in its order."""
+    links = [str(a.get("href")) for name, a in ReadPage(page).elements if name == "a"]
+    return [link.rpartition("/")[2] for link in links if link.startswith("/console/requests/")]
+
+
+async def settled_ones(gateway: Gateway) -> dict[str, str]:
+    """Have one request of each kind that is looked for; the newest last."""
+    made: dict[str, str] = {}
+
+    async def ask(name: str, tool: str, arguments: object, **more: str) -> dict[str, Any]:
+        request = await gateway.ask(tool, arguments, **more)
+        made[name] = request["id"]
+        if isinstance(gateway.clock, ManualClock):
+            await gateway.advance(timedelta(seconds=60))
+        return request
+
+    order = {"payee": "100% Stahl_GmbH", "amount": "80000.50", "currency": "EUR", "ref": "R-1"}
+    await gateway.decide(await ask("paid", "pay_L1", order, requester=DAVE))
+    await gateway.decide(await ask("other", "pay_L1", {**order, "payee": "1000 StahlXGmbH", "amount": "7"}), "deny")
+    quick = await gateway.ask("by_api", {"n": 1})
+    await gateway.decide(quick)
+    made["quick"] = quick["id"]
+    lost = await gateway.ask("by_api", {"n": 2})
+    await gateway.decide(lost, who=BOB)
+    await gateway.claim(lost)
+    await gateway.report(lost, "unknown")
+    made["lost"] = lost["id"]
+    return made
+
+
+@requirement("S-43")
+async def test_the_trail_is_found_by_what_is_kept_in_clear_and_each_look_is_in_it(either_gateway: Gateway) -> None:
+    gateway = either_gateway
+    made = await settled_ones(gateway)
+    theirs = await gateway.ask("anything", org="globex")
+    olga = await in_office(gateway, OLGA, Scope.AUDITOR)
+    asked = {
+        "": ["lost", "quick", "other", "paid"],
+        "payee=100%25+stahl_g": ["paid"],  # a sign of a pattern is the sign itself
+        "payee=stahl": ["other", "paid"],
+        "least=7.01": ["paid"],
+        "least=7&most_paid=7": ["other"],
+        f"person={DAVE}": ["paid"],
+        f"person={BOB.upper()}": ["lost"],
+        "tool=BY_": ["lost", "quick"],
+        "text=too+expensive": ["other"],
+        "text=%22": [],
+        "outcome=denied": ["other"],
+        "saved=unknown": ["lost"],
+        "saved=expired": [],
+        "saved=expired&outcome=denied": [],
+        "saved=glass": [],
+        "since=2020-01-01&until=2020-01-02": [],
+        "since=2020-01-01&tool=pay_L1": ["other", "paid"],
+    }
+    for query, names in asked.items():
+        page = await olga.get(f"/console/trail?{query}")
+        assert page.status_code == 200
+        assert ids_in(page.text) == [made[name] for name in names], query
+        assert theirs["id"] not in page.text
+        assert len(page.content) < 60_000
+    code = (await gateway.read({"id": made["other"]}))["code"]
+    assert ids_in((await olga.get(f"/console/trail?code={code.lower()}")).text) == [made["other"]]
+    assert gateway.trail().count(("trail.read", OLGA)) == len(asked) + 1
+    await olga.get("/console/trail?saved=unknown")
+    assert gateway.trail().count(("trail.read", OLGA)) == len(asked) + 1  # the same, once in a while
+    for wrong in ("least=much", "since=yesterday", "outcome=fine", "saved=mine", "before=x", "text=%00"):
+        answer = await olga.get(f"/console/trail?{wrong}")
+        assert answer.status_code == 400
+        assert "Nothing was searched for" in answer.text
+    table = await olga.get("/console/trail.csv?tool=pay_L1")
+    assert table.headers["content-type"] == "text/csv; charset=utf-8"
+    lines = table.text.splitlines()
+    assert [line.split(",")[0].removeprefix("\ufeff") for line in lines] == ["request", made["other"], made["paid"]]
+    assert "80000.50 EUR" in lines[2] or "80000.5 EUR" in lines[2]
+    assert (await gateway.verify())[1] is None
+
+
+@requirement("S-20", "S-43")
+async def test_the_trail_is_for_who_audits_and_for_nobody_else(gateway: Gateway) -> None:
+    alice = await Person.signed_in(gateway)
+    assert "/console/trail" not in (await alice.get()).text
+    before = gateway.content()
+    seal = seal_in((await alice.get()).text)
+    for answer in (
+        await alice.get("/console/trail"),
+        await alice.get("/console/trail.csv"),
+        await post(alice, "/console/trail/verify", seal=seal),
+    ):
+        assert answer.status_code == 403
+        assert "This page is not for you" in answer.text
+    assert gateway.content() == before
+    await gateway.container.keys.create(org="acme", scope=Scope.AUDITOR, label="office", person=ALICE)
+    assert 'href="/console/trail"' in (await alice.get()).text
+    assert (await alice.get("/console/trail")).status_code == 200
+    assert (await alice.get("/console/trail", accept_language="zh")).text.count("审计记录") > 1
+
+
+async def test_a_look_goes_through_so_many_requests_and_the_next_goes_on_behind_them(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(find_requests, "WINDOW", 3)
+    made = [(await gateway.ask("by_api", {"n": number}))["id"] for number in range(7)]
+    olga = await in_office(gateway, OLGA, Scope.AUDITOR)
+    reads: list[str] = []
+    plain = Tx.all
+
+    def counted(tx: Tx, statement: Any, **parameters: object) -> Any:
+        reads.append("read")
+        return plain(tx, statement, **parameters)
+
+    seen: list[str] = []
+    query, looks = "text=by_api", 0
+    monkeypatch.setattr(Tx, "all", counted)
+    while query:
+        page = (await olga.get(f"/console/trail?{query}")).text
+        assert len(ids_in(page)) <= 3
+        seen += ids_in(page)
+        onward = [str(a["href"]) for name, a in ReadPage(page).elements if name == "a" and "before=" in str(a["href"])]
+        query, looks = onward[0].partition("?")[2] if onward else "", looks + 1
+    monkeypatch.undo()
+    assert sorted(seen) == sorted(made)
+    assert looks == 3
+    assert len(reads) <= 12 * looks  # however many there are: a look takes as many statements
+
+
+async def test_the_trail_is_verified_from_its_page_and_what_was_changed_is_named_there(gateway: Gateway) -> None:
+    request = await gateway.ask("by_api", {"n": 1})
+    olga = await in_office(gateway, OLGA, Scope.AUDITOR)
+    page = (await olga.get("/console/trail")).text
+    assert (await post(olga, "/console/trail/verify", seal="")).status_code == 401
+
+    async def verified() -> str:
+        assert (await post(olga, "/console/trail/verify", seal=seal_in(page))).status_code == 303
+        async with asyncio.timeout(HANGS):
+            while 'http-equiv="refresh"' in (said := (await olga.get("/console/trail")).text):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)  # as a page without scripts does it
+        return said
+
+    said = await verified()
+    assert "events were walked, unbroken" in said
+    assert "Head:" in said
+    Stranger(gateway)(f"UPDATE requests SET tool = 'other' WHERE id = '{request['id']}'")
+    said = await verified()
+    assert "NOT WHOLE" in said
+    assert request["id"] in said

@@ -93,3 +93,28 @@ async def test_a_story_is_drawn_to_scale_and_settled_by_evidence_in_both_languag
         await expect(page.locator(".pill")).to_have_text("Done · approved")
         await expect(page.locator(".settle")).to_have_count(0)
     assert (await gateway.read(request))["state"] == "succeeded"
+
+
+async def test_the_trail_is_searched_and_verified_without_any_script_on_a_phone_and_at_a_desk(gateway: Gateway) -> None:
+    request = await a_story(gateway)
+    async with seats(gateway) as served:
+        page = await an_operator(gateway, served, java_script_enabled=False)
+        await page.get_by_role("link", name="Trail").click()
+        await page.locator(".search > summary").click()
+        await assert_nothing_sticks_out(page, "trail-en")
+        await page.get_by_label("Payee").fill("hengtong")
+        await page.get_by_label("Outcome").select_option("unknown")
+        await page.get_by_role("button", name="Find").click()
+        await expect(page.locator("a.row")).to_have_count(1)
+        await page.get_by_label("Amount from").fill("80000.51")
+        await page.get_by_role("button", name="Find").click()
+        await expect(page.locator("main")).to_contain_text("Nothing was found")
+        await page.get_by_role("link", name="outcome unknown").click()
+        await page.locator("a.row").click()
+        await expect(page.locator(".settle")).to_be_visible()
+        await expect(page).to_have_url(f"{served.url}/console/requests/{request['id']}")
+        page = await an_operator(gateway, served, locale="zh-CN")
+        await page.goto(f"{served.url}/console/trail")
+        await page.get_by_role("button", name="立即核验").click()
+        await expect(page.locator("#verified")).to_contain_text("链条完整")
+        await assert_nothing_sticks_out(page, "trail-zh")

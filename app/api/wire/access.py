@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from app.domain.errors import NotFoundError, TooManyError, UnauthenticatedError, WrongScopeError
 
 if TYPE_CHECKING:
+    from pydantic import SecretStr
     from starlette.requests import Request
 
     from app.domain.identity.api_key import ApiKey, Scope
@@ -80,3 +81,13 @@ class Access:
         if "\x00" in request.scope["path"]:  # no id of ours has one, and PostgreSQL cannot even be asked for it
             raise NotFoundError
         return key
+
+
+def access_for(keys: Keys, *, per_second: float, operations: SecretStr | None) -> Access:
+    """Pace callers by key, and strangers by address; `operations` guards the figures."""
+    return Access(
+        keys=keys,
+        pace=Pace(per_second=per_second, burst=per_second * 2),
+        strangers=Pace(per_second=1, burst=20),
+        operations=operations.get_secret_value() if operations else None,
+    )

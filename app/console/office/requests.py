@@ -49,7 +49,7 @@ def request_stories_router(c: ConsoleVerbs) -> APIRouter:
                 notice = say(language, "story.settle.needed", most=MOST_NOTE)
                 return await _drawn(c, request, right, request_id, notice=notice, note=note)
             try:
-                await c.story.settle(right, request_id, ran=_RAN[form["status"]], note=note)
+                await c.office.story.settle(right, request_id, ran=_RAN[form["status"]], note=note)
             except (OutcomeConflictError, NotStartedError):
                 notice = say(language, "story.settle.conflict")
                 return await _drawn(c, request, right, request_id, notice=notice)
@@ -65,7 +65,7 @@ async def _drawn(
 ) -> Response:
     policy = c.sessions.policy_of(right)
     language = language_of(request, policy)
-    found = await c.story.show(right, request_id, language)
+    found = await c.office.story.show(right, request_id, language)
     values = {
         "found": found,
         "line": found.timeline,

@@ -105,6 +105,11 @@ class Kind(StrEnum):
         "{actor} signed out of the console; sessions: {sessions}",
         "{actor} 退出控制台，会话 {sessions} 个",
     )
+    TRAIL_READ = (
+        "trail.read",
+        "{actor} looked through the trail ({form}): {search}",
+        "{actor} 查阅审计记录（{form}）：{search}",
+    )
     REOPENED = (
         "request.reopened",
         "{actor} asked again for what had expired, as {successor}",

@@ -19,6 +19,7 @@ from app.domain.words import pauses as words_pauses
 from app.domain.words import payments as words_payments
 from app.domain.words import permits as words_permits
 from app.domain.words.pages import story as words_story
+from app.domain.words.pages import trail as words_trail
 from app.domain.words.people import signing_in as words_signing_in
 
 if TYPE_CHECKING:
@@ -223,6 +224,7 @@ _PARTS = (
     words_permits,
     words_signing_in,
     words_story,
+    words_trail,
 )
 
 CATALOGUE: Mapping[Language, Mapping[str, str]] = {

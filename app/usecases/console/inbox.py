@@ -99,7 +99,7 @@ def _found(tx: Tx, policy: Policy, language: Language, person: str) -> Lists:
             others.append(request)
 
     def items(requests: Iterable[ConfirmationRequest], *, warned: bool = False) -> tuple[Item, ...]:
-        return tuple(_item(each, policy, language, now, warned=warned) for each in list(requests)[:MOST_SHOWN])
+        return tuple(item_of(each, policy, language, now, warned=warned) for each in list(requests)[:MOST_SHOWN])
 
     return Lists(
         to_decide=items(mine, warned=True),
@@ -114,9 +114,10 @@ def _by_weight(requests: Iterable[ConfirmationRequest]) -> list[ConfirmationRequ
     return sorted(requests, key=lambda each: (_RISKS[each.risk], each.expires_at, each.id))
 
 
-def _item(
+def item_of(
     request: ConfirmationRequest, policy: Policy, language: Language, now: datetime, *, warned: bool = False
 ) -> Item:
+    """Return a request as a row of a list."""
     terms = terms_for(request, policy, language)
     amounts, payees = ShownCall(request, terms).large()
     pending = request.state is State.PENDING

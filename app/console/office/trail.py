@@ -1,0 +1,96 @@
+"""The page on which the trail is looked through, the same as a table to take along, and its verification."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Request, Response
+
+from app.api.wire.bodies import PlainRoute
+from app.console.answers import see, told
+from app.console.pages import page
+from app.console.visit import base_of, form_of, is_own, language_of, remember_language, sessions_in
+from app.domain.errors import InvalidError, UnauthenticatedError
+from app.domain.request.request import State
+from app.domain.words.say import say
+from app.usecases.console.office.trail_page import FIELDS, MOST_EXPORTED, SAVED
+
+if TYPE_CHECKING:
+    from app.usecases.console_verbs import ConsoleVerbs
+
+_CSV = {
+    "Content-Disposition": 'attachment; filename="assent-trail.csv"',
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+def trail_page_router(c: ConsoleVerbs) -> APIRouter:
+    """Build the routes."""
+    router = APIRouter(route_class=PlainRoute, include_in_schema=False)
+
+    @router.get("/console/trail")
+    async def show(request: Request) -> Response:
+        async def shown() -> Response:
+            return await _drawn(c, request)
+
+        return await told(request, shown, closed="signed_out", forbidden="not_for_you")
+
+    @router.get("/console/trail.csv")
+    async def export(request: Request) -> Response:
+        async def exported() -> Response:
+            right = await c.sessions.right_of("", sessions_in(request)[1])
+            text = await c.office.trail.csv(right, _fields(request))
+            return Response("\ufeff" + text, headers=_CSV, media_type="text/csv; charset=utf-8")
+
+        return await told(request, exported, closed="signed_out", forbidden="not_for_you")
+
+    @router.post("/console/trail/verify")
+    async def verify(request: Request) -> Response:
+        async def begun() -> Response:
+            right = await c.sessions.right_of("", sessions_in(request)[1])
+            policy = c.sessions.policy_of(right)
+            form = await form_of(request)
+            if not is_own(request, policy) or not c.sessions.is_sealed(right, form.get("seal", "")):
+                raise UnauthenticatedError
+            await c.office.verify.begin(right)
+            return see(f"{base_of(policy)}/console/trail", policy)
+
+        return await told(request, begun, closed="signed_out", forbidden="not_for_you")
+
+    return router
+
+
+def _fields(request: Request) -> dict[str, str]:
+    return {name: request.query_params.get(name, "") for name in (*FIELDS, "before")}
+
+
+async def _drawn(c: ConsoleVerbs, request: Request) -> Response:
+    right = await c.sessions.right_of("", sessions_in(request)[1])
+    policy = c.sessions.policy_of(right)
+    language = language_of(request, policy)
+    fields, notice = _fields(request), ""
+    try:
+        found = await c.office.trail.show(right, fields, language)
+    except InvalidError as error:
+        notice = say(language, "trail.invalid", field=say(language, f"trail.{error.more.get('path', 'before')}"))
+        found = await c.office.trail.show(right, {}, language)
+    given = {name: value for name, value in fields.items() if value and name != "before"}
+    values = {
+        "found": found,
+        "fields": fields,
+        "states": [(state.value, say(language, f"headline.{state.value}")) for state in State],
+        "saved": SAVED,
+        "most": MOST_EXPORTED,
+        "onward": urlencode({**given, "before": found.onward}),
+        "query": urlencode(given),
+        "walk": c.office.verify.shown(right.org),
+        "seal": c.sessions.seal_of(right),
+        "here": "trail",
+        "pages": found.pages,
+        "read_at": found.read_at,
+        "notice": notice,
+    }
+    answer = await page(request, "trail.html", language, values, policy=policy, status=400 if notice else 200)
+    return remember_language(request, answer, policy)

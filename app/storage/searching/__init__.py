@@ -1,0 +1,1 @@
+"""What people look for: over several tables, newest first, each look bounded."""

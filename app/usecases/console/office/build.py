@@ -1,0 +1,45 @@
+"""What the pages for who looks after it all can do, built together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from app.usecases.console.office.request_page import RequestStory
+from app.usecases.console.office.rights import Rights
+from app.usecases.console.office.trail_page import TrailSearch
+from app.usecases.console.office.verify_now import VerifyNow
+from app.usecases.executing.reconcile import Reconcile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from pathlib import Path
+
+    from app.policies.file.policy_book import PolicyBook
+    from app.storage.engine.store import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Office:
+    """One field a use case."""
+
+    rights: Rights
+    story: RequestStory
+    trail: TrailSearch
+    verify: VerifyNow
+
+
+def build_office(
+    store: Store,
+    book: PolicyBook,
+    *,
+    head_file: Path | None,
+    later: Callable[[Coroutine[object, object, None]], None],
+) -> Office:
+    """Build them."""
+    return Office(
+        rights=Rights(store=store),
+        story=RequestStory(store=store, book=book, reconcile=Reconcile(store=store)),
+        trail=TrailSearch(store=store, book=book),
+        verify=VerifyNow(store=store, book=book, head_file=head_file, later=later),
+    )
