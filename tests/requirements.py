@@ -290,6 +290,12 @@ LEDGER: dict[str, Promise] = {
     "F-55": _survives("The caller has gone when the decision comes: nothing is claimed for it, whatever it had sent."),
     "F-56": _survives("A proxy gives up before the wait is over: asked again under its key, and claimed once."),
     "F-57": _survives("A gateway stops, or a replica dies: callers are told pending, and another replica goes on."),
+    "F-75": _survives(
+        "Whoever made a call is gone while people are asked: no card is left behind, and made again it is asked anew."
+    ),
+    "F-76": _survives(
+        "A server behind the proxy ends, or its client goes: what it had is unknown, and what it had not does not run."
+    ),
     "F-40": _survives(
         "Restored from a backup: noticed, declared, nothing of before it runs; secrets rotate without a refused card."
     ),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from assent import AsyncGateway, BlockingGate, Gate, Gateway, Ran
+from tests.requirements import requirement
 from tests.sdk.gateway_stub import KEY, StubGateway
 from tests.sdk.pace import quick_pace
 
@@ -42,6 +43,7 @@ async def cancelled(running: asyncio.Task[Any]) -> None:
         await running
 
 
+@requirement("F-75")
 async def test_a_cancelled_call_is_withdrawn_and_made_again_it_is_asked_about_anew(
     gateway: StubGateway, client: AsyncGateway
 ) -> None:

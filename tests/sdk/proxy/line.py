@@ -21,9 +21,10 @@ class ProxyLine:
     url: str
     folder: Path
     kind: str = "mcp"
+    key: str = KEY
 
     def words(self, *options: str) -> list[str]:
         config = self.folder / "agent.json"
-        config.write_text(json.dumps({"url": self.url, "key": KEY}))
+        config.write_text(json.dumps({"url": self.url, "key": self.key}))
         config.chmod(0o600)
         return [sys.executable, str(HOOK), self.kind, "--config", str(config), *options]

@@ -17,6 +17,7 @@ import pytest
 from mcp.client import Client
 from mcp_types import ElicitResult
 
+from tests.requirements import requirement
 from tests.sdk.proxy.line import ProxyLine
 
 if TYPE_CHECKING:
@@ -99,6 +100,7 @@ async def test_calls_wait_for_people_are_refused_edited_and_asked_back_about(
     assert sorted(row.state for row in gateway.rows.values()) == ["denied", "succeeded", "succeeded"]
 
 
+@requirement("F-75")
 async def test_a_client_that_goes_while_people_are_asked_leaves_no_card_behind(
     gateway: StubGateway, proxy: str, tmp_path: Path
 ) -> None:

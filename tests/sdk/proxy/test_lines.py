@@ -124,7 +124,7 @@ UNREADABLE = [
 ]
 
 
-@requirement("F-37")
+@requirement("S-41")
 @pytest.mark.parametrize("content", UNREADABLE, ids=range(len(UNREADABLE)))
 async def test_what_two_readers_could_read_in_two_ways_reaches_nobody(gateway: StubGateway, content: bytes) -> None:
     async with wire(gateway) as line:
@@ -252,6 +252,7 @@ async def test_a_server_cannot_answer_what_it_was_not_handed(gateway: StubGatewa
         assert line.client == []
 
 
+@requirement("F-76")
 async def test_a_server_that_ends_leaves_what_it_had_unknown_and_the_rest_withdrawn(gateway: StubGateway) -> None:
     async with wire(gateway) as line:
         await line.say(asked())

@@ -70,7 +70,7 @@ def text_of(result: Any) -> str:
     return "\n".join(part.text for part in result.content)
 
 
-@requirement("F-08")
+@requirement("S-01")
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_call_waits_for_people_runs_as_they_approved_it_and_is_reported(bank: Bank, era: str) -> None:
     async with bank.client(era=era) as client:
@@ -163,6 +163,7 @@ async def test_what_went_wrong_is_reported_as_far_as_it_is_known(bank: Bank, too
     assert error in row.outcomes[0]["error"]
 
 
+@requirement("F-75")
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_client_that_cancels_or_leaves_leaves_no_card_behind(bank: Bank, era: str) -> None:
     async with bank.client(era=era) as client:
@@ -181,6 +182,7 @@ async def test_a_client_that_cancels_or_leaves_leaves_no_card_behind(bank: Bank,
     assert bank.did() == []
 
 
+@requirement("F-76")
 async def test_what_the_server_had_when_it_was_cancelled_is_unknown(bank: Bank) -> None:
     async with bank.client(era="legacy") as client, anyio.create_task_group() as group:
         group.start_soon(client.call_tool, "endless", {})
