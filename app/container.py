@@ -284,12 +284,7 @@ class Container:
             review=review,
             decide_page=DecideOnPage(store=store, book=book, seals=self.seals),
             inbox=Inbox(store=store, book=book),
-            office=build_office(
-                store,
-                book,
-                head_file=head_file_of(self.settings.database_url, self.settings.state_dir),
-                later=self.supervisor.later,
-            ),
+            office=build_office(store, book, head_file=self.heads.path, later=self.supervisor.later),
             sessions=Sessions(store=store, book=book, seals=self.seals, clock=self.clock, review=review),
             feed=self.feed,
             decide=self.decide,

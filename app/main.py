@@ -29,6 +29,7 @@ from app.api.wire.problems import install
 from app.console.deciding import deciding_router
 from app.console.doors import doors_router
 from app.console.inbox import inbox_router
+from app.console.office.pulse import pulse_router
 from app.console.office.requests import request_stories_router
 from app.console.office.trail import trail_page_router
 
@@ -85,6 +86,7 @@ def create_app(container: Container) -> Application:
         health_router(container.services),
         request_stories_router(container.services),
         trail_page_router(container.services),
+        pulse_router(container.services),
         doors_router(container.services),
         deciding_router(container.services),
         inbox_router(container.services),
