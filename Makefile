@@ -35,9 +35,13 @@ RESTATE := .cache/restate/node_modules/.bin/restate-server
 CLAUDE_CODE := @anthropic-ai/claude-code@2.1.327
 CLAUDE := .cache/claude-code/node_modules/.bin/claude
 
+# The frameworks whose adapters are tested in one environment; CrewAI needs its own.
+TOGETHER := langgraph openai-agents pydantic-ai claude-agent-sdk google-adk agent-framework
+FRAMEWORKS := frameworks crewai
+
 # The tests stand on shelves, each a process of its own that collects only what it runs; make runs JOBS of them side by
 # side, the longest first. (Workers that are handed test by test cost half as much again, in collecting and reporting.)
-SHELVES := durability kills cli project api usecases sdk channels chats cards rest sabotage
+SHELVES := durability kills cli project frameworks api usecases sdk channels chats cards rest sabotage
 ON_kills := tests/durability/kills
 ON_durability := $(filter-out $(ON_kills),$(patsubst %/,%,$(wildcard tests/durability/*/)) $(wildcard tests/durability/test_*.py))
 ON_cli := tests/cli tests/console
@@ -49,6 +53,7 @@ ON_cards := $(addprefix tests/usecases/,cards permits upkeep voters)
 ON_usecases := $(filter-out $(ON_cards),$(patsubst %/,%,$(wildcard tests/usecases/*/)) $(wildcard tests/usecases/test_*.py))
 ON_sdk := tests/sdk tests/domain tests/policies
 ON_sabotage := tests/sabotage
+ON_frameworks := tests/frameworks
 ON_rest := $(filter-out tests/usecases tests/channels tests/durability $(foreach shelf,$(filter-out rest,$(SHELVES)),$(ON_$(shelf))),$(patsubst %/,%,$(wildcard tests/*/)))
 PYTEST = $(BIN)/pytest -q
 # Whoever runs several shelves is one run: they share a PostgreSQL.
@@ -156,6 +161,19 @@ $(CLAUDE):
 	@npm install --prefix .cache/claude-code --no-save --no-package-lock --no-audit --no-fund --loglevel error $(CLAUDE_CODE)
 	@test -e $@
 
+.PHONY: frameworks
+frameworks: $(INSTALLED) frameworks-install  ## the adapters of assent.integrations, each with its framework and a scripted model
+	@NEEDS_FRAMEWORKS="$(FRAMEWORKS:%=.venv-%)" $(PYTEST) tests/frameworks
+
+.PHONY: frameworks-install
+frameworks-install: $(FRAMEWORKS:%=.venv-%/.installed)
+
+$(FRAMEWORKS:%=.venv-%/.installed): .venv-%/.installed: requirements/%.txt
+	@test -x .venv-$*/bin/pip || $(PYTHON) -m venv .venv-$*
+	@echo "installing the pinned frameworks into .venv-$* (half a gigabyte and more)"
+	@.venv-$*/bin/python $(PIP_PINNED) -r $<
+	@touch $@
+
 .PHONY: bench
 bench: .venv-bench/.installed restate-install  ## the benchmarks, each against its reference (ARGS=--quick for a look)
 	@.venv-bench/bin/python -m benchmarks $(ARGS)
@@ -196,6 +214,8 @@ lock: | $(INSTALLED)  ## pin the requirements again (move LOCK_DATE first)
 	@$(LOCK) $(OURS) --extra dev -c requirements/gateway.txt -o requirements/dev.txt
 	@$(LOCK) $(OURS) --extra bench -c requirements/gateway.txt -o requirements/bench.txt
 	@$(LOCK) --group build -c requirements/dev.txt -o requirements/build.txt
+	@$(LOCK) sdk/pyproject.toml $(addprefix --extra ,$(TOGETHER)) --group frameworks -o requirements/frameworks.txt
+	@$(LOCK) sdk/pyproject.toml --extra crewai -o requirements/crewai.txt
 	@git diff --stat -- requirements 2>/dev/null || true
 
 .PHONY: sbom
@@ -204,5 +224,5 @@ sbom: $(INSTALLED)  ## say what the gateway is made of: sbom.cdx.json, THIRD-PAR
 
 .PHONY: clean
 clean:  ## remove all that make has made
-	@rm -rf .venv .venv-bench .cache .coverage .coverage.* .hypothesis .import_linter_cache .pytest_cache .ruff_cache htmlcov
+	@rm -rf .venv .venv-* .cache .coverage .coverage.* .hypothesis .import_linter_cache .pytest_cache .ruff_cache htmlcov
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -77,6 +77,7 @@ from app.usecases.reading.read import Read
 from app.usecases.reading.review import Review
 from app.usecases.reading.wait import Wait, Waiters
 from app.usecases.sessions.lineage import Lineage
+from app.usecases.signing_in.passkeys import Passkeys
 from app.usecases.upkeep.fail_over import FailOver
 from app.usecases.upkeep.retain import Retain
 from app.usecases.upkeep.sweep import Sweep
@@ -284,6 +285,7 @@ class Container:
             review=review,
             decide_page=DecideOnPage(store=store, book=book, seals=self.seals),
             inbox=Inbox(store=store, book=book),
+            passkeys=Passkeys(store=store, book=book, seals=self.seals),
             office=build_office(store, book, head_file=self.heads.path, later=self.supervisor.later),
             sessions=Sessions(store=store, book=book, seals=self.seals, clock=self.clock, review=review),
             feed=self.feed,

@@ -32,6 +32,9 @@ from app.console.inbox import inbox_router
 from app.console.office.pulse import pulse_router
 from app.console.office.requests import request_stories_router
 from app.console.office.trail import trail_page_router
+from app.console.sign_in.authenticator import authenticator_router
+from app.console.sign_in.mine import mine_router
+from app.console.sign_in.passkey_door import passkey_door_router
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -90,6 +93,9 @@ def create_app(container: Container) -> Application:
         doors_router(container.services),
         deciding_router(container.services),
         inbox_router(container.services),
+        passkey_door_router(container.services),
+        mine_router(container.services),
+        authenticator_router(container.services),
     )
     # Not include_router: its lazy wrapper is walked on every call. Ours go first: routes are tried in their order.
     app.router.routes[:0] = [route for router in routers for route in router.routes]

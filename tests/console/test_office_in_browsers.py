@@ -90,7 +90,7 @@ async def test_a_story_is_drawn_to_scale_and_settled_by_evidence_in_both_languag
         assert lanes["x"] <= long["x"] < lost["x"] < lanes["x"] + lanes["width"]
         await page.locator("textarea").fill("statement of 12 March, line 7: it is there")
         await page.get_by_role("button", name="It ran", exact=True).click()
-        await expect(page.locator(".pill")).to_have_text("Approved · done")
+        await expect(page.locator(".pill")).to_have_text("Done · approved")
         await expect(page.locator(".settle")).to_have_count(0)
     assert (await gateway.read(request))["state"] == "succeeded"
 

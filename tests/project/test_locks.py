@@ -17,6 +17,11 @@ from tests.project.source_tree import shown
 from tests.requirements import requirement
 
 LOCKS = {"gateway": [], "dev": ["dev"], "bench": ["bench"]}
+FRAMEWORKS = {
+    "frameworks": ["langgraph", "openai-agents", "pydantic-ai", "claude-agent-sdk", "google-adk", "agent-framework"],
+    "crewai": ["crewai"],
+}
+"""The adapters' locks, and the extras of `assent` that each holds."""
 RUN_BY_THE_GATEWAY = ["guards", "limits"]  # extras of `assent`
 ADDRESSES = re.compile(r"://|index-url|find-links [^\\]|trusted-host")
 
@@ -28,7 +33,7 @@ def pins(lock: str) -> dict[str, str]:
 
 
 @requirement("S-56")
-@pytest.mark.parametrize("lock", [*LOCKS, "build"])
+@pytest.mark.parametrize("lock", [*LOCKS, *FRAMEWORKS, "build"])
 def test_every_pin_has_a_hash(lock: str) -> None:
     text = (ROOT / "requirements" / f"{lock}.txt").read_text(encoding="utf-8")
     entries = re.split(r"\n(?=[a-z0-9])", re.sub(r"^\s*#.*\n", "", text, flags=re.MULTILINE))
@@ -51,6 +56,20 @@ def test_the_locks_hold_what_pyproject_asks_for(lock: str) -> None:
     assert unmet == [], "run `make lock`"
 
 
+def test_every_adapter_has_its_framework_in_a_lock() -> None:
+    agent = tomllib.loads((ROOT / "sdk" / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    adapters = {path.stem.replace("_", "-") for path in (ROOT / "sdk/assent/integrations").glob("[!_]*.py")} - {
+        "ground"
+    }
+
+    assert adapters <= {extra for extras in FRAMEWORKS.values() for extra in extras}
+    for lock, extras in FRAMEWORKS.items():
+        asked = [Requirement(text) for extra in extras for text in agent["optional-dependencies"][extra]]
+        pinned = pins(lock)
+        unmet = [str(ask) for ask in asked if not ask.specifier.contains(pinned.get(canonicalize_name(ask.name), "0"))]
+        assert unmet == [], "run `make lock`"
+
+
 def test_the_shells_grammar_is_an_extra_that_the_gateway_installs() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     agent = tomllib.loads((ROOT / "sdk" / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -58,7 +77,7 @@ def test_the_shells_grammar_is_an_extra_that_the_gateway_installs() -> None:
     plain = {Requirement(text).name for text in agent["dependencies"]}
 
     assert guards == ["tree-sitter", "tree-sitter-bash"]
-    assert plain == {"anyio", "httpx2"}
+    assert plain == {"anyio", "h11", "httpx2"}  # httpx2 stands on the other two
     assert not {Requirement(text).name for text in project["dependencies"]} & {*guards, "assent"}
     assert set(guards) < set(pins("gateway"))
 

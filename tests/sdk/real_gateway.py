@@ -41,6 +41,7 @@ class RealGateway:
     """A gateway in a folder; `kill` and `start` it as often as you like, its rows stay."""
 
     folder: Path
+    policy: str = POLICY
     url: str = ""
     key: str = ""
     _approver: str = ""
@@ -48,7 +49,7 @@ class RealGateway:
     _process: Forked | None = None
 
     def __enter__(self) -> Self:
-        (self.folder / "assent.yaml").write_text(POLICY)
+        (self.folder / "assent.yaml").write_text(self.policy)
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
         self.url = f"http://127.0.0.1:{port}"

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from app.usecases.reading.read import Read
     from app.usecases.reading.review import Review
     from app.usecases.reading.wait import Wait, Waiters
+    from app.usecases.signing_in.passkeys import Passkeys
     from app.usecases.upkeep.watch_replicas import WatchReplicas
     from app.usecases.upkeep.watch_schema import WatchSchema
 
@@ -61,6 +62,7 @@ class Services:
     inbox: Inbox
     office: Office
     sessions: Sessions
+    passkeys: Passkeys
     feed: Feed
     decide: DecideByApi
     edit: EditByApi

@@ -1,0 +1,1 @@
+"""Agents of every framework, driven through the gate by scripted models."""
