@@ -312,8 +312,7 @@ class Container:
         )
 
     def _console(self, review: Review) -> ConsoleVerbs:
-        store, book, settings = self.store, self.book, self.settings
-        head_file = head_file_of(settings.database_url, settings.state_dir)
+        store, book = self.store, self.book
         return console_verbs(
             store,
             book,
@@ -321,7 +320,7 @@ class Container:
             self.clock,
             review=review,
             factors=self.factors,
-            office=build_office(store, book, head_file=head_file, later=self.supervisor.later),
+            office=build_office(store, book, head_file=self.heads.path, later=self.supervisor.later),
             fetch=Outbound().fetch,
         )
 

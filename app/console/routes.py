@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from app.console.deciding import deciding_router
 from app.console.doors import doors_router
 from app.console.inbox import inbox_router
+from app.console.office.pulse import pulse_router
 from app.console.office.requests import request_stories_router
 from app.console.office.trail import trail_page_router
 from app.console.sign_in.authenticator import authenticator_router
@@ -25,6 +26,7 @@ def console_routers(c: ConsoleVerbs) -> tuple[APIRouter, ...]:
     return (
         request_stories_router(c),
         trail_page_router(c),
+        pulse_router(c),
         doors_router(c),
         deciding_router(c),
         inbox_router(c),

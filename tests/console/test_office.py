@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -294,3 +295,80 @@ async def test_the_trail_is_verified_from_its_page_and_what_was_changed_is_named
     said = await verified()
     assert "NOT WHOLE" in said
     assert request["id"] in said
+
+
+# --- the pulse --------------------------------------------------------------------------------------------------------
+
+
+def numbers_in(page: str) -> list[str]:
+    """Return the large numbers of the pulse, in their order."""
+    numbers = page.partition('<dl class="sheet now">')[2].partition("</dl>")[0]
+    return [" ".join("".join(ReadPage(each).texts).split()) for each in re.findall(r"<dd.*?</dd>", numbers)]
+
+
+@requirement("S-20")
+async def test_the_pulse_counts_what_is_so_in_the_database_and_leads_to_the_trail(either_gateway: Gateway) -> None:
+    gateway = either_gateway
+    made = await settled_ones(gateway)
+    waits = await gateway.ask("by_api", {"n": 3})
+    await gateway.ask("anything", org="globex")
+    alice, olga = await Person.signed_in(gateway), await in_office(gateway, OLGA, Scope.AUDITOR)
+    assert (await alice.get("/console/pulse")).status_code == 403
+    page = (await olga.get("/console/pulse")).text
+    waiting, _, expired, unknown, undelivered, *_ = numbers_in(page)
+    assert (waiting, expired, unknown, undelivered) == ("1", "0", "1", "0")
+    today = rows_of(page)[-1].split(" | ")
+    assert today[1:] == ["1", "2", "2", "0", "5"]  # waits; approved; denied and unknown; in all
+    assert "Alice | 3 | ⚠ " in page_rows(page, 1)[0]
+    for link, names in (("?outcome=pending", [waits["id"]]), ("?saved=unknown", [made["lost"]])):
+        assert f'href="/console/trail{link}"' in page
+        assert ids_in((await olga.get(f"/console/trail{link}")).text) == names
+    assert 'action="/console/pulse/pause"' not in page  # an auditor reads
+    answer = await post(olga, "/console/pulse/pause", seal=seal_in((await olga.get()).text), do="pause", sure="yes")
+    assert answer.status_code == 403
+    assert len(page) < 60_000
+
+
+async def test_half_of_the_decisions_and_nine_of_ten_came_within_what_the_pulse_says(gateway: Gateway) -> None:
+    olga = await in_office(gateway, OLGA, Scope.ADMIN)
+    assert numbers_in((await olga.get("/console/pulse")).text)[-2:] == ["–", "–"]
+    for minutes in (1, 2, 3, 20):
+        request = await gateway.ask("by_api", {"n": minutes})
+        await gateway.advance(timedelta(minutes=minutes))
+        await gateway.decide(request)
+    await gateway.ask("by_api", {"n": 0})
+    await gateway.advance(timedelta(minutes=31))  # nobody decides: no decision of people
+    numbers = numbers_in((await olga.get("/console/pulse")).text)
+    assert numbers == ["0", "–", "1", "0", "0", "2 min", "20 min"]
+
+
+@requirement("S-43")
+async def test_everything_is_paused_from_the_pulse_by_an_administrator_who_is_sure_and_says_why(
+    gateway: Gateway,
+) -> None:
+    olga = await in_office(gateway, OLGA, Scope.ADMIN)
+    page = (await olga.get("/console/pulse")).text
+    good = {"seal": seal_in(page), "do": "pause", "sure": "yes", "reason": "the books do not agree"}
+    for changed, origin, status in (
+        ({"sure": ""}, URL, 409),
+        ({"reason": " "}, URL, 409),
+        ({"seal": "x"}, URL, 401),
+        ({"do": "stop"}, URL, 401),
+        ({}, "https://evil.example", 401),
+    ):
+        assert (await post(olga, "/console/pulse/pause", origin=origin, **{**good, **changed})).status_code == status
+    assert ("switch.set", OLGA) not in gateway.trail()
+    assert (await post(olga, "/console/pulse/pause", **good)).status_code == 303
+    page = (await olga.get("/console/pulse")).text
+    assert "PAUSED: everything, by olga@acme.example" in page
+    assert "the books do not agree" in page
+    body = {"tool": "ping", "arguments": {}}
+    refused = await gateway.call("POST", "/v1/requests", body)
+    assert refused.json()["decision"] == "deny", refused.text
+    assert (await post(olga, "/console/pulse/pause", **{**good, "do": "lift", "reason": ""})).status_code == 303
+    assert (await gateway.call("POST", "/v1/requests", body)).json()["decision"] == "allow"
+
+
+def page_rows(page: str, number: int) -> list[str]:
+    """Return a table of a page, a line a row."""
+    return rows_of("<tbody>" + page.split("<tbody>")[number + 1])

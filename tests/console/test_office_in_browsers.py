@@ -118,3 +118,20 @@ async def test_the_trail_is_searched_and_verified_without_any_script_on_a_phone_
         await page.get_by_role("button", name="立即核验").click()
         await expect(page.locator("#verified")).to_contain_text("链条完整")
         await assert_nothing_sticks_out(page, "trail-zh")
+
+
+async def test_the_pulse_draws_what_its_table_says_on_a_phone_and_at_a_desk(gateway: Gateway) -> None:
+    await a_story(gateway)
+    await gateway.ask("pay_L1", {**ORDER, "ref": "INV-2026-032"})
+    async with seats(gateway) as served:
+        for locale, scheme in (("en", "light"), ("zh-CN", "dark")):
+            page = await an_operator(gateway, served, locale=locale, color_scheme=scheme)
+            await page.goto(f"{served.url}/console/pulse")
+            await assert_nothing_sticks_out(page, f"pulse-{locale[:2]}")
+            heights = [(await each.bounding_box() or {})["height"] for each in await page.locator("svg rect").all()]
+            assert heights == [pytest.approx(50, abs=1), pytest.approx(50, abs=1)]  # one waits, one is unknown
+        await page.locator(".search > summary").click()
+        await page.locator("#reason").fill("账目不符")
+        await page.locator("[name=sure]").check()
+        await page.get_by_role("button", name="全部暂停").click()
+        await expect(page.locator(".notice")).to_contain_text("已暂停：全部")

@@ -18,6 +18,7 @@ from app.domain.words import outcome as words_outcome
 from app.domain.words import pauses as words_pauses
 from app.domain.words import payments as words_payments
 from app.domain.words import permits as words_permits
+from app.domain.words.pages import pulse as words_pulse
 from app.domain.words.pages import story as words_story
 from app.domain.words.pages import trail as words_trail
 from app.domain.words.people import signing_in as words_signing_in
@@ -222,6 +223,7 @@ _PARTS = (
     words_pauses,
     words_payments,
     words_permits,
+    words_pulse,
     words_signing_in,
     words_story,
     words_trail,

@@ -38,17 +38,17 @@ class WatchHeads:
     def __init__(self, *, store: Store, path: Path | None) -> None:
         """Take what it works on."""
         self._store = store
-        self._path = path
+        self.path = path
         self._noted: Heads | None = None
 
     async def check(self) -> None:
         """Refuse to go on with a database that has lost what it once had. Raises RestoredError."""
-        if self._path is None:
+        if self.path is None:
             return
         try:
-            known = await asyncio.to_thread(read_heads, self._path)
+            known = await asyncio.to_thread(read_heads, self.path)
         except HeadFileError as error:
-            told = f"{self._path} cannot be read: {error}. It shows whether the database was restored from a backup"
+            told = f"{self.path} cannot be read: {error}. It shows whether the database was restored from a backup"
             raise RestoredError(f"{told}. If it was, or if you are not sure: {_MEND}") from None
         if known is None:
             return
@@ -63,10 +63,10 @@ class WatchHeads:
 
         Nor what another gateway has seen that shares the file: this one may be left behind on an old primary.
         """
-        if self._path is None:
+        if self.path is None:
             return
         try:
-            noted = await asyncio.to_thread(read_heads, self._path) or self._noted
+            noted = await asyncio.to_thread(read_heads, self.path) or self._noted
         except HeadFileError:
             noted = self._noted
 
@@ -85,13 +85,13 @@ class WatchHeads:
 
     async def renew(self) -> None:
         """Take the database as it is for the truth: after a restore was declared. Raises OSError."""
-        if self._path is not None:
+        if self.path is not None:
             heads = await self._store.read(find_heads, org=EVERY_ORG, long=True)
-            await asyncio.to_thread(write_heads, self._path, heads)
+            await asyncio.to_thread(write_heads, self.path, heads)
             self._noted = heads
 
     async def _write(self, heads: Heads) -> None:
-        path = self._path
+        path = self.path
         if path is None:
             return
         try:

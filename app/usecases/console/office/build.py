@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from app.usecases.console.office.pulse_page import Pulse
 from app.usecases.console.office.request_page import RequestStory
 from app.usecases.console.office.rights import Rights
 from app.usecases.console.office.trail_page import TrailSearch
@@ -27,6 +28,7 @@ class Office:
     story: RequestStory
     trail: TrailSearch
     verify: VerifyNow
+    pulse: Pulse
 
 
 def build_office(
@@ -41,5 +43,6 @@ def build_office(
         rights=Rights(store=store),
         story=RequestStory(store=store, book=book, reconcile=Reconcile(store=store)),
         trail=TrailSearch(store=store, book=book),
+        pulse=Pulse(store=store, book=book),
         verify=VerifyNow(store=store, book=book, head_file=head_file, later=later),
     )

@@ -1,0 +1,87 @@
+"""The page that says how the gateway does, and the form that pauses all of it, or lifts that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fastapi import APIRouter, Request, Response
+
+from app.api.wire.bodies import PlainRoute
+from app.console.answers import see, told
+from app.console.pages import page
+from app.console.visit import base_of, form_of, is_own, language_of, remember_language, sessions_in
+from app.domain.errors import UnauthenticatedError
+from app.domain.text.visible import visible
+from app.domain.words.say import say
+from app.usecases.console.office.pulse_page import OUTCOMES
+
+if TYPE_CHECKING:
+    from app.domain.rules.policy import Policy
+    from app.usecases.console.sessions import Right
+    from app.usecases.console_verbs import ConsoleVerbs
+
+_SWITCH = {"pause": True, "lift": False}
+_MOST_REASON = 1_000
+
+
+def pulse_router(c: ConsoleVerbs) -> APIRouter:
+    """Build the routes."""
+    router = APIRouter(route_class=PlainRoute, include_in_schema=False)
+
+    @router.get("/console/pulse")
+    async def show(request: Request) -> Response:
+        async def shown() -> Response:
+            right = await c.sessions.right_of("", sessions_in(request)[1])
+            return await _drawn(c, request, right)
+
+        return await told(request, shown, closed="signed_out", forbidden="not_for_you")
+
+    @router.post("/console/pulse/pause")
+    async def pause(request: Request) -> Response:
+        async def paused() -> Response:
+            right = await c.sessions.right_of("", sessions_in(request)[1])
+            policy = c.sessions.policy_of(right)
+            form = await form_of(request)
+            if not is_own(request, policy) or not c.sessions.is_sealed(right, form.get("seal", "")):
+                raise UnauthenticatedError
+            if form.get("do") not in _SWITCH:
+                raise UnauthenticatedError
+            await c.office.pulse.may_pause(right)
+            on, reason, language = _SWITCH[form["do"]], form.get("reason", "").strip(), language_of(request, policy)
+            if form.get("sure") != "yes" or (on and not reason) or "\0" in reason or len(reason) > _MOST_REASON:
+                return await _drawn(c, request, right, notice=say(language, "pulse.pause.sure"))
+            switch = await c.switches.set_pause(right.org, on=on, reason=reason or None, by=right.person)
+            await c.under_pause.show(right.org, switch)
+            return see(f"{base_of(policy)}/console/pulse", policy)
+
+        return await told(request, paused, closed="signed_out", forbidden="not_for_you")
+
+    return router
+
+
+async def _drawn(c: ConsoleVerbs, request: Request, right: Right, *, notice: str = "") -> Response:
+    policy = c.sessions.policy_of(right)
+    language = language_of(request, policy)
+    found = await c.office.pulse.show(right, language)
+    values = {
+        "found": found,
+        "outcomes": OUTCOMES,
+        "tallest": max([1, *(day.total for day in found.days)]),
+        "lights": _lights(c, policy),
+        "seal": c.sessions.seal_of(right),
+        "most_reason": _MOST_REASON,
+        "here": "pulse",
+        "pages": found.pages,
+        "read_at": found.read_at,
+        "notice": notice,
+    }
+    answer = await page(request, "pulse.html", language, values, policy=policy, status=409 if notice else 200)
+    return remember_language(request, answer, policy)
+
+
+def _lights(c: ConsoleVerbs, policy: Policy) -> list[tuple[str, str, str]]:
+    """Say of each of the org's channels whether it could be reached last, as this gateway knows."""
+    names = {spec.name for spec in policy.channels}
+    words = {None: "untried", True: "open", False: "shut"}
+    stands = c.contact.directions().items()
+    return [(visible(name), way, words[found.is_open]) for (name, way), found in sorted(stands) if name in names]

@@ -1,0 +1,86 @@
+"""What the page says that tells how the gateway does, in each language."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+EN: Mapping[str, str] = {
+    "pulse.title": "How it goes",
+    "pulse.waiting": "waiting now",
+    "pulse.oldest": "the oldest, for",
+    "pulse.expired": "asked today, expired",
+    "pulse.unknown": "outcome unknown",
+    "pulse.undelivered": "waiting, a card not delivered",
+    "pulse.half": "half decided within",
+    "pulse.most": "nine of ten within",
+    "pulse.times": "Times of the last {count} decisions by people on what was asked in seven days; 1,000 at most.",
+    "pulse.days": "Asked on a day, and what became of it until now",
+    "pulse.day": "day",
+    "pulse.good": "approved, ran",
+    "pulse.bad": "denied, failed, unknown",
+    "pulse.neutral": "expired, withdrawn, unused",
+    "pulse.total": "in all",
+    "pulse.loads": "Who decides how much, in seven days",
+    "pulse.loads.none": "Nobody voted on what was asked in these days.",
+    "pulse.person": "person",
+    "pulse.votes": "votes",
+    "pulse.quick": "approved within 10 s",
+    "pulse.lights": "Channels, as this gateway knows them",
+    "pulse.light.send": "sends",
+    "pulse.light.hear": "hears",
+    "pulse.light.open": "works",
+    "pulse.light.shut": "does not work",
+    "pulse.light.untried": "not known yet",
+    "pulse.paused": "PAUSED: {what}, by {by}, since {at}.",
+    "pulse.paused.all": "everything",
+    "pulse.pause": "Pause everything",
+    "pulse.pause.why": "No call passes and no approval is handed out, everywhere within a second. What runs goes on; "
+    "what waits for people goes on waiting.",
+    "pulse.pause.sure": "Nothing was changed: say why, and tick that you are sure.",
+    "pulse.lift": "Lift the pause",
+    "pulse.lift.why": "Calls pass again as the rules say. Pauses of single agents and tools stand.",
+    "pulse.reason": "Why (agents are told it)",
+    "pulse.sure": "I am sure",
+}
+
+ZH: Mapping[str, str] = {
+    "pulse.title": "运行情况",
+    "pulse.waiting": "正在等待",
+    "pulse.oldest": "最久已等待",
+    "pulse.expired": "今日提出且已过期",
+    "pulse.unknown": "结果未知",
+    "pulse.undelivered": "等待中，卡片未送达",
+    "pulse.half": "半数决定用时不超过",
+    "pulse.most": "九成决定用时不超过",
+    "pulse.times": "根据这七天内提出的请求中最近 {count} 次人工决定计算，最多 1,000 次。",
+    "pulse.days": "每日提出的请求及其目前结果",
+    "pulse.day": "日期",
+    "pulse.good": "已批准、已执行",
+    "pulse.bad": "已拒绝、失败、未知",
+    "pulse.neutral": "过期、撤回、未使用",
+    "pulse.total": "合计",
+    "pulse.loads": "七天内各人决定的数量",
+    "pulse.loads.none": "这几天提出的请求无人表态。",
+    "pulse.person": "人员",
+    "pulse.votes": "表态",
+    "pulse.quick": "10 秒内批准",
+    "pulse.lights": "各渠道状态（本网关所知）",
+    "pulse.light.send": "发送",
+    "pulse.light.hear": "接收",
+    "pulse.light.open": "正常",
+    "pulse.light.shut": "不通",
+    "pulse.light.untried": "尚不清楚",
+    "pulse.paused": "已暂停：{what}，由 {by} 设置，自 {at} 起。",
+    "pulse.paused.all": "全部",
+    "pulse.pause": "全部暂停",
+    "pulse.pause.why": "任何调用都不再放行，任何批准都不再发放，一秒内全部生效。"
+    "正在执行的继续执行，等待审批的继续等待。",
+    "pulse.pause.sure": "未做任何更改：请填写原因并勾选确认。",
+    "pulse.lift": "解除暂停",
+    "pulse.lift.why": "调用将按规则恢复放行。单个智能体和工具的暂停保持不变。",
+    "pulse.reason": "原因（会告知智能体）",
+    "pulse.sure": "我确认",
+}
