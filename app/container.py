@@ -77,8 +77,7 @@ from app.usecases.reading.read import Read
 from app.usecases.reading.review import Review
 from app.usecases.reading.wait import Wait, Waiters
 from app.usecases.sessions.lineage import Lineage
-from app.usecases.signing_in.elsewhere import Elsewhere
-from app.usecases.signing_in.passkeys import Passkeys
+from app.usecases.signing_in.ways import Ways
 from app.usecases.upkeep.fail_over import FailOver
 from app.usecases.upkeep.retain import Retain
 from app.usecases.upkeep.sweep import Sweep
@@ -286,8 +285,7 @@ class Container:
             review=review,
             decide_page=DecideOnPage(store=store, book=book, seals=self.seals),
             inbox=Inbox(store=store, book=book),
-            elsewhere=Elsewhere(store=store, book=book, seals=self.seals, clock=self.clock, fetch=Outbound().fetch),
-            passkeys=Passkeys(store=store, book=book, seals=self.seals),
+            ways=Ways(store=store, book=book, seals=self.seals, clock=self.clock, fetch=Outbound().fetch),
             story=RequestStory(store=store, book=book, reconcile=Reconcile(store=store)),
             sessions=Sessions(store=store, book=book, seals=self.seals, clock=self.clock, review=review),
             feed=self.feed,

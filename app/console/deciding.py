@@ -116,7 +116,7 @@ async def _proven(c: Services, right: Right, request_id: str, form: dict[str, st
     """Return what the person's passkey signed, if it came along. Raises ForbiddenError and UnauthenticatedError."""
     if form.get("verdict") != "approve" or not form.get("answer"):
         return None
-    return await c.passkeys.proven(right, request_id, form.get("challenge", ""), form["answer"])
+    return await c.ways.passkeys.proven(right, request_id, form.get("challenge", ""), form["answer"])
 
 
 def _wanted(form: dict[str, str], language: Language, proven: Proven | None) -> Wanted:

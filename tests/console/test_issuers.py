@@ -9,6 +9,7 @@ import warnings
 from base64 import urlsafe_b64encode
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
@@ -23,7 +24,7 @@ from app.workers.outbound import Outbound
 from tests.console.signed_in import Home
 from tests.fixtures.gateway import ManualClock
 from tests.fixtures.review_visits import URL, with_url
-from tests.fixtures.second_factors import ALICE, BOB
+from tests.fixtures.second_factors import ALICE, BOB, DAVE
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
@@ -114,12 +115,17 @@ async def test_a_real_provider_signs_in_whom_the_file_knows_with_a_verified_addr
     assert (await through("eve")).status_code == 401  # her address is Alice's, and nobody has verified it
 
 
+@cache
+def _key() -> RSAKey:
+    return RSAKey.generate_key(2048, {"kid": "1", "use": "sig"})
+
+
 @dataclass(slots=True)
 class Stand:
     """An issuer that says what it is told to say."""
 
     clock: ManualClock
-    key: RSAKey = field(default_factory=lambda: RSAKey.generate_key(2048, {"kid": "1", "use": "sig"}))
+    key: RSAKey = field(default_factory=_key)
     said: dict[str, Any] = field(default_factory=dict[str, Any])
     claims: dict[str, Any] = field(default_factory=dict[str, Any])
     header: dict[str, Any] = field(default_factory=lambda: {"alg": "RS256", "kid": "1"})
@@ -160,7 +166,7 @@ def _part(said: dict[str, Any]) -> bytes:
 async def stand(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> Stand:
     assert isinstance(gateway.clock, ManualClock)
     stand = Stand(gateway.clock)
-    elsewhere = gateway.container.services.elsewhere
+    elsewhere = gateway.container.services.ways.elsewhere
     monkeypatch.setattr(elsewhere._issuers, "fetch", stand.fetch)
     await use(gateway, ISSUER)
     return stand
@@ -307,3 +313,26 @@ async def test_an_issuer_is_asked_within_bounds() -> None:
 async def inside(host: str, port: int) -> list[str]:
     """Answer with where a cloud keeps its metadata."""
     return ["169.254.169.254"]
+
+
+@requirement("S-87")
+async def test_a_role_of_the_file_or_of_a_claim_opens_the_record_of_others_as_long_as_it_is_given(
+    gateway: Gateway, stand: Stand
+) -> None:
+    request = await gateway.ask("by_api", requester=BOB)
+    dave = await Browser.of(gateway, DAVE, origin=URL)
+    page = f"/console/requests/{request['id']}"
+    assert (await dave.get(page)).status_code == 404
+    gateway.rewrite("org: acme\n", 'org: acme\nroles: {auditor: [dave@acme.example], operator: ["claim:ops"]}\n')
+    await gateway.reload()
+    assert (await dave.get(page)).status_code == 200
+    gateway.rewrite("auditor: [dave@acme.example], operator", "auditor")
+    await gateway.reload()
+    assert (await dave.get(page)).status_code == 404
+    stand.claims = {"email": DAVE, "groups": ["ops"]}
+    answer = await entered(gateway, stand)
+    [session] = [each for each in answer.headers.get_list("set-cookie") if each.startswith("assent-session=")]
+    dave.session = session.partition(";")[0].partition("=")[2]
+    assert (await dave.get(page)).status_code == 200
+    gateway.rows('UPDATE console_sessions SET groups = \'["root","ops"]\'')
+    assert (await dave.get(page)).status_code == 401  # nobody is put into a group in the database

@@ -43,8 +43,7 @@ if TYPE_CHECKING:
     from app.usecases.reading.read import Read
     from app.usecases.reading.review import Review
     from app.usecases.reading.wait import Wait, Waiters
-    from app.usecases.signing_in.elsewhere import Elsewhere
-    from app.usecases.signing_in.passkeys import Passkeys
+    from app.usecases.signing_in.ways import Ways
     from app.usecases.upkeep.watch_replicas import WatchReplicas
     from app.usecases.upkeep.watch_schema import WatchSchema
 
@@ -63,8 +62,7 @@ class Services:
     inbox: Inbox
     story: RequestStory
     sessions: Sessions
-    passkeys: Passkeys
-    elsewhere: Elsewhere
+    ways: Ways
     feed: Feed
     decide: DecideByApi
     edit: EditByApi

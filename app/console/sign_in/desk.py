@@ -60,7 +60,7 @@ class Desk:
             "confirming": False,
             "posted": request.method == "POST",  # a choice of language would ask for a page that is shown once
             "sessions": _listed(await self._c.sessions.mine(right), right, policy, language),
-            **_told(await self._c.passkeys.mine(right), policy, language),
+            **_told(await self._c.ways.passkeys.mine(right), policy, language),
             **more,
         }
         answer = await page(request, "me.html", language, values, policy=policy, status=status)

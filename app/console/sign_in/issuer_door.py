@@ -27,8 +27,8 @@ def issuer_door_router(c: Services) -> APIRouter:
     @router.get("/sign-in/with/{org}/{name}")
     async def leave(org: str, name: str, request: Request) -> Response:
         async def left() -> Response:
-            way = await c.elsewhere.begin(org, name)
-            policy = c.elsewhere.policy_of(org)
+            way = await c.ways.elsewhere.begin(org, name)
+            policy = c.ways.elsewhere.policy_of(org)
             response = see(way.url, policy)
             keep_begun(response, policy, way.cookie, seconds=int(BEGUN_FOR.total_seconds()))
             return response
@@ -39,8 +39,8 @@ def issuer_door_router(c: Services) -> APIRouter:
     async def come_back(org: str, name: str, request: Request) -> Response:
         async def entered() -> Response:
             try:
-                policy = c.elsewhere.policy_of(org)
-                begun = await c.elsewhere.finish(org, name, _said(request), begun_in(request))
+                policy = c.ways.elsewhere.policy_of(org)
+                begun = await c.ways.elsewhere.finish(org, name, _said(request), begun_in(request))
             except UnauthenticatedError:
                 return await sign_in_page(c, request, notice="door.refused", status=401)
             response = see(f"{base_of(policy)}/", policy)

@@ -38,7 +38,7 @@ def mine_router(c: Services) -> APIRouter:
     async def ask(request: Request) -> Response:
         async def asked() -> Asked:
             right, _, form = await desk.sent(request)
-            return await c.passkeys.begin(right, form.get("code", ""))
+            return await c.ways.passkeys.begin(right, form.get("code", ""))
 
         return await as_json(request, asked, refused="me.wrong_invitation")
 
@@ -47,7 +47,7 @@ def mine_router(c: Services) -> APIRouter:
         async def enrolled() -> Response:
             right, policy, form = await desk.sent(request)
             try:
-                await c.passkeys.enrol(right, *(form.get(name, "") for name in ("code", "challenge", "answer")))
+                await c.ways.passkeys.enrol(right, *(form.get(name, "") for name in ("code", "challenge", "answer")))
             except (ForbiddenError, InvalidError) as error:
                 return await desk.refuse(request, right, error, "me.passkey_failed")
             return see(f"{base_of(policy)}/me?done=passkey", policy)

@@ -26,7 +26,7 @@ def passkey_door_router(c: Services) -> APIRouter:
 
     @router.post("/sign-in/passkey/options")
     async def ask(request: Request) -> Response:
-        return await as_json(request, c.passkeys.ask_sign_in)
+        return await as_json(request, c.ways.passkeys.ask_sign_in)
 
     @router.post("/sign-in/passkey")
     async def enter(request: Request) -> Response:
@@ -34,10 +34,10 @@ def passkey_door_router(c: Services) -> APIRouter:
             form = await form_of(request)
             said, challenge = form.get("answer", ""), form.get("challenge", "")
             try:
-                policy = await c.passkeys.door(said)
+                policy = await c.ways.passkeys.door(said)
                 if not is_own(request, policy):
                     raise UnauthenticatedError  # noqa: TRY301 - said like any other that is not one of ours
-                begun = await c.passkeys.sign_in(challenge, said)
+                begun = await c.ways.passkeys.sign_in(challenge, said)
             except UnauthenticatedError:
                 return await sign_in_page(c, request, notice="door.passkey_failed", status=401)
             response = see(f"{base_of(policy)}/", policy)
@@ -52,7 +52,7 @@ def passkey_door_router(c: Services) -> APIRouter:
             right = await c.sessions.right_of(*sessions_in(request))
             if not is_own(request, c.sessions.policy_of(right)):
                 raise UnauthenticatedError
-            return await c.passkeys.ask_approval(right, request_id, (await form_of(request)).get("press", ""))
+            return await c.ways.passkeys.ask_approval(right, request_id, (await form_of(request)).get("press", ""))
 
         return await as_json(request, asked, refused="console.passkey_failed")
 
@@ -62,9 +62,10 @@ def passkey_door_router(c: Services) -> APIRouter:
 async def sign_in_page(c: Services, request: Request, *, notice: str | None = None, status: int = 200) -> Response:
     """Draw the page on which people sign in who came without a link."""
     language = language_of(request, None)
-    offered = c.elsewhere.offered(request.url.hostname or "")
+    offered = c.ways.elsewhere.offered(request.url.hostname or "")
     ways = [
-        (f"{base_of(c.elsewhere.policy_of(org))}/sign-in/with/{org}/{each.name}", each.label) for org, each in offered
+        (f"{base_of(c.ways.elsewhere.policy_of(org))}/sign-in/with/{org}/{each.name}", each.label)
+        for org, each in offered
     ]
     values = {"notice": say(language, notice) if notice else "", "ways": ways}
     return await page(request, "sign_in.html", language, values, status=status)
