@@ -7,6 +7,7 @@ import hmac
 import json
 import warnings
 from base64 import urlsafe_b64encode
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -288,7 +289,17 @@ async def test_a_pinned_person_is_their_subject_alone(gateway: Gateway, stand: S
 
 @requirement("S-86", "S-35")
 async def test_an_issuer_is_asked_within_bounds() -> None:
+    served: list[asyncio.Task[None] | None] = []
+
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        served.append(asyncio.current_task())
+        with suppress(ConnectionError):
+            await say(reader, writer)
+        writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
+
+    async def say(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         path = (await reader.readuntil(b"\r\n\r\n")).split()[1]
         if path == b"/never":
             await reader.read()
@@ -297,7 +308,7 @@ async def test_an_issuer_is_asked_within_bounds() -> None:
         else:
             size = 10_000_000 if path == b"/large" else 5
             writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % size + b"x" * size)
-        writer.close()
+            await writer.drain()
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
@@ -308,6 +319,7 @@ async def test_an_issuer_is_asked_within_bounds() -> None:
                 await fetch("GET", f"http://localhost:{port}/{path}", private=False)
         with pytest.raises(UnreachedError, match="leads to"):
             await Outbound(resolve=inside).fetch("GET", "https://login.example.com/", private=True)
+        await asyncio.gather(*filter(None, served))
 
 
 async def inside(host: str, port: int) -> list[str]:
