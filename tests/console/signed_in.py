@@ -26,11 +26,11 @@ class Home:
     device: Device = field(default_factory=Device)
 
     @classmethod
-    async def of(cls, gateway: Gateway, who: str = ALICE) -> Home:
+    async def of(cls, gateway: Gateway, who: str = ALICE, *, origin: str = ORIGIN) -> Home:
         """Sign a person in by a link."""
         home = cls(gateway=gateway, who=who)
         link = (await gateway.container.console.sessions.invite("acme", who, by="cli")).url
-        home.take(await home.post("/sign-in", t=token_of(link)))
+        home.take(await home.post("/sign-in", origin=origin, t=token_of(link)))
         return home
 
     def take(self, answer: httpx2.Response) -> None:

@@ -7,8 +7,10 @@ import hmac
 import json
 import warnings
 from base64 import urlsafe_b64encode
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
@@ -23,7 +25,7 @@ from app.workers.outbound import Outbound
 from tests.console.signed_in import Home
 from tests.fixtures.gateway import ManualClock
 from tests.fixtures.review_visits import URL, with_url
-from tests.fixtures.second_factors import ALICE, BOB
+from tests.fixtures.second_factors import ALICE, BOB, DAVE
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
@@ -114,12 +116,17 @@ async def test_a_real_provider_signs_in_whom_the_file_knows_with_a_verified_addr
     assert (await through("eve")).status_code == 401  # her address is Alice's, and nobody has verified it
 
 
+@cache
+def _key() -> RSAKey:
+    return RSAKey.generate_key(2048, {"kid": "1", "use": "sig"})
+
+
 @dataclass(slots=True)
 class Stand:
     """An issuer that says what it is told to say."""
 
     clock: ManualClock
-    key: RSAKey = field(default_factory=lambda: RSAKey.generate_key(2048, {"kid": "1", "use": "sig"}))
+    key: RSAKey = field(default_factory=_key)
     said: dict[str, Any] = field(default_factory=dict[str, Any])
     claims: dict[str, Any] = field(default_factory=dict[str, Any])
     header: dict[str, Any] = field(default_factory=lambda: {"alg": "RS256", "kid": "1"})
@@ -282,7 +289,17 @@ async def test_a_pinned_person_is_their_subject_alone(gateway: Gateway, stand: S
 
 @requirement("S-86", "S-35")
 async def test_an_issuer_is_asked_within_bounds() -> None:
+    served: list[asyncio.Task[None] | None] = []
+
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        served.append(asyncio.current_task())
+        with suppress(ConnectionError):
+            await say(reader, writer)
+        writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
+
+    async def say(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         path = (await reader.readuntil(b"\r\n\r\n")).split()[1]
         if path == b"/never":
             await reader.read()
@@ -291,7 +308,7 @@ async def test_an_issuer_is_asked_within_bounds() -> None:
         else:
             size = 10_000_000 if path == b"/large" else 5
             writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % size + b"x" * size)
-        writer.close()
+            await writer.drain()
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
@@ -302,8 +319,32 @@ async def test_an_issuer_is_asked_within_bounds() -> None:
                 await fetch("GET", f"http://localhost:{port}/{path}", private=False)
         with pytest.raises(UnreachedError, match="leads to"):
             await Outbound(resolve=inside).fetch("GET", "https://login.example.com/", private=True)
+        await asyncio.gather(*filter(None, served))
 
 
 async def inside(host: str, port: int) -> list[str]:
     """Answer with where a cloud keeps its metadata."""
     return ["169.254.169.254"]
+
+
+@requirement("S-87")
+async def test_a_role_of_the_file_or_of_a_claim_opens_the_record_of_others_as_long_as_it_is_given(
+    gateway: Gateway, stand: Stand
+) -> None:
+    request = await gateway.ask("by_api", requester=BOB)
+    dave = await Browser.of(gateway, DAVE, origin=URL)
+    page = f"/console/requests/{request['id']}"
+    assert (await dave.get(page)).status_code == 404
+    gateway.rewrite("org: acme\n", 'org: acme\nroles: {auditor: [dave@acme.example], operator: ["claim:ops"]}\n')
+    await gateway.reload()
+    assert (await dave.get(page)).status_code == 200
+    gateway.rewrite("auditor: [dave@acme.example], operator", "auditor")
+    await gateway.reload()
+    assert (await dave.get(page)).status_code == 404
+    stand.claims = {"email": DAVE, "groups": ["ops"]}
+    answer = await entered(gateway, stand)
+    [session] = [each for each in answer.headers.get_list("set-cookie") if each.startswith("assent-session=")]
+    dave.session = session.partition(";")[0].partition("=")[2]
+    assert (await dave.get(page)).status_code == 200
+    gateway.rows('UPDATE console_sessions SET groups = \'["root","ops"]\'')
+    assert (await dave.get(page)).status_code == 401  # nobody is put into a group in the database

@@ -100,6 +100,8 @@ async def test_an_invitation_makes_one_passkey_for_its_person_and_wrong_ones_are
     assert foreign.status_code == 401
     first = (await alice.post("/me/passkeys/options", **sent)).json()
     answer = alice.device.make(first["options"])
+    wrong = await alice.post("/me/passkeys", seal=sent["seal"], code="X", challenge=first["challenge"], answer=answer)
+    assert "No passkey was made" in sentence_of(wrong.text)
     both = [await alice.post("/me/passkeys", **sent, challenge=first["challenge"], answer=answer) for _ in range(2)]
     assert [each.status_code for each in both] == [303, 409]
     for _ in range(2):

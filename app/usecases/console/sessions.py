@@ -32,6 +32,7 @@ from app.storage.identity.console_sessions import (
 )
 from app.storage.requests.request_lists import list_ids
 from app.storage.requests.seen_before import seen_before
+from app.usecases.console.rights import Page, pages_for
 from app.usecases.reading.review import Way
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class Right:
     request_id: str | None  # None: all that concerns them
     name: str  # the session's own unguessable name
     until: datetime
-    groups: tuple[str, ...] = ()  # what whoever signed the person in says that they are in
+    pages: frozenset[Page] = frozenset()  # what the file's roles open to the person, as of this visit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,9 +221,10 @@ class Sessions:
         if found is None or not opens_session(self._seals, found, text) or not found.live(now):
             raise UnauthenticatedError
         try:
-            known = self._policy(found.org).directory.find(found.person)
+            policy = self._policy(found.org)
         except NotFoundError:
             raise UnauthenticatedError from None
+        known = policy.directory.find(found.person)
         if known is None:
             raise UnauthenticatedError
         if now - found.seen_at >= _SEEN_AGAIN:
@@ -233,7 +235,7 @@ class Sessions:
             request_id=None,
             name=found.id,
             until=found.not_after,
-            groups=found.groups,
+            pages=pages_for(policy, known.email, found.groups),
         )
 
     def _invited(self, link: str, now: datetime) -> SignIn:

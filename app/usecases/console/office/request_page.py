@@ -89,7 +89,7 @@ class RequestStory:
             request, now = find_request(tx, request_id), tx.now()
             if now >= right.until or right.request_id is not None:
                 return UnauthenticatedError()
-            pages = pages_of(tx, right.person)
+            pages = pages_of(tx, right)
             if request is None:  # one who may not look hears nothing of what there is
                 return NotFoundError()
             decides = may_look(request, policy, right.person, now=now)

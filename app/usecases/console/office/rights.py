@@ -1,34 +1,24 @@
 """Who may open which page beside the requests that concern them: asked here, and nowhere else.
 
-As long as the file gives people no roles, it is what an administrator gave by name: a live key of a scope that reads
-the trail, or operates, with this person on it. Whoever has none is refused, and no page leads there.
+It is what the file's roles open, and what an administrator gave by name: a live key of a scope that reads the trail, or
+operates, with this person on it. Whoever has none is refused, and no page leads there.
 """
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from app.domain.errors import ForbiddenError, UnauthenticatedError
 from app.domain.identity.api_key import Scope
 from app.domain.people.people import email_key
 from app.storage.identity.api_keys import list_keys
+from app.usecases.console.rights import Page
 
 if TYPE_CHECKING:
     from app.domain.errors import AssentError
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
     from app.usecases.console.sessions import Right
-
-
-class Page(StrEnum):
-    """What a right opens: a page, or what is done on one."""
-
-    TRAIL = "trail"
-    PULSE = "pulse"
-    RULES = "rules"
-    SETTLE = "settle"  # say what became of an unknown outcome
-    PAUSE = "pause"
 
 
 _READS = frozenset({Scope.AUDITOR, Scope.ADMIN})
@@ -41,18 +31,20 @@ _OPENED_BY = {
 }
 
 
-def pages_of(tx: Tx, person: str) -> frozenset[Page]:
-    """Return what a person may open at this instant."""
-    now, who = tx.now(), email_key(person)
+def pages_of(tx: Tx, right: Right) -> frozenset[Page]:
+    """Return what the person of a session may open at this instant; one request's session opens none."""
+    if right.request_id is not None:
+        return frozenset()
+    now, who = tx.now(), email_key(right.person)
     scopes = {key.scope for key in list_keys(tx) if key.agent is None and key.person == who and key.live(now)}
-    return frozenset(page for page, opened_by in _OPENED_BY.items() if scopes & opened_by)
+    return right.pages | {page for page, opened_by in _OPENED_BY.items() if scopes & opened_by}
 
 
 def refusal_for(tx: Tx, right: Right, page: Page) -> AssentError | None:
-    """Say why a session may not open a page; None if it may. One request's session opens none."""
+    """Say why a session may not open a page; None if it may."""
     if tx.now() >= right.until:
         return UnauthenticatedError()
-    if right.request_id is not None or page not in pages_of(tx, right.person):
+    if page not in pages_of(tx, right):
         return ForbiddenError()
     return None
 
@@ -66,6 +58,4 @@ class Rights:
 
     async def __call__(self, right: Right) -> frozenset[Page]:
         """Return what the person of a session may open now."""
-        if right.request_id is not None:
-            return frozenset()
-        return await self._store.read(lambda tx: pages_of(tx, right.person), org=right.org)
+        return await self._store.read(lambda tx: pages_of(tx, right), org=right.org)
