@@ -26,7 +26,7 @@ class Ledger:
 
     def pay(self, *, grant: str | None, **payment: str | int) -> str:
         """Append one payment, on the disk before this returns; return its receipt number."""
-        receipt = f"R-{len(self.entries()) + 1:04}"
+        receipt = f"A-{len(self.entries()) + 1:04}"
         paid_at = datetime.now(UTC).isoformat(timespec="seconds")
         line = json.dumps({"receipt": receipt, "grant": grant or NO_GRANT, **payment, "at": paid_at})
         with self._path.open("a", encoding="utf-8") as file:

@@ -277,6 +277,8 @@ async def test_an_order_behind_a_waiting_one_is_seen_at_once_and_carried_out_aft
 
         await expect(page.locator("#ledger .paid")).to_have_count(3, timeout=20_000)
         await expect(page.locator("#queue")).to_be_empty()
+        await expect(page.locator("#hint")).to_contain_text("A rule allowed this one", timeout=20_000)
+        await expect(page.locator("#steps li.skipped")).to_have_text("A person decides")
 
 
 @needs_chromium

@@ -116,10 +116,15 @@ function drawNow() {
   const last = Math.max(0, ...picture.trail.map((line) => Number(line.request) || 0));
   const lines = picture.trail.filter((line) => line.request === String(last));
   const enforced = lines.some((line) => line.kind === "grant.claimed" && line.what.startsWith("The executor"));
-  const [done, end, hint] = newest ? stand(new Set(lines.map((line) => line.kind)), enforced) : [0, "", "The agent is starting; its first payment comes in a moment."];
+  // A payment that a rule allowed is no request: if it is what happened last, it is what the banner speaks of.
+  const allowed = picture.trail.findLastIndex((line) => line.kind === "call.allowed");
+  const asked = picture.trail.findLastIndex((line) => line.kind === "request.created");
+  const [done, end, hint, skipped = -1] = allowed > asked
+    ? [4, "good", "A rule allowed this one: nobody was asked. The ledger says whether it is paid.", 2]
+    : newest ? stand(new Set(lines.map((line) => line.kind)), enforced) : [0, "", "The agent is starting; its first payment comes in a moment."];
   $("hint").textContent = hint;
   $("now").className = `now ${end}`;
-  keep($("steps"), STEPS.map((text, index) => ({ key: index, text, state: index < done ? "done" : index === done ? "next" : "" })),
+  keep($("steps"), STEPS.map((text, index) => ({ key: index, text, state: index === skipped ? "skipped" : index < done ? "done" : index === done ? "next" : "" })),
     (step) => el("li", { class: step.state }, step.text));
 }
 
@@ -127,9 +132,9 @@ function stand(kinds, enforced) {
   const { gateway, agent, executor } = picture;
   const ends = {
     "execution.succeeded": [4, "good", "Paid, exactly once, exactly what was approved. Both cards are settled."],
-    "request.denied": [4, "bad", "Denied. The agent was told no, and why. Nothing was paid."],
-    "request.expired": [4, "grey", "Nobody answered in time. Silence is not consent: nothing was paid."],
-    "request.undeliverable": [4, "grey", "Nobody could be reached: nothing was paid."],
+    "request.denied": [4, "bad", "Denied. The agent was told no, and why. This one was not paid."],
+    "request.expired": [4, "grey", "Nobody answered in time. Silence is not consent: this one was not paid.", 2],
+    "request.undeliverable": [4, "grey", "Nobody could be reached: this one was not paid.", 2],
     "execution.reconciled": [4, "good", "The executor asked the bank: it was paid, once. The cards show the receipt."],
     "execution.unknown": [4, "bad", enforced
       ? `Whether it was paid is not known.${executor.running ? "" : " Start the executor:"} it asks the bank, and runs nothing twice.`
