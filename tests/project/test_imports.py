@@ -104,6 +104,7 @@ def test_the_probe_sees_effects(tmp_path: Any) -> None:
 _OF_THE_SDK = {"assent", "httpx2", "anyio", "tree_sitter", "tree_sitter_bash", "limits", "e2b", "daytona", "yaml"}
 _ADAPTERS = {
     "agent_framework": {"agent_framework"},
+    "claude_agent_sdk": {"claude_agent_sdk"},
     "crewai": {"crewai", "pydantic"},
     "google_adk": {"google"},
     "langgraph": {"langchain", "langchain_core", "langgraph"},
