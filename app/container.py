@@ -39,6 +39,7 @@ from app.usecases.clicks.reopen_click import ReopenClick
 from app.usecases.clicks.review_click import ReviewClick
 from app.usecases.console.decide_page import DecideOnPage
 from app.usecases.console.inbox import Inbox
+from app.usecases.console.office.request_page import RequestStory
 from app.usecases.console.sessions import Sessions
 from app.usecases.deciding.cancel import Cancel
 from app.usecases.deciding.consult import Consult
@@ -76,6 +77,7 @@ from app.usecases.reading.read import Read
 from app.usecases.reading.review import Review
 from app.usecases.reading.wait import Wait, Waiters
 from app.usecases.sessions.lineage import Lineage
+from app.usecases.signing_in.passkeys import Passkeys
 from app.usecases.upkeep.fail_over import FailOver
 from app.usecases.upkeep.retain import Retain
 from app.usecases.upkeep.sweep import Sweep
@@ -283,6 +285,8 @@ class Container:
             review=review,
             decide_page=DecideOnPage(store=store, book=book, seals=self.seals),
             inbox=Inbox(store=store, book=book),
+            passkeys=Passkeys(store=store, book=book, seals=self.seals),
+            story=RequestStory(store=store, book=book, reconcile=Reconcile(store=store)),
             sessions=Sessions(store=store, book=book, seals=self.seals, clock=self.clock, review=review),
             feed=self.feed,
             decide=self.decide,

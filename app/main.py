@@ -29,6 +29,10 @@ from app.api.wire.problems import install
 from app.console.deciding import deciding_router
 from app.console.doors import doors_router
 from app.console.inbox import inbox_router
+from app.console.office.requests import request_stories_router
+from app.console.sign_in.authenticator import authenticator_router
+from app.console.sign_in.mine import mine_router
+from app.console.sign_in.passkey_door import passkey_door_router
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -81,9 +85,13 @@ def create_app(container: Container) -> Application:
         standing_router(container.services),
         break_glass_router(container.services),
         health_router(container.services),
+        request_stories_router(container.services),
         doors_router(container.services),
         deciding_router(container.services),
         inbox_router(container.services),
+        passkey_door_router(container.services),
+        mine_router(container.services),
+        authenticator_router(container.services),
     )
     # Not include_router: its lazy wrapper is walked on every call. Ours go first: routes are tried in their order.
     app.router.routes[:0] = [route for router in routers for route in router.routes]

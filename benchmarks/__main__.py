@@ -46,6 +46,7 @@ def measures(kinds: Sequence[str]) -> dict[str, tuple[tuple[str, ...], Measure]]
     from benchmarks.measure_load import measure_load
     from benchmarks.measure_memory import measure_memory
     from benchmarks.measure_recovery import measure_recovery
+    from benchmarks.measure_replicas import measure_replicas
     from benchmarks.measure_rules import measure_rules
     from benchmarks.measure_start import measure_start
     from benchmarks.measure_statements import measure_statements
@@ -54,6 +55,7 @@ def measures(kinds: Sequence[str]) -> dict[str, tuple[tuple[str, ...], Measure]]
     listed: dict[str, tuple[tuple[str, ...], Measure]] = {
         "cycles-sqlite": (("P1",), lambda run: measure_cycles(run, "sqlite")),
         "cycles-postgresql": (("P2",), lambda run: measure_cycles(run, "postgresql")),
+        "replicas-postgresql": (("P2r",), measure_replicas),
         "statements-postgresql": (("P2d",), measure_statements),
         "wake": (("P3",), measure_wake_one_process),
         "wake-postgresql": (("P4", "P4b"), measure_wake_across),

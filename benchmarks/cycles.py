@@ -57,10 +57,11 @@ async def run_cycles(talk: Talk, *, concurrent: int, seconds: float, whole: bool
     return tally
 
 
-async def run_one_call(talk: GatewayTalk, births: Births, *, concurrent: int, seconds: float) -> Tally:
+async def run_one_call(*talks: GatewayTalk, births: Births, concurrent: int, seconds: float) -> Tally:
     """Run cycles as an agent makes them best: one call until the approval is its own, and one for the outcome.
 
-    As many approvers decide on whatever is new.
+    As many approvers decide on whatever is new. Of several replicas each has its share of both, and what was asked at
+    one is decided at any.
     """
     tally = Tally(seconds=seconds)
     warm_until = time.perf_counter() + min(1.0, seconds / 3)
@@ -71,14 +72,14 @@ async def run_one_call(talk: GatewayTalk, births: Births, *, concurrent: int, se
         async for born in births.come():
             new.put_nowait(born)
 
-    async def approver() -> None:
+    async def approver(talk: GatewayTalk) -> None:
         connection = await Connection.open(talk.port)
         while True:
             request_id, digest = await new.get()
             said = await connection.send(talk.decide(Opened(f"/v1/requests/{request_id}", digest)))
             require(said, 200, "decide")
 
-    async def worker(number: int) -> None:
+    async def worker(number: int, talk: GatewayTalk) -> None:
         agent, turn = await Connection.open(talk.port), 0
         while (began := time.perf_counter()) < until:
             turn += 1
@@ -92,9 +93,10 @@ async def run_one_call(talk: GatewayTalk, births: Births, *, concurrent: int, se
                 tally.spans.append(ended - began)
         agent.close()
 
-    others = [asyncio.ensure_future(people()), *(asyncio.ensure_future(approver()) for _ in range(concurrent))]
+    shares = [(number, talks[number % len(talks)]) for number in range(concurrent)]
+    others = [asyncio.ensure_future(people()), *(asyncio.ensure_future(approver(talk)) for _, talk in shares)]
     try:
-        await asyncio.gather(*(worker(number) for number in range(concurrent)))
+        await asyncio.gather(*(worker(number, talk) for number, talk in shares))
     finally:
         for other in others:
             other.cancel()

@@ -39,7 +39,7 @@ async def measure_cycles(run: Run, kind: str) -> list[Row]:
 
         async def ours() -> float:
             talk = GatewayTalk(server)
-            tally = await run_one_call(talk, births, concurrent=sizes.concurrent, seconds=sizes.seconds)
+            tally = await run_one_call(talk, births=births, concurrent=sizes.concurrent, seconds=sizes.seconds)
             spans.extend(tally.spans)
             return tally.rate
 

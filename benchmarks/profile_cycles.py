@@ -31,10 +31,12 @@ async def profile_cycles(run: Run, kind: str, folder: Path) -> str:
     server, births = await gateway(run.databases.folder / "profiled", url, profile=folder), Births(url)
     sizes = run.sizes
     async with server:
-        await run_one_call(GatewayTalk(server), births, concurrent=sizes.concurrent, seconds=sizes.seconds / 3)
+        await run_one_call(GatewayTalk(server), births=births, concurrent=sizes.concurrent, seconds=sizes.seconds / 3)
         assert server.process is not None
         server.process.send_signal(signal.SIGUSR1)
-        tally = await run_one_call(GatewayTalk(server), births, concurrent=sizes.concurrent, seconds=sizes.seconds * 2)
+        tally = await run_one_call(
+            GatewayTalk(server), births=births, concurrent=sizes.concurrent, seconds=sizes.seconds * 2
+        )
     births.close()
     return f"{_by_floor(folder, tally)}\n{_waits(folder)}\n{_hot_spots(folder)}"
 

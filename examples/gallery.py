@@ -37,7 +37,7 @@ from examples.screenshots import find_chromium
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from playwright.async_api import Page, Route
+    from playwright.async_api import Browser, Page, Route
 
     from app.domain.card.card import Card
     from app.domain.card.form import Form
@@ -96,7 +96,8 @@ for (const { name, entry, view, menu_open } of exhibits) {
 overlay.remove();
 document.activeElement.blur();
 // Not every machine has a font for emoji; their place is drawn, their text is what the platform was sent.
-const MARKS = { "🟠": ["●", "#e8912d"], "✅": ["✔", "#1e8e5a"], "⛔": ["⊘", "#c8102e"], "❌": ["✘", "#c8102e"],
+const MARKS = { "🟠": ["●", "#e8912d"], "🔴": ["●", "#c8102e"],
+  "✅": ["✔", "#1e8e5a"], "⛔": ["⊘", "#c8102e"], "❌": ["✘", "#c8102e"],
   "⌛": ["◔", "#6b6f76"], "⏳": ["◔", "#b46508"], "✏️": ["✎", "#7f3bf5"],
   "💬": ["❞", "#3b5bdb"], "👥": ["⚇", "#3b5bdb"], "⚠️": ["⚠", "#c8102e"] };
 const emoji = new RegExp(Object.keys(MARKS).join("|"), "u");
@@ -133,10 +134,10 @@ async def draw() -> None:
         )
         for platform, sheet, language in product(("slack", "feishu"), _SHEETS, Language):
             if platform == "slack" or sheet not in _SLACK_ONLY:
-                page = await browser.new_page(
-                    viewport={"width": _WIDTH, "height": 900}, timezone_id="Asia/Shanghai", locale=f"{language}"
-                )
-                await _draw_sheet(page, platform, sheet, language)
+                page = await open_sheet(browser, platform, sheet, language)
+                target = IMAGES / f"{platform}-{sheet}-{language}.png"
+                target.write_bytes(await take_picture(page))
+                _tell(target)
                 await page.close()
         for picture in await draw_pages(browser, IMAGES):
             _tell(picture)
@@ -147,7 +148,12 @@ def _tell(picture: Path) -> None:
     print(f"{picture.relative_to(ROOT)}  {picture.stat().st_size // 1024} KB")
 
 
-async def _draw_sheet(page: Page, platform: str, sheet: str, language: Language) -> None:
+async def open_sheet(browser: Browser, platform: str, sheet: str, language: Language) -> Page:
+    """Return the page of one sheet, drawn. Raises what the stand-ins raise, and where something is not drawn."""
+    page = await browser.new_page(
+        viewport={"width": _WIDTH, "height": 900}, timezone_id="Asia/Shanghai", locale=f"{language}"
+    )
+
     async def answer(route: Route) -> None:
         name = route.request.url.removeprefix(f"{_ORIGIN}/")
         if name == "":
@@ -166,9 +172,7 @@ async def _draw_sheet(page: Page, platform: str, sheet: str, language: Language)
     await page.locator("body[data-drawn]").wait_for(timeout=20_000)
     if complaints or await page.locator(".unknown").count():
         raise AssertionError(f"the page does not draw everything: {complaints}")
-    target = IMAGES / f"{platform}-{sheet}-{language}.png"
-    target.write_bytes(await take_picture(page))
-    _tell(target)
+    return page
 
 
 def _slack(exhibit: Exhibit, language: Language) -> dict[str, object]:

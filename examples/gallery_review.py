@@ -51,6 +51,8 @@ async def _page(request: ConfirmationRequest, language: Language) -> Response:
         glance=glance_of(request, policy_of(), language, now=ASKED_AT + timedelta(minutes=3), may=may),
         press="p1",
         stands="",
+        by_app=True,
+        by_passkey=False,
     )
     return await draw("decide.html", language, {"base": "", "root": "/", **values_of(found, language)})
 

@@ -113,6 +113,9 @@ LEDGER: dict[str, Promise] = {
         "Every refused attempt leaves a trace: who tried what and why it was refused, and a counter.",
         "attack on the built gateway",
     ),
+    "F-70": _must(
+        "A phone shows amount, payee, warning, deadline and buttons of a card without a touch; a warned one looks it."
+    ),
     "S-64": _must(
         "Verifying a trail compares its rows with its events, and names the first place of each edit of the matrix.",
         "attack on the built gateway",
@@ -124,6 +127,14 @@ LEDGER: dict[str, Promise] = {
     "S-80": _must(
         "A platform's access that ends is renewed in time by one replica for all, and stored sealed before it is used; "
         "what is lost with an answer is said at once, with its mend."
+    ),
+    "S-85": _must(
+        "A passkey is made with an invitation alone, and signs one approval as it was shown, or one sign-in: on this "
+        "site, by its person, once, within minutes; no copy of it and no row of somebody else's counts."
+    ),
+    "S-87": _must(
+        "A person sees where they are signed in, and ends it, here or everywhere, with what cards' links have opened; "
+        "who is named for nothing more sees nothing more."
     ),
     "S-36": _must(
         "What is told outside is signed, under two secrets while one is changed; the same event has the same id, and "

@@ -25,14 +25,19 @@ _CLOSED: tuple[tuple[type[AssentError], str, int], ...] = (
 )
 
 
-async def told(request: Request, work: Callable[[], Awaitable[Response]], *, closed: str = "closed") -> Response:
-    """Answer with a page, whatever happens that can be named; `closed` is how it is said that there is no session."""
+async def told(
+    request: Request, work: Callable[[], Awaitable[Response]], *, closed: str = "closed", forbidden: str = "no_longer"
+) -> Response:
+    """Answer with a page, whatever happens that can be named.
+
+    `closed` is how it is said that there is no session, `forbidden` that somebody may not.
+    """
     try:
         return await work()
     except AssentError as error:
         found = ((name, status) for kind, name, status in _CLOSED if isinstance(error, kind))
         name, status = next(found, ("closed", 400))
-        name = closed if status == 401 else name
+        name = {401: closed, 403: forbidden}.get(status, name)
         return await page(request, "closed.html", language_of(request, None), {"name": name}, status=status)
 
 

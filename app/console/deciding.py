@@ -14,17 +14,18 @@ from app.api.wire.bodies import PlainRoute
 from app.console.answers import see, told
 from app.console.pages import page
 from app.console.visit import base_of, form_of, is_own, language_of, remember_language, sessions_in
-from app.domain.errors import UnauthenticatedError
+from app.domain.errors import ForbiddenError, UnauthenticatedError
 from app.domain.people.assurance import Assurance
 from app.domain.request.decision import Verdict
 from app.domain.words.say import say
-from app.usecases.console.decide_page import MOST_REASON, Wanted
+from app.usecases.console.decide_page import MOST_REASON, Refused, Wanted
 from app.usecases.proving.proof import Given
 
 if TYPE_CHECKING:
     from app.api.wire.services import Services
+    from app.domain.identity.passkey import Proven
     from app.domain.text.language import Language
-    from app.usecases.console.decide_page import DecidePage, Refused
+    from app.usecases.console.decide_page import DecidePage
     from app.usecases.console.sessions import Right
 
 _WIDE = 0x2E7F  # from here on characters are as wide as two
@@ -54,7 +55,12 @@ def deciding_router(c: Services) -> APIRouter:
                 raise UnauthenticatedError
             form = await form_of(request)
             language = language_of(request, policy)
-            refused = await c.decide_page.press(right, request_id, _wanted(form, language), language)
+            try:
+                proven = await _proven(c, right, request_id, form)
+            except ForbiddenError:
+                refused = Refused(sentence=say(language, "console.wrong_passkey"))
+            else:
+                refused = await c.decide_page.press(right, request_id, _wanted(form, language, proven), language)
             if refused is None:
                 return see(f"{base_of(policy)}/r/{request_id}", policy)
             return await _drawn(c, request, right, request_id, refused=refused, reason=form.get("reason", ""))
@@ -92,7 +98,8 @@ def values_of(found: DecidePage, language: Language, *, notice: str = "", reason
         "most_reason": MOST_REASON,
         "ready": [(name, say(language, f"console.ready.{name}")) for name in _READY],
         "wants_typed": glance.level > Assurance.L1,
-        "wants_totp": glance.level.of_each is Assurance.L3,
+        "wants_totp": glance.level.of_each is Assurance.L3 and (found.by_app or not found.by_passkey),
+        "wants_passkey": glance.level.of_each is Assurance.L3 and found.by_passkey,
         "wants_two": glance.level is Assurance.L4,
         "to_inbox": False,
         "face": "warned" if sheet.card.warnings and glance.pending else sheet.card.tone.value,
@@ -105,7 +112,14 @@ def _wide(text: str) -> str:
     return " longer" if room > _LONGER else " long" if room > _LONG else ""
 
 
-def _wanted(form: dict[str, str], language: Language) -> Wanted:
+async def _proven(c: Services, right: Right, request_id: str, form: dict[str, str]) -> Proven | None:
+    """Return what the person's passkey signed, if it came along. Raises ForbiddenError and UnauthenticatedError."""
+    if form.get("verdict") != "approve" or not form.get("answer"):
+        return None
+    return await c.passkeys.proven(right, request_id, form.get("challenge", ""), form["answer"])
+
+
+def _wanted(form: dict[str, str], language: Language, proven: Proven | None) -> Wanted:
     """Return what was pressed. Raises UnauthenticatedError for a form that none of our pages has."""
     if form.get("verdict") not in _VERDICTS:
         raise UnauthenticatedError
@@ -116,5 +130,5 @@ def _wanted(form: dict[str, str], language: Language) -> Wanted:
         verdict=_VERDICTS[form["verdict"]],
         press=form.get("press", ""),
         reason=reason or None,
-        given=Given(typed=typed or None, totp=totp or None),
+        given=Given(typed=typed or None, totp=totp or None, passkey=proven),
     )

@@ -14,6 +14,7 @@ from fastapi import APIRouter, Request, Response
 from app.api.wire.bodies import PlainRoute
 from app.console.answers import see, told
 from app.console.pages import SERVED, page, static_text
+from app.console.sign_in.passkey_door import sign_in_page
 from app.console.visit import base_of, form_of, is_own, keep_session, language_of, remember_language
 from app.domain.errors import NotFoundError, UnauthenticatedError
 
@@ -30,7 +31,9 @@ def doors_router(c: Services) -> APIRouter:
     @router.get(_DOOR)
     async def door(request: Request) -> Response:
         async def shown() -> Response:
-            token = request.query_params.get("t", "")
+            token = request.query_params.get("t")
+            if token is None:
+                return await sign_in_page(request)
             policy, is_whole = c.sessions.door(token)
             language = language_of(request, policy)
             values = {"action": f"{base_of(policy)}{_DOOR}", "token": token, "is_whole": is_whole}

@@ -32,7 +32,10 @@ NAMES = {Language.EN: "English", Language.ZH: "中文"}
 SERVED = {"console.css": "text/css; charset=utf-8", "console.js": "text/javascript; charset=utf-8"}
 """What pages load, and it is all that they load: their one style sheet and their one script."""
 
-_PARTS = {"console.css": ("tokens.css", "console.css")}
+_PARTS = {
+    "console.css": ("tokens.css", "console.css", "people.css"),
+    "console.js": ("console.js", "passkeys.js"),
+}
 _HEADERS = {
     "X-Frame-Options": "DENY",
     "X-Content-Type-Options": "nosniff",

@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 from app.api.wire.bodies import read_body
 from app.domain.errors import UnauthenticatedError
 from app.domain.text.language import Language
+from app.usecases.signing_in.passkeys import origin_of
 
 if TYPE_CHECKING:
     from fastapi import Request, Response
@@ -41,10 +42,7 @@ async def form_of(request: Request) -> dict[str, str]:
 
 def is_own(request: Request, policy: Policy) -> bool:
     """Say whether a form comes from our own page: browsers say so themselves, and nothing else is believed."""
-    parts = urlsplit(policy.url or "")
-    port = "" if parts.port in {None, {"https": 443, "http": 80}.get(parts.scheme)} else f":{parts.port}"
-    host = f"[{parts.hostname}]" if ":" in str(parts.hostname) else str(parts.hostname)
-    own = f"{parts.scheme}://{host}{port}"
+    own = origin_of(policy)
     return (
         request.headers.get("origin") == own and request.headers.get("sec-fetch-site", "same-origin") == "same-origin"
     )

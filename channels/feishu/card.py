@@ -17,7 +17,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from app.domain.card.card import Tone
+from app.domain.card.card import Fact, Tone
 from app.ports import ContentRefusedError
 from channels.feishu.controls import fillable, form_control, plain_controls, verdict_controls
 from channels.feishu.details.elements import column, div, plain, rule
@@ -26,7 +26,7 @@ from channels.feishu.settings import LIMITS
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from app.domain.card.card import Card, Control, Fact
+    from app.domain.card.card import Card, Control
     from channels.feishu.details.elements import Json
 
 TEXT_BUDGET = LIMITS.text_budget
@@ -41,8 +41,8 @@ MAX_BODY = 29_000
 MAX_ELEMENTS = 200
 
 _PREVIEW = 80
-_TEMPLATES = {Tone.WAITING: "orange", Tone.GOOD: "green", Tone.BAD: "red", Tone.NEUTRAL: "grey"}
-_COLOURS = {Tone.WAITING: "orange", Tone.GOOD: "green", Tone.BAD: "red", Tone.NEUTRAL: "grey"}
+_TEMPLATES = {Tone.WAITING: "orange", Tone.WARNED: "carmine", Tone.GOOD: "green", Tone.BAD: "red", Tone.NEUTRAL: "grey"}
+_COLOURS = {Tone.WAITING: "orange", Tone.WARNED: "carmine", Tone.GOOD: "green", Tone.BAD: "red", Tone.NEUTRAL: "grey"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +53,7 @@ class _Layout:
     changes: Callable[[Sequence[Fact]], list[Json]]
     pinned: Callable[[Sequence[Fact]], list[Json]]
     rest: Callable[[Sequence[Fact]], list[Json]]
+    small: Callable[[Sequence[Fact]], list[Json]]
     ruled: bool = True  # whether lines part the blocks of one request
 
 
@@ -122,7 +123,7 @@ def _card(card: Card, layout: _Layout, forms: Sequence[Sequence[Control]]) -> Js
         body += [rule(), _which(other, number + 1, of=len(card.also) + 1)]
         body += _body(other, layout, forms[number], number=number)
     # While one of several still waits, the header must not say that all is settled.
-    lead = next((each for each in (card, *card.also) if each.tone is Tone.WAITING), card)
+    lead = next((each for each in (card, *card.also) if each.asks), card)
     return {
         "schema": "2.0",
         "config": {
@@ -133,63 +134,84 @@ def _card(card: Card, layout: _Layout, forms: Sequence[Sequence[Control]]) -> Js
         },
         "header": {
             "template": _TEMPLATES[lead.tone],
-            "title": plain(lead.headline),
-            "subtitle": plain(_preview(lead.tool)),
+            "title": plain(f"{card.alert}{lead.headline}"),
         },
-        "body": {"vertical_spacing": "8px", "elements": body},
+        "body": {"vertical_spacing": "6px", "elements": body},
     }
 
 
 def _which(card: Card, number: int, *, of: int) -> Json:
-    return div(f"{number}/{of} · {card.headline} · {card.tool}", size="normal", colour=_COLOURS[card.tone])
+    return div(f"{number}/{of} · {card.told}", size="normal", colour=_COLOURS[card.tone])
 
 
 def _body(card: Card, layout: _Layout, forms: Sequence[Control], *, number: int) -> list[Json]:
-    """Put the parts in the order in which they are needed: what, the facts, how far, the rest, the claim, controls."""
+    """Put the parts in the order in which they are needed.
+
+    How much, to whom, what speaks against it, until when and what then, Approve and Deny: what a phone shows without a
+    touch. Then the details: the sentence, the facts, how far it has come, the rest, the claim, the forms.
+    """
     line = [rule()] if layout.ruled else []
-    body = [div(card.title, size="heading-4" if card.highlights or number else "heading-3")]
-    body += layout.large(card.highlights)
-    body += layout.changes(card.changes)
-    body += [div(f"⚠️ {warning}", size="normal", colour="red") for warning in card.warnings]
-    if card.outcome:
-        body.append(div(card.outcome, size="normal"))
-    body += layout.pinned(card.facts)
-    if card.progress:
-        body.append(div(card.progress, size="normal", colour="blue"))
+    title = div(card.title, size="normal" if card.highlights else "heading-4" if number else "heading-3")
+    first = layout.large(card.highlights) if card.highlights else [title]
+    body = [*_told(card.outcome), *first, *layout.changes(card.changes), *_asked(card, layout, number)]
+    below = title if card.highlights else None
+    if layout.ruled:
+        body += [*line, *([below] if below else []), *layout.pinned(card.facts), *_told(card.progress, colour="blue")]
+    else:  # where elements are few, the sentence and how far it has come are lines beside the facts
+        said = [Fact(label=text, value="") for text in (card.title if below else "", card.progress) if text]
+        body += layout.pinned([*said[:1], *card.facts, *said[1:]] if below else [*card.facts, *said])
     if card.arguments:
         body += [*line, *layout.rest(card.arguments)]
-    if card.hidden:
-        body.append(div(card.hidden, size="notation", colour="grey"))
+    body += _told(card.hidden, size="notation", colour="grey")
     if card.agent_says is not None:
         body += [*line, *layout.rest([card.agent_says])]
     if card.dialogue:
         body += [*line, *layout.rest(card.dialogue)]
-    if card.withheld:
-        body += [*line, div(card.withheld, size="normal", colour="red")]
-    controls = _controls(card, forms, number)
-    if controls or card.until:
-        body += [*line, *(layout.pinned([card.until]) if card.until else []), *controls]
-    body.append(div(card.footer, size="notation", colour="grey"))
+    if card.details:
+        body += [*line, *layout.small(card.details)]
+    body.append(div(f"{card.tool} · {card.footer}", size="notation", colour="grey"))
+    if not card.asks:
+        body += plain_controls(card.controls)  # far from where Approve was: a press may still be on its way there
+    for control in forms:
+        if control.form is not None:
+            body += form_control(control, control.form, number)
     return body
 
 
-def _controls(card: Card, forms: Sequence[Control], number: int) -> list[Json]:
-    controls = verdict_controls(card.buttons, number) if card.buttons else []
-    controls += plain_controls(card.controls)
-    for control in forms:
-        if control.form is not None:
-            controls += form_control(control, control.form, number)
-    return controls
+def _told(text: str | None, *, size: str = "normal", colour: str | None = None) -> list[Json]:
+    return [div(text, size=size, colour=colour)] if text else []
+
+
+def _asked(card: Card, layout: _Layout, number: int) -> list[Json]:
+    """What speaks against the call, why there may be no Approve, until when and what then; and what can be pressed.
+
+    Of several warnings the title names the weightiest and the first is spelled out there; others follow the buttons.
+    """
+    warned = [div(f"⚠️ {warning}", size="normal", colour="red") for warning in card.warnings]
+    body = warned[:1] if card.asks else warned
+    body += _told(card.withheld, colour="red")
+    body += _told(f"⏳ {card.until.label} {card.until.value}" if card.until else None)
+    if not card.asks:
+        return body
+    ready = card.tone is not Tone.WARNED
+    verdict = verdict_controls(card.buttons, number, ready=ready, beside=layout.ruled) if card.buttons else []
+    return [*body, *verdict, *warned[1:], *plain_controls(card.controls)]
 
 
 def _large(facts: Sequence[Fact]) -> list[Json]:
-    """How much and to whom, in large letters beside each other; one below the other where the screen is narrow."""
-    if not facts:
-        return []
-    columns = [
-        column(div(fact.label, size="notation", colour="grey"), div(fact.value, size="heading-2")) for fact in facts
+    """How much and to whom, a line each: the first, which is the amount where there is one, the largest."""
+    return [
+        {
+            "tag": "column_set",
+            "flex_mode": "none",
+            "horizontal_spacing": "8px",
+            "columns": [
+                column(div(fact.label, size="normal", colour="grey")) | {"width": "auto"},
+                column(div(fact.value, size="heading-4" if number else "heading-2")),
+            ],
+        }
+        for number, fact in enumerate(facts)
     ]
-    return [{"tag": "column_set", "flex_mode": "stretch", "horizontal_spacing": "12px", "columns": columns}]
 
 
 def _large_lines(facts: Sequence[Fact]) -> list[Json]:
@@ -235,6 +257,11 @@ def _rows(facts: Sequence[Fact]) -> list[Json]:
     ]
 
 
+def _small(facts: Sequence[Fact]) -> list[Json]:
+    """What is for whoever looks closely, each on a grey line of its own."""
+    return [div(_line(fact), size="notation", colour="grey") for fact in facts]
+
+
 def _stacks(facts: Sequence[Fact]) -> list[Json]:
     """Label over value, in two elements."""
     return [
@@ -248,8 +275,11 @@ def _lines(facts: Sequence[Fact]) -> list[Json]:
     """All facts in one block; a value's own line breaks are indented, so that no line of it looks like a fact."""
     if not facts:
         return []
-    lines = [f"{_indent(fact.label)}: {_indent(fact.value)}" for fact in facts]
-    return [div("\n".join(lines), size="normal")]
+    return [div("\n".join(map(_line, facts)), size="normal")]
+
+
+def _line(fact: Fact) -> str:
+    return f"{_indent(fact.label)}: {_indent(fact.value)}" if fact.value else _indent(fact.label)
 
 
 def _indent(text: str) -> str:
@@ -261,11 +291,11 @@ def _preview(text: str) -> str:
     return flat if len(flat) <= _PREVIEW else flat[: _PREVIEW - 1] + "…"
 
 
-_LEANEST = _Layout(large=_large_lines, changes=_changed_lines, pinned=_lines, rest=_lines, ruled=False)
+_LEANEST = _Layout(large=_large_lines, changes=_changed_lines, pinned=_lines, rest=_lines, small=_lines, ruled=False)
 _LAYOUTS = (
-    _Layout(large=_large, changes=_changed, pinned=_rows, rest=_stacks),
-    _Layout(large=_large, changes=_changed, pinned=_stacks, rest=_stacks),
-    _Layout(large=_large, changes=_changed, pinned=_stacks, rest=_lines),
-    _Layout(large=_large, changes=_changed_lines, pinned=_lines, rest=_lines),
+    _Layout(large=_large, changes=_changed, pinned=_rows, rest=_stacks, small=_small),
+    _Layout(large=_large, changes=_changed, pinned=_stacks, rest=_stacks, small=_small),
+    _Layout(large=_large, changes=_changed, pinned=_stacks, rest=_lines, small=_small),
+    _Layout(large=_large, changes=_changed_lines, pinned=_lines, rest=_lines, small=_lines),
     _LEANEST,
 )

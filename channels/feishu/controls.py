@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from app.domain.card.card import units
 from app.domain.card.form import MOST, FieldKind
-from channels.feishu.details.elements import MOST_ON_BUTTON, button, div, plain, rule
+from channels.feishu.details.elements import MOST_ON_BUTTON, button, column, div, plain, rule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,33 +25,46 @@ AN_ADDRESS = "name@example.com"
 """What shows in an empty field for a person. A picker offers only who is in the chat: in one's own, nobody else."""
 
 
-def verdict_controls(buttons: Buttons, number: int) -> list[Json]:
-    """Return Approve on its own, and Deny inside a form, because only a form submits the reason.
+def verdict_controls(buttons: Buttons, number: int, *, ready: bool = True, beside: bool = True) -> list[Json]:
+    """Return Approve and Deny, a form each: only a form submits a reason, and only its button asks again (`confirm`).
 
-    Where something must be typed before Approve counts, it is a form as well: one of its own, so that neither asks for
-    what belongs to the other. `number` is 0 for the request whose card it is. There is no second question before
-    Approve: in card JSON 2.0 ``confirm`` is documented for submit buttons only.
+    What must be typed stands beside its button, so that both are seen without a touch. `number` is 0 for the request
+    whose card it is. `ready`: nothing speaks against the call; otherwise Approve is a button like any other. `beside`:
+    the card has elements to spare for columns; otherwise the button stands below.
     """
     name = f"deny_{number}" if number else "deny"
     reason = _input(
         f"{name}_{REASON_INPUT}" if number else REASON_INPUT,
-        label=buttons.reason_label,
-        hint=buttons.reason_hint,
+        label="",
+        hint=f"{buttons.reason_label} {buttons.reason_hint}",
         required=True,
     )
     deny = button(buttons.deny_label, "danger", buttons.deny) | {"name": name, "form_action_type": "submit"}
-    form: Json = {"tag": "form", "name": f"deny_form_{number}" if number else "deny_form", "elements": [reason, deny]}
+    form = _form(f"deny_form_{number}" if number else "deny_form", reason, deny, beside=beside)
     if buttons.approve is None:
         return [form]
-    approve = button(buttons.approve_label, "primary_filled", buttons.approve)
-    return [approve if buttons.typed is None else _approval_form(approve, buttons.typed, number), form]
+    approve = button(buttons.approve_label, "primary_filled" if ready else "default", buttons.approve)
+    return [_approval_form(approve, buttons, number, beside=beside), form]
 
 
-def _approval_form(approve: Json, typed: Field, number: int) -> Json:
+def _approval_form(approve: Json, buttons: Buttons, number: int, *, beside: bool) -> Json:
     name = f"approve_{number}" if number else "approve"
-    submit = approve | {"name": name, "form_action_type": "submit"}
-    elements = [*_field(typed, f"{name}_{typed.name}"), submit]
-    return {"tag": "form", "name": f"approve_form_{number}" if number else "approve_form", "elements": elements}
+    confirm = {"title": plain(buttons.confirm_title), "text": plain(buttons.confirm_text)}
+    submit = approve | {"name": name, "form_action_type": "submit", "confirm": confirm}
+    typed = buttons.typed
+    entry = typed and _input(
+        f"{name}_{typed.name}", label="", hint=typed.label, required=typed.required, lines=False, value=typed.value
+    )
+    return _form(f"approve_form_{number}" if number else "approve_form", entry, submit, beside=beside)
+
+
+def _form(name: str, entry: Json | None, submit: Json, *, beside: bool) -> Json:
+    """Return a form of one line: what is filled in, and the button that sends it."""
+    elements = [entry, submit] if entry else [submit]
+    if entry and beside:
+        columns = [column(entry, weight=3), column(submit, weight=2)]
+        elements = [{"tag": "column_set", "flex_mode": "none", "horizontal_spacing": "8px", "columns": columns}]
+    return {"tag": "form", "name": name, "elements": elements}
 
 
 def plain_controls(controls: Sequence[Control]) -> list[Json]:

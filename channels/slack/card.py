@@ -4,11 +4,13 @@ The one mrkdwn text on a card is the deadline's date token, made of digits of ou
 their own time zone; all else is plain text (`texts`). The message's top-level ``text`` is what notifications show;
 Slack reads it as mrkdwn, so it is escaped, and `channel.py` switches its parsing off as well.
 
-The order serves somebody who decides on a phone in ten seconds: what is asked, the sentence, how much and to whom in
-large letters, what people changed of it, what may deceive, who asks and why, the pinned fields, how far it has come,
-what was asked back; then the whole of the arguments, the agent's claim in a block of its own, and only below all of
-that the buttons. Other requests that share the message follow below rules, compact, each whole and with buttons of its
-own. Nothing is ever cut from what is approved: a message that is too long is refused (`text_budget`).
+The order serves somebody who decides on a phone in ten seconds: how much and to whom in large letters, what people
+changed of it, what speaks against it, until when and what then, the buttons: all that without a touch. Of several
+warnings the title names the weightiest and the first is spelled out there; the others follow right below the buttons.
+Then come the details: the sentence, who asks and why, the pinned fields, how far it has come, what was asked back, the
+whole of the arguments, the agent's claim in a block of its own, the rule and the ids. Other requests that share the
+message follow below rules, compact, each whole and with buttons of its own. Nothing is ever cut from what is approved:
+a message that is too long is refused (`text_budget`).
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ from channels.slack.details.texts import SECTION_MOST, clip, escape, pieces, pla
 from channels.slack.settings import LIMITS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from app.domain.card.card import Card, Fact
     from app.ports import ClickOutcome, Notice
 
@@ -39,7 +43,7 @@ _HEADER_MOST: Final = 150
 _NOTICE_MOST: Final = 600
 _RUNG_MOST: Final = 100  # a text object has room for no more mentions
 _ADDRESS: Final = re.compile(r"https?://[A-Za-z0-9.:_~/?#&=%+@!$,;*\[\]-]{1,2000}")
-_MARKS: Final = {Tone.WAITING: "🟠", Tone.GOOD: "✅", Tone.BAD: "⛔", Tone.NEUTRAL: "⌛"}
+_MARKS: Final = {Tone.WAITING: "🟠", Tone.WARNED: "🔴", Tone.GOOD: "✅", Tone.BAD: "⛔", Tone.NEUTRAL: "⌛"}
 
 
 def render(card: Card) -> tuple[str, list[dict[str, object]]]:
@@ -61,10 +65,10 @@ def render(card: Card) -> tuple[str, list[dict[str, object]]]:
 
 
 def notice(card: Card) -> str:
-    """Return the line that notifications show, escaped for mrkdwn: how many warnings first, for its end may be cut."""
-    told = _told(card)
+    """Return the line that notifications show, escaped for mrkdwn: what is warned of first, for its end may be cut."""
+    told = card.outcome or f"{_MARKS[card.tone]} {card.alert}{card.headline}"
     line = f"{told.rstrip('.。')}: {card.title}" if card.title else told
-    return escape(clip(f"{card.alert}{line}", _NOTICE_MOST))
+    return escape(clip(line, _NOTICE_MOST))
 
 
 def private_note(outcome: ClickOutcome) -> dict[str, object]:
@@ -126,38 +130,42 @@ def _message(card: Card, *, packed: bool) -> list[dict[str, object]]:
 def _first(card: Card, *, packed: bool) -> list[dict[str, object]]:
     return [
         *sections("assent_headline", _told(card)),
-        *_title(card),
-        *_highlights(card.highlights, packed=packed),
+        *(_highlights(card.highlights, packed=packed) if card.highlights else _header("assent_title", card.title)),
         *sections("assent_changes", _changes(card)),
-        *sections("assent_warnings", _warnings(card)),
+        *sections("assent_warnings", _warnings(card.warnings[:1] if card.asks else card.warnings)),
+        *sections("assent_withheld", f"⛔ {card.withheld}" if card.withheld else ""),
+        *_context("assent_deadline", _deadline(card)),
+        *(controls(card, "") if card.asks else []),
+        *sections("assent_warnings_more", _warnings(card.warnings[1:] if card.asks else ())),
+        *(sections("assent_title", card.title) if card.highlights else []),
         *_facts(card.facts, packed=packed),
         *sections("assent_progress", f"👥 {card.progress}" if card.progress else ""),
         *sections("assent_dialogue", _dialogue(card)),
         *_arguments(card.arguments, packed=packed),
         *_note("assent_hidden", card.hidden),
         *_agent_says(card.agent_says),
-        *sections("assent_withheld", f"⛔ {card.withheld}" if card.withheld else ""),
-        *_context("assent_deadline", _deadline(card)),
-        *controls(card, ""),
         *_context("assent_footer", _footer(card)),
+        *([] if card.asks else controls(card, "")),  # far from where Approve was: a press may be on its way there
     ]
 
 
 def _compact(card: Card, mark: str) -> list[dict[str, object]]:
     """Return one of the other requests of a message, whole, in as few blocks as keep its parts apart."""
     large = [_line(fact) for fact in card.highlights]
-    top = [_told(card), card.title, *large, _changes(card), _warnings(card)]
-    facts = [_line(fact) for fact in (*card.facts, *card.arguments)]
+    withheld = f"⛔ {card.withheld}" if card.withheld else ""
+    top = [_told(card), *(large or [card.title]), _changes(card), _warnings(card.warnings), withheld]
+    facts = [*([card.title] if large else []), *(_line(fact) for fact in (*card.facts, *card.arguments))]
     said = [f"👥 {card.progress}" if card.progress else "", _dialogue(card)]
-    last = [card.hidden or "", f"⛔ {card.withheld}" if card.withheld else ""]
+    last = [card.hidden or ""]
     claim = card.agent_says
     return [
         {"type": "divider", "block_id": f"assent_also{mark}"},
         *sections(f"assent_title{mark}", "\n".join(text for text in top if text)),
+        *_context(f"assent_footer{mark}", [*_deadline(card), *_footer(card)]),
+        *(controls(card, mark) if card.asks else []),
         *sections(f"assent_facts{mark}", "\n".join(text for text in (*facts, *said, *last) if text)),
         *sections(f"assent_claim{mark}", _claim(claim) if claim else ""),
-        *controls(card, mark),
-        *_context(f"assent_footer{mark}", [*_deadline(card), *_footer(card)]),
+        *([] if card.asks else controls(card, mark)),
     ]
 
 
@@ -178,24 +186,19 @@ def _characters(branch: object) -> int:
 
 def _told(card: Card) -> str:
     """Say where it stands, once: an outcome has a mark of its own and says what the headline says, and more."""
-    return card.outcome or f"{_MARKS[card.tone]} {card.headline}"
+    return card.outcome or f"{_MARKS[card.tone]} {card.told}"
 
 
 def _changes(card: Card) -> str:
     return "\n".join(f"✏️ {_line(change)}" for change in card.changes)
 
 
-def _warnings(card: Card) -> str:
-    return "\n".join(f"⚠️ {warning}" for warning in card.warnings)
+def _warnings(warnings: Sequence[str]) -> str:
+    return "\n".join(f"⚠️ {warning}" for warning in warnings)
 
 
 def _dialogue(card: Card) -> str:
     return "\n".join(f"💬 {_line(said)}" for said in card.dialogue)
-
-
-def _title(card: Card) -> list[dict[str, object]]:
-    """The sentence, large unless the amount and the payee below are."""
-    return sections("assent_title", card.title) if card.highlights else _header("assent_title", card.title)
 
 
 def _header(block_id: str, text: str) -> list[dict[str, object]]:
@@ -268,18 +271,18 @@ def _claim(claim: Fact) -> str:
 
 
 def _deadline(card: Card) -> list[dict[str, object]]:
-    """The deadline by everybody's own clock, and how long people had when they were asked."""
+    """The deadline by everybody's own clock, and what becomes of the call then."""
     if card.deadline is None:
         return []
     at = card.deadline
     date = f"<!date^{int(at.timestamp())}^{{date_short_pretty}} {{time}}|{at:%Y-%m-%d %H:%M} UTC>"
     label = card.until.label if card.until else ""
     local: dict[str, object] = {"type": "mrkdwn", "text": date}
-    return [plain(f"⏳ {label}".rstrip()), local, *([plain(card.span)] if card.span else [])]
+    return [plain(f"⏳ {label}".rstrip()), local, *([plain(f"· {card.then}")] if card.then else [])]
 
 
 def _footer(card: Card) -> list[dict[str, object]]:
-    lines = [text for text in (card.tool, card.footer) if text]
+    lines = [text for text in (*map(_line, card.details), card.tool, card.footer) if text]
     return [plain(piece) for line in lines for piece in pieces(line, SECTION_MOST)]
 
 

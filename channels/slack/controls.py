@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from app.domain.card.card import Tone
 from app.domain.request.action import Action
 from app.domain.words.say import say
 from channels.slack.details.texts import clip, plain
@@ -47,8 +48,8 @@ def controls(card: Card, mark: str) -> list[dict[str, object]]:
     """Return the block with all that can be pressed, or none. `mark` makes its names unique in its message."""
     own, menu = _shared_out(card)
     elements = [
-        *(_verdict(card.buttons, mark) if card.buttons else []),
-        *(_button(control, mark, stands_alone=card.buttons is None and not index) for index, control in enumerate(own)),
+        *(_verdict(card.buttons, mark, ready=card.tone is not Tone.WARNED) if card.buttons else []),
+        *(_button(control, mark, stands_alone=_stands_alone(card, index)) for index, control in enumerate(own)),
         *([_menu(card, menu, mark)] if menu else []),
     ]
     if not elements:
@@ -125,7 +126,12 @@ def _button(control: Control, mark: str, *, stands_alone: bool) -> dict[str, obj
     }
 
 
-def _verdict(buttons: Buttons, mark: str) -> list[dict[str, object]]:
+def _stands_alone(card: Card, index: int) -> bool:
+    """Say whether a control is what the card is for. On a settled card nothing is: *ask again* must not look ready."""
+    return card.asks and card.buttons is None and index == 0
+
+
+def _verdict(buttons: Buttons, mark: str, *, ready: bool) -> list[dict[str, object]]:
     deny: dict[str, object] = {
         "type": "button",
         "action_id": f"{DENY}{mark}",
@@ -138,7 +144,7 @@ def _verdict(buttons: Buttons, mark: str) -> list[dict[str, object]]:
     approve: dict[str, object] = {
         "type": "button",
         "action_id": f"{APPROVE_TYPED if buttons.typed else APPROVE}{mark}",
-        "style": "primary",
+        **({"style": "primary"} if ready else {}),
         "text": plain(clip(buttons.approve_label, _LABEL_MOST)),
         "value": buttons.approve,
     }

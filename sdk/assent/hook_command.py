@@ -4,6 +4,7 @@
 - ``assent-hook claude-code --print-settings`` prints the lines for Claude Code's settings.json
 - ``assent-hook doctor [SETTINGS.json]`` says what is wrong with an installation
 - ``assent-hook mcp -- SERVER…`` stands between an agent and an MCP server
+- ``assent-hook mcp-server`` is an MCP server by which an agent asks people
 - ``assent-hook --help`` tells the options
 
 Everything that goes wrong must end in exit code 2, the only one that every host reads as "blocked": a crash with 1, or
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 BLOCKED = 2
-PROXIES = (["mcp"],)
+PROXIES = (["mcp"], ["mcp-server"])
 """Commands that live as long as their agent does; they need what the hook does without."""
 LAST_WORDS = "Do not try to reach the same end another way."  # said even when `messages` cannot be loaded
 

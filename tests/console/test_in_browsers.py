@@ -112,7 +112,7 @@ async def test_approve_is_held_for_a_second_and_of_two_people_the_slower_is_told
         await expect(second.locator("button")).to_have_count(0)
         await gateway.claim(request)
         await gateway.report(request)
-        await expect(second.locator(".pill")).to_have_text("Approved · done")  # by itself
+        await expect(second.locator(".pill")).to_have_text("Done · approved")  # by itself
     assert (await gateway.read(request))["state"] == "succeeded"
 
 

@@ -134,7 +134,7 @@ async def test_every_button_asks_for_what_it_says_in_both_languages(stage: Stage
             await expect(page.locator(f"#ask-{key}")).to_have_text(f"{button.label}{button.zh}", timeout=PATIENCE)
         await approve_in_feishu(page)
         await page.locator("#ask-split").click()
-        await expect(page.locator("#slack")).to_contain_text("Over budget payee-day", timeout=PATIENCE)
+        await expect(page.locator("#slack")).to_contain_text("over budget payee-day", timeout=PATIENCE)
         await approve_in_feishu(page)
         await page.locator("#ask-batch").click()
         await expect(page.locator("#slack")).to_contain_text(f"¥{BATCH.total:,}.00 CNY", timeout=PATIENCE)

@@ -13,9 +13,9 @@ import pytest
 from tests.places import ROOT
 from tests.project.source_tree import imported_packages, module_name, python_files, shown, syntax
 
-# The files that hold a platform's SDK; everything else must be importable without loading one, or the pages' templates.
+# The files that hold a platform's SDK; everything else must be importable without loading one, or what pages take.
 SDK_HOMES = ("client.py", "listener.py")
-SDKS = ("lark_oapi", "slack_sdk", "jinja2")
+SDKS = ("lark_oapi", "slack_sdk", "jinja2", "webauthn", "joserfc", "segno")
 
 # Runs in a process of its own. Reads of the environment count only when our own code makes them.
 PROBE = r"""
@@ -101,7 +101,18 @@ def test_the_probe_sees_effects(tmp_path: Any) -> None:
     ]
 
 
-_OF_THE_SDK = {"assent", "httpx2", "anyio", "tree_sitter", "tree_sitter_bash", "limits", "e2b", "daytona", "yaml"}
+_OF_THE_SDK = {
+    "assent",
+    "h11",
+    "httpx2",
+    "anyio",
+    "tree_sitter",
+    "tree_sitter_bash",
+    "limits",
+    "e2b",
+    "daytona",
+    "yaml",
+}
 _ADAPTERS = {
     "agent_framework": {"agent_framework"},
     "claude_agent_sdk": {"claude_agent_sdk"},

@@ -15,6 +15,7 @@ from app.domain.identity.api_key import Scope
 if TYPE_CHECKING:
     from app.api.wire.services import Services
     from app.domain.identity.factor import Factor
+    from app.domain.identity.passkey import Passkey
 
 
 class _Wire(BaseModel):
@@ -68,13 +69,21 @@ class FactorView(BaseModel):
     set_at: str
 
 
+class PasskeyView(BaseModel):
+    """One passkey of a person."""
+
+    id: str
+    person: str
+    added_at: str
+    used_at: str | None
+
+
 class FactorsView(BaseModel):
-    """Who has a second factor, or is about to."""
+    """Who has a second factor, or is about to: apps that show codes (`items`), and passkeys."""
 
     items: list[FactorView]
+    passkeys: list[PasskeyView]
 
-
-"""The models of bodies, for OpenAPI."""
 
 _NOTHING: dict[int | str, dict[str, object]] = {204: {"description": "Done."}, **PROBLEMS}
 
@@ -87,7 +96,8 @@ def factors_router(c: Services) -> APIRouter:
     async def page(request: Request) -> Response:
         """List who has a second factor or an invitation, without anything secret."""
         key = await c.access(request, Scope.ADMIN)
-        return answer({"items": [_view(each) for each in await c.factors.list(key.org)]})
+        apps, passkeys = await c.factors.list(key.org), await c.factors.list_passkeys(key.org)
+        return answer({"items": [*map(_view, apps)], "passkeys": [*map(_passkey_view, passkeys)]})
 
     @router.post("/v1/factors/invitations", **takes(InvitationBody, InvitationView, 201))
     async def invite(request: Request) -> Response:
@@ -114,12 +124,28 @@ def factors_router(c: Services) -> APIRouter:
 
     @router.delete("/v1/factors/{person}", status_code=204, responses=_NOTHING)
     async def remove(person: str, request: Request) -> Response:
-        """Take a person's second factor away, and any invitation: until a new one they approve nothing at L3."""
+        """Take all second factors of a person away, and any invitation: until a new one they approve nothing at L3."""
         key = await c.access(request, Scope.ADMIN)
         await c.factors.remove(key.org, person, by=f"key:{key.id}")
         return Response(status_code=204)
 
+    @router.delete("/v1/factors/{person}/passkeys/{passkey_id}", status_code=204, responses=_NOTHING)
+    async def remove_passkey(person: str, passkey_id: str, request: Request) -> Response:
+        """Take one passkey of a person away; what else they have goes on working."""
+        key = await c.access(request, Scope.ADMIN)
+        await c.factors.remove(key.org, person, by=f"key:{key.id}", passkey=passkey_id)
+        return Response(status_code=204)
+
     return router
+
+
+def _passkey_view(passkey: Passkey) -> dict[str, object]:
+    return {
+        "id": passkey.id,
+        "person": passkey.person,
+        "added_at": passkey.added_at.isoformat(),
+        "used_at": passkey.used_at.isoformat() if passkey.used_at else None,
+    }
 
 
 def _view(factor: Factor) -> dict[str, object]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from app.usecases.clicks.click import AnswerClick
     from app.usecases.console.decide_page import DecideOnPage
     from app.usecases.console.inbox import Inbox
+    from app.usecases.console.office.request_page import RequestStory
     from app.usecases.console.sessions import Sessions
     from app.usecases.deciding.cancel import Cancel
     from app.usecases.deciding.consult import Consult
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from app.usecases.reading.read import Read
     from app.usecases.reading.review import Review
     from app.usecases.reading.wait import Wait, Waiters
+    from app.usecases.signing_in.passkeys import Passkeys
     from app.usecases.upkeep.watch_replicas import WatchReplicas
     from app.usecases.upkeep.watch_schema import WatchSchema
 
@@ -58,7 +60,9 @@ class Services:
     review: Review
     decide_page: DecideOnPage
     inbox: Inbox
+    story: RequestStory
     sessions: Sessions
+    passkeys: Passkeys
     feed: Feed
     decide: DecideByApi
     edit: EditByApi

@@ -17,6 +17,7 @@ from app.cli.options import HERE, Config, Org
 # Everything else is imported where it runs: see `app.cli.main`.
 if TYPE_CHECKING:
     from app.domain.identity.factor import Factor
+    from app.domain.identity.passkey import Passkey
 
 factors_app = typer.Typer(no_args_is_help=True, help="Second factors: what approvals at L3 and L4 take.")
 _FACTORS = "/v1/factors"
@@ -65,26 +66,36 @@ def list_all(config: Config = HERE, org: Org = None) -> None:
 
     async def show() -> None:
         async with beside_gateway(config, org) as at:
-            found = await at.factors.list(at.org)
-            for each in found:
-                typer.echo(_line(each))
-            if not found:
+            found, passkeys = await at.factors.list(at.org), await at.factors.list_passkeys(at.org)
+            for line in (*map(_line, found), *map(_passkey_line, passkeys)):
+                typer.echo(line)
+            if not found and not passkeys:
                 typer.echo("nobody has one: `assent factors invite PERSON`")
 
     run_command(show())
 
 
 @factors_app.command("remove")
-def remove(person: Person, config: Config = HERE, org: Org = None) -> None:
-    """Take a person's second factor away, and any invitation."""
+def remove(
+    person: Person,
+    passkey: Annotated[str | None, typer.Option(help="this one alone, as `list` names it")] = None,
+    config: Config = HERE,
+    org: Org = None,
+) -> None:
+    """Take a person's second factors away, all of them with any invitation, or one passkey."""
     from app.cli.beside_database import beside_gateway, run_command
 
     async def end() -> None:
         async with beside_gateway(config, org) as at:
-            await at.factors.remove(at.org, person, by="cli")
-            typer.echo(f"{person} has no second factor any more")
+            await at.factors.remove(at.org, person, by="cli", passkey=passkey)
+            typer.echo(f"{passkey} is gone" if passkey else f"{person} has no second factor any more")
 
     run_command(end())
+
+
+def _passkey_line(passkey: Passkey) -> str:
+    used = f"{passkey.used_at:%Y-%m-%d}" if passkey.used_at else "never"
+    return f"{passkey.person:32}  passkey   {passkey.added_at:%Y-%m-%d}  last used {used}  {passkey.id}"
 
 
 def _line(factor: Factor) -> str:

@@ -30,7 +30,7 @@ def bare(card: Card, *, tool: str | None, review: str) -> Card:
         title=say(language, "bare.title", tool=tool) if tool else say(language, "bare.title.unnamed"),
         tool=tool or say(language, "bare.tool"),
         highlights=(),
-        warnings=(),  # how many there are still stands in the line that a phone shows
+        warnings=(),  # what it is warned of, by kind, still stands in the line that a phone shows
         facts=(),
         arguments=(),
         hidden=None,
@@ -40,6 +40,7 @@ def bare(card: Card, *, tool: str | None, review: str) -> Card:
         withheld=None,
         changes=(),
         dialogue=(),
+        details=(),
         controls=tuple(_unquoting(each) for each in card.controls),
         buttons=replace(card.buttons, typed=None, confirm_text="") if card.buttons else None,
     )

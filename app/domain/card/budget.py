@@ -44,7 +44,7 @@ def fitted(card: Card, budget: int, *, review: str) -> Card:
         parts = _cut_card(bare, room, most)
         if parts.size() <= budget:
             return parts
-    return _cut_card(replace(bare, highlights=(), facts=(), warnings=(), hidden=None), *_TRIES[-1])
+    return _cut_card(replace(bare, highlights=(), facts=(), details=(), warnings=(), hidden=None), *_TRIES[-1])
 
 
 def withheld(card: Card, note: str) -> Card:
@@ -64,6 +64,7 @@ def _cut_card(card: Card, room: int, most: int) -> Card:
         facts=_cut_facts(card.facts, room, most, card.language),
         arguments=_cut_facts(card.arguments, room, most, card.language),
         changes=_cut_facts(card.changes, room, most, card.language),
+        details=_cut_facts(card.details, room, most, card.language),
         dialogue=_cut_facts(card.dialogue, min(room, _DIALOGUE_TRIES[0]), most, card.language),
         agent_says=card.agent_says and _cut_fact(card.agent_says, min(room, 300), card.language),
         warnings=tuple(_cut(warning, max(room, _SHORTEST_TITLE), card.language) for warning in card.warnings),

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from app.domain.words.say import say
-
 if TYPE_CHECKING:
     from datetime import datetime
 
@@ -27,6 +25,7 @@ class Tone(StrEnum):
     """The colour of a card: what it asks of the reader at a glance."""
 
     WAITING = "waiting"  # orange: you are asked
+    WARNED = "warned"  # carmine: you are asked, and something speaks against it: another face, and no ready Approve
     GOOD = "good"  # green: approved, or ran well
     BAD = "bad"  # red: denied, failed, or nobody knows what happened
     NEUTRAL = "neutral"  # grey: expired, cancelled, no longer of interest
@@ -84,6 +83,7 @@ class Card:
     highlights: tuple[Fact, ...] = ()  # how much and to whom: shown large, above all else
     warnings: tuple[str, ...] = ()  # what speaks against the call, and what may be taken for something else
     warned: int = 0  # how many warnings there are, also those that the card has no room for
+    caution: str = ""  # the same in a few words, for titles and for the line that a phone shows
     facts: tuple[Fact, ...]  # who asks, why people are asked, the pinned fields
     arguments: tuple[Fact, ...]  # the rest of the arguments, whole; or their beginnings, and `withheld` says so
     hidden: str | None = None  # how many values are not shown, and that the call runs with them all the same
@@ -94,11 +94,14 @@ class Card:
     withheld: str | None  # why there is no Approve button
     deadline: datetime | None  # aware, UTC; only while the request is pending
     until: Fact | None = (
-        None  # the deadline in words, in the org's time zone; `span` alone where the platform has dates
+        None  # the deadline by the org's clock, with `then`, where the platform has no dates of its own
     )
-    span: str | None = None  # how long people had when they were asked
+    then: str | None = None  # what becomes of the call if nobody decides by then
     buttons: Buttons | None
     changes: tuple[Fact, ...] = ()  # what people changed of the call: the argument, and what it was and is
+    details: tuple[
+        Fact, ...
+    ] = ()  # for whoever looks closely: the rule and what tripped it, the deadline to the second
     dialogue: tuple[Fact, ...] = ()  # what was asked back and answered, in order; an answer says that it is a claim
     controls: tuple[Control, ...] = ()  # besides Approve and Deny, the most needed first
     own: bool = False  # one person's own copy, seen by nobody else
@@ -106,21 +109,39 @@ class Card:
 
     @property
     def alert(self) -> str:
-        """What begins the line that a phone shows: how many warnings there are, of all that it shows; "" for none."""
-        return warned_mark(sum(card.warned for card in (self, *self.also)), self.language)
+        """What begins the line that a phone shows: what all that it shows is warned of; "" for nothing."""
+        warned = [card for card in (self, *self.also) if card.warned]
+        more = sum(card.warned for card in warned[1:])
+        return warned_mark(f"{warned[0].caution} +{more}" if more else warned[0].caution) if warned else ""
+
+    @property
+    def told(self) -> str:
+        """The headline, and what this one request is warned of before it."""
+        return f"{warned_mark(self.caution)}{self.headline}"
+
+    @property
+    def asks(self) -> bool:
+        """Whether people are still asked."""
+        return self.tone in {Tone.WAITING, Tone.WARNED}
 
     def size(self) -> int:
         """The length of the text on the card in UTF-16 units, for a platform's budget: the strictest way to count."""
         said = [self.headline, self.title, self.tool, self.footer, self.outcome, self.progress, self.withheld]
-        facts = [*self.highlights, *self.changes, *self.facts, *self.arguments, *self.dialogue]
+        facts = [*self.highlights, *self.changes, *self.facts, *self.arguments, *self.dialogue, *self.details]
         facts += [fact for fact in (self.agent_says, self.until) if fact]
-        texts = [*said, *self.warnings, self.hidden, *(text for fact in facts for text in (fact.label, fact.value))]
+        texts = [
+            *said,
+            self.caution,
+            *self.warnings,
+            self.hidden,
+            *(text for fact in facts for text in (fact.label, fact.value)),
+        ]
         return sum(units(text) for text in texts if text) + sum(card.size() for card in self.also)
 
 
-def warned_mark(count: int, language: Language) -> str:
-    """Return what stands before the line that a phone shows: how many warnings there are; nothing for none."""
-    return f"{say(language, 'warned' if count > 1 else 'warned.one', count=count)} · " if count else ""
+def warned_mark(caution: str) -> str:
+    """Return what stands before a headline: what it is warned of, in a few words; nothing for nothing."""
+    return f"⚠️ {caution} · " if caution else ""
 
 
 def units(text: str) -> int:

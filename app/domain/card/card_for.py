@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 from app.domain.card.budget import fitted, withheld
 from app.domain.card.card import Buttons, Card, Control, Fact, Tone
 from app.domain.card.editing import changes_for_model
-from app.domain.card.request_warnings import fewer, warning_sentence, warnings_in
+from app.domain.card.request_warnings import fewer, in_short, warning_sentence, warnings_in
 from app.domain.card.shown_call import ShownCall, Terms
 from app.domain.card.typed import typed_field
 from app.domain.people.assurance import Assurance
 from app.domain.request.decision import Verdict
 from app.domain.request.request import GrantStatus, State
+from app.domain.rules.policy import reason_apart
 from app.domain.text.language import Language
 from app.domain.text.masking import HIDDEN, masked
 from app.domain.text.visible import visible
@@ -78,33 +79,35 @@ def card_for(
     language = terms.language
     shown = ShownCall(request, terms)
     warned = warnings_in(shown, pause=pause) if pending else ()
-    span = say(language, "until.span", left=span_text(request.expires_at - request.created_at, language))
-    until = say(language, "until.value", time=instant_text(request.expires_at, terms.zone), span=span)
+    then = what_then(request, terms)
+    until = say(language, "until.value", time=_by_the_clock(request, terms.zone), then=then)
     card = Card(
         request_id=request.id,
         revision=revision,
         language=language,
-        tone=Tone.BAD if request.by_broken_glass else _TONE[request.state],
+        tone=Tone.BAD if request.by_broken_glass else Tone.WARNED if warned else _TONE[request.state],
         headline=headline or _headline(request, language),
         title=request.title,
         tool=visible(request.call.tool),
         highlights=shown.highlights(),
         warnings=tuple(warning_sentence(each, terms) for each in fewer(warned)),
         warned=len(warned),
+        caution=in_short(warned, language),
         facts=(*_asking(request, terms), *shown.pinned(), *results),
         arguments=shown.rest(),
         hidden=say(language, "hidden", count=count) if (count := shown.count_hidden()) else None,
         agent_says=_claim(request, language),
-        footer=_footer(request, language),
+        footer=f"{_footer(request, language)} · {_offset(request.created_at, terms.zone)}",
         outcome=None if pending else outcome_sentence(request, language, terms.name_of, terms.zone),
         progress=_progress(request, tally, terms) if pending and tally else None,
         withheld=None,
         deadline=request.expires_at if pending else None,
         until=Fact(label=say(language, "until"), value=until) if pending else None,
-        span=span if pending else None,
+        then=then if pending else None,
         buttons=_buttons(request, language, tokens) if pending and tokens else None,
         changes=shown.changes(),
         dialogue=_dialogue(request, terms),
+        details=_details(request, terms),
         controls=controls,
         own=own,
     )
@@ -130,10 +133,35 @@ def _asking(request: ConfirmationRequest, terms: Terms) -> tuple[Fact, ...]:
         name, account = terms.name_of(asker), visible(asker)
         requester = account if name == account else f"{name} <{account}>"
         who = say(language, "asks.for", agent=agent, requester=requester)
-    why, rule = visible(request.why), request.rule_id
-    if rule and rule not in why:
-        why = say(language, "why.value", why=why, rule=visible(rule))
+    why = visible(reason_apart(request.why)[0])
     return (Fact(label=say(language, "asks"), value=who), Fact(label=say(language, "why"), value=why))
+
+
+def _details(request: ConfirmationRequest, terms: Terms) -> tuple[Fact, ...]:
+    """Return what is for whoever looks closely: the rule with what tripped it, and the deadline to the second."""
+    language, tripped = terms.language, visible(reason_apart(request.why)[1])
+    rule = visible(request.rule_id or "")
+    told = say(language, "rule.value", rule=rule, tripped=tripped) if rule and tripped else rule or tripped
+    left = span_text(request.expires_at - request.created_at, language)
+    at = say(language, "until.exact.value", time=instant_text(request.expires_at, terms.zone), left=left)
+    earlier = dict.fromkeys(visible(each.values["request"]) for each in request.cautions if each.values.get("request"))
+    return (
+        *((Fact(label=say(language, "rule"), value=told),) if told else ()),
+        *((Fact(label=say(language, "caution.request"), value=", ".join(earlier)),) if earlier else ()),
+        *((Fact(label=say(language, "until.exact"), value=at),) if request.state is State.PENDING else ()),
+    )
+
+
+def what_then(request: ConfirmationRequest, terms: Terms) -> str:
+    """Say what becomes of the call when nobody decides in time."""
+    paid = bool(request.payments) or bool(terms.money and terms.payees)
+    return say(terms.language, "console.then.payment" if paid else "console.then")
+
+
+def _by_the_clock(request: ConfirmationRequest, zone: tzinfo) -> str:
+    """Write the deadline as a clock shows it; with its day where that is not the day on which it was asked."""
+    at, asked = request.expires_at.astimezone(zone), request.created_at.astimezone(zone)
+    return f"{at:%H:%M}" if at.date() == asked.date() else f"{at:%m-%d %H:%M}"
 
 
 def _claim(request: ConfirmationRequest, language: Language) -> Fact | None:
@@ -228,10 +256,13 @@ def _buttons(request: ConfirmationRequest, language: Language, tokens: tuple[str
 
 def instant_text(at: datetime, zone: tzinfo) -> str:
     """Write an instant in a zone: 2026-03-01 18:30 UTC+8. Seconds only where there are some."""
-    local = at.astimezone(zone)
-    hours, minutes = f"{local:%z}"[:3], f"{local:%z}"[3:5]
-    offset = "" if f"{local:%z}" == "+0000" else f"{int(hours):+d}" + (f":{minutes}" if minutes != "00" else "")
-    return f"{local:%Y-%m-%d %H:%M:%S}".removesuffix(":00") + f" UTC{offset}"
+    return f"{at.astimezone(zone):%Y-%m-%d %H:%M:%S}".removesuffix(":00") + f" {_offset(at, zone)}"
+
+
+def _offset(at: datetime, zone: tzinfo) -> str:
+    local = f"{at.astimezone(zone):%z}"
+    hours, minutes = local[:3], local[3:5]
+    return "UTC" if local == "+0000" else f"UTC{int(hours):+d}" + (f":{minutes}" if minutes != "00" else "")
 
 
 def outcome_sentence(
@@ -249,9 +280,14 @@ def outcome_sentence(
         language,
         f"outcome.{request.state.value}",
         by=by,
-        at=instant_text(settlement.at.replace(second=0, microsecond=0), zone),
+        at=_on_a_day(settlement.at, zone),
         note=note,
     )
+
+
+def _on_a_day(at: datetime, zone: tzinfo) -> str:
+    """Write an instant by the org's clock; which zone that is stands below, with the ids."""
+    return f"{at.astimezone(zone):%Y-%m-%d %H:%M}"
 
 
 def _allowed_sentence(
@@ -259,7 +295,7 @@ def _allowed_sentence(
 ) -> str:
     """Say by what a call was let through about which nobody was asked."""
     kind, _, name = allowed_by.partition(":")
-    told, when = visible(name), instant_text(at.replace(second=0, microsecond=0), zone)
+    told, when = visible(name), _on_a_day(at, zone)
     if request.by_broken_glass:  # some platforms show this sentence in the place of the headline
         return say(language, f"glass.{request.state.value}", name=told, at=when)
     by = say(language, f"allowed.by.{kind}", name=told)

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import timedelta
+from decimal import Decimal
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from app.domain.card.shown_call import ShownCall, texts_in
 from app.domain.money.amounts import has_too_many_decimals
+from app.domain.money.payment import plain
 from app.domain.request.caution import CautionKind
 from app.domain.text.lookalike import Look, find_lookalikes
 from app.domain.text.paths import money_text
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 MOST_LOOKS = 4
 """Warnings of how a text looks that a card has room for; how many more there are is said."""
 
+_MOST_NAMED = 2  # kinds of warnings that a title names
 _LOOKED_AT = 20_000  # characters of a value that are searched for look-alikes: more than any card can show with Approve
 _OF_BUDGETS = (("made", ".count"), ("spent", ""), ("currency", ".currency"))
 """Which sentence tells of a budget, by the first of these values that its caution has."""
@@ -84,6 +87,14 @@ def fewer(warnings: Sequence[RequestWarning], most: int = MOST_LOOKS) -> tuple[R
     return (*first, *looks[:most], more)
 
 
+def in_short(warnings: Sequence[RequestWarning], language: Language) -> str:
+    """Name warnings in a few words, for a title: the weightiest, and how many others there are; "" for none."""
+    kinds = [f"short.{'look' if isinstance(each.kind, Look) else each.kind.value}" for each in warnings]
+    names = list(dict.fromkeys(kinds))[:_MOST_NAMED]
+    more = sum(kind not in names for kind in kinds)
+    return " · ".join(say(language, name) for name in names) + (f" +{more}" if more else "")
+
+
 def warning_sentence(warning: RequestWarning, terms: Terms) -> str:
     """Say a warning in the language of those terms, and call its argument as they do."""
     language, values = terms.language, warning.values
@@ -92,7 +103,7 @@ def warning_sentence(warning: RequestWarning, terms: Terms) -> str:
             return caution_sentence(warning.kind, values, language)
         case Mark.PAUSED:
             why = f" ({values['why']})" if values["why"] else ""
-            return say(language, "paused", at=values["at"], by=values["by"], why=why)
+            return say(language, "paused", at=_without_zone(values["at"]), by=values["by"], why=why)
         case kind:
             path = warning.path
             where = say(language, values.get("of", "tool")) if path is None else terms.labels.get(path) or visible(path)
@@ -140,9 +151,12 @@ def caution_sentences(cautions: Sequence[Caution], language: Language) -> tuple[
 
 def caution_sentence(kind: CautionKind, values: Mapping[str, str], language: Language) -> str:
     """Say what speaks against taking the call as one of many."""
+    values = {**values, "at": _without_zone(values["at"])} if "at" in values else values
     match kind:
         case CautionKind.NEW_ACCOUNT:
             said = _new_account(values, language)
+        case CautionKind.NEAR_DENIED:
+            said = _say(language, kind.value, **{**values, "at": _day(values["at"])})
         case CautionKind.DUPLICATE:
             said = _duplicate(values, language)
         case CautionKind.OVER_BUDGET:
@@ -151,6 +165,15 @@ def caution_sentence(kind: CautionKind, values: Mapping[str, str], language: Lan
             said = _say(language, kind.value, **values)
     more = values.get("more")
     return f"{said} {_say(language, 'more', count=more)}" if more else said
+
+
+def _without_zone(at: str) -> str:
+    """Leave out which zone an instant is of: a card says so once, with its ids."""
+    return at.partition(" UTC")[0]
+
+
+def _day(at: str) -> str:
+    return at.partition(" ")[0]
 
 
 def _new_account(values: Mapping[str, str], language: Language) -> str:
@@ -170,7 +193,6 @@ def _duplicate(values: Mapping[str, str], language: Language) -> str:
         payee=values["payee"],
         reference=_say(language, "duplicate.reference", reference=reference) if reference else "",
         at=values.get("at", ""),
-        request=f" ({on_one_line(values['request'])})" if values.get("request") else "",
     )
 
 
@@ -179,8 +201,21 @@ def _over_budget(values: Mapping[str, str], language: Language) -> str:
     told = {name: money_text(value) or on_one_line(value) for name, value in values.items()}
     told["payee"] = _say(language, "over_budget.payee", payee=values["payee"]) if "payee" in values else ""
     told["budget"] = on_one_line(values["budget"])
+    told["over"] = _over(values)
     told["span"] = span_text(timedelta(seconds=int(values["span"])), language)
     return _say(language, f"over_budget{kind}", **told)
+
+
+def _over(values: Mapping[str, str]) -> str:
+    """Say by how much a call goes beyond a budget: nobody should have to reckon while they decide."""
+    used, limit = values.get("spent", values.get("made")), values.get("limit", values.get("count"))
+    if used is None or limit is None:
+        return ""
+    try:
+        over = plain(Decimal(used) + Decimal(values["adds"]) - Decimal(limit))
+    except ArithmeticError:
+        return "?"
+    return money_text(over) or over
 
 
 def _say(language: Language, key: str, **values: object) -> str:

@@ -74,7 +74,7 @@ class ShownCall:
 
     def highlights(self) -> tuple[Fact, ...]:
         """Return how much and to whom: what stands large. Of several payments that is what they come to."""
-        own = (self._payments.total(),) if self._payments.is_batch else ()
+        own = (self._payments.total(), *self._few_payees()) if self._payments.is_batch else ()
         return (*own, *(self._fact(path) for path in self._highlighted))
 
     def large(self) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
@@ -86,9 +86,14 @@ class ShownCall:
 
     def pinned(self) -> tuple[Fact, ...]:
         """Return the pinned arguments that do not stand large; of several payments all payees, and each of them."""
-        own = self._payments.facts() if self._payments.is_batch else ()
+        own = self._payments.facts()[len(self._few_payees()) :] if self._payments.is_batch else ()
         paths = [path for path in self.request.pinned if path not in self._highlighted and not self._in_lines(path)]
         return (*own, *(self._fact(path) for path in paths if self.at(path)))
+
+    def _few_payees(self) -> tuple[Fact, ...]:
+        """Return the payees of several payments, if they are few enough to stand large."""
+        payees = self._payments.facts()[:1]
+        return tuple(each for each in payees if len(each.value) <= _LARGE)
 
     def changes(self) -> tuple[Fact, ...]:
         """Return what people changed of the agent's own call: top-level arguments, before and after."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -40,6 +40,7 @@ class ConsoleSession:
     begun_at: datetime
     seen_at: datetime
     ended_at: datetime | None = None
+    groups: tuple[str, ...] = ()  # what whoever signed the person in says that they are in
 
     @property
     def not_after(self) -> datetime:
@@ -51,12 +52,16 @@ class ConsoleSession:
         return self.ended_at is None and now < self.not_after
 
 
-def new_session(seals: Seals, *, org: str, person: str, via: str, now: datetime) -> tuple[ConsoleSession, str]:
+def new_session(
+    seals: Seals, *, org: str, person: str, via: str, now: datetime, groups: tuple[str, ...] = ()
+) -> tuple[ConsoleSession, str]:
     """Begin a session; return it with the text that the browser holds."""
     session_id, secret = secrets.token_hex(16), secrets.token_urlsafe(32).replace("_", "~")
-    seal = ".".join(seals.seal(_PURPOSE, _said(session_id, org, person, secret)))
-    session = ConsoleSession(id=session_id, org=org, person=person, via=via, seal=seal, begun_at=now, seen_at=now)
-    return session, f"s1_{session_id}_{secret}"
+    session = ConsoleSession(
+        id=session_id, org=org, person=person, via=via, seal="", begun_at=now, seen_at=now, groups=groups
+    )
+    seal = ".".join(seals.seal(_PURPOSE, _said(session, secret)))
+    return replace(session, seal=seal), f"s1_{session_id}_{secret}"
 
 
 def id_in(text: str) -> str | None:
@@ -70,11 +75,12 @@ def opens_session(seals: Seals, session: ConsoleSession, text: str) -> bool:
     key_id, _, mac = session.seal.partition(".")
     try:
         secret = text.split("_")[2]
-        seals.verify_text(_PURPOSE, _said(session.id, session.org, session.person, secret), key_id=key_id, mac=mac)
+        seals.verify_text(_PURPOSE, _said(session, secret), key_id=key_id, mac=mac)
     except (BadTokenError, IndexError):
         return False
     return True
 
 
-def _said(session_id: str, org: str, person: str, secret: str) -> str:
-    return json.dumps([session_id, org, person, secret])
+def _said(session: ConsoleSession, secret: str) -> str:
+    of = [session.id, session.org, session.person, secret]
+    return json.dumps([*of, list(session.groups)] if session.groups else of)

@@ -40,6 +40,9 @@ _PURPOSES = (
     "console-link",
     "console-session",
     "invitation",
+    "passkey",
+    "passkey-challenge",
+    "oidc",
     "row",
     "trail",
 )

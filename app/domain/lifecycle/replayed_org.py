@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from app.domain.trail.audit import AuditEvent
 
-MUST = ("key ", "policy ", "switch ", "standing ", "payee ", "factor of ", "restore ", "value key ")
+MUST = ("key ", "policy ", "switch ", "standing ", "payee ", "factor of ", "passkey ", "restore ", "value key ")
 """How the names begin of what no row may say without an event."""
 
 _STATUS = {
@@ -113,6 +113,17 @@ def _factor(*, is_active: bool) -> Act:
     return act
 
 
+def _passkey(*, is_added: bool) -> Act:
+    def act(so_far: Replayed, seq: int, facts: Mapping[str, Any]) -> None:
+        name = f"passkey {facts.get('passkey')}"
+        if is_added:
+            so_far.said[name] = Said(facts.get("person"), seq)
+        else:
+            so_far.said.pop(name, None)
+
+    return act
+
+
 def _restored(so_far: Replayed, seq: int, facts: Mapping[str, Any]) -> None:
     so_far.said[f"restore {facts.get('epoch')}"] = Said(facts.get("reason"), seq)
 
@@ -133,6 +144,8 @@ _ACTS: Mapping[Kind, Act] = {
     Kind.PAYEE_REMOVED: _payee(is_known=False),
     Kind.FACTOR_ADDED: _factor(is_active=True),
     Kind.FACTOR_REMOVED: _factor(is_active=False),
+    Kind.PASSKEY_ADDED: _passkey(is_added=True),
+    Kind.PASSKEY_REMOVED: _passkey(is_added=False),
     Kind.RESTORED: _restored,
     Kind.VALUES_DESTROYED: _values_destroyed,
 }

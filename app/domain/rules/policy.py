@@ -12,6 +12,7 @@ well; the stricter of both wins.
 from __future__ import annotations
 
 import difflib
+import re
 from dataclasses import dataclass, field, replace
 from datetime import UTC
 from enum import StrEnum
@@ -360,3 +361,12 @@ def why(ruling: Ask) -> str:
     tripped = [f"{name} = {value}" for step in ruling.trace if step.matched for name, value in step.values]
     told = f"{ruling.reason} ({', '.join(tripped)})" if tripped else ruling.reason
     return told.replace("\0", "\\u{0}")  # PostgreSQL's texts have no NUL
+
+
+_TRIPPED = re.compile(r"\s?\(([a-z_]+(?:\.[^ =()]+)* = .*)\)\Z", re.DOTALL)
+
+
+def reason_apart(told: str) -> tuple[str, str]:
+    """Part what `why` has put together: the rule's reason, and the values that tripped it ("" for none)."""
+    found = _TRIPPED.search(told)
+    return (told[: found.start()], found[1]) if found else (told, "")

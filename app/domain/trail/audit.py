@@ -97,8 +97,8 @@ class Kind(StrEnum):
     )
     SIGNED_IN = (
         "person.signed_in",
-        "{actor} signed in to the console, with a link from {via}",
-        "{actor} 通过 {via} 的链接登录控制台",
+        "{actor} signed in to the console, by way of {via}",
+        "{actor} 经由 {via} 登录控制台",
     )
     SIGNED_OUT = (
         "person.signed_out",
@@ -228,6 +228,16 @@ class Kind(StrEnum):
         "factor.removed",
         "{actor} took the second factor of {person} away",
         "{actor} 移除了 {person} 的第二因素",
+    )
+    PASSKEY_ADDED = (
+        "passkey.added",
+        "{actor} set up the passkey {passkey}",
+        "{actor} 设置了通行密钥 {passkey}",
+    )
+    PASSKEY_REMOVED = (
+        "passkey.removed",
+        "{actor} took the passkey {passkey} of {person} away",
+        "{actor} 移除了 {person} 的通行密钥 {passkey}",
     )
     STANDING_PROPOSED = (
         "standing.proposed",

@@ -33,6 +33,15 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "used_totp": ("the code of the second factor was used before", "第二因素验证码已用过"),
     "unreadable_factor": ("the second factor cannot be read: its secret is another one's", "第二因素无法读取"),
     "wrong_invitation": ("the invitation was wrong or over", "邀请码错误或已失效"),
+    "wrong_passkey": ("the passkey did not sign this", "通行密钥签署的不是此内容"),
+    "other_passkey_challenge": ("the passkey signed something else", "通行密钥签署的是其他内容"),
+    "old_passkey_challenge": ("the passkey's answer was too old, or used before", "通行密钥的应答已过期或已用过"),
+    "no_such_passkey": ("the passkey is not theirs, or not any more", "通行密钥不属于此人或已移除"),
+    "copied_passkey": (
+        "THE PASSKEY WAS COPIED: it counts fewer signatures than before",
+        "通行密钥疑被复制：签名计数倒退",
+    ),
+    "nobody_of_the_file": ("the file does not have this person", "配置中没有此人"),
     "locked": ("they are locked after wrong codes", "输错次数过多，已锁定"),
     # When, and what.
     "already_settled": ("it was settled by then", "申请已办结"),

@@ -12,8 +12,8 @@ EN: Mapping[str, str] = {
     "level.L3": "Takes: a second factor",
     "level.L4": "Takes: two people with their second factor",
     "footer.level": "{footer} · {level}",
-    "typed.code": "The code of this card",
-    "typed.either": "The code of this card, or the amount",
+    "typed.code": "The card's code",
+    "typed.either": "The code or the amount",
     "typed.hint": "As it stands on the card",
     "withheld.L3": "No click approves this. Approve it with your second factor, in a terminal: "
     "assent requests approve {request} (L3). You can deny it here.",
@@ -43,8 +43,8 @@ ZH: Mapping[str, str] = {
     "level.L3": "需要：二次验证",
     "level.L4": "需要：两人分别通过二次验证",
     "footer.level": "{footer} · {level}",
-    "typed.code": "本卡片的核对码",
-    "typed.either": "本卡片的核对码，或金额",
+    "typed.code": "卡片核对码",
+    "typed.either": "核对码或金额",
     "typed.hint": "按卡片所示输入",
     "withheld.L3": "点击不能批准此请求。请通过二次验证批准，在终端运行 assent requests approve {request}（L3）。"
     "可在此拒绝。",

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 EN: Mapping[str, str] = {
-    "notice.time_left": "⏰ {left} left to decide: {title}",
+    "notice.time_left": "⏰ {left} left · {then}: {title}",
     "click.reopened": "Asked again: the new request has the code {code}. Its card is on its way.",
     "click.reopened_before": "This was asked again already: look for the code {code}.",
     "click.not_expired": "Only what nobody decided in time can be asked again.",
@@ -19,7 +19,7 @@ EN: Mapping[str, str] = {
 }
 
 ZH: Mapping[str, str] = {
-    "notice.time_left": "⏰ 还剩 {left}，请决定：{title}",
+    "notice.time_left": "⏰ 还剩 {left} · {then}：{title}",
     "click.reopened": "已重新发起：新请求的核对码为 {code}，卡片即将送达。",
     "click.reopened_before": "此前已重新发起，请查找核对码 {code}。",
     "click.not_expired": "只有逾期无人决定的请求才能重新发起。",

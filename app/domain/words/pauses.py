@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 EN: Mapping[str, str] = {
-    "caution.near_denied": "A call like this was denied by a person on {at}: “{reason}” ({request})",
-    "paused": "Paused since {at} by {by}{why}: nothing of this runs until people lift the pause. You may still decide.",
+    "caution.near_denied": "Denied before, on {at}: “{reason}”",
+    "paused": "Paused since {at} by {by}{why}: runs only once lifted.",
 }
 
 ZH: Mapping[str, str] = {
-    "caution.near_denied": "类似的调用曾于 {at} 被人拒绝：“{reason}”（{request}）",
-    "paused": "自 {at} 起已被 {by} 暂停{why}：解除暂停之前不会执行。您仍可以决定。",
+    "caution.near_denied": "类似的调用曾于 {at} 被人拒绝：“{reason}”",
+    "paused": "自 {at} 起已被 {by} 暂停{why}，解除之前批准了也不会执行。",
 }

@@ -36,8 +36,9 @@ EN: Mapping[str, str] = {
     "glass.approved": "🚨 BREAK-GLASS {name} · {at}: nobody was asked.",
     "glass.executing": "🚨 BREAK-GLASS {name} · {at}: nobody was asked. Running now.",
     "glass.succeeded": "🚨 BREAK-GLASS {name} · {at}: nobody was asked. It ran once and succeeded.",
-    "glass.failed": "🚨 BREAK-GLASS {name} · {at}: nobody was asked. ❌ It ran once and failed.",
-    "glass.unknown": "🚨 BREAK-GLASS {name} · {at}: nobody was asked. ⚠️ Whether it ran is not known: please check.",
+    "glass.failed": "❌ It ran once and failed. 🚨 BREAK-GLASS {name} · {at}: nobody was asked.",
+    "glass.unknown": "⚠️ Whether it ran is not known: look whether it happened before anybody repeats it. "
+    "🚨 BREAK-GLASS {name} · {at}: nobody was asked.",
     "glass.pending_elsewhere": "🚨 BREAK-GLASS {name} · {at}: nobody was asked here. ⏳ The service asks its people.",
     "glass.lapsed": "⌛ BREAK-GLASS {name} · {at}: nobody was asked, but it was never used. It did not run.",
 }
@@ -70,8 +71,9 @@ ZH: Mapping[str, str] = {
     "glass.approved": "🚨 紧急放行 {name} · {at}：未经任何人审批。",
     "glass.executing": "🚨 紧急放行 {name} · {at}：未经任何人审批。正在执行。",
     "glass.succeeded": "🚨 紧急放行 {name} · {at}：未经任何人审批。已执行一次，成功。",
-    "glass.failed": "🚨 紧急放行 {name} · {at}：未经任何人审批。❌ 已执行一次，失败。",
-    "glass.unknown": "🚨 紧急放行 {name} · {at}：未经任何人审批。⚠️ 是否执行尚不清楚，请核实。",
+    "glass.failed": "❌ 已执行一次，失败。🚨 紧急放行 {name} · {at}：未经任何人审批。",
+    "glass.unknown": "⚠️ 是否执行尚不清楚：任何人重试之前，请先核实是否已执行。"
+    "🚨 紧急放行 {name} · {at}：未经任何人审批。",
     "glass.pending_elsewhere": "🚨 紧急放行 {name} · {at}：此处未经任何人审批。⏳ 服务方正在请其人员审批。",
     "glass.lapsed": "⌛ 紧急放行 {name} · {at}：未经任何人审批，但一直未使用。未执行。",
 }

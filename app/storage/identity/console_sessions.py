@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from sqlalchemy import bindparam, delete, insert, select, update
@@ -10,6 +11,7 @@ from app.domain.identity.console_session import LASTS, ConsoleSession
 from app.storage.engine.dialect import from_us, to_us
 from app.storage.engine.transaction import Row, Statement, Tx
 from app.storage.tables.secret_tables import console_sessions as sessions
+from app.storage.tables.secret_tables import sign_outs
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -27,6 +29,18 @@ _END = Statement(
     update(sessions).where(_OF_ORG, _OPEN, sessions.c.id == bindparam("session_id")).values(ended_at=bindparam("at"))
 )
 _END_ALL = Statement(update(sessions).where(_OF_ORG, _OPEN, _OF_PERSON).values(ended_at=bindparam("at")))
+_END_MINE = Statement(
+    update(sessions)
+    .where(_OF_ORG, _OPEN, _OF_PERSON, sessions.c.id == bindparam("session_id"))
+    .values(ended_at=bindparam("at"))
+)
+_MINE = Statement(
+    select(sessions).where(_OF_ORG, _OPEN, _OF_PERSON).order_by(sessions.c.begun_at.desc(), sessions.c.id)
+)
+_OUT = (sign_outs.c.org == bindparam("for_org"), sign_outs.c.person == bindparam("of_person"))
+_LEFT = Statement(select(sign_outs.c.at).where(*_OUT))
+_LEAVE = Statement(update(sign_outs).where(*_OUT).values(at=bindparam("new_at")))
+_FIRST_LEAVE = Statement(insert(sign_outs))
 _FORGET = Statement(delete(sessions).where(_OF_ORG, sessions.c.begun_at <= bindparam("at")))
 
 
@@ -43,6 +57,7 @@ def insert_session(tx: Tx, session: ConsoleSession) -> None:
         begun_at=to_us(session.begun_at),
         seen_at=to_us(session.seen_at),
         ended_at=None,
+        groups=json.dumps(session.groups) if session.groups else None,
     )
 
 
@@ -72,6 +87,31 @@ def end_sessions(tx: Tx, person: str) -> int:
     return tx.run(_END_ALL, for_org=tx.org, of_person=person, at=to_us(tx.now()))
 
 
+def end_session_of(tx: Tx, person: str, session_id: str) -> int:
+    """End one session of a person; return how many that were: none, if it is somebody else's."""
+    return tx.run(_END_MINE, for_org=tx.org, of_person=person, session_id=session_id, at=to_us(tx.now()))
+
+
+def list_sessions(tx: Tx, person: str) -> list[ConsoleSession]:
+    """Return a person's sessions that hold, the newest first."""
+    found = [_from_row(row) for row in tx.all(_MINE, for_org=tx.org, of_person=person)]
+    now = tx.now()
+    return [each for each in found if each.live(now)]
+
+
+def left_at(tx: Tx, person: str) -> datetime | None:
+    """Return when a person signed out everywhere last: what a card's link opened before is over."""
+    row = tx.one(_LEFT, for_org=tx.org, of_person=person)
+    return from_us(row["at"]) if row else None
+
+
+def leave_everywhere(tx: Tx, person: str) -> None:
+    """Keep that a person signs out everywhere now."""
+    at = to_us(tx.now())
+    if not tx.run(_LEAVE, for_org=tx.org, of_person=person, new_at=at):
+        tx.write(_FIRST_LEAVE, org=tx.org, person=person, at=at)
+
+
 def _from_row(row: Row) -> ConsoleSession:
     return ConsoleSession(
         id=row["id"],
@@ -82,4 +122,5 @@ def _from_row(row: Row) -> ConsoleSession:
         begun_at=from_us(row["begun_at"]),
         seen_at=from_us(row["seen_at"]),
         ended_at=from_us(row["ended_at"]) if row["ended_at"] is not None else None,
+        groups=tuple(json.loads(row["groups"])) if row["groups"] else (),
     )

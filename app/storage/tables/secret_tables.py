@@ -52,5 +52,30 @@ console_sessions = Table(
     Column("begun_at", BigInteger, nullable=False),
     Column("seen_at", BigInteger, nullable=False),
     Column("ended_at", BigInteger),
+    Column("groups", Text),  # those that whoever signed the person in says that they are in, as JSON
 )
 Index("ix_console_sessions_person", console_sessions.c.org, console_sessions.c.person)
+
+sign_outs = Table(
+    "sign_outs",
+    metadata,
+    Column("org", Text, nullable=False),
+    Column("person", Text, nullable=False),
+    Column("at", BigInteger, nullable=False),  # what a card's link opened before is over
+    PrimaryKeyConstraint("org", "person"),
+)
+
+passkeys = Table(
+    "passkeys",
+    metadata,
+    Column("credential", Text, primary_key=True),  # as the device names it
+    Column("id", Text, nullable=False),
+    Column("org", Text, nullable=False),
+    Column("person", Text, nullable=False),
+    Column("public_key", Text, nullable=False),
+    Column("signs", BigInteger, nullable=False),  # how often it says that it has signed
+    Column("added_at", BigInteger, nullable=False),
+    Column("used_at", BigInteger),
+    Column("seal", Text, nullable=False),  # over all that does not change
+)
+Index("ix_passkeys_person", passkeys.c.org, passkeys.c.person)

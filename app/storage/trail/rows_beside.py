@@ -15,7 +15,7 @@ from app.storage.engine.dialect import from_us
 from app.storage.engine.transaction import Statement
 from app.storage.tables.hook_tables import switches
 from app.storage.tables.payment_tables import factors, payees, restores, standing_approvals
-from app.storage.tables.secret_tables import value_keys
+from app.storage.tables.secret_tables import passkeys, value_keys
 from app.storage.tables.tables import api_keys, policies
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def _all_of(table: Table) -> Statement:
 
 _KEYS, _POLICIES, _SWITCHES = _all_of(api_keys), _all_of(policies), _all_of(switches)
 _STANDING, _PAYEES, _FACTORS = _all_of(standing_approvals), _all_of(payees), _all_of(factors)
-_VALUE_KEYS = _all_of(value_keys)
+_VALUE_KEYS, _PASSKEYS = _all_of(value_keys), _all_of(passkeys)
 _RESTORES = Statement(select(restores))
 
 
@@ -64,6 +64,7 @@ def rows_beside(tx: Tx, *, since: int, said: Collection[str]) -> dict[str, objec
     for row in tx.all(_FACTORS, for_org=tx.org):
         if row["status"] == "active":
             found[f"factor of {row['person']}"] = "active"
+    found |= {f"passkey {row['id']}": row["person"] for row in tx.all(_PASSKEYS, for_org=tx.org)}
     found |= _destroyed(tx)
     for row in tx.all(_RESTORES):
         name = f"restore {row['epoch']}"

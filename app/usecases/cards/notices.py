@@ -6,8 +6,9 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from app.domain.card.card import warned_mark
+from app.domain.card.card_for import what_then
 from app.domain.card.own_approval import approval_told
-from app.domain.card.request_warnings import warnings_of
+from app.domain.card.request_warnings import in_short, warnings_of
 from app.domain.request.quorum import count, steps
 from app.domain.request.request import DeliveryStatus
 from app.domain.rules.name_of import name_of
@@ -24,6 +25,7 @@ from assent.hooks.ready.redact import redact
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from app.domain.card.shown_call import Terms
     from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.policy import Policy
     from app.domain.text.language import Language
@@ -46,7 +48,12 @@ def notice_for(  # noqa: PLR0917 - what a card is made of, and the row
     if request.status.final or delivery.message is None or delivery.status is not DeliveryStatus.LIVE:
         return None
     now = tx.now()
-    text = _reminder(request, channel, now) if kind == REMINDER else _text(kind, question_id, request, channel, policy)
+    terms = terms_for(request, policy, channel.language)
+    text = (
+        _reminder(request, channel, terms, now)
+        if kind == REMINDER
+        else _text(kind, question_id, request, channel, policy)
+    )
     if text is None:
         return None
     if delivery.carrier_id is not None and kind != REMINDER:  # several requests share the card above it
@@ -67,7 +74,7 @@ def _alert(tx: Tx, request: ConfirmationRequest, channel: Channel, policy: Polic
     pause = pause_shown(tx, request)
     told = pause_told(pause, policy) if pause is not None else None
     warned = warnings_of(request, terms_for(request, policy, channel.language), pause=told)
-    return warned_mark(len(warned), channel.language)
+    return warned_mark(in_short(warned, channel.language))
 
 
 def _key_of(row: OutboxRow, delivery: Delivery) -> str:
@@ -97,13 +104,17 @@ def _text(kind: str, question_id: str, request: ConfirmationRequest, channel: Ch
             return None
 
 
-def _reminder(request: ConfirmationRequest, channel: Channel, now: datetime) -> str | None:
+def _reminder(request: ConfirmationRequest, channel: Channel, terms: Terms, now: datetime) -> str | None:
     """Say how much time is left, at the moment at which it is said; None: there is none."""
     seconds = int((request.expires_at - now).total_seconds())
     if seconds <= 0:
         return None
     return say(
-        channel.language, "notice.time_left", left=time_left(seconds, channel.language), title=_clean(request.title)
+        channel.language,
+        "notice.time_left",
+        left=time_left(seconds, channel.language),
+        then=what_then(request, terms),
+        title=_clean(request.title),
     )
 
 

@@ -19,15 +19,18 @@ from app.domain.errors import (
     StepUpNeededError,
     UnauthenticatedError,
 )
+from app.domain.identity.passkey import rp_id
 from app.domain.identity.press import drawn, parse_press, render_press, stands
 from app.domain.identity.seals import BadTokenError
 from app.domain.lifecycle.step import Refusal
+from app.domain.people.people import email_key
 from app.domain.request.decision import Evidence, Verdict
 from app.domain.request.request import CONSOLE
 from app.domain.rules.name_of import name_of
 from app.domain.text.visible import visible
 from app.domain.trail.audit import Kind, Record
 from app.domain.words.say import say
+from app.storage.identity.passkeys import list_passkeys
 from app.storage.requests.requests import find_request, lock_request
 from app.storage.requests.sealing import why_missing
 from app.storage.requests.seen_before import seen_before, was_seen
@@ -36,6 +39,7 @@ from app.usecases.console.glance import glance_at
 from app.usecases.deciding.decide import decide, withdraw_vote
 from app.usecases.pauses.stop_paused import pause_shown
 from app.usecases.proving.proof import NOTHING_GIVEN, worth_of
+from app.usecases.proving.second_factor import has_totp
 from app.usecases.reading.review import may_look
 from app.usecases.reading.review_sheet import sheet_for
 
@@ -79,6 +83,8 @@ class DecidePage:
     glance: Glance
     press: str
     stands: str
+    by_app: bool  # the reader's second factors: an app that shows codes
+    by_passkey: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +140,8 @@ class DecideOnPage:
                 glance=glance_at(tx, request, policy, language, reader=right.person, now=now),
                 press=render_press(self._seals, press),
                 stands=press.stood,
+                by_app=has_totp(tx, right.person),
+                by_passkey=rp_id(policy.url) is not None and bool(list_passkeys(tx, email_key(right.person))),
             )
             return page, right.request_id is not None or was_seen(tx, _LOOKED, looked)
 
@@ -267,8 +275,8 @@ def _proof_told(error: StepUpNeededError | LockedError, language: Language) -> s
         return say(language, "console.locked", minutes=minutes)
     if more.get("wrong") == "typed":
         return say(language, "console.wrong_typed", left=more.get("left", 0))
-    if more.get("wrong") == "totp":
-        return say(language, "console.wrong_totp")
+    if more.get("wrong") in {"totp", "passkey"}:
+        return say(language, f"console.wrong_{more['wrong']}")
     missing = more.get("missing")
     if isinstance(missing, list) and "typed" in missing:
         return say(language, "console.typed_missing")

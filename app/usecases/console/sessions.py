@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from app.domain.errors import AssentError, InvalidError, NotFoundError, UnauthenticatedError
 from app.domain.identity.console_session import LASTS, id_in, new_session, opens_session
-from app.domain.identity.review_link import Purpose, SignIn, parse_right, render_token
+from app.domain.identity.review_link import SESSION_FOR, Purpose, SignIn, parse_right, render_token
 from app.domain.identity.seals import BadTokenError
 from app.domain.trail.audit import Kind, Record
 from app.domain.words.say import say
@@ -20,10 +20,14 @@ from app.policies.marks.faults import near
 from app.storage.engine.transaction import EVERY_ORG
 from app.storage.identity.console_sessions import (
     end_session,
+    end_session_of,
     end_sessions,
     find_session,
     has_sessions,
     insert_session,
+    leave_everywhere,
+    left_at,
+    list_sessions,
     see_session,
 )
 from app.storage.requests.request_lists import list_ids
@@ -144,10 +148,7 @@ class Sessions:
             known = self._policy(right.org).directory.find(right.person)
             if known is None or seen_before(tx, _DOOR, right.nonce):  # of two at once, one finds it used
                 return UnauthenticatedError()
-            session, text = new_session(self._seals, org=right.org, person=known.email, via=right.via, now=tx.now())
-            insert_session(tx, session)
-            tx.append(Record(kind=Kind.SIGNED_IN, actor=known.email, facts={"via": right.via}))
-            return Begun(session=text, request_id=None, lasts=LASTS)
+            return begin_session(tx, self._seals, known.email, via=right.via)
 
         org = self._invited(link, self._clock.now()).org
         return await self._store.write(unit, org=org)
@@ -156,6 +157,9 @@ class Sessions:
         """Return what a browser may look at that holds these; either may be "". Raises UnauthenticatedError."""
         try:
             right = self._review.right_of(of_link)
+            left = await self._store.read(lambda tx: left_at(tx, right.person), org=right.org)
+            if left is not None and right.not_after - SESSION_FOR <= left:
+                raise UnauthenticatedError  # noqa: TRY301 - its person has signed out everywhere since
         except UnauthenticatedError:
             return await self._of_session(of_person)
         return Right(
@@ -184,15 +188,24 @@ class Sessions:
         return True
 
     async def end(self, right: Right, *, everywhere: bool) -> None:
-        """End a session, or all of its person, on whichever device. One of a single request ends with its time."""
+        """End a session, or all of its person, on whichever device; then also what cards' links have opened."""
 
         def unit(tx: Tx) -> None:
-            ended = end_sessions(tx, right.person) if everywhere else end_session(tx, right.name)
-            if ended:
-                facts = {"sessions": ended}
-                tx.append(Record(kind=Kind.SIGNED_OUT, actor=right.person, facts=facts))
+            if everywhere:
+                leave_everywhere(tx, right.person)
+            _say_ended(tx, right, end_sessions(tx, right.person) if everywhere else end_session(tx, right.name))
 
         await self._store.write(unit, org=right.org)
+
+    async def end_one(self, right: Right, session_id: str) -> None:
+        """End one session of the same person, on another device."""
+        await self._store.write(
+            lambda tx: _say_ended(tx, right, end_session_of(tx, right.person, session_id)), org=right.org
+        )
+
+    async def mine(self, right: Right) -> list[ConsoleSession]:
+        """Return the sessions that the person of a session has, the newest first."""
+        return await self._store.read(lambda tx: list_sessions(tx, right.person), org=right.org)
 
     async def _of_session(self, text: str) -> Right:
         session_id = id_in(text)
@@ -225,6 +238,19 @@ class Sessions:
 
     def _policy(self, org: str) -> Policy:
         return self._book.current(org).policy
+
+
+def _say_ended(tx: Tx, right: Right, ended: int) -> None:
+    if ended:
+        tx.append(Record(kind=Kind.SIGNED_OUT, actor=right.person, facts={"sessions": ended}))
+
+
+def begin_session(tx: Tx, seals: Seals, person: str, *, via: str) -> Begun:
+    """Begin a session of a person of the file, who was identified just now. It is always a new one."""
+    session, text = new_session(seals, org=tx.org, person=person, via=via, now=tx.now())
+    insert_session(tx, session)
+    tx.append(Record(kind=Kind.SIGNED_IN, actor=person, facts={"via": via}))
+    return Begun(session=text, request_id=None, lasts=LASTS)
 
 
 def _is_untouched(tx: Tx) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from app.domain.money.amounts import amount_text
 from app.domain.money.payment import plain, totals
+from app.domain.rules.policy import reason_apart
 from app.domain.text.paths import money_text
 from app.domain.text.visible import visible
 from app.domain.words.say import say
@@ -18,15 +19,13 @@ if TYPE_CHECKING:
     from app.domain.rules.policy import Policy
     from app.domain.rules.rule import Rule
 
-_TRIPPED = re.compile(r"\s?\([a-z_]+(?:\.[^ =()]+)* = .*\)\Z", re.DOTALL)
-"""The values that tripped the rule, as `why` of the rules puts them behind its reason."""
 _ABOVE = re.compile(r"(?:args\.([A-Za-z_][\w.]*)|amount\(args\.([A-Za-z_][\w.]*)\)) ?> ?([0-9]+(?:\.[0-9]+)?)")
 """A condition that is one threshold and nothing else: of others, a part would not be the reason."""
 
 
 def why_asked(request: ConfirmationRequest, policy: Policy, terms: Terms) -> str:
     """Return the rule's reason, and the threshold where it is of today's file and can be said in a few words."""
-    reason = visible(clean(_TRIPPED.sub("", request.why)))
+    reason = visible(clean(reason_apart(request.why)[0]))
     if request.policy_version != policy.version:
         return reason
     rule = next((each for each in policy.rules if each.id == request.rule_id), None)

@@ -16,6 +16,7 @@ import structlog
 
 from app.domain.errors import AssentError, ForbiddenError, InvalidError, LockedError, NotFoundError
 from app.domain.identity.factor import Factor, FactorStatus
+from app.domain.identity.passkey import Passkey, is_sealed, seal_passkey
 from app.domain.identity.seals import BadTokenError, Seals
 from app.domain.identity.totp import matching_steps, setup_uri
 from app.domain.people.people import email_key
@@ -23,6 +24,7 @@ from app.domain.trail.audit import Kind, Record
 from app.policies.marks.faults import near
 from app.storage.identity.attempts import forget_failures, locked_until
 from app.storage.identity.factors import drop_factor, list_factors, lock_factor, put_factor
+from app.storage.identity.passkeys import drop_passkey, list_passkeys, seal_again
 from app.usecases.proving.second_factor import bound_to, count_wrong, locked, totp_subject
 
 if TYPE_CHECKING:
@@ -106,16 +108,11 @@ class Factors:
         who = email_key(person)
         secret = base64.b32encode(secrets.token_bytes(_SECRET_BYTES)).decode()
         hidden = self._seals.hide(secret, bound=bound_to(org, who))
-        subject = f"invitation:{who}"
 
         def unit(tx: Tx) -> datetime | AssentError:
-            factor = lock_factor(tx, who)
-            until = locked_until(tx, subject)
-            if until is not None:
-                return locked(tx, until)
-            if factor is None or not self._invited(tx, factor, code):
-                return _turned_away(tx, who, subject, why="wrong_invitation", sentence=_NO_INVITATION)
-            forget_failures(tx, subject)
+            factor = lock_invited(tx, self._seals, who, code)
+            if isinstance(factor, AssentError):
+                return factor
             confirm_by = tx.now() + FIRST_CODE_WITHIN
             status = FactorStatus.ACTIVE if factor.is_active else FactorStatus.ENROLLED
             begun = replace(factor, status=status, new_secret=hidden, invite_hash=None, invite_until=confirm_by)
@@ -163,27 +160,39 @@ class Factors:
 
         return await self._written(org, who, unit)
 
-    async def remove(self, org: str, person: str, *, by: str) -> None:
-        """Take a person's factor away, with any invitation. Raises NotFoundError."""
+    async def remove(self, org: str, person: str, *, by: str, passkey: str | None = None) -> None:
+        """Take a person's factors away, with any invitation; or one `passkey` alone. Raises NotFoundError."""
         who = email_key(person)
 
         def unit(tx: Tx) -> AssentError | None:
-            if not drop_factor(tx, who):
-                return NotFoundError("nobody of this name has a second factor or an invitation")
-            tx.append(Record(kind=Kind.FACTOR_REMOVED, actor=by, facts={"person": who}))
+            gone = [each for each in list_passkeys(tx, who) if passkey in {None, each.id} and drop_passkey(tx, each)]
+            for each in gone:
+                facts = {"person": who, "passkey": each.id}
+                tx.append(Record(kind=Kind.PASSKEY_REMOVED, actor=by, facts=facts))
+            if passkey is None and drop_factor(tx, who):
+                tx.append(Record(kind=Kind.FACTOR_REMOVED, actor=by, facts={"person": who}))
+            elif not gone:
+                what = "a second factor or an invitation" if passkey is None else "this passkey"
+                return NotFoundError(f"nobody of this name has {what}")
             return None
 
         await self._store.write(unit, org=org)
 
     async def list(self, org: str) -> list[Factor]:
-        """Return who has one, or is about to; nothing of it is for showing but the dates."""
+        """Return who has an app's, or is about to; nothing of it is for showing but the dates."""
         return await self._store.read(list_factors, org=org)
+
+    async def list_passkeys(self, org: str) -> list[Passkey]:
+        """Return everybody's passkeys."""
+        return await self._store.read(list_passkeys, org=org)
 
     async def renew_seals(self) -> None:
         """Hide every org's secrets under the newest key, so that an older master secret can be dropped."""
         for org in self._book.orgs():
             if any(_is_older(each, self._seals) for each in await self.list(org)):
                 await self._store.write(lambda tx: _renewed(tx, self._seals), org=org)
+            if any(each.seal != _sealed_now(each, self._seals) for each in await self.list_passkeys(org)):
+                await self._store.write(lambda tx: _sealed_anew(tx, self._seals), org=org)
 
     def _known(self, org: str, person: str) -> str:
         directory = self._book.current(org).policy.directory
@@ -191,16 +200,6 @@ class Factors:
             hint = near(person, [known.email for known in directory.people.values()], what="people")
             raise InvalidError(f"{person} is not under people in the configuration; {hint}", path="person")
         return email_key(person)
-
-    def _invited(self, tx: Tx, factor: Factor, code: str) -> bool:
-        if factor.invite_hash is None or _over(factor, tx.now()):
-            return False
-        key_id, _, mac = factor.invite_hash.partition(".")
-        try:
-            self._seals.verify_text("invitation", _named(tx.org, factor.person, _plain(code)), key_id=key_id, mac=mac)
-        except BadTokenError:
-            return False
-        return True
 
     async def _written(self, org: str, person: str, unit: Callable[[Tx], Done | AssentError]) -> Done:
         try:
@@ -210,10 +209,42 @@ class Factors:
             raise
 
 
+def lock_invited(tx: Tx, seals: Seals, person: str, code: str) -> Factor | AssentError:
+    """Return a person's row, locked, if the code is their invitation's; a wrong one is counted. It is not used up."""
+    factor, subject = lock_factor(tx, person), f"invitation:{person}"
+    until = locked_until(tx, subject)
+    if until is not None:
+        return locked(tx, until)
+    if factor is None or not _is_invited(tx, seals, factor, code):
+        return _turned_away(tx, person, subject, why="wrong_invitation", sentence=_NO_INVITATION)
+    forget_failures(tx, subject)
+    return factor
+
+
+def use_invitation(tx: Tx, factor: Factor) -> None:
+    """Use an invitation up for what is no secret of an app: an app's that holds, or was begun, stays as it is."""
+    if factor.secret is None and factor.new_secret is None:
+        drop_factor(tx, factor.person)
+    else:
+        put_factor(tx, replace(factor, invite_hash=None, invite_until=None), is_new=False)
+
+
 def without_factor(tx: Tx, people: Iterable[str]) -> list[str]:
     """Return who of these people has no second factor that works, in order: they can approve nothing at L3."""
     have = {factor.person for factor in list_factors(tx) if factor.is_active}
+    have |= {passkey.person for passkey in list_passkeys(tx)}
     return sorted({email_key(person) for person in people} - have)
+
+
+def _is_invited(tx: Tx, seals: Seals, factor: Factor, code: str) -> bool:
+    if factor.invite_hash is None or _over(factor, tx.now()):
+        return False
+    key_id, _, mac = factor.invite_hash.partition(".")
+    try:
+        seals.verify_text("invitation", _named(tx.org, factor.person, _plain(code)), key_id=key_id, mac=mac)
+    except BadTokenError:
+        return False
+    return True
 
 
 def _turned_away(tx: Tx, person: str, subject: str, *, why: str, sentence: str) -> AssentError:
@@ -236,6 +267,16 @@ def _renewed(tx: Tx, seals: Seals) -> None:
                 ),
                 is_new=False,
             )
+
+
+def _sealed_now(passkey: Passkey, seals: Seals) -> str:
+    """Return a passkey's seal with the newest key; of one that nobody sealed, what it has."""
+    return seal_passkey(seals, passkey) if is_sealed(seals, passkey) else passkey.seal
+
+
+def _sealed_anew(tx: Tx, seals: Seals) -> None:
+    for each in list_passkeys(tx):
+        seal_again(tx, each, _sealed_now(each, seals))
 
 
 def _again(seals: Seals, hidden: str | None, bound: tuple[str, ...]) -> str | None:

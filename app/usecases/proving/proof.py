@@ -1,7 +1,8 @@
 """What an approver sends along with an approval, and what it makes the approval worth.
 
-Nothing: L1. The amount or the code, typed: L2. That and a fresh code of a second factor: L3. What is wrong refuses the
-approval, also where it would not have been needed; what is missing refuses it where the request takes it.
+Nothing: L1. The amount or the code, typed: L2. That and a second factor, a fresh code or a passkey that signed this
+very approval: L3. What is wrong refuses the approval, also where it would not have been needed; what is missing refuses
+it where the request takes it.
 """
 
 from __future__ import annotations
@@ -10,22 +11,25 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from app.domain.errors import LockedError, StepUpNeededError
+from app.domain.identity.passkey import Aim
 from app.domain.people.assurance import Assurance
+from app.domain.people.people import email_key
 from app.domain.request.decision import Evidence
 from app.domain.request.request import API
+from app.usecases.passkeys.answered import covered_by, use_answer
 from app.usecases.proving.may_count import may_count, standing_worth
-from app.usecases.proving.second_factor import has_factor, locked, look_at_totp
+from app.usecases.proving.second_factor import Tried, has_factor, has_totp, locked, look_at_totp
 from app.usecases.proving.step_up import MOST_WRONG, look_at_typed
 from app.usecases.writing.refused_click import refused_click
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from app.domain.identity.passkey import Proven
     from app.domain.identity.seals import Seals
     from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.policy import Policy
     from app.storage.engine.transaction import Tx
-    from app.usecases.proving.second_factor import Tried
     from app.usecases.proving.step_up import Mistyped
 
 _TYPED = "the amount or the code shown"
@@ -39,6 +43,7 @@ class Given:
 
     typed: str | None = field(default=None, repr=False)
     totp: str | None = field(default=None, repr=False)
+    passkey: Proven | None = field(default=None, repr=False)
 
 
 NOTHING_GIVEN = Given()
@@ -86,15 +91,21 @@ def prove(
         tried = look_at_totp(tx, seals, person, given.totp, evidence=evidence, request_id=request.id)
         if tried is not None:
             return _refused(tx, request, tried, "totp", _why(tried))
+    elif given.passkey is not None:
+        who, covers = email_key(person), covered_by(request)
+        why = use_answer(tx, given.passkey, aim=Aim.APPROVE, person=who, covers=covers)
+        if why is not None:
+            tx.append(refused_click(evidence, why=why, person=person), request_id=request.id)
+            return _refused(tx, request, Tried(), "passkey", "your passkey did not sign this approval, now and once")
     if given.typed is None:
         return Assurance.L1
-    return Assurance.L2 if given.totp is None else Assurance.L3
+    return Assurance.L2 if given.totp is None and given.passkey is None else Assurance.L3
 
 
 def prove_factor(tx: Tx, seals: Seals, *, person: str, totp: str | None) -> StepUpNeededError | LockedError | None:
     """Look at a code of a second factor for what is no request's; None: it was right, and is spent."""
     evidence, level = Evidence(channel=API), Assurance.L3.value
-    if totp is None or not has_factor(tx, person):
+    if totp is None or not has_totp(tx, person):
         tx.append(refused_click(evidence, why="step_up", person=person))
         why = _NO_FACTOR if totp is not None else f"send {_CODE}"
         missing = [] if totp is not None else ["totp"]
@@ -112,12 +123,13 @@ def _lacking(tx: Tx, request: ConfirmationRequest, person: str, given: Given) ->
     """Say what is missing, before anything is looked at: a code is not spent in vain."""
     each = request.assurance.of_each
     wants_factor = each is Assurance.L3
+    factor = given.totp or given.passkey
     wanted = {
         "typed": (each > Assurance.L1, given.typed, f"`typed` ({_TYPED})"),
-        "totp": (wants_factor, given.totp, _CODE),
+        "totp": (wants_factor, factor, _CODE),
     }
     missing = [name for name, (is_wanted, sent, _) in wanted.items() if is_wanted and sent is None]
-    without = (wants_factor or given.totp is not None) and not has_factor(tx, person)
+    without = not has_totp(tx, person) if given.totp is not None else wants_factor and not has_factor(tx, person)
     if not missing and not without:
         return None
     named = " and ".join(told for is_wanted, _, told in wanted.values() if is_wanted)

@@ -19,6 +19,7 @@ from app.domain.request.request import API
 from app.domain.trail.audit import Kind, Record
 from app.storage.identity.attempts import count_failure, forget_failures, locked_until
 from app.storage.identity.factors import find_factor, lock_factor, use_step
+from app.storage.identity.passkeys import list_passkeys
 from app.usecases.proving.step_up import LOCKED_FOR, MOST_WRONG
 from app.usecases.writing.refused_click import refused_click
 
@@ -42,10 +43,15 @@ class Tried:
     unreadable: bool = False
 
 
-def has_factor(tx: Tx, person: str) -> bool:
+def has_totp(tx: Tx, person: str) -> bool:
     """Say whether a person's codes can count at all."""
     factor = find_factor(tx, email_key(person))
     return factor is not None and factor.is_active
+
+
+def has_factor(tx: Tx, person: str) -> bool:
+    """Say whether a person has any second factor: an app that shows codes, or a passkey."""
+    return has_totp(tx, person) or bool(list_passkeys(tx, email_key(person)))
 
 
 def look_at_totp(

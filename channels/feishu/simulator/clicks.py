@@ -21,7 +21,7 @@ from channels.feishu.simulator.cards import CardFaultError, check_card, list_con
 from channels.feishu.simulator.wire import DATA, Delivery, Frame, seal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from channels.feishu.simulator.cards import Control
     from channels.feishu.simulator.http import Connection, SimulatorApp
@@ -121,7 +121,8 @@ class Clicker:
         """
         controls = list_controls(message.card)
         if name == "approve":
-            found = [each for each in controls if each.button.get("type") == "primary_filled"]
+            found = [each for each in controls if str(each.button.get("name", "")).partition("_")[0] == "approve"]
+            found = found or [each for each in controls if each.button.get("type") == "primary_filled"]
             found = found[:1]  # the card's own request stands first
         else:
             found = [each for each in controls if each.button.get("name") == name or each.token == name]
@@ -209,10 +210,18 @@ class Clicker:
         return Press(toast=toast, updated=card is not None, status=reply.status)
 
 
+def _inputs(elements: list[Json]) -> Iterator[Json]:
+    """Yield what can be filled in, also where it stands beside something else."""
+    for element in elements:
+        if element.get("tag") == "input":
+            yield element
+        yield from _inputs(cast("list[Json]", element.get("columns", element.get("elements", []))))
+
+
 def _fill(form: Json, typed: Mapping[str, str]) -> Json:
     """Fill the form as the client does: required inputs and lengths are checked before anything is sent."""
     values: Json = {}
-    inputs = [e for e in cast("list[Json]", form["elements"]) if e.get("tag") == "input"]
+    inputs = list(_inputs(cast("list[Json]", form["elements"])))
     for element in inputs:
         name = str(element["name"])
         text = typed.get(name, str(element.get("default_value", "")))

@@ -27,7 +27,7 @@ function feishuCard(message, visitor) {
     header && el("div", { class: `fs-header ${header.template ?? "default"}` },
       el("div", { class: "fs-title" }, header.title.content),
       header.subtitle && el("div", { class: "fs-subtitle" }, header.subtitle.content)),
-    el("div", { class: "fs-elements" }, body.elements.map((element) => draw(element, press, null))));
+    el("div", { class: "fs-elements", style: `--gap: ${body.vertical_spacing ?? "8px"}` }, body.elements.map((element) => draw(element, press, null))));
 }
 
 function draw(element, press, form) {

@@ -21,6 +21,8 @@ assent-hook doctor [HOST] [SETTINGS]
     say what is wrong with an installation (of Claude Code, in its own file, if none is named)
 assent-hook mcp [--name NAME] [--tools GLOB] [--deadline SECONDS] -- SERVER...
     stand between an agent and an MCP server (assent-hook mcp --help)
+assent-hook mcp-server
+    be an MCP server by which an agent asks people; it only advises
 
 --deadline  answer by then (seconds; less than the hook's timeout in the settings)
 --config    where url and key are: a JSON file (~/.config/assent/agent.json if left out), or "env" for ASSENT_URL and

@@ -19,10 +19,14 @@ if TYPE_CHECKING:
     from assent.client.gateway import AsyncGateway
     from assent.proxy.judge import Judge
 
-PROXIES = ("mcp",)
 _ABOUT = {
     "mcp": "Stand between an agent and an MCP server: each tools/call is judged by the gateway, all else passes.",
+    "mcp-server": "Be an MCP server by which an agent asks people: request_approval, check_request. It only advises.",
 }
+
+
+_ADVISED_WITHIN = 50.0
+"""Seconds after which `request_approval` says that people have not decided yet, unless it is told otherwise."""
 
 
 def run(words: Sequence[str]) -> int:
@@ -31,8 +35,13 @@ def run(words: Sequence[str]) -> int:
         options = parser(words[0]).parse_args(words[1:])
     except SystemExit as ended:  # it has said why
         return int(ended.code or 0)
+    if words[0] == "mcp" and bool(options.server) == bool(options.upstream):
+        os.write(2, b"assent-hook mcp: give the server's command behind --, or --upstream URL\n")
+        return 2
     try:
-        return _serve_mcp(options)
+        if words[0] == "mcp-server":
+            return _serve_asking(options)
+        return _serve_http(options) if options.upstream else _serve_mcp(options)
     except (HookError, OSError) as fault:
         os.write(2, f"assent-hook {words[0]}: {fault}\n".encode(errors="replace"))
         return 2
@@ -46,6 +55,24 @@ def parser(name: str) -> argparse.ArgumentParser:
         metavar="FILE|env",
         help="where url and key are: a JSON file (~/.config/assent/agent.json if left out), or the environment",
     )
+    made.add_argument(
+        "--session", help="the run under which the calls are filed; with one of your own a restart finds them again"
+    )
+    made.add_argument(
+        "--keep-pending", action="store_true", help="leave what waits for people when the client cancels or is gone"
+    )
+    made.add_argument(
+        "--deadline",
+        metavar="SECONDS",
+        type=seconds,
+        help="answer by then, for clients with a short timer: the same call, made again, finds its request",
+    )
+    if name == "mcp":
+        _of_proxy(made)
+    return made
+
+
+def _of_proxy(made: argparse.ArgumentParser) -> None:
     made.add_argument("--name", help="the server's name in rules (mcp__NAME__tool); else the one it gives itself")
     made.add_argument(
         "--tools",
@@ -54,20 +81,21 @@ def parser(name: str) -> argparse.ArgumentParser:
         default=[],
         help="judge only these tools, by their names at the server; may be given often; the others pass unasked",
     )
+    made.add_argument("server", nargs="*", metavar="SERVER", help="behind --: the server's command and arguments")
+    made.add_argument("--upstream", metavar="URL", help="instead of SERVER: a server that speaks streamable HTTP")
     made.add_argument(
-        "--deadline",
-        metavar="SECONDS",
-        type=seconds,
-        help="answer by then, for clients with a short timer: the same call, made again, finds its request",
+        "--listen",
+        metavar="HOST:PORT",
+        default="127.0.0.1:8931",
+        help="with --upstream: where clients find it, under the path of that URL (127.0.0.1:8931 if left out)",
     )
     made.add_argument(
-        "--session", help="the run under which the calls are filed; with one of your own a restart finds them again"
+        "--host",
+        metavar="NAME[:PORT]",
+        action="append",
+        default=[],
+        help="with --upstream: another name under which clients may call it, such as that of a proxy before it",
     )
-    made.add_argument(
-        "--keep-pending", action="store_true", help="leave what waits for people when the client cancels or is gone"
-    )
-    made.add_argument("server", nargs="+", metavar="SERVER", help="behind --: the server's command and arguments")
-    return made
 
 
 def seconds(text: str) -> float:
@@ -87,6 +115,44 @@ def _serve_mcp(options: argparse.Namespace) -> int:
     async def through() -> int:
         async with gateway:
             return await serve(options.server, lambda: judge_of(options, gateway), session=session)
+
+    return anyio.run(through)
+
+
+def _serve_asking(options: argparse.Namespace) -> int:
+    from assent.gate.gate import Gate
+    from assent.proxy.asking.server import serve_asking
+    from assent.proxy.asking.tools import Asking
+    from assent.proxy.stdio import Stdio
+
+    session = str(options.session or f"mcp-{secrets.token_hex(8)}")
+    gateway = connect(options, session)
+
+    async def through() -> int:
+        async with gateway:
+            gate = Gate(gateway, abandoned="keep" if options.keep_pending else "withdraw")
+            asking, client = Asking(gate, deadline=options.deadline or _ADVISED_WITHIN, session=session), Stdio()
+            await serve_asking(asking, client.receive, client.send)
+        return 0
+
+    return anyio.run(through)
+
+
+def _serve_http(options: argparse.Namespace) -> int:
+    from assent.proxy.http.serve import serve_http
+
+    session = str(options.session or f"mcp-{secrets.token_hex(8)}")
+    gateway = connect(options, session)
+
+    async def through() -> int:
+        async with gateway:
+            return await serve_http(
+                options.listen,
+                options.upstream,
+                lambda: judge_of(options, gateway),
+                names=tuple(options.host),
+                session=session,
+            )
 
     return anyio.run(through)
 

@@ -30,8 +30,11 @@ class Line:
 
     __slots__ = ("batch", "doubled", "inexact", "messages", "raw")
 
-    def __init__(self, raw: bytes | None) -> None:
-        """Read it; None is one that was too long to keep. Raises `UnreadableError`."""
+    def __init__(self, raw: bytes | None, *, of_lines: bool = True) -> None:
+        """Read it; None is one that was too long to keep. Raises `UnreadableError`.
+
+        `of_lines`: whoever gets it reads lines, and could take a carriage return for the end of one.
+        """
         if raw is None:
             raise UnreadableError("the line is too long")
         self.raw = raw
@@ -39,6 +42,8 @@ class Line:
         """Whether a member stands twice somewhere below the messages themselves."""
         self.inexact = False
         """Whether a number is written with digits that JSON's readers drop: what is shown is not what is written."""
+        if of_lines and b"\r" in raw.rstrip(b"\r\n"):
+            raise UnreadableError("there is a carriage return in the middle of the line")
         value = self._decoded()
         self.batch = isinstance(value, list)
         found = cast("list[object]", value) if self.batch else [value]
@@ -47,8 +52,6 @@ class Line:
         self.messages = [_message(each) for each in found]
 
     def _decoded(self) -> object:
-        if b"\r" in self.raw.rstrip(b"\r\n"):
-            raise UnreadableError("there is a carriage return in the middle of the line")
         try:
             return json.loads(
                 self.raw.decode(),

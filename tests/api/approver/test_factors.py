@@ -182,7 +182,7 @@ async def test_the_list_says_who_has_one_and_of_one_org_alone(g: Gateway) -> Non
         (BOB, "invited", True),
     ]
     assert set(items[0]) == {"person", "status", "invited_until", "set_by", "set_at"}
-    assert (await g.call("GET", "/v1/factors", who="admin", org="globex")).json() == {"items": []}
+    assert (await g.call("GET", "/v1/factors", who="admin", org="globex")).json() == {"items": [], "passkeys": []}
     assert (await g.call("DELETE", f"/v1/factors/{ALICE}", who="admin", org="globex")).status_code == 404
     assert len((await call(g, "list")).json()["items"]) == 2
 

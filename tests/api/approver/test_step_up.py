@@ -257,7 +257,7 @@ async def test_programs_are_shown_the_level_the_payments_and_what_is_wrong_in_a_
     request = await asked(g, "L2")
     assert request["payments"] == [{"amount": "80000.5", "currency": "CNY", "payee": "Acme 0", "reference": "INV-1"}]
     assert [each["kind"] for each in request["cautions"]] == ["first_payee"]
-    assert request["cautions"][0]["text"] == "First payment to Acme 0. Nobody here has paid them before."
+    assert request["cautions"][0]["text"] == "Nobody here has paid Acme 0 before."
     bodies: list[dict[str, Any]] = [
         {"totp": "12345"},
         {"totp": 123456},

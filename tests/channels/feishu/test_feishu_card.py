@@ -69,23 +69,33 @@ def _size(card: Card) -> tuple[int, int, int]:
 
 def test_the_reader_sees_what_matters_first() -> None:
     texts = list_texts(render_card(a_card(agent_says=Fact(label="智能体自述", value="很急"))))
-    wanted = ["需要审批", "oa__purchase_pay", "向 Acme 付款 80000 CNY", "收款方", "Acme", "金额", "80000", "0/1 已同意"]
-    wanted += ["备注", "三月", "智能体自述", "很急", "同意", "拒绝理由", "请填写理由", "拒绝", "7K3M-9QXA · req_01"]
+    wanted = [
+        "需要审批",
+        "向 Acme 付款 80000 CNY",
+        "同意",
+        "拒绝理由 请填写理由",
+        "拒绝",
+        "收款方",
+        "Acme",
+        "金额",
+        "80000",
+    ]
+    wanted += ["0/1 已同意", "备注", "三月", "智能体自述", "很急", "oa__purchase_pay · 7K3M-9QXA · req_01"]
     assert [text for at, text in enumerate(texts) if text not in texts[:at]] == wanted
 
 
-def test_how_much_and_to_whom_stand_large_beside_each_other() -> None:
+def test_how_much_and_to_whom_stand_large_above_the_warning_and_the_buttons() -> None:
     large = (Fact(label="金额", value="80,000.00 人民币 (CNY)"), Fact(label="收款方", value="恒通钢铁"))
     rendered = check_card(render_card(a_card(highlights=large, facts=(), warnings=("收款方：请核对。",))))
     sizes = {node["content"]: node["text_size"] for node in _walk(rendered) if "text_size" in node}
-    assert (sizes["80,000.00 人民币 (CNY)"], sizes["恒通钢铁"], sizes["金额"]) == ("heading-2", "heading-2", "notation")
+    assert (sizes["80,000.00 人民币 (CNY)"], sizes["恒通钢铁"], sizes["金额"]) == ("heading-2", "heading-4", "normal")
     texts = list_texts(rendered)
-    assert texts.index("恒通钢铁") < texts.index("⚠️ 收款方：请核对。") < texts.index("0/1 已同意")
+    assert texts.index("恒通钢铁") < texts.index("⚠️ 收款方：请核对。") < texts.index("同意") < texts.index("0/1 已同意")
 
 
 def test_how_long_is_left_stands_above_the_buttons() -> None:
     texts = list_texts(render_card(a_card(until=Fact(label="决定期限", value="18:30"))))
-    assert texts.index("备注") < texts.index("18:30") < texts.index("同意")
+    assert texts.index("⏳ 决定期限 18:30") < texts.index("同意") < texts.index("备注")
 
 
 @pytest.mark.parametrize(
@@ -99,10 +109,33 @@ def test_the_header_s_colour_tells_the_tone(tone: Tone, template: str) -> None:
 
 def test_buttons_carry_their_tokens_and_nothing_else() -> None:
     approve, deny = list_controls(render_card(a_card()))
-    assert (approve.label, approve.value, approve.form) == ("同意", {"v": 1, "t": APPROVE}, None)
+    assert (approve.label, approve.value) == ("同意", {"v": 1, "t": APPROVE})
     assert (deny.label, deny.value) == ("拒绝", {"v": 1, "t": DENY})
     assert deny.form is not None
-    assert deny.button["form_action_type"] == "submit"
+    assert (approve.button["form_action_type"], deny.button["form_action_type"]) == ("submit", "submit")
+
+
+@requirement("F-70")
+def test_the_platform_asks_again_before_anything_is_paid() -> None:
+    approve, deny = list_controls(check_card(render_card(a_card())))
+    asked = {"title": {"tag": "plain_text", "content": "同意？"}}
+    asked["text"] = {"tag": "plain_text", "content": "向 Acme 付款 80000 CNY"}
+    assert approve.form is not None  # the platform asks again only where a button sends a form
+    assert (approve.button["confirm"], "confirm" in deny.button) == (asked, False)
+
+
+@requirement("F-70")
+def test_a_warned_card_has_another_face_and_approve_is_not_ready_there() -> None:
+    warned = a_card(
+        tone=Tone.WARNED, warnings=("收款账户有变。", "超出预算。"), warned=2, caution="收款账户有变 · 超出预算"
+    )
+    approve, deny = list_controls(render_card(warned))
+    assert (approve.button["type"], deny.button["type"]) == ("default", "danger")
+    assert list_controls(render_card(a_card()))[0].button["type"] == "primary_filled"
+    texts = list_texts(render_card(warned))
+    assert texts[0] == "⚠️ 收款账户有变 · 超出预算 · 需要审批"
+    order = ["⚠️ 收款账户有变。", "同意", "拒绝", "⚠️ 超出预算。", "收款方"]
+    assert [text for text in texts if text in order] == order
 
 
 def test_the_reason_is_required_and_bounded() -> None:
@@ -152,7 +185,7 @@ def test_hostile_text_stays_plain_wherever_it_stands(text: str) -> None:
     rendered = check_card(json.loads(render_content(card)))
     tags = {str(node["tag"]) for node in _walk(rendered) if "tag" in node}
     assert tags == {"div", "plain_text", "column_set", "column", "hr", "button", "form", "input"}
-    assert list_texts(rendered).count(text) >= 14
+    assert "\n".join(list_texts(rendered)).count(text) >= 14
 
 
 @given(st.text(max_size=200))

@@ -82,7 +82,7 @@ def test_one_s_own_card_has_every_form_with_names_of_its_own() -> None:
     wanted = ["reason", "edit_amount", "ask_text", "hand_over_person", "hand_over_note", "add_person", "add_note"]
     assert list(inputs(card)) == wanted
     forms = [str(node["name"]) for node in nodes(shown(card)) if node.get("tag") == "form"]
-    assert forms == ["deny_form", "edit_form", "ask_form", "hand_over_form", "add_form"]
+    assert forms == ["approve_form", "deny_form", "edit_form", "ask_form", "hand_over_form", "add_form"]
 
 
 def test_every_control_carries_its_own_token() -> None:
@@ -137,7 +137,7 @@ def test_what_people_changed_stands_above_every_fact_in_a_colour_of_its_own() ->
 def test_questions_and_answers_stand_in_their_order_below_the_claim() -> None:
     talk = (Fact(label="王芳 问", value="为何加急？"), Fact(label="智能体 答（自述）", value="合同如此。"))
     texts = list_texts(shown(a_card(dialogue=talk, agent_says=Fact(label="智能体自述", value="很急"))))
-    wanted = ["很急", "王芳 问", "为何加急？", "智能体 答（自述）", "合同如此。", "同意"]
+    wanted = ["同意", "很急", "王芳 问", "为何加急？", "智能体 答（自述）", "合同如此。"]
     assert [text for text in texts if text in wanted] == wanted
 
 
@@ -153,7 +153,7 @@ def test_the_requester_s_copy_has_the_answer_and_the_reminder_and_no_verdict() -
     )
     assert labels(card) == ["催办", "回复"]
     texts = list_texts(shown(card))
-    assert texts.index("18:30") < texts.index("催办") < texts.index("为何加急？") < texts.index("您的回复")
+    assert texts.index("⏳ 决定期限 18:30") < texts.index("催办") < texts.index("为何加急？") < texts.index("您的回复")
 
 
 def test_an_expired_card_can_be_asked_again_and_nothing_else() -> None:
@@ -214,7 +214,8 @@ def test_requests_that_share_a_message_each_have_their_own_verdict() -> None:
     card = a_card(also=(another(1), another(2)))
     controls = list_controls(shown(card))
     assert [each.token for each in controls] == [APPROVE, DENY, "yes-1", DENY, "yes-2", DENY]
-    assert [each.button.get("name") for each in controls if each.form] == ["deny", "deny_1", "deny_2"]
+    names = ["approve", "deny", "approve_1", "deny_1", "approve_2", "deny_2"]
+    assert [each.button.get("name") for each in controls if each.form] == names
     assert list(inputs(card)) == ["reason", "deny_1_reason", "deny_2_reason"]
 
 
@@ -231,7 +232,8 @@ def test_one_that_is_settled_says_so_while_the_others_wait() -> None:
     card = a_card(also=(settled, another(2)))
     assert [each.token for each in list_controls(shown(card))] == [APPROVE, DENY, "yes-2", DENY]
     texts = list_texts(shown(card))
-    assert texts.index("7K3M-9QXA · req_01") < texts.index("2/3 · 已同意 · oa__purchase_pay") < texts.index("FOOT-1")
+    footers = [texts.index(f"oa__purchase_pay · {footer}") for footer in ("7K3M-9QXA · req_01", "FOOT-1")]
+    assert footers[0] < texts.index("2/3 · 已同意") < footers[1]
 
 
 def test_a_message_of_several_says_on_top_that_one_still_waits() -> None:

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.card.card import Fact
+from app.domain.card.card import Control, Fact, Tone
 from app.domain.card.card_for import card_for
 from app.domain.card.form import MOST, Field, FieldKind, Form
 from app.domain.card.shown_call import Terms
 from app.domain.request.action import Action
-from app.domain.request.request import ExecutionStatus, GrantStatus, Status
+from app.domain.request.request import ExecutionStatus, GrantStatus, State, Status
 from app.domain.text.language import Language
 from app.ports import ChannelRefusedError, Click, ClickOutcome, ClickResult, Notice
 from channels.slack.card import TEXT_BUDGET, outcome_modal, private_note, render, thread_note
@@ -99,7 +99,7 @@ def with_text(text: str) -> Card:
         agent_says=fact,
         progress=text,
         withheld=text,
-        span=text,
+        then=text,
         footer=text,
     )
 
@@ -173,9 +173,9 @@ def test_a_card_over_the_budget_is_refused_instead_of_cut() -> None:
 def test_the_sentence_is_large_and_the_facts_stand_before_the_rest() -> None:
     _, blocks = render(CARD)
     kinds = [(block["type"], block["block_id"]) for block in blocks]
-    assert kinds[:3] == [("section", "assent_headline"), ("header", "assent_title"), ("section", "assent_facts")]
+    assert kinds[:3] == [("section", "assent_headline"), ("header", "assent_title"), ("context", "assent_deadline")]
     names = [name for _, name in kinds]
-    order = ["assent_facts", "assent_progress", "assent_argument_0", "assent_claim", "assent_decision", "assent_footer"]
+    order = ["assent_decision", "assent_facts", "assent_progress", "assent_argument_0", "assent_claim", "assent_footer"]
     assert [name for name in names if name in order] == order
     assert next(plain_texts(blocks)) == "🟠 Approval needed"
 
@@ -195,14 +195,14 @@ def test_the_deadline_shows_in_everybodys_own_time_zone() -> None:
 
 
 def test_the_deadline_stands_there_once_under_its_own_label() -> None:
-    until = Fact(label="Decide by", value="2026-03-01 10:30 UTC (within 30 min of being asked)")
+    until = Fact(label="Decide by", value="10:30 · then not paid")
     forged = Fact(label="memo", value="2026-03-01 10:30 UTC")
-    card = replace(CARD, arguments=(forged,), until=until, span="within 30 min of being asked")
+    card = replace(CARD, arguments=(forged,), until=until, then="then not paid")
     _, blocks = render(card)
     check_blocks(blocks)
     deadline = next(block for block in blocks if block["block_id"] == "assent_deadline")
     elements = cast("list[object]", deadline["elements"])
-    assert (elements[0], elements[2]) == (plain("⏳ Decide by"), plain("within 30 min of being asked"))
+    assert (elements[0], elements[2]) == (plain("⏳ Decide by"), plain("· then not paid"))
     assert joined(blocks).count("10:30") == 1  # the argument that says the same is still there
 
 
@@ -214,7 +214,8 @@ def test_how_much_and_to_whom_stand_large_and_above_the_facts() -> None:
         plain("amount: ¥80,000.00 CNY"),
         plain("payee: Acme Ltd"),
     ]
-    order = ["assent_title", "assent_highlight_0", "assent_highlight_1", "assent_warnings", "assent_facts"]
+    order = ["assent_highlight_0", "assent_highlight_1", "assent_warnings", "assent_deadline"]
+    order += ["assent_decision", "assent_title", "assent_facts"]
     assert [block["block_id"] for block in blocks if block["block_id"] in order] == order
     assert "⚠️ payee: look twice." in joined(blocks)
 
@@ -225,6 +226,27 @@ def test_buttons_carry_the_token_alone_and_approve_asks_again() -> None:
     assert (deny["action_id"], deny["value"]) == ("assent_deny", "sealed-deny")
     assert next(plain_texts(approve["confirm"])) == "Approve?"
     assert "confirm" not in deny
+
+
+@requirement("F-70")
+def test_on_a_warned_card_approve_is_not_ready_and_the_line_on_the_phone_says_why() -> None:
+    assert [each.get("style") for each in actions(CARD)] == ["primary", "danger"]
+    warned = replace(
+        CARD, tone=Tone.WARNED, warnings=("New account.", "Over."), warned=2, caution="New bank details +1"
+    )
+    assert [each.get("style") for each in actions(warned)] == [None, "danger"]
+    notice, blocks = render(warned)
+    assert notice == "🔴 ⚠️ New bank details +1 · Approval needed: Pay 80000 CNY to Acme Ltd"
+    order = ["assent_headline", "assent_warnings", "assent_decision", "assent_warnings_more", "assent_facts"]
+    assert [block["block_id"] for block in blocks if block["block_id"] in order] == order
+
+
+@requirement("F-70")
+def test_asking_again_is_the_last_thing_on_a_card_and_looks_like_nothing_that_is_ready() -> None:
+    card = replace(SETTLED, controls=(Control(action=Action.REOPEN, label="Ask again", token="a1.k.h.o.m"),))
+    _, blocks = render(card)
+    assert blocks[-1]["type"] == "actions"
+    assert [each.get("style") for each in actions(card)] == [None]
 
 
 def test_a_withheld_approval_leaves_deny_alone_and_says_why() -> None:
@@ -246,7 +268,8 @@ def test_a_settled_card_says_the_outcome_once_and_first(request_: ConfirmationRe
     assert next(plain_texts(blocks)) == card.outcome
     assert joined(blocks).count(card.outcome) == 1
     assert notice == escape(f"{card.outcome.rstrip('.。')}: {card.title}")
-    assert sum(notice.count(mark) for mark in "✅⛔⌛") == 1
+    assert sum(notice.count(mark) for mark in ("✅", "⛔", "⌛", "❌", "⚠️", "⏳")) == 1
+    assert notice.startswith("✅") == (request_.state in {State.APPROVED, State.SUCCEEDED})
 
 
 def test_a_settled_card_cannot_be_pressed() -> None:

@@ -112,7 +112,7 @@ async def test_an_approval_at_l3_shows_the_payment_and_asks_for_the_amount_and_t
     shown = wrong.stdout
     for told in (
         "WARNING",
-        "First payment to Acme 0. Nobody here has paid them before.",
+        "Nobody here has paid Acme 0 before.",
         "80000.5 CNY → Acme 0, reference INV-1",
         "your second factor (L3)",
         request["code"],

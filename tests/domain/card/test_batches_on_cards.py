@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from app.domain.card.card import Tone
 from app.domain.card.card_for import card_for
 from app.domain.card.shown_call import Terms
 from app.domain.money.payment import PaymentFields, payments_of
@@ -66,7 +67,8 @@ def facts(of: Card) -> dict[str, str]:
 def test_a_batch_shows_what_it_comes_to_whom_it_pays_and_each_payment() -> None:
     shown = card(a_batch())
     assert [(fact.label, fact.value) for fact in shown.highlights] == [
-        ("Total of 3 payments", "¥30.50 CNY + €1,200.01 EUR"),
+        ("Total (3)", "¥30.50 CNY + €1,200.01 EUR"),
+        ("Payees (2)", "Acme Ltd, Globex"),
     ]
     told = facts(shown)
     assert told["Payees (2)"] == "Acme Ltd, Globex"
@@ -112,7 +114,7 @@ def test_no_name_can_look_like_another_line_of_a_batch() -> None:
 
 def test_a_card_keeps_the_lines_of_a_batch_when_the_file_no_longer_says_where_payments_stand() -> None:
     told = facts(card(a_batch(), terms(None)))
-    assert told["Total of 3 payments"] == "¥30.50 CNY + €1,200.01 EUR"
+    assert told["Total (3)"] == "¥30.50 CNY + €1,200.01 EUR"
     assert "1. €1,200.00 EUR → Acme Ltd" in told["Each payment"]
 
 
@@ -169,24 +171,28 @@ def test_what_speaks_against_a_call_stands_before_every_other_warning() -> None:
     confusing = a_call(arguments={"run": "Аcme", "items": ITEMS})  # the first letter is Cyrillic
     shown = card(replace(a_batch(cautions=ALL), call=confusing))
     assert shown.warnings[:8] == (
-        "New bank details for Acme Ltd: last paid into …4711, this goes to …0815.",
+        "New bank details of Acme Ltd: …0815, last time …4711.",
         "New bank details for Acme Ltd: nobody here has paid into this account before.",
-        "First payment to Globex. Nobody here has paid them before. And 3 more of this kind.",
-        "Looks like a duplicate: 1,200 EUR to Acme Ltd, reference INV-7, was paid on 2026-02-27 10:00 UTC (req_9).",
-        "Over budget agent-day: CNY 18,000 of 20,000 used in 1 d; this adds 5,000.",
-        "Over budget five for Globex: 5 of 5 payments made in 1 h; this adds 1.",
+        "Nobody here has paid Globex before. And 3 more of this kind.",
+        "Looks like a duplicate: 1,200 EUR to Acme Ltd, reference INV-7, was paid on 2026-02-27 10:00.",
+        "3,000 CNY over budget agent-day: 18,000 of 20,000 used in 1 d, this adds 5,000.",
+        "1 over budget five for Globex: 5 of 5 payments made in 1 h, this adds 1.",
         "Over budget five: it has no limit for USD.",
         "This was asked outside of working hours.",
     )
     assert "wrong IBAN" in shown.warnings[8]
+    assert "req_" not in " ".join(shown.warnings)
+    assert ("Earlier request", "req_9, req_8") in [(fact.label, fact.value) for fact in shown.details]
+    assert shown.caution == "New bank details · First payment to them +7"
+    assert (shown.tone, shown.warned) == (Tone.WARNED, 10)
     assert any("mixes letters" in warning for warning in shown.warnings[9:])
 
 
 def test_every_caution_is_said_in_chinese_too() -> None:
     shown = card(a_batch(cautions=ALL), terms(language=Language.ZH))
-    assert shown.warnings[0] == "Acme Ltd 的收款账户有变：上次付至 …4711，本次付至 …0815。"
-    assert shown.warnings[4] == "超出预算 agent-day：1 天内已用 CNY 18,000 / 20,000，本次再加 5,000。"
-    assert facts(shown)["3 笔付款合计"] == "¥30.50 人民币 + €1,200.01 欧元"
+    assert shown.warnings[0] == "Acme Ltd 的收款账户有变：本次 …0815，上次 …4711。"
+    assert shown.warnings[4] == "超出预算 agent-day 3,000 CNY：1 天内已用 18,000 / 20,000，本次再加 5,000。"
+    assert facts(shown)["3 笔合计"] == "¥30.50 人民币 + €1,200.01 欧元"
 
 
 def test_every_kind_of_caution_has_a_sentence() -> None:
@@ -200,7 +206,7 @@ def test_a_settled_card_warns_of_nothing() -> None:
 
 def test_a_name_that_the_card_hides_is_hidden_in_its_warnings() -> None:
     unseen = Caution(kind=CautionKind.FIRST_PAYEE, values={"payee": "Somebody Else"})
-    assert card(a_batch(cautions=(unseen,))).warnings[0].startswith(f"First payment to {HIDDEN}.")
+    assert card(a_batch(cautions=(unseen,))).warnings[0].startswith(f"Nobody here has paid {HIDDEN} before.")
 
 
 def test_one_payment_stands_on_its_card_as_it_did() -> None:

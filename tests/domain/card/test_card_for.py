@@ -229,8 +229,9 @@ def test_whoever_the_agent_names_stands_on_no_card_as_a_fact(language: Language,
 
 
 def test_a_card_says_which_rule_asks_and_the_values_that_tripped_it() -> None:
-    why = card(a_request()).facts[1].value
-    assert why == "Payments over 50000 need finance. (args.amount = 80000) · rule large"
+    shown = card(a_request())
+    assert shown.facts[1].value == "Payments over 50000 need finance."
+    assert (shown.details[0].label, shown.details[0].value) == ("Rule", "large · args.amount = 80000")
 
 
 def test_only_a_pending_card_has_buttons_and_a_deadline() -> None:
@@ -387,19 +388,21 @@ def test_hidden_money_stays_hidden() -> None:
 @pytest.mark.parametrize(
     ("language", "span", "until"),
     [
-        (Language.EN, timedelta(minutes=30), "2026-03-01 10:30 UTC (within 30 min of being asked)"),
-        (Language.ZH, timedelta(minutes=30), "2026-03-01 10:30 UTC 之前（自申请起 30 分钟内）"),
+        (Language.EN, timedelta(minutes=30), "2026-03-01 10:30 UTC (30 min from being asked)"),
+        (Language.ZH, timedelta(minutes=30), "2026-03-01 10:30 UTC（自申请起 30 分钟）"),
         (
             Language.ZH,
             timedelta(days=1, hours=2, seconds=5),
-            "2026-03-02 12:00:05 UTC 之前（自申请起 1 天 2 小时 5 秒内）",
+            "2026-03-02 12:00:05 UTC（自申请起 1 天 2 小时 5 秒）",
         ),
     ],
 )
 def test_the_deadline_is_said_in_the_readers_own_units(language: Language, span: timedelta, until: str) -> None:
-    fact = card(a_request(expires_at=START + span), language=language).until
-    assert fact is not None
-    assert fact.value == until
+    shown = card(a_request(expires_at=START + span), language=language)
+    assert shown.details[-1].value == until
+    assert shown.until is not None
+    day = "03-02 12:00" if span > timedelta(days=1) else "10:30"
+    assert shown.until.value == f"{day} · {shown.then}"
 
 
 @pytest.mark.parametrize(
@@ -412,10 +415,10 @@ def test_the_deadline_is_said_in_the_readers_own_units(language: Language, span:
     ],
 )
 def test_dates_are_those_of_the_org_s_zone(zone: timezone, said: str) -> None:
-    fact = card(a_request(), zone=zone).until
-    assert fact is not None
-    assert fact.value.startswith(said)
-    assert f"{START.astimezone(zone):%Y-%m-%d %H:%M} UTC" in str(card(approved(), zone=zone).outcome)
+    assert card(a_request(), zone=zone).details[-1].value.startswith(said)
+    settled_card = card(approved(), zone=zone)
+    assert f"{START.astimezone(zone):%Y-%m-%d %H:%M}" in str(settled_card.outcome)
+    assert settled_card.footer.endswith(f"UTC{said.partition('UTC')[2]}")  # which zone that is stands with the ids
 
 
 # --- what may deceive -------------------------------------------------------------------------------------------------
@@ -540,9 +543,11 @@ def test_every_outcome_has_one_mark_and_says_the_day_as_well(language: Language)
     for request in EVERY_STATE:
         if request.state is not State.PENDING:
             outcome = outcome_sentence(request, language, str)
-            assert outcome[0] in "✅⛔⌛"
-            assert outcome[1] == " "
-            assert "2026-03-01 10:00 UTC" in outcome
+            mark, _, rest = outcome.partition(" ")
+            assert mark in {"✅", "⛔", "⌛", "❌", "⚠️", "⏳"}
+            assert (mark == "✅") == (request.state in {State.APPROVED, State.SUCCEEDED})  # nothing else begins so
+            assert not set(rest) & set("✅⛔⌛❌⚠⏳")
+            assert "2026-03-01 10:00" in rest
 
 
 @pytest.mark.parametrize("key", ["barred", "not_eligible", "unmapped", "inactive"])

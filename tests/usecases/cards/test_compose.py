@@ -125,9 +125,10 @@ def test_an_argument_named_like_a_secret_is_hidden_and_an_account_that_people_co
 
 def test_dates_are_those_of_the_file_s_zone() -> None:
     policy = Policy(org="acme", version="p2", default=Then.DENY, zone=timezone(timedelta(hours=8)))
-    until = compose(a_request(), DELIVERY, CHANNEL, policy, SEALS).until
-    assert until is not None
-    assert until.value.startswith("2026-03-01 18:30 UTC+8")
+    card = compose(a_request(), DELIVERY, CHANNEL, policy, SEALS)
+    assert card.until is not None
+    assert card.until.value.startswith("18:30 · ")
+    assert card.details[-1].value == "2026-03-01 18:30 UTC+8 (30 min from being asked)"
 
 
 def test_a_call_too_long_for_a_card_says_where_it_is_seen_whole() -> None:
@@ -146,4 +147,4 @@ def test_the_configuration_on_the_page_about_cards_gives_the_card_it_tells_of() 
     card = compose(a_request(), DELIVERY, CHANNEL, policy, SEALS)
     assert [fact.value for fact in card.highlights] == ["¥80,000.00 CNY", "Acme Ltd"]
     assert card.until is not None
-    assert "18:30 UTC+8" in card.until.value
+    assert card.until.value == "18:30 · then not paid"

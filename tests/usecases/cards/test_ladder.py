@@ -63,9 +63,9 @@ async def test_people_are_reminded_at_half_and_at_nine_tenths_of_their_time(gate
     await gateway.advance(14 * MINUTE)
     assert said(gateway) == []
     await gateway.advance(MINUTE)
-    assert said(gateway) == ["⏰ 15 min left to decide: Pay Acme Ltd 80,000"]
+    assert said(gateway) == ["⏰ 15 min left · then it does not run: Pay Acme Ltd 80,000"]
     await gateway.advance(12 * MINUTE)
-    assert said(gateway)[1:] == ["⏰ 3 min left to decide: Pay Acme Ltd 80,000"]
+    assert said(gateway)[1:] == ["⏰ 3 min left · then it does not run: Pay Acme Ltd 80,000"]
     assert [kind for kind, _ in gateway.trail(request)].count("request.reminded") == 2
     assert gateway.card(request).card.buttons  # the card went on, with live buttons
     assert (await gateway.press(request))["result"] == "recorded"
@@ -94,7 +94,7 @@ async def test_reminders_stop_with_the_decision_and_can_be_switched_off(gateway:
 async def test_a_gateway_that_was_down_reminds_once_and_says_what_is_really_left(gateway: Gateway) -> None:
     await gateway.ask()
     await gateway.advance(28 * MINUTE)
-    assert said(gateway) == ["⏰ 2 min left to decide: Pay Acme Ltd 80,000"]
+    assert said(gateway) == ["⏰ 2 min left · then it does not run: Pay Acme Ltd 80,000"]
 
 
 async def test_sweeps_that_run_at_once_ring_once(gateway: Gateway) -> None:
@@ -185,8 +185,8 @@ async def test_more_time_brings_reminders_of_its_own(gateway: Gateway) -> None:
     await gateway.advance(15 * MINUTE)
     await gateway.advance(30 * MINUTE)
     assert said(gateway) == [
-        "⏰ 45 min left to decide: Pay Acme Ltd 80,000",
-        "⏰ 15 min left to decide: Pay Acme Ltd 80,000",
+        "⏰ 45 min left · then it does not run: Pay Acme Ltd 80,000",
+        "⏰ 15 min left · then it does not run: Pay Acme Ltd 80,000",
     ]
 
 

@@ -246,13 +246,13 @@ async def test_the_card_says_where_it_waits_until_its_people_have_decided(gatewa
     await gateway.quiet()
     card = gateway.card(request).card
     facts = {fact.label: fact.value for fact in card.facts}
-    assert (card.headline, card.buttons) == ("Approved · waits at the service", None)
+    assert (card.headline, card.buttons) == ("Waits at the service · approved here", None)
     assert "the service asks its own people" in (card.outcome or "")
     assert (facts["Waits at the service"], facts["There"]) == (PLACE["id"], PLACE["link"])
     await reported(gateway, request, "succeeded", result={"receipt": "R-7"})
     await gateway.quiet()
     card = gateway.card(request).card
-    assert card.headline == "Approved · done"
+    assert card.headline == "Done · approved"
     assert PLACE["id"] not in repr(card)
 
 

@@ -218,7 +218,7 @@ async def test_a_result_is_inert_short_and_without_what_is_secret(gateway: Gatew
 async def test_a_result_of_any_shape_breaks_no_card(gateway: Gateway, result: object) -> None:
     await enforce(gateway)
     card = gateway.card(await done(gateway, result=result)).card
-    assert card.headline == "Approved · done"
+    assert card.headline == "Done · approved"
     assert ("Result · receipt" in told(card)) == (result == {"receipt": {"deep": [1]}})
 
 
@@ -257,7 +257,7 @@ async def test_the_requester_is_told_privately_what_came_of_it(either_gateway: G
     gateway.platform.names_direct_chats = direct
     request = await done(gateway, result={"receipt": "R-0042"})
     mine = [message for message in gateway.platform.of(request["id"]) if message.ref.chat_id != "C1"]
-    assert [message.card.headline for message in mine] == ["Approved · done"]
+    assert [message.card.headline for message in mine] == ["Done · approved"]
     assert told(mine[0].card)["Result · receipt"] == "R-0042"
     assert (mine[0].card.buttons, mine[0].card.own) == (None, True)
 
@@ -270,8 +270,8 @@ async def test_an_outcome_that_becomes_known_later_is_shown_on_the_requesters_ca
     await gateway.quiet()
     mine = [message for message in gateway.platform.of(request["id"]) if message.ref.chat_id != "C1"]
     assert [card.headline for message in mine for card in message.shown] == [
-        "Approved · outcome unknown",
-        "Approved · done",
+        "Outcome unknown · was approved",
+        "Done · approved",
     ]
     assert told(mine[0].card)["Result · receipt"] == "R-7"
 

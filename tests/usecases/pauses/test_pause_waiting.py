@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tests.fixtures.gateway import Gateway
 
-SAID = "nothing of this runs until people lift the pause. You may still decide."
+SAID = "runs only once lifted."
 
 
 async def pause(g: Gateway, *, on: bool = True, who: str = "admin", **body: Any) -> httpx2.Response:

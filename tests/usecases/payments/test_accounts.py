@@ -44,7 +44,7 @@ async def is_over(g: Gateway, amount: str, payee: str, account: str) -> bool:
     told = cautions(g, asked)
     await g.decide(asked, "deny")
     await g.quiet()
-    return any(each.startswith("Over budget payee-day") for each in told)
+    return any("over budget payee-day" in each for each in told)
 
 
 @requirement("S-67")

@@ -1,0 +1,84 @@
+"""The page of one request's story, and the form that settles an outcome which nobody knows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fastapi import APIRouter, Request, Response
+
+from app.api.wire.bodies import PlainRoute
+from app.console.answers import see, told
+from app.console.pages import page
+from app.console.visit import base_of, form_of, is_own, language_of, remember_language, sessions_in
+from app.domain.errors import NotStartedError, OutcomeConflictError, UnauthenticatedError
+from app.domain.words.say import say
+from app.usecases.console.office.request_page import MOST_NOTE
+from app.usecases.console.office.timeline import LANES
+
+if TYPE_CHECKING:
+    from app.api.wire.services import Services
+    from app.usecases.console.sessions import Right
+
+_RAN = {"succeeded": True, "failed": False}
+
+
+def request_stories_router(c: Services) -> APIRouter:
+    """Build the routes."""
+    router = APIRouter(route_class=PlainRoute, include_in_schema=False)
+
+    @router.get("/console/requests/{request_id}")
+    async def show(request_id: str, request: Request) -> Response:
+        async def shown() -> Response:
+            right = await c.sessions.right_of("", sessions_in(request)[1])
+            return await _drawn(c, request, right, request_id)
+
+        return await told(request, shown, closed="signed_out", forbidden="not_for_you")
+
+    @router.post("/console/requests/{request_id}")
+    async def settle(request_id: str, request: Request) -> Response:
+        async def settled() -> Response:
+            right = await c.sessions.right_of("", sessions_in(request)[1])
+            policy = c.sessions.policy_of(right)
+            form = await form_of(request)
+            if not is_own(request, policy) or not c.sessions.is_sealed(right, form.get("seal", "")):
+                raise UnauthenticatedError
+            if form.get("status") not in _RAN:
+                raise UnauthenticatedError
+            note, language = form.get("note", "").strip(), language_of(request, policy)
+            if not note or "\0" in note or len(note) > MOST_NOTE:
+                notice = say(language, "story.settle.needed", most=MOST_NOTE)
+                return await _drawn(c, request, right, request_id, notice=notice, note=note)
+            try:
+                await c.story.settle(right, request_id, ran=_RAN[form["status"]], note=note)
+            except (OutcomeConflictError, NotStartedError):
+                notice = say(language, "story.settle.conflict")
+                return await _drawn(c, request, right, request_id, notice=notice)
+            return see(f"{base_of(policy)}/console/requests/{request_id}", policy)
+
+        return await told(request, settled, closed="signed_out", forbidden="not_for_you")
+
+    return router
+
+
+async def _drawn(
+    c: Services, request: Request, right: Right, request_id: str, *, notice: str = "", note: str = ""
+) -> Response:
+    policy = c.sessions.policy_of(right)
+    language = language_of(request, policy)
+    found = await c.story.show(right, request_id, language)
+    values = {
+        "found": found,
+        "line": found.timeline,
+        "lanes": LANES,
+        "rows": list(zip(found.timeline.rows, found.sheet.record, strict=True)),
+        "card": found.sheet.card,
+        "here": "",
+        "pages": found.pages,
+        "read_at": found.read_at,
+        "seal": c.sessions.seal_of(right),
+        "most_note": MOST_NOTE,
+        "notice": notice,
+        "note": note[:MOST_NOTE],
+    }
+    answer = await page(request, "story.html", language, values, policy=policy, status=409 if notice else 200)
+    return remember_language(request, answer, policy)

@@ -1,0 +1,116 @@
+"""What the console says about who somebody is: signing in, second factors, sessions.
+
+In each language.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+EN: Mapping[str, str] = {
+    "console.passkey": "Your passkey, or your app's six digits",
+    "console.approve_passkey": "Approve with passkey",
+    "console.passkey_script": "A passkey takes JavaScript, which does not run here.",
+    "console.passkey_failed": "Your device did not confirm it. Nothing was recorded; you can try again.",
+    "console.wrong_passkey": "Nothing was recorded: your passkey did not sign this very approval. Try again.",
+    "console.factor_missing": "Nothing was recorded: it takes your second factor.",
+    "door.title": "Sign in",
+    "door.passkey": "Sign in with a passkey",
+    "door.passkey.why": "The one that you set up here before: this device, or your phone, asks for your finger, "
+    "face or PIN.",
+    "door.passkey_failed": "Your device did not confirm it, or this gateway does not know its passkey.",
+    "door.other": "Or press “{control}” on a card in your chat, which opens one request; or ask whoever runs "
+    "the gateway "
+    "for a sign-in link.",
+    "me.title": "Your sign-in",
+    "me.factors": "Second factors",
+    "me.factors.why": "From level L3 on, approving takes one of these beside the amount.",
+    "me.app": "App’s codes",
+    "me.app.none": "Not set up",
+    "me.app.since": "Since {date}",
+    "me.passkey": "Passkey",
+    "me.passkey.none": "None",
+    "me.passkey.since": "Since {date}, last used {used}",
+    "me.passkey.never": "never",
+    "me.passkey.not_here": "Passkeys take an address of a name over https; this gateway has none.",
+    "me.add": "Add one",
+    "me.add.why": "It takes an invitation, which an administrator makes (“assent factors invite”) and hands to "
+    "you where they "
+    "know that it is you.",
+    "me.code": "The invitation's code",
+    "me.add.passkey": "Make a passkey",
+    "me.add.app": "Use an authenticator app",
+    "me.lost": "Lost a device? Ask an administrator to take it out at once (“assent factors remove”).",
+    "me.wrong_invitation": "That is not your invitation, or it is used or too old: ask an administrator for "
+    "another one.",
+    "me.passkey_failed": "No passkey was made. Your device did not confirm it, or took too long; the invitation "
+    "still holds.",
+    "me.passkey_made": "Your passkey counts from now on.",
+    "me.app_made": "Your app's codes count from now on.",
+    "me.secret": "Put this into your app now",
+    "me.secret.why": "Scan it with an authenticator app, or type the secret. It is shown this once.",
+    "me.secret.text": "Secret",
+    "me.secret.open": "Open it in an app on this device",
+    "me.first": "The six digits that the app shows",
+    "me.confirm": "Use it from now on",
+    "me.wrong_code": "That is not the code that the app should show now: try the next one.",
+    "me.sessions": "Where you are signed in",
+    "me.sessions.why": "Signing out everywhere also ends what the links of cards have opened.",
+    "me.session": "Since {begun}, by way of {via}; last looked at {seen}",
+    "me.session.this": "This one",
+    "me.session.end": "End it",
+    "me.session_ended": "It is over.",
+    "me.nothing_begun": "Nothing of yours waits for a first code any more: begin with an invitation.",
+}
+
+ZH: Mapping[str, str] = {
+    "console.passkey": "通行密钥，或应用中的六位数字",
+    "console.approve_passkey": "用通行密钥批准",
+    "console.passkey_script": "通行密钥需要 JavaScript，此处未运行。",
+    "console.passkey_failed": "设备未确认，未作任何记录，可重试。",
+    "console.wrong_passkey": "未作任何记录：通行密钥签署的不是这次批准，请重试。",
+    "console.factor_missing": "未作任何记录：需要您的第二因素。",
+    "door.title": "登录",
+    "door.passkey": "用通行密钥登录",
+    "door.passkey.why": "即您之前在此设置的通行密钥：本设备或手机会要求指纹、面容或密码。",
+    "door.passkey_failed": "设备未确认，或网关不认识这个通行密钥。",
+    "door.other": "也可以在聊天中的卡片上点击“{control}”打开单个请求，或向网关的运维人员索取登录链接。",
+    "me.title": "我的登录",
+    "me.factors": "第二因素",
+    "me.factors.why": "从 L3 级起，批准时除金额外还需要其中一种。",
+    "me.app": "应用验证码",
+    "me.app.none": "未设置",
+    "me.app.since": "自 {date} 起",
+    "me.passkey": "通行密钥",
+    "me.passkey.none": "无",
+    "me.passkey.since": "自 {date} 起，上次使用 {used}",
+    "me.passkey.never": "从未",
+    "me.passkey.not_here": "通行密钥需要带域名的 https 地址，此网关没有。",
+    "me.add": "添加",
+    "me.add.why": "需要管理员生成的邀请码（“assent factors invite”），由其在确认是您本人后交给您。",
+    "me.code": "邀请码",
+    "me.add.passkey": "创建通行密钥",
+    "me.add.app": "使用身份验证器应用",
+    "me.lost": "设备丢失？请管理员立即移除（“assent factors remove”）。",
+    "me.wrong_invitation": "这不是您的邀请码，或已使用、已过期：请向管理员索取新的。",
+    "me.passkey_failed": "未创建通行密钥：设备未确认或超时。邀请码仍然有效。",
+    "me.passkey_made": "您的通行密钥现已生效。",
+    "me.app_made": "您应用中的验证码现已生效。",
+    "me.secret": "请立即添加到您的应用",
+    "me.secret.why": "用身份验证器应用扫描，或输入密钥。仅显示这一次。",
+    "me.secret.text": "密钥",
+    "me.secret.open": "在本设备的应用中打开",
+    "me.first": "应用显示的六位数字",
+    "me.confirm": "开始使用",
+    "me.wrong_code": "这不是应用现在应显示的验证码：请试下一个。",
+    "me.sessions": "已登录的位置",
+    "me.sessions.why": "在所有设备上退出时，卡片链接打开的页面也一并失效。",
+    "me.session": "自 {begun} 起，经由 {via}；上次查看 {seen}",
+    "me.session.this": "当前会话",
+    "me.session.end": "结束",
+    "me.session_ended": "该会话已结束。",
+    "me.nothing_begun": "没有等待首个验证码的设置：请从邀请码开始。",
+}

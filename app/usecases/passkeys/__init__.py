@@ -1,0 +1,1 @@
+"""Passkeys: what a browser is asked and answers, and that an answer counts once."""

@@ -1,0 +1,1 @@
+"""The proxy in front of a server that speaks streamable HTTP."""
