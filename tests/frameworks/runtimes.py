@@ -37,6 +37,8 @@ class Runtime:
     """What it makes, by itself, of a tool's own error."""
     no_json: Any = "half of a pair: \ud83d"
     """A value that is no JSON, and that it hands on."""
+    prefix: str = ""
+    """What it puts before a tool's name."""
     environment: str = ".venv-frameworks"
     cannot: Mapping[str, str] = field(default_factory=dict[str, str])
 
@@ -71,6 +73,22 @@ RUNTIMES = {
             flow="retried",
             no_json=float("nan"),
             cannot={"hook_killed": IN_PROCESS, "synchronous": ON_A_LOOP},
+        ),
+        Runtime(
+            name="claude_agent_sdk",
+            title="Claude Agent SDK",
+            suspends="",
+            flow="",
+            prefix="mcp__t__",
+            no_json=float("nan"),
+            cannot={
+                "hook_killed": IN_PROCESS,
+                "synchronous": ON_A_LOOP,
+                "control_flow": NO_CONTROL_FLOW,
+                "suspended": WAITS_ONLY,
+                "suspended_too_early": WAITS_ONLY,
+                "suspended_beside_others": WAITS_ONLY,
+            },
         ),
         Runtime(
             name="google_adk",

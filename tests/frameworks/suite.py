@@ -33,12 +33,14 @@ people:
   wang@acme.example: {name: Wang}
 groups:
   finance: [wang@acme.example]
-tools: {pay: {}, look: {}, drop: {}, hurry: {}, explode: {}, direct: {}}
+tools:
+  {pay: {}, look: {}, drop: {}, hurry: {}, explode: {}, direct: {},
+   mcp__t__pay: {}, mcp__t__look: {}, mcp__t__drop: {}, mcp__t__hurry: {}, mcp__t__explode: {}}
 ask: {stages: [{of: [finance], allow_editor: true}], channels: [api]}
 rules:
-  - {id: gate, tools: [pay, explode, direct], then: ask}
-  - {id: soon, tools: [hurry], then: ask, timeout: 10s}
-  - {id: never, tools: [drop], then: deny}
+  - {id: gate, tools: [pay, mcp__t__pay, explode, mcp__t__explode, direct], then: ask}
+  - {id: soon, tools: [hurry, mcp__t__hurry], then: ask, timeout: 10s}
+  - {id: never, tools: [drop, mcp__t__drop], then: deny}
 """
 
 CASES: dict[str, Callable[[Stage], None]] = {}
@@ -164,7 +166,10 @@ def approve(stage: Stage) -> None:
     """Nothing runs before people approve; then it runs once."""
     agent = stage.start([pay()])
     (asked,) = stage.waiting()
-    assert (asked["tool"], asked["arguments"]) == ("pay", {"payee": "Acme", "amount": 7})
+    assert (asked["tool"], asked["arguments"]) == (
+        stage.runtime.prefix + "pay",
+        {"payee": "Acme", "amount": 7},
+    )
     assert stage.ran() == []
     stage.decide()
     said = agent.ended()
@@ -309,7 +314,8 @@ def killed_after_run(stage: Stage) -> None:
     assert agent.died()
     said = stage.run([pay()], resume=True)
     goes_on(said)
-    assert said.told == {"call_1": "paid 7 to Acme"}
+    assert "paid 7 to Acme" in said.told["call_1"]
+    assert not any(words in said.told["call_1"] for words in NEVER_SAID)
     stage.paid(7)
     assert stage.states() == ["succeeded"]
 
@@ -445,7 +451,8 @@ def outcome_recorded(stage: Stage) -> None:
     goes_on(agent.ended())
     (request,) = stage.requests()
     request = stage.as_agent(f"/v1/requests/{request['id']}")
-    assert (request["state"], request["execution"]["result"]) == ("succeeded", "paid 7 to Acme")
+    assert request["state"] == "succeeded"
+    assert "paid 7 to Acme" in json.dumps(request["execution"]["result"])
 
 
 @case

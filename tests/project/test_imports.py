@@ -115,6 +115,7 @@ _OF_THE_SDK = {
 }
 _ADAPTERS = {
     "agent_framework": {"agent_framework"},
+    "claude_agent_sdk": {"claude_agent_sdk"},
     "crewai": {"crewai", "pydantic"},
     "google_adk": {"google"},
     "langgraph": {"langchain", "langchain_core", "langgraph"},
