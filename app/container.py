@@ -267,9 +267,9 @@ class Container:
             renew_access=self.renew_access,
             hide_secrets=lambda: hide_secrets_of(registry.loaded()),
         )
-        self.console, rate = self._console(review), self.settings.calls_per_second
+        self.console, settings = self._console(review), self.settings
         self.services = Services(
-            access=access_for(self.keys, per_second=rate, operations=self.settings.operations_token),
+            access=access_for(self.keys, settings.calls_per_second, operations=settings.operations_token),
             submit=self.submit,
             wait=self.wait,
             waiters=self.waiters,
@@ -312,15 +312,16 @@ class Container:
         )
 
     def _console(self, review: Review) -> ConsoleVerbs:
-        store, book = self.store, self.book
         return console_verbs(
-            store,
-            book,
+            self.store,
+            self.book,
             self.seals,
             self.clock,
             review=review,
             factors=self.factors,
-            office=build_office(store, book, head_file=self.heads.path, later=self.supervisor.later),
+            switches=self.switches,
+            contact=self.contact,
+            office=build_office(self.store, self.book, head_file=self.heads.path, later=self.supervisor.later),
             fetch=Outbound().fetch,
         )
 

@@ -11,6 +11,7 @@ from app.console.answers import see, told
 from app.console.pages import page
 from app.console.visit import base_of, drop_session, form_of, is_own, language_of, remember_language, sessions_in
 from app.domain.errors import UnauthenticatedError
+from app.usecases.console.office.rights import pages_of
 
 if TYPE_CHECKING:
     from app.usecases.console_verbs import ConsoleVerbs
@@ -27,8 +28,12 @@ def inbox_router(c: ConsoleVerbs) -> APIRouter:
             policy = c.sessions.policy_of(right)
             language = language_of(request, policy)
             lists = await c.inbox(right, language)
-            values = {"lists": lists, "reader": right.person, "seal": c.sessions.seal_of(right)}
-            values |= {"pages": await c.office.rights(right)}
+            values = {
+                "lists": lists,
+                "reader": right.person,
+                "seal": c.sessions.seal_of(right),
+                "pages": pages_of(right),
+            }
             answer = await page(request, "inbox.html", language, values, policy=policy)
             return remember_language(request, answer, policy)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from app.usecases.console.decide_page import DecideOnPage
 from app.usecases.console.inbox import Inbox
 from app.usecases.console.sessions import Sessions
+from app.usecases.pauses.under_pause import UnderPause
 from app.usecases.signing_in.elsewhere import Elsewhere
 from app.usecases.signing_in.passkeys import Passkeys
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from app.ports import Clock
     from app.storage.engine.store import Store
     from app.usecases.console.office.build import Office
+    from app.usecases.pauses.switch import Switches
+    from app.usecases.platforms.contact import Contact
     from app.usecases.proving.factors import Factors
     from app.usecases.reading.review import Review
     from app.usecases.signing_in.issuer import Fetch
@@ -33,6 +36,9 @@ class ConsoleVerbs:
     passkeys: Passkeys
     elsewhere: Elsewhere
     factors: Factors
+    switches: Switches
+    under_pause: UnderPause
+    contact: Contact
 
 
 def console_verbs(
@@ -43,6 +49,8 @@ def console_verbs(
     *,
     review: Review,
     factors: Factors,
+    switches: Switches,
+    contact: Contact,
     office: Office,
     fetch: Fetch,
 ) -> ConsoleVerbs:
@@ -51,8 +59,11 @@ def console_verbs(
         sessions=Sessions(store=store, book=book, seals=seals, clock=clock, review=review),
         inbox=Inbox(store=store, book=book),
         decide_page=DecideOnPage(store=store, book=book, seals=seals),
-        office=office,
         passkeys=Passkeys(store=store, book=book, seals=seals),
         elsewhere=Elsewhere(store=store, book=book, seals=seals, clock=clock, fetch=fetch),
         factors=factors,
+        switches=switches,
+        under_pause=UnderPause(store=store),
+        contact=contact,
+        office=office,
     )

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.async_api import expect
 
-from app.domain.identity.api_key import Scope
 from tests.fixtures.browsers import DESK, PHONE, needs_chromium, seats
 from tests.fixtures.second_factors import ALICE, OLGA, STEPS_UP
 
@@ -29,13 +28,12 @@ PICTURES = os.environ.get("PICTURES_TO")
 
 @pytest.fixture
 def config(config: Path) -> Path:
-    (config / "acme.yaml").write_text(STEPS_UP)
+    (config / "acme.yaml").write_text(STEPS_UP.replace("org: acme\n", f"org: acme\nroles: {{admin: [{OLGA}]}}\n"))
     return config
 
 
 async def an_operator(gateway: Gateway, served: Seats, who: str = OLGA, **how: Any) -> Page:
     """Sign somebody in who may open all of the pages."""
-    await gateway.container.keys.create(org="acme", scope=Scope.ADMIN, label="office", person=who)
     page = await served.sit(**how)
     await page.goto((await gateway.container.console.sessions.invite("acme", who, by="cli")).url)
     await page.locator("button.go").click()

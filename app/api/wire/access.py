@@ -83,7 +83,7 @@ class Access:
         return key
 
 
-def access_for(keys: Keys, *, per_second: float, operations: SecretStr | None) -> Access:
+def access_for(keys: Keys, per_second: float, *, operations: SecretStr | None) -> Access:
     """Pace callers by key, and strangers by address; `operations` guards the figures."""
     return Access(
         keys=keys,

@@ -52,7 +52,7 @@ EN: Mapping[str, str] = {
     "story.settle": "Nobody knows whether it ran",
     "story.settle.why": "Look it up where it would have run, then say here what you found. Nothing is run because "
     "of it, and it is settled for good.",
-    "story.settle.others": "An administrator settles it here, or with `assent requests reconcile`.",
+    "story.settle.others": "An operator or administrator settles it here, or with `assent requests reconcile`.",
     "story.settle.note": "The evidence: where you looked, and what you found",
     "story.settle.ran": "It ran",
     "story.settle.not": "It did not run",
@@ -105,7 +105,7 @@ ZH: Mapping[str, str] = {
     "story.card.never": "从未显示",
     "story.settle": "是否执行尚不清楚",
     "story.settle.why": "请到实际执行之处核实，再在此说明结果。不会因此执行任何操作，且一经确认不再更改。",
-    "story.settle.others": "由管理员在此确认，或使用 `assent requests reconcile`。",
+    "story.settle.others": "由运维人员或管理员在此确认，或使用 `assent requests reconcile`。",
     "story.settle.note": "依据：在何处核实、结果如何",
     "story.settle.ran": "已执行",
     "story.settle.not": "未执行",

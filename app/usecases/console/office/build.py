@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from app.usecases.console.office.pulse_page import Pulse
 from app.usecases.console.office.request_page import RequestStory
-from app.usecases.console.office.rights import Rights
 from app.usecases.console.office.trail_page import TrailSearch
 from app.usecases.console.office.verify_now import VerifyNow
 from app.usecases.executing.reconcile import Reconcile
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 class Office:
     """One field a use case."""
 
-    rights: Rights
     story: RequestStory
     trail: TrailSearch
     verify: VerifyNow
@@ -40,7 +38,6 @@ def build_office(
 ) -> Office:
     """Build them."""
     return Office(
-        rights=Rights(store=store),
         story=RequestStory(store=store, book=book, reconcile=Reconcile(store=store)),
         trail=TrailSearch(store=store, book=book),
         pulse=Pulse(store=store, book=book),

@@ -23,8 +23,9 @@ from app.storage.searching.count_pulse import (
     list_votes_in,
 )
 from app.storage.sessions.switches import list_switches
-from app.usecases.console.office.rights import Page, pages_of, refusal_for
+from app.usecases.console.office.rights import pages_of, refusal_for
 from app.usecases.console.office.timeline import short
+from app.usecases.console.rights import Page
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -115,7 +116,7 @@ class Pulse:
         policy = self._book.current(right.org).policy
 
         def unit(tx: Tx) -> PulsePage | AssentError:
-            return refusal_for(tx, right, Page.PULSE) or _page(tx, right.person, policy, language)
+            return refusal_for(tx, right, Page.PULSE) or _page(tx, right, policy, language)
 
         return await self._store.read(unit, org=right.org, long=True)
 
@@ -128,7 +129,7 @@ class Pulse:
         await self._store.read(unit, org=right.org)
 
 
-def _page(tx: Tx, person: str, policy: Policy, language: Language) -> PulsePage:
+def _page(tx: Tx, right: Right, policy: Policy, language: Language) -> PulsePage:
     now = tx.now()
     local = now.astimezone(policy.zone).date()
     edges = [
@@ -160,7 +161,7 @@ def _page(tx: Tx, person: str, policy: Policy, language: Language) -> PulsePage:
             for each in pauses
         ),
         whole_paused=any(not each.agent and not each.tool for each in pauses),
-        pages=pages_of(tx, person),
+        pages=pages_of(right),
         read_at=instant_text(now, policy.zone),
     )
 

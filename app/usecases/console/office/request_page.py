@@ -19,8 +19,9 @@ from app.storage.requests.requests import find_request
 from app.storage.requests.seen_before import seen_before, was_seen
 from app.storage.trail.audit_chain import list_of_request
 from app.usecases.console.glance import MayDo, glance_of
-from app.usecases.console.office.rights import Page, pages_of, refusal_for
+from app.usecases.console.office.rights import pages_of, refusal_for
 from app.usecases.console.office.timeline import timeline_of
+from app.usecases.console.rights import Page
 from app.usecases.executing.claim import Caller
 from app.usecases.pauses.stop_paused import pause_shown
 from app.usecases.reading.review import may_look
@@ -89,7 +90,7 @@ class RequestStory:
             request, now = find_request(tx, request_id), tx.now()
             if now >= right.until or right.request_id is not None:
                 return UnauthenticatedError()
-            pages = pages_of(tx, right)
+            pages = pages_of(right)
             if request is None:  # one who may not look hears nothing of what there is
                 return NotFoundError()
             decides = may_look(request, policy, right.person, now=now)

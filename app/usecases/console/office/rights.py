@@ -1,7 +1,7 @@
-"""Who may open which page beside the requests that concern them: asked here, and nowhere else.
+"""What a session may open beside the requests that concern its person: asked here, and nowhere else.
 
-It is what the file's roles open, and what an administrator gave by name: a live key of a scope that reads the trail, or
-operates, with this person on it. Whoever has none is refused, and no page leads there.
+It is what the roles of the file open (`app/usecases/console/rights.py`). Whoever has none is refused, and no page leads
+there.
 """
 
 from __future__ import annotations
@@ -9,53 +9,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.domain.errors import ForbiddenError, UnauthenticatedError
-from app.domain.identity.api_key import Scope
-from app.domain.people.people import email_key
-from app.storage.identity.api_keys import list_keys
-from app.usecases.console.rights import Page
 
 if TYPE_CHECKING:
     from app.domain.errors import AssentError
-    from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
+    from app.usecases.console.rights import Page
     from app.usecases.console.sessions import Right
 
 
-_READS = frozenset({Scope.AUDITOR, Scope.ADMIN})
-_OPENED_BY = {
-    Page.TRAIL: _READS,
-    Page.PULSE: _READS,
-    Page.RULES: _READS,
-    Page.SETTLE: frozenset({Scope.ADMIN}),
-    Page.PAUSE: frozenset({Scope.ADMIN}),
-}
-
-
-def pages_of(tx: Tx, right: Right) -> frozenset[Page]:
-    """Return what the person of a session may open at this instant; one request's session opens none."""
-    if right.request_id is not None:
-        return frozenset()
-    now, who = tx.now(), email_key(right.person)
-    scopes = {key.scope for key in list_keys(tx) if key.agent is None and key.person == who and key.live(now)}
-    return right.pages | {page for page, opened_by in _OPENED_BY.items() if scopes & opened_by}
+def pages_of(right: Right) -> frozenset[Page]:
+    """Return what the person of a session may open; one request's session opens none."""
+    return right.pages if right.request_id is None else frozenset()
 
 
 def refusal_for(tx: Tx, right: Right, page: Page) -> AssentError | None:
-    """Say why a session may not open a page; None if it may."""
+    """Say why a session may not open a page at this instant; None if it may."""
     if tx.now() >= right.until:
         return UnauthenticatedError()
-    if page not in pages_of(tx, right):
+    if page not in pages_of(right):
         return ForbiddenError()
     return None
-
-
-class Rights:
-    """Tell pages where they may lead."""
-
-    def __init__(self, *, store: Store) -> None:
-        """Take what it reads."""
-        self._store = store
-
-    async def __call__(self, right: Right) -> frozenset[Page]:
-        """Return what the person of a session may open now."""
-        return await self._store.read(lambda tx: pages_of(tx, right), org=right.org)

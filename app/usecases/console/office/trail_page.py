@@ -25,8 +25,9 @@ from app.storage.requests.request_lists import END_OF_TIME
 from app.storage.requests.seen_before import seen_before
 from app.storage.searching.find_requests import find_requests
 from app.usecases.console.inbox import item_of
-from app.usecases.console.office.rights import Page, pages_of, refusal_for
+from app.usecases.console.office.rights import pages_of, refusal_for
 from app.usecases.console.office.timeline import short
+from app.usecases.console.rights import Page
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -135,7 +136,7 @@ class TrailSearch:
             found, onward = find_requests(tx, sought.wanted, before=sought.before, most=most)
             if onward is not None and onward[0] < int(sought.wanted.get("since", 0)):
                 onward = None
-            return found, onward, pages_of(tx, right.person), tx.now()
+            return found, onward, pages_of(right), tx.now()
 
         await self._store.write(note, org=right.org)  # first: nothing is read that the trail does not tell of
         return await self._store.read(unit, org=right.org, long=True)

@@ -1,6 +1,6 @@
 """People have passkeys, sessions know the groups that came with them, and signing out everywhere is remembered.
 
-Revision: 0025, 2026-11-24
+Revision: 0023, 2026-11-24
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from alembic import op
 
 from app.storage.tables.guards import drop_fence_statements, fence_statements
 
-revision = "0025"
+revision = "0023"
 down_revision = "0022"
 branch_labels = None
 depends_on = None
