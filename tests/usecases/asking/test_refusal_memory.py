@@ -212,7 +212,8 @@ async def test_a_near_copy_is_asked_about_with_the_earlier_no_as_its_first_warni
         "reason": "wrong invoice",
     }
     card = g.card(said["request"]).card
-    assert card.warnings[0] == say(Language.EN, "caution.near_denied", **caution["values"])
+    day = caution["values"]["at"].partition(" ")[0]  # to the day: the hour and the request are in `values`
+    assert card.warnings[0] == say(Language.EN, "caution.near_denied", **{**caution["values"], "at": day})
     facts = g.rows(
         f"SELECT facts FROM audit_events WHERE kind = 'request.created' AND request_id = '{said['request']['id']}'"
     )

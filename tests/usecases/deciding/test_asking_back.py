@@ -211,5 +211,5 @@ async def test_a_click_after_the_deadline_only_expires(gateway: Gateway) -> None
     request = await gateway.ask()
     click = gateway.platform.use(gateway.card(request), "U_ALICE", "ask", text="Why?")
     gateway.clock.advance(timedelta(minutes=31))  # pyright: ignore[reportAttributeAccessIssue] - a manual clock
-    assert "Nobody decided in time" in str(((await gateway.send(click)).body or {})["sentence"])
+    assert "nobody decided in time" in str(((await gateway.send(click)).body or {})["sentence"])
     assert kinds(gateway, request) == ["request.created", "request.expired"]

@@ -209,7 +209,7 @@ async def test_a_card_that_cannot_show_all_of_the_call_leads_to_the_page_that_do
     card = gateway.card(request).card
     assert card.buttons is not None
     assert card.buttons.approve is None
-    assert str(card.withheld).endswith("Press “See all of it” to read it whole; you can still deny here.")
+    assert str(card.withheld).endswith("to read it whole and approve it there; you can still deny here.")
     await visitor.enter(await visitor.press(request))
     page = ReadPage((await visitor.look(request)).text)
     assert memo in page.texts
