@@ -177,7 +177,9 @@ async def test_more_time_and_reminders_on_both_platforms(stage: Stage, door: str
     extended = f"SELECT 1 AS one FROM requests WHERE id = '{request['id']}' AND extensions = 1"
     await eventually(lambda: stage.gateway.rows(extended))
     await stage.gateway.advance(45 * MINUTE)
-    await eventually(lambda: "15 min left · then" in json.dumps(stage.slack.view(stage.slack.room.id)))
+    await eventually(
+        lambda: "15 min left · then" in json.dumps(stage.slack.view(stage.slack.room.id), ensure_ascii=False)
+    )
     message = stage.feishu_message(request)
     await eventually(lambda: "15 min left · then" in str(stage.feishu.remarks(message)))
     assert f"<@{slack_id('bob')}>" in json.dumps(stage.slack.view(stage.slack.room.id))

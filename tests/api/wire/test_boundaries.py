@@ -211,6 +211,8 @@ async def _links(g: Gateway) -> list[tuple[str, dict[str, Any]]]:
                 .replace("{standing_id}", "sta_1")
                 .replace("{glass_id}", "gls_1")
                 .replace("{person}", "alice@acme.example")
+                .replace("{passkey_id}", "pk_1")
+                .replace("{org}", "acme")
             )
             links.append((filled, bodies.get(last, bodies["decisions"] | {"token": press.token})))
     assert {path.rsplit("/", 1)[-1] for path, _ in links} > {*bodies} - {"{event}"}

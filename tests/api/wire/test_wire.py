@@ -116,6 +116,7 @@ async def test_openapi_names_every_route_its_bodies_and_its_problems(gateway: Ga
         ("POST", "/v1/factors/enrol"),
         ("POST", "/v1/factors/confirm"),
         ("DELETE", "/v1/factors/{person}"),
+        ("DELETE", "/v1/factors/{person}/passkeys/{passkey_id}"),
         ("GET", "/v1/switches"),
         ("PUT", "/v1/switches/read-only"),
         ("PUT", "/v1/switches/pause"),
