@@ -245,7 +245,7 @@ async def test_approve_pressed_in_the_page_lets_the_agent_pay_and_settles_both_c
 @pytest.mark.timeout(120)
 async def test_a_reason_typed_in_feishu_survives_the_pages_updates_and_reaches_the_agent(stage: Stage) -> None:
     async with serve_page(stage) as url, open_page(url) as page:
-        box = page.locator("#feishu textarea")
+        box = page.locator("#feishu input[name=reason]")
         await box.fill("金额不对")
         await page.locator(".person", has_text="Mallory").click()
         await page.locator("#feishu").get_by_role("button", name="批准", exact=True).click()

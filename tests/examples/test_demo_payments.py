@@ -154,7 +154,7 @@ async def test_in_the_page_a_new_payee_takes_what_is_typed_and_not_a_click(stage
     async with serve_page(stage) as url, open_page(url) as page:
         await approve_in_feishu(page)
         await page.locator("#ask-stranger").click()
-        typed = page.locator("#feishu input")
+        typed = page.locator("#feishu input[name=approve_typed]")
         await typed.fill("WR0N-GC0D", timeout=PATIENCE)
         await approve_in_feishu(page)
         await expect(page.locator("#feishu-toasts .toast")).to_contain_text("还可尝试 2 次")
