@@ -123,8 +123,8 @@ async def test_an_unknown_outcome_is_settled_by_an_administrator_with_evidence_a
     await gateway.claim(request)
     await gateway.report(request, "unknown")
     path = f"/console/requests/{request['id']}"
-    await give(gateway, auditor=ALICE, admin=OLGA)
-    alice, olga = await Person.signed_in(gateway, ALICE), await Person.signed_in(gateway, OLGA)
+    await give(gateway, auditor=ALICE, admin=OLGA, operator=DAVE)
+    alice, olga, dave = [await Person.signed_in(gateway, who) for who in (ALICE, OLGA, DAVE)]
     for page in [(await alice.get(path)).text]:
         assert "An operator or administrator settles it here" in page
         assert 'name="note"' not in page
@@ -135,6 +135,7 @@ async def test_an_unknown_outcome_is_settled_by_an_administrator_with_evidence_a
     before = gateway.content()
     for person, fields, origin, status in (
         (alice, {**good, "seal": theirs}, URL, 403),
+        (dave, {**good, "seal": seal_in((await dave.get()).text)}, URL, 404),  # nobody settles what they may not read
         (olga, {**good, "seal": theirs}, URL, 401),
         (olga, {**good, "seal": seal_in(page)}, "https://evil.example", 401),
         (olga, {**good, "seal": seal_in(page), "note": "  "}, URL, 409),
@@ -249,6 +250,10 @@ async def test_the_trail_is_found_by_what_is_kept_in_clear_and_each_look_is_in_i
 async def test_the_trail_is_for_who_audits_and_for_nobody_else(gateway: Gateway) -> None:
     alice = await Person.signed_in(gateway)
     assert "/console/trail" not in (await alice.get()).text
+    await give(gateway, operator=ALICE)
+    pulse = await alice.get("/console/pulse")
+    assert pulse.status_code == 200
+    assert "/console/trail" not in pulse.text  # nothing leads where she may not
     before = gateway.content()
     seal = seal_in((await alice.get()).text)
     for answer in (
@@ -259,7 +264,8 @@ async def test_the_trail_is_for_who_audits_and_for_nobody_else(gateway: Gateway)
         assert answer.status_code == 403
         assert "This page is not for you" in answer.text
     assert gateway.content() == before
-    await give(gateway, auditor=ALICE)
+    gateway.rewrite('{"operator"', '{"auditor"')
+    await gateway.reload()
     assert 'href="/console/trail"' in (await alice.get()).text
     assert (await alice.get("/console/trail")).status_code == 200
     assert (await alice.get("/console/trail", accept_language="zh")).text.count("审计记录") > 1
