@@ -299,7 +299,9 @@ async def test_a_look_goes_through_so_many_requests_and_the_next_goes_on_behind_
     assert len(reads) <= 12 * looks  # however many there are: a look takes as many statements
 
 
-async def test_the_trail_is_verified_from_its_page_and_what_was_changed_is_named_there(gateway: Gateway) -> None:
+async def test_the_trail_is_verified_from_its_page_and_what_was_changed_is_named_there(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
     request = await gateway.ask("by_api", {"n": 1})
     olga = await in_office(gateway, OLGA, "auditor")
     page = (await olga.get("/console/trail")).text
@@ -319,6 +321,12 @@ async def test_the_trail_is_verified_from_its_page_and_what_was_changed_is_named
     said = await verified()
     assert "NOT WHOLE" in said
     assert request["id"] in said
+    verify, held = gateway.container.console.office.verify, list[Any]()
+    later = verify._later
+    monkeypatch.setattr(verify, "_later", held.append)
+    await asyncio.gather(*(post(olga, "/console/trail/verify", seal=seal_in(page)) for _ in range(2)))
+    [walk] = held  # of two presses at once
+    later(walk)
 
 
 # --- the pulse --------------------------------------------------------------------------------------------------------
