@@ -33,6 +33,8 @@ async def told(
     `closed` is how it is said that there is no session, `forbidden` that somebody may not.
     """
     try:
+        if "\0" in request.scope["path"]:  # no id of ours has one, and PostgreSQL cannot even be asked for it
+            raise NotFoundError
         return await work()
     except AssentError as error:
         found = ((name, status) for kind, name, status in _CLOSED if isinstance(error, kind))

@@ -36,7 +36,7 @@ async def form_of(request: Request) -> dict[str, str]:
         fields = parse_qs(body.decode("ascii"), strict_parsing=True, keep_blank_values=True, max_num_fields=12)
     except ValueError:
         raise UnauthenticatedError from None
-    if any(len(values) != 1 for values in fields.values()):
+    if any(len(values) != 1 or "\0" in values[0] for values in fields.values()):  # PostgreSQL keeps none
         raise UnauthenticatedError
     return {name: values[0] for name, values in fields.items()}
 

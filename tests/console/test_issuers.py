@@ -348,3 +348,12 @@ async def test_a_role_of_the_file_or_of_a_claim_opens_the_record_of_others_as_lo
     assert (await dave.get(page)).status_code == 200
     gateway.rows('UPDATE console_sessions SET groups = \'["root","ops"]\'')
     assert (await dave.get(page)).status_code == 401  # nobody is put into a group in the database
+    gateway.rows("UPDATE console_sessions SET groups = '[\"ops\"]'")
+    assert (await dave.get(page)).status_code == 200
+    other = {"issuer": "https://other.example", "client_id": "a", "client_secret": "${CORP_SECRET}", "groups": "groups"}
+    gateway.rewrite(', "groups": "groups"}', f"}}, other: {json.dumps(other)}")
+    await gateway.reload()
+    assert [(await dave.get(path)).status_code for path in ("/", page)] == [200, 404]  # its groups count no more
+    gateway.rewrite("sign_in: {corp:", "sign_in: {next:")
+    await gateway.reload()
+    assert (await dave.get()).status_code == 401  # whom the file has no more, has signed nobody in

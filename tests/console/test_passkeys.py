@@ -231,3 +231,22 @@ async def test_a_row_put_into_the_database_is_no_passkey_and_one_taken_away_work
     assert (await alice.sign_in()).status_code == 401
     assert gateway.trail()[-1][0] == "passkey.removed"
     assert "you have none" in (await alice.get(f"/r/{request['id']}")).text
+
+
+@requirement("S-85")
+async def test_what_no_database_can_be_asked_for_is_refused_as_any_other_that_is_none_of_ours(
+    either_gateway: Gateway,
+) -> None:
+    gateway = either_gateway
+    request = await asked(gateway, "L1")
+    alice = await Home.of(gateway)
+    press, seal = pressing((await alice.get(f"/r/{request['id']}")).text), await alice.seal()
+    for name in ("\ud800", "a\0b", "ä", ""):
+        refused = await Home(gateway=gateway).post("/sign-in/passkey", challenge="x", answer=json.dumps({"id": name}))
+        assert refused.status_code == 401
+    assert (await alice.post("/me/sessions", seal=seal, session="a\0b")).status_code == 401
+    denied = await alice.post(f"/r/{request['id']}", verdict="deny", press=press, reason="no\0")
+    assert denied.status_code == 401
+    for path in ("/r/a%00b", "/console/requests/a%00b"):
+        assert (await alice.get(path)).status_code == 404
+    assert (await gateway.read(request))["state"] == "pending"

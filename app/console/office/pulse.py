@@ -48,7 +48,7 @@ def pulse_router(c: ConsoleVerbs) -> APIRouter:
                 raise UnauthenticatedError
             await c.office.pulse.may_pause(right)
             on, reason, language = _SWITCH[form["do"]], form.get("reason", "").strip(), language_of(request, policy)
-            if form.get("sure") != "yes" or (on and not reason) or "\0" in reason or len(reason) > _MOST_REASON:
+            if form.get("sure") != "yes" or (on and not reason) or len(reason) > _MOST_REASON:
                 return await _drawn(c, request, right, notice=say(language, "pulse.pause.sure"))
             switch = await c.switches.set_pause(right.org, on=on, reason=reason or None, by=right.person)
             await c.under_pause.show(right.org, switch)

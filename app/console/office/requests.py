@@ -45,7 +45,7 @@ def request_stories_router(c: ConsoleVerbs) -> APIRouter:
             if form.get("status") not in _RAN:
                 raise UnauthenticatedError
             note, language = form.get("note", "").strip(), language_of(request, policy)
-            if not note or "\0" in note or len(note) > MOST_NOTE:
+            if not note or len(note) > MOST_NOTE:
                 notice = say(language, "story.settle.needed", most=MOST_NOTE)
                 return await _drawn(c, request, right, request_id, notice=notice, note=note)
             try:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from app.domain.people.people import email_key
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
+    from app.domain.identity.console_session import ConsoleSession
     from app.domain.people.people import Directory
 
 SKEW = timedelta(minutes=2)
@@ -22,6 +23,7 @@ SKEW = timedelta(minutes=2)
 _OLDEST = timedelta(minutes=15)  # since a token was made: it is fetched the moment that its person has signed in
 _MOST_GROUPS = 200
 _LONGEST = 255
+_WAY = "oidc:"
 
 
 class BadTokenClaimsError(Exception):
@@ -77,6 +79,21 @@ def person_in(
     if known is None:
         raise BadTokenClaimsError("the file does not have this person")
     return SignedIn(person=known.email, groups=_groups(claims, provider))
+
+
+def via_of(name: str) -> str:
+    """Return by which way a session began that this issuer stands for."""
+    return f"{_WAY}{name}"
+
+
+def claimed_by(session: ConsoleSession, providers: Collection[Provider]) -> tuple[str, ...] | None:
+    """Return the groups that a session's person is in, by the issuer that said so; None: the file has it no more."""
+    if not session.via.startswith(_WAY):
+        return ()
+    issuer = next((each for each in providers if via_of(each.name) == session.via), None)
+    if issuer is None:
+        return None
+    return session.groups if issuer.groups else ()
 
 
 def _of_this(claims: Mapping[str, Any], provider: Provider, nonce: str | None) -> None:

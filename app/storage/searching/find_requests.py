@@ -10,7 +10,7 @@ import json
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import BigInteger, bindparam, func, or_, select, tuple_
+from sqlalchemy import BigInteger, Text, bindparam, func, or_, select, tuple_
 
 from app.domain.request.request import BROKEN_GLASS, UNCERTAIN_STATES, State
 from app.storage.engine.transaction import Statement, Tx
@@ -47,7 +47,8 @@ def _edge(window: int) -> Statement:
 
 
 def _like(column: Any, name: str) -> ColumnElement[bool]:
-    return func.lower(column).like(bindparam(name), escape="/")
+    # The database lowers both: SQLite knows the Latin letters alone, and what is written alike must be found.
+    return func.lower(column).like(func.lower(bindparam(name, type_=Text())), escape="/")
 
 
 def _paid(*conditions: Any) -> ColumnElement[bool]:
@@ -117,7 +118,7 @@ def find_requests(
 
 def pattern_of(value: object) -> str:
     """Return the pattern that finds a text anywhere in another."""
-    text = str(value).lower()
+    text = str(value)
     for sign in "/%_":
         text = text.replace(sign, f"/{sign}")
     return f"%{text}%"

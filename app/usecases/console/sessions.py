@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from app.domain.errors import AssentError, InvalidError, NotFoundError, UnauthenticatedError
 from app.domain.identity.console_session import LASTS, id_in, new_session, opens_session
+from app.domain.identity.provider import claimed_by
 from app.domain.identity.review_link import SESSION_FOR, Purpose, SignIn, parse_right, render_token
 from app.domain.identity.seals import BadTokenError
 from app.domain.trail.audit import Kind, Record
@@ -221,11 +222,11 @@ class Sessions:
         if found is None or not opens_session(self._seals, found, text) or not found.live(now):
             raise UnauthenticatedError
         try:
-            policy = self._policy(found.org)
+            loaded = self._book.current(found.org)
         except NotFoundError:
             raise UnauthenticatedError from None
-        known = policy.directory.find(found.person)
-        if known is None:
+        known, groups = loaded.policy.directory.find(found.person), claimed_by(found, loaded.providers)
+        if known is None or groups is None:
             raise UnauthenticatedError
         if now - found.seen_at >= _SEEN_AGAIN:
             await self._store.write(lambda tx: see_session(tx, found.id, tx.now()), org=found.org)
@@ -235,7 +236,7 @@ class Sessions:
             request_id=None,
             name=found.id,
             until=found.not_after,
-            pages=pages_for(policy, known.email, found.groups),
+            pages=pages_for(loaded.policy, known.email, groups),
         )
 
     def _invited(self, link: str, now: datetime) -> SignIn:

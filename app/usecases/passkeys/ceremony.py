@@ -6,6 +6,7 @@ The library is imported when the first passkey is used, and beside the loop.
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 from app.domain.errors import ForbiddenError
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 MOST = 12_000
 """Characters of an answer of a browser: more than any device sends."""
 
+_NAME = re.compile(r"[A-Za-z0-9_-]+")  # base64url: no database is asked for anything else
 _WAIT = 120_000  # milliseconds that a browser waits for its person
 
 
@@ -76,7 +78,7 @@ def credential_in(answer: str) -> str:
     except (ValueError, RecursionError):
         found = None
     name = found.get("id") if isinstance(found, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - it came from outside
-    if not isinstance(name, str) or not name:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ForbiddenError("this is no answer of a passkey")
     return name
 

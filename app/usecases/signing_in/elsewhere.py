@@ -19,7 +19,7 @@ from urllib.parse import urlencode, urlsplit
 import structlog
 
 from app.domain.errors import AssentError, NotFoundError, UnauthenticatedError, UnavailableError
-from app.domain.identity.provider import BadTokenClaimsError, person_in
+from app.domain.identity.provider import BadTokenClaimsError, person_in, via_of
 from app.domain.identity.seals import BadTokenError
 from app.storage.requests.seen_before import seen_before
 from app.usecases.console.sessions import begin_session
@@ -158,7 +158,7 @@ class Elsewhere:
                 known = person_in(claims, provider, directory, nonce=begun.nonce, now=now)
             except BadTokenClaimsError:
                 return UnauthenticatedError()
-            return begin_session(tx, self._seals, known.person, via=f"oidc:{name}", groups=known.groups)
+            return begin_session(tx, self._seals, known.person, via=via_of(name), groups=known.groups)
 
         return await self._store.write(unit, org=org)
 

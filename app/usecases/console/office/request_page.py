@@ -127,9 +127,17 @@ class RequestStory:
 
         Raises what `show` and `Reconcile` raise; ForbiddenError for whom `rights` does not let.
         """
+        policy = self._book.current(right.org).policy
 
         def may(tx: Tx) -> AssentError | bool:
-            return refusal_for(tx, right, Page.SETTLE) or True
+            refused, request = refusal_for(tx, right, Page.SETTLE), find_request(tx, request_id)
+            if refused is not None:
+                return refused
+            if request is None or not (
+                Page.TRAIL in pages_of(right) or may_look(request, policy, right.person, now=tx.now())
+            ):
+                return NotFoundError()  # nobody settles what they may not read
+            return True
 
         await self._store.read(may, org=right.org)
         status = ExecutionStatus.SUCCEEDED if ran else ExecutionStatus.FAILED

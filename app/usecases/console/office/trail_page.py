@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import unicodedata
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
@@ -50,7 +51,8 @@ MOST = 50
 MOST_EXPORTED = 1_000
 _MOST_TEXT = 200
 _LOOKED = "console trail"
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = frozenset("=+-@")
+_BREAKS = frozenset("\t\r\n")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +178,7 @@ def _filter(name: str, value: str, policy: Policy) -> dict[str, str | int]:
         case "since":
             return {name: to_us(_day(value, name, policy))}
         case "until":
-            return {name: to_us(_day(value, name, policy) + timedelta(days=1))}
+            return {name: to_us(_day(value, name, policy, behind=timedelta(days=1)))}
         case _:
             return {name: value}
 
@@ -197,10 +199,10 @@ def _units(value: str, path: str) -> int:
         raise InvalidError("no amount", path=path) from None
 
 
-def _day(value: str, path: str, policy: Policy) -> datetime:
+def _day(value: str, path: str, policy: Policy, *, behind: timedelta = timedelta(0)) -> datetime:
     try:
-        return datetime.combine(date.fromisoformat(value), time(), tzinfo=policy.zone)
-    except ValueError:
+        return datetime.combine(date.fromisoformat(value) + behind, time(), tzinfo=policy.zone)
+    except (ValueError, OverflowError):  # there is no day behind the last
         raise InvalidError("no day", path=path) from None
 
 
@@ -250,5 +252,6 @@ def _line(request: ConfirmationRequest, policy: Policy) -> list[str]:
 
 
 def _cell(text: str) -> str:
-    """Keep a text a text: no program is to take what an agent wrote for a formula."""
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    """Keep a text a text: no program is to take what an agent wrote for a formula, in signs of any width."""
+    sign = unicodedata.normalize("NFKC", text.lstrip()[:1])
+    return f"'{text}" if sign in _FORMULA or text[:1] in _BREAKS else text

@@ -84,10 +84,16 @@ class VerifyNow:
             tx.append(Record(kind=Kind.TRAIL_READ, actor=right.person, facts={"search": "", "form": "verify"}))
             return tx.now()
 
-        if any(walk.found is None and not walk.failed for walk in self._walks.values()):
+        if self._is_walking():
             return
-        walk = self._walks[right.org] = Walked(began=await self._store.write(unit, org=right.org))
+        began = await self._store.write(unit, org=right.org)
+        if self._is_walking():  # somebody else's press came through meanwhile
+            return
+        walk = self._walks[right.org] = Walked(began=began)
         self._later(self._walk(right.org, walk))
+
+    def _is_walking(self) -> bool:
+        return any(walk.found is None and not walk.failed for walk in self._walks.values())
 
     async def _walk(self, org: str, walk: Walked) -> None:
         def tell(seen: int) -> None:
