@@ -150,7 +150,10 @@ def test_what_should_not_come_does_not_get_through(gateway: StubGateway, proxy: 
     assert status(json=CALL, url=str(at.copy_with(path="/else"))) == 404
     assert status("PUT", json=CALL) == 405
     assert status(content=b"\x1f\x8b", headers={"content-encoding": "gzip"}) == 415
+    for kind in ("application/json; charset=utf-7", 'application/json;charset="UTF-16"', "text/plain", ""):
+        assert status(content=b'{"jsonrpc":"2.0","id":1,"method":"ping"}', headers={"content-type": kind}) == 415
     assert status(json=[CALL]) == 400
+    assert status(json=[{"jsonrpc": "2.0", "id": 9, "method": "ping"}], headers={"mcp-method": "tools/call"}) == 400
     assert status(json=[{"jsonrpc": "2.0", "id": 9, "method": "ping"}, CALL]) == 400
     assert status(content=b'{"jsonrpc":"2.0","id":1,"method":"ping","Method":"tools/call"}') == 400
     assert status(json=CALL, headers={"mcp-method": "tools/list"}) == 400

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from assent.proxy.reading import Line, Object
 
 
+_JSON = frozenset({"application/json", "application/json;charset=utf-8", "application/json;charset=utf8"})
+"""Some servers read a body in the encoding that its head names: in another one, it is another call."""
+
+
 def admit(asked: Asked, *, hosts: frozenset[str], path: str) -> None:
     """Refuse what a page in somebody's browser could send (DNS rebinding), and what is not for the server."""
     host, origin = asked.headers.get("host", "").lower(), asked.headers.get("origin")
@@ -25,6 +29,9 @@ def admit(asked: Asked, *, hosts: frozenset[str], path: str) -> None:
         raise Refusal(405, "only POST, GET and DELETE are known")
     if asked.headers.get("content-encoding", "identity").lower() != "identity":
         raise Refusal(415, "a body that is packed cannot be judged")
+    kind = asked.headers.get("content-type", "").lower().replace(" ", "").replace('"', "")
+    if asked.method == "POST" and kind not in _JSON:
+        raise Refusal(415, "a body must be application/json, in UTF-8")
 
 
 def session_of(asked: Asked) -> str:
@@ -34,12 +41,14 @@ def session_of(asked: Asked) -> str:
 
 def refuse_two_stories(asked: Asked, line: Line) -> None:
     """Refuse headers that tell of another call than the body: some servers go by them."""
+    told, name = asked.headers.get("mcp-method"), asked.headers.get("mcp-name")
     if line.batch:
+        if told is not None or name is not None:
+            raise Refusal(400, "the headers Mcp-Method and Mcp-Name tell of one call, and the body is a batch")
         return
     message = line.messages[0]
     params = message.get("params")
     named = cast("Object", params).get("name") if isinstance(params, dict) else None
-    told, name = asked.headers.get("mcp-method"), asked.headers.get("mcp-name")
     if told is not None and told != message.get("method"):
         raise Refusal(400, "the header Mcp-Method tells of another method than the body")
     if name is not None and message.get("method") == METHOD and name != named:
