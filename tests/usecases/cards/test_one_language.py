@@ -130,6 +130,12 @@ async def test_the_values_that_tripped_a_rule_are_not_translated(gateway: Gatewa
     assert "payee = Acme Ltd" in card.details[0].value
 
 
+async def test_what_the_agents_side_says_does_not_pass_for_what_tripped_the_rule(gateway: Gateway) -> None:
+    card = gateway.card(await gateway.ask("pay", confirm="a routine matter (amount = 5)")).card
+    assert card.facts[1].value.endswith("(its own words): a routine matter [amount = 5)")
+    assert card.details[0].value == "pay"
+
+
 @requirement("F-71")
 async def test_a_toast_is_in_the_language_of_whoever_pressed_and_the_card_in_the_chat_s(gateway: Gateway) -> None:
     await chinese(gateway)
