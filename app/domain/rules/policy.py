@@ -368,6 +368,14 @@ def why(ruling: Ask) -> str:
 _TRIPPED = re.compile(r"\s?\(([a-z_]+(?:\.[^ =()]+)* = .*)\)\Z", re.DOTALL)
 
 
+_LIKE_TRIPPED = re.compile(r"\((?=[a-z_]+(?:\.[^ =()]+)* = )")
+
+
+def in_own_words(words: str) -> str:
+    """Return what somebody else says, so that no part of it passes for the values that tripped a rule."""
+    return _LIKE_TRIPPED.sub("[", words)
+
+
 def reason_apart(told: str) -> tuple[str, str]:
     """Part what `why` has put together: the rule's reason, and the values that tripped it ("" for none)."""
     found = _TRIPPED.search(told)

@@ -15,6 +15,7 @@ from app.domain.request.action import Action
 from app.domain.request.quorum import count
 from app.domain.request.request import Audience
 from app.domain.rules.name_of import name_of
+from app.domain.rules.policy import reason_apart
 from app.domain.text.language import Language
 from app.domain.text.visible import visible
 from app.domain.words.reasons import reason_in
@@ -117,7 +118,9 @@ def _spoken(channel: Channel, policy: Policy, person: str | None) -> Channel:
 
 def why_in(request: ConfirmationRequest, policy: Policy, language: Language) -> str:
     """Return why people are asked, in a language as far as the file and we have words for it."""
-    return reason_in(request.why, language, (rule.reasons for rule in policy.rules if rule.reasons))
+    reason, tripped = reason_apart(request.why)  # values are the call's, and nothing to translate
+    said = reason_in(reason, language, (rule.reasons for rule in policy.rules if rule.reasons))
+    return f"{said} ({tripped})" if tripped else said
 
 
 def terms_for(request: ConfirmationRequest, policy: Policy, language: Language) -> Terms:

@@ -16,7 +16,7 @@ from app.domain.call.tool_call import ToolCall, call_digest, near_key
 from app.domain.errors import BadArgumentsError, InvalidError
 from app.domain.money.payment import payments_of
 from app.domain.people.people import email_key
-from app.domain.rules.policy import Ask, Deny, Policy, Ruling, rulings_of, tools_of
+from app.domain.rules.policy import Ask, Deny, Policy, Ruling, in_own_words, rulings_of, tools_of
 from app.domain.rules.strictest import Wish, at_least_ask, strictest
 from app.usecases.hooks.hook_records import noted, plain_text, scrub_of
 from app.usecases.hooks.known_call import run_of
@@ -243,7 +243,9 @@ class _Judging:
     def _wishes(self) -> list[Wish]:
         """List who, besides the rules, wants people to be asked."""
         submission, tool, known = self._submission, self._tool, self._known
-        wishes = [Wish(by=f"hook:{asked.hook}", reason=plain_text(asked.reason)) for asked in self._outcome.asks]
+        wishes = [
+            Wish(by=f"hook:{asked.hook}", reason=in_own_words(plain_text(asked.reason))) for asked in self._outcome.asks
+        ]
         if tool.requires_confirmation:
             wishes.append(Wish(by=REQUIRES_CONFIRMATION, reason=f"The tool {tool.name} always requires confirmation."))
         for name in known.agents:
@@ -253,7 +255,7 @@ class _Judging:
                     Wish(by=CONFIRM_ALL_TOOLS, reason=f"Every tool of the agent {name} requires confirmation.")
                 )
         if submission.confirm is not None:
-            words = " ".join(submission.confirm.split())
+            words = in_own_words(" ".join(submission.confirm.split()))
             wishes.append(Wish(by=CALLER, reason=f"The agent's side asks for confirmation (its own words): {words}"))
         return [replace(wish, reason=self._scrub(wish.reason)) for wish in wishes]
 

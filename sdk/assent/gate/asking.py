@@ -98,6 +98,9 @@ class Asking:
             request = await self._gateway.get(suspended.request_id)
         except GatewayError as error:
             return await self.meant(error, suspended.call.tool)
+        if request.tool != suspended.call.tool:  # the ticket's keeper does not choose what an approval is spent on
+            other = f"it is a call of {suspended.call.tool}, and request {request.id} is about {request.tool}"
+            return Refused(code=RefusalCode.CALL_REFUSED, reason=other)
         if never_ran(request):
             return await self.answered(Wait(suspended.call, _anew(suspended.key, request)), end, None)
         return await self.take_up(request, deadline=self._left(end))

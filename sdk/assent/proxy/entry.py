@@ -103,7 +103,12 @@ def _of_proxy(made: argparse.ArgumentParser) -> None:
         help="judge only these tools, by their names at the server; may be given often; the others pass unasked",
     )
     made.add_argument("server", nargs="*", metavar="SERVER", help="behind --: the server's command and arguments")
-    made.add_argument("--upstream", metavar="URL", help="instead of SERVER: a server that speaks streamable HTTP")
+    made.add_argument(
+        "--upstream",
+        metavar="URL",
+        help="instead of SERVER: a server that speaks streamable HTTP; a batch with a call in it is refused, and "
+        "Mcp-Param-... headers are not rewritten where people change a call",
+    )
     made.add_argument(
         "--listen",
         metavar="HOST:PORT",

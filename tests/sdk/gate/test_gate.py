@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -176,6 +177,21 @@ async def test_a_ticket_that_waits_for_nobody_asks_the_rules_again(gateway: Stub
     tool = Tool()
     assert isinstance(await Gate(client).finish(suspended, tool), Refused)
     assert tool.ran == []
+
+
+async def test_a_ticket_that_was_tampered_with_spends_no_other_tools_approval(
+    gateway: StubGateway, client: AsyncGateway
+) -> None:
+    paying, refunding = [await Gate(client).open(tool, PAY, call_id=f"c-{tool}") for tool in ("pay", "refund")]
+    assert isinstance(paying, SuspendedCall)
+    assert isinstance(refunding, SuspendedCall)
+    gateway.decide("req_0002", "approved")
+    forged, tool = replace(paying, request_id=refunding.request_id), Tool()
+    found = await Gate(client).finish(forged.as_json(), tool)
+    assert isinstance(found, Refused)
+    assert "it is a call of pay, and request req_0002 is about refund" in found.message
+    assert tool.ran == []
+    assert gateway.rows["req_0002"].state == "approved"  # whose it is can still take it
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"assent": 2}', '{"assent": 1, "key": 7, "call": {}}'])

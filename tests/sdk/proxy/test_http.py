@@ -113,6 +113,28 @@ async def test_a_client_that_goes_while_people_are_asked_leaves_no_card_behind(
     assert (tmp_path / "ledger").read_text() == ""
 
 
+async def test_clients_without_a_session_do_not_meet_in_the_ids_of_their_calls(
+    gateway: StubGateway, proxy: str, tmp_path: Path
+) -> None:
+    async with Client(proxy, mode="auto") as one, Client(proxy, mode="auto") as other:  # both count from the same on
+        paying = asyncio.ensure_future(one.call_tool("pay", {"payee": "ACME", "amount": 1}))
+        await asyncio.to_thread(gateway.arrived, "check")
+        paying_too = asyncio.ensure_future(other.call_tool("pay", {"payee": "ACME", "amount": 2}))
+        await asyncio.to_thread(gateway.arrived, "check", 2)
+        async with httpx2.AsyncClient(trust_env=False) as stranger:
+            await stranger.delete(proxy)  # ends no session, and so nobody's calls
+            about = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+            for number in range(5):
+                about["params"] = {"requestId": number}  # which of two is meant, nobody knows
+                await stranger.post(proxy, json=about)
+        for row in list(gateway.rows.values()):
+            gateway.decide(row.id, "approved")
+        paid, paid_too = await paying, await paying_too
+    assert paid.content[0].text.startswith("paid 1 to ACME")  # pyright: ignore[reportAttributeAccessIssue]
+    assert paid_too.content[0].text.startswith("paid 2 to ACME")  # pyright: ignore[reportAttributeAccessIssue]
+    assert sorted((tmp_path / "ledger").read_text().splitlines()) == ["pay ACME 1", "pay ACME 2"]
+
+
 def test_what_should_not_come_does_not_get_through(gateway: StubGateway, proxy: str, bank: str) -> None:
     at = httpx2.URL(proxy)
 
@@ -128,7 +150,10 @@ def test_what_should_not_come_does_not_get_through(gateway: StubGateway, proxy: 
     assert status(json=CALL, url=str(at.copy_with(path="/else"))) == 404
     assert status("PUT", json=CALL) == 405
     assert status(content=b"\x1f\x8b", headers={"content-encoding": "gzip"}) == 415
+    for kind in ("application/json; charset=utf-7", 'application/json;charset="UTF-16"', "text/plain", ""):
+        assert status(content=b'{"jsonrpc":"2.0","id":1,"method":"ping"}', headers={"content-type": kind}) == 415
     assert status(json=[CALL]) == 400
+    assert status(json=[{"jsonrpc": "2.0", "id": 9, "method": "ping"}], headers={"mcp-method": "tools/call"}) == 400
     assert status(json=[{"jsonrpc": "2.0", "id": 9, "method": "ping"}, CALL]) == 400
     assert status(content=b'{"jsonrpc":"2.0","id":1,"method":"ping","Method":"tools/call"}') == 400
     assert status(json=CALL, headers={"mcp-method": "tools/list"}) == 400

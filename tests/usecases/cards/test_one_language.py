@@ -122,6 +122,20 @@ async def test_cards_and_reminders_of_a_chinese_chat_are_chinese(gateway: Gatewa
     assert row["why"] == "Payments need finance."  # for models and the trail: the one that is written first
 
 
+async def test_the_values_that_tripped_a_rule_are_not_translated(gateway: Gateway) -> None:
+    reason = "when: \"args.payee != ''\", then: ask, reason: {en: Acme, zh: 要客}"
+    await chinese(gateway, ("{id: pay, tools: [pay], then: ask", "{id: pay, tools: [pay], " + reason))
+    card = gateway.card(await gateway.ask()).card
+    assert card.facts[1].value == "要客"
+    assert "payee = Acme Ltd" in card.details[0].value
+
+
+async def test_what_the_agents_side_says_does_not_pass_for_what_tripped_the_rule(gateway: Gateway) -> None:
+    card = gateway.card(await gateway.ask("pay", confirm="a routine matter (amount = 5)")).card
+    assert card.facts[1].value.endswith("(its own words): a routine matter [amount = 5)")
+    assert card.details[0].value == "pay"
+
+
 @requirement("F-71")
 async def test_a_toast_is_in_the_language_of_whoever_pressed_and_the_card_in_the_chat_s(gateway: Gateway) -> None:
     await chinese(gateway)

@@ -19,8 +19,9 @@ from assent.gate.outcomes import NOT_RUN
 from assent.proxy import wording
 from assent.proxy.calls import AFTER_CANCEL, MOST_OPEN, TICK
 from assent.proxy.http import sse
+from assent.proxy.http.admission import admit, refuse_two_stories, session_of
 from assent.proxy.http.link import GoneError, Link, Refusal
-from assent.proxy.judge import METHOD, Leave, Wanted
+from assent.proxy.judge import Leave, Wanted
 from assent.proxy.lines import LONGEST
 from assent.proxy.reading import Line, UnreadableError, asks, id_of, written
 
@@ -62,7 +63,7 @@ class HttpProxy:
         self._upstream = httpx2.URL(upstream)
         self._hosts = hosts
         self._session = session
-        self._open: dict[tuple[str, Id], _Held] = {}
+        self._open: dict[tuple[str | Link, Id], _Held] = {}
         self._made = 0
         timeout = httpx2.Timeout(30.0, read=None)
         limits = httpx2.Limits(max_connections=None)
@@ -85,7 +86,7 @@ class HttpProxy:
             asked = await link.request(most=LONGEST)
             if asked is None:
                 return False
-            self._admit(asked)
+            admit(asked, hosts=self._hosts, path=self._upstream.path)
             await self._answered(link, asked)
         except Refusal as refusal:
             if link.began:
@@ -95,26 +96,12 @@ class HttpProxy:
             return False
         return link.goes_on
 
-    def _admit(self, asked: Asked) -> None:
-        """Refuse what a page in somebody's browser could send (DNS rebinding), and what is not for the server."""
-        host, origin = asked.headers.get("host", "").lower(), asked.headers.get("origin")
-        if host not in self._hosts:
-            raise Refusal(403, "this host is not served here; name it with --host")
-        if origin is not None and origin.lower().partition("://")[2] not in self._hosts:
-            raise Refusal(403, "this origin may not come here")
-        if asked.target.partition("?")[0] != self._upstream.path:
-            raise Refusal(404, f"the server is at {self._upstream.path}")
-        if asked.method not in {"POST", "GET", "DELETE"}:
-            raise Refusal(405, "only POST, GET and DELETE are known")
-        if asked.headers.get("content-encoding", "identity").lower() != "identity":
-            raise Refusal(415, "a body that is packed cannot be judged")
-
     # --- from the client ----------------------------------------------------------------------------------------------
 
     async def _answered(self, link: Link, asked: Asked) -> None:
         if asked.method != "POST":
             if asked.method == "DELETE":
-                self._leave(_session_of(asked))
+                self._leave(session_of(asked))
             await self._pass(link, asked, asked.body)
             return
         try:
@@ -122,7 +109,7 @@ class HttpProxy:
         except UnreadableError as fault:
             raise Refusal(400, str(fault)) from fault
         found = [self._judge.read(line, message) for message in line.messages]
-        _same_story(asked, line)
+        refuse_two_stories(asked, line)
         if line.batch and (any(found) or any(message.get("method") == _CANCELLED for message in line.messages)):
             raise Refusal(400, "a call in a batch is not judged here: send each by itself")
         wanted = found[0]
@@ -141,11 +128,18 @@ class HttpProxy:
         if message.get("method") != _CANCELLED or not isinstance(params, dict):
             return False
         about: Any = cast("Object", params).get("requestId")
-        held = self._open.get((_session_of(asked), about)) if isinstance(about, str | int | float) else None
+        held = self._cancelled(session_of(asked), about) if isinstance(about, str | int | float) else None
         if held is None or held.leave is not None:
             return False
         held.scope.cancel()
         return True
+
+    def _cancelled(self, session: str, about: Id) -> _Held | None:
+        """The call that is meant; without a session the only one of this id, for whose it is cannot be told."""
+        if session:
+            return self._open.get((session, about))
+        found = [held for (of, call_id), held in self._open.items() if isinstance(of, Link) and call_id == about]
+        return found[0] if len(found) == 1 else None
 
     def _leave(self, session: str) -> None:
         for (of, _), held in self._open.items():
@@ -155,7 +149,7 @@ class HttpProxy:
     # --- a call -------------------------------------------------------------------------------------------------------
 
     async def _called(self, link: Link, asked: Asked, wanted: Wanted) -> None:
-        place = (_session_of(asked), wanted.id)
+        place = (session_of(asked) or link, wanted.id)
         if place in self._open or len(self._open) >= MOST_OPEN:
             why = "another call with this id is open" if place in self._open else f"{MOST_OPEN} calls are open"
             answer = wording.error(wanted.id, wording.INVALID_REQUEST, f"{why}; this one was not passed on")
@@ -193,7 +187,7 @@ class HttpProxy:
         return found
 
     def _run_of(self, asked: Asked) -> str:
-        session = _session_of(asked)
+        session = session_of(asked)
         return f"{self._session}-{hashlib.sha256(session.encode()).hexdigest()[:12]}" if session else self._session
 
     async def _tell(self, link: Link, asked: Asked, held: _Held) -> None:
@@ -292,16 +286,16 @@ class HttpProxy:
     async def _relayed(self, link: Link, response: httpx2.Response, asked: Asked) -> None:
         """Pass the server's answer on, hearing what is in it."""
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-        session = response.headers.get("mcp-session-id") or _session_of(asked)
+        of = response.headers.get("mcp-session-id") or session_of(asked) or link
         if kind == _STREAM:
             if not link.began:
                 await _relay_head(link, response)
             async for event in sse.events(response.aiter_raw(), most=LONGEST):
-                await link.send(self._heard(session, event))
+                await link.send(self._heard(of, event))
             await link.end()
         elif kind == "application/json":
             body = await _bounded(response.aiter_raw())
-            message = self._read(session, body)
+            message = self._read(of, body)
             if link.began:
                 await link.send(b"data: " + message.replace(b"\r", b" ").replace(b"\n", b" ") + b"\n\n")
             else:
@@ -312,13 +306,13 @@ class HttpProxy:
             await _relay_head(link, response)
             await _relay_rest(link, response)
 
-    def _heard(self, session: str, event: sse.Event) -> bytes:
+    def _heard(self, of: str | Link, event: sse.Event) -> bytes:
         if event.data is None:
             return event.raw
-        shown = self._read(session, event.data)
+        shown = self._read(of, event.data)
         return event.raw if shown is event.data else event.with_data(Line(shown).messages[0])
 
-    def _read(self, session: str, content: bytes) -> bytes:
+    def _read(self, of: str | Link, content: bytes) -> bytes:
         """The same bytes, or others where the model is told something besides. Raises `TooLargeError`."""
         try:
             line = Line(content, of_lines=False)
@@ -329,7 +323,7 @@ class HttpProxy:
                 continue
             self._judge.naming.learn(message)
             answered = id_of(message)
-            held = self._open.get((session, answered)) if answered is not None else None
+            held = self._open.get((of, answered)) if answered is not None else None
             if held is None or held.answer is not None:
                 continue
             if held.leave is None:
@@ -345,24 +339,6 @@ class HttpProxy:
             held.scope.cancel()
         await self._judge.over()
         await self._client.aclose()
-
-
-def _session_of(asked: Asked) -> str:
-    return asked.headers.get("mcp-session-id", "")
-
-
-def _same_story(asked: Asked, line: Line) -> None:
-    """Refuse headers that tell of another call than the body: some servers go by them."""
-    if line.batch:
-        return
-    message = line.messages[0]
-    params = message.get("params")
-    named = cast("Object", params).get("name") if isinstance(params, dict) else None
-    told, name = asked.headers.get("mcp-method"), asked.headers.get("mcp-name")
-    if told is not None and told != message.get("method"):
-        raise Refusal(400, "the header Mcp-Method tells of another method than the body")
-    if name is not None and message.get("method") == METHOD and name != named:
-        raise Refusal(400, "the header Mcp-Name tells of another tool than the body")
 
 
 async def _relay_head(link: Link, response: httpx2.Response, length: int | None = None) -> None:
