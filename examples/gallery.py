@@ -32,7 +32,7 @@ from examples.gallery_consulting import consulting, modals
 from examples.gallery_palette import take_picture
 from examples.gallery_payments import payments
 from examples.gallery_review import draw_pages
-from examples.screenshots import find_chromium
+from examples.screenshots import find_chromium, has_chinese_font
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -213,4 +213,6 @@ def _feishu(exhibit: Exhibit, language: Language) -> dict[str, object]:
 if __name__ == "__main__":
     if find_chromium() is None:
         sys.exit("no Chromium here: apt-get install chromium")
+    if not has_chinese_font():
+        sys.exit("no Chinese font here, half of the cards would be boxes: apt-get install fonts-noto-cjk")
     asyncio.run(draw())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import subprocess
 import sys
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -26,6 +27,15 @@ PHONE = (390, 844)
 def find_chromium() -> str | None:
     """Return the path of this machine's Chromium."""
     return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+def has_chinese_font() -> bool:
+    """Say whether Chinese is drawn as Chinese here: without such a font it is rows of boxes."""
+    try:
+        said = subprocess.run(["fc-list", ":lang=zh", "family"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return True  # nobody can tell
+    return bool(said.stdout.strip())
 
 
 @asynccontextmanager
