@@ -250,3 +250,21 @@ async def test_what_no_database_can_be_asked_for_is_refused_as_any_other_that_is
     for path in ("/r/a%00b", "/console/requests/a%00b"):
         assert (await alice.get(path)).status_code == 404
     assert (await gateway.read(request))["state"] == "pending"
+
+
+async def test_signing_out_everywhere_ends_what_a_card_opened_for_a_name_of_several_spellings(gateway: Gateway) -> None:
+    gateway.rewrite("people:\n", "people:\n  straße@acme.example: {name: S}\n")
+    await gateway.reload()
+    request = await gateway.ask("by_api", requester="straße@acme.example")
+    home, card = await Home.of(gateway, "straße@acme.example"), Home(gateway=gateway)
+    way = await gateway.container.console.sessions._review.way("acme", request["id"], "strasse@acme.example")
+    card.take(await card.post("/sign-in", t=token_of(way.url)))
+
+    async def of_card() -> int:
+        gateway.http.cookies.clear()
+        headers = {"cookie": f"assent-link={card.session}"}
+        return (await gateway.http.get(f"/r/{request['id']}", headers=headers)).status_code
+
+    assert await of_card() == 200  # as a key of theirs opens it, whose name is folded
+    assert (await home.post("/sign-out", seal=await home.seal(), where="everywhere")).status_code == 303
+    assert await of_card() == 401

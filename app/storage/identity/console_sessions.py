@@ -100,7 +100,7 @@ def list_sessions(tx: Tx, person: str) -> list[ConsoleSession]:
 
 
 def left_at(tx: Tx, person: str) -> datetime | None:
-    """Return when a person signed out everywhere last: what a card's link opened before is over."""
+    """Return when a person (as `email_key`) signed out everywhere last: what a card's link opened before is over."""
     row = tx.one(_LEFT, for_org=tx.org, of_person=person)
     return from_us(row["at"]) if row else None
 

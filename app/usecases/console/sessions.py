@@ -15,6 +15,7 @@ from app.domain.identity.console_session import LASTS, id_in, new_session, opens
 from app.domain.identity.provider import claimed_by
 from app.domain.identity.review_link import SESSION_FOR, Purpose, SignIn, parse_right, render_token
 from app.domain.identity.seals import BadTokenError
+from app.domain.people.people import email_key
 from app.domain.trail.audit import Kind, Record
 from app.domain.words.say import say
 from app.policies.marks.faults import near
@@ -160,7 +161,7 @@ class Sessions:
         """Return what a browser may look at that holds these; either may be "". Raises UnauthenticatedError."""
         try:
             right = self._review.right_of(of_link)
-            left = await self._store.read(lambda tx: left_at(tx, right.person), org=right.org)
+            left = await self._store.read(lambda tx: left_at(tx, email_key(right.person)), org=right.org)
             if left is not None and right.not_after - SESSION_FOR <= left:
                 raise UnauthenticatedError  # noqa: TRY301 - its person has signed out everywhere since
         except UnauthenticatedError:
@@ -195,7 +196,7 @@ class Sessions:
 
         def unit(tx: Tx) -> None:
             if everywhere:
-                leave_everywhere(tx, right.person)
+                leave_everywhere(tx, email_key(right.person))
             _say_ended(tx, right, end_sessions(tx, right.person) if everywhere else end_session(tx, right.name))
 
         await self._store.write(unit, org=right.org)
