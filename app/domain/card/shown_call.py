@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from app.domain.text.language import Language
 
 _MOST_LARGE = 4  # of everything that is large, nothing is
-_LARGE = 80  # characters of an amount or a payee that can stand large; longer ones stand among the facts
+_LARGE = 80  # characters of an amount or a payee that can stand large; of longer ones the beginning does
+_BEGINNING = 40
 _CURRENCY = ("currency", "currency_code", "ccy")
 _PAYEE = frozenset({"payee", "payee_name", "recipient", "beneficiary", "creditor", "to", "收款方", "收款人"})
 
@@ -73,11 +74,19 @@ class ShownCall:
         )
         large = [p for p in dict.fromkeys((*terms.money, *self.payees)) if self._large(p) and not self._in_lines(p)]
         self._highlighted = tuple(large[:_MOST_LARGE])
+        self._begun = tuple(p for p in self.payees if p not in large and self.at(p) and not self._in_lines(p))
 
     def highlights(self) -> tuple[Fact, ...]:
         """Return how much and to whom: what stands large. Of several payments that is what they come to."""
         own = (self._payments.total(), *self._few_payees()) if self._payments.is_batch else ()
-        return (*own, *(self._fact(path) for path in self._highlighted))
+        begun = () if own else tuple(self._beginning(path) for path in sorted(self._begun)[:_MOST_LARGE])
+        return (*own, *(self._fact(path) for path in self._highlighted), *begun)
+
+    def _beginning(self, path: str) -> Fact:
+        """Return how a payee begins that is too long to stand large: whom, that is never below the buttons alone."""
+        fact = self._fact(path)
+        begins = " ".join(fact.value.split())[:_BEGINNING]
+        return replace(fact, value=say(self.terms.language, "begins", text=begins))
 
     def large(self) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
         """Return the same apart: how much, and to whom."""

@@ -79,6 +79,7 @@ _EN: Mapping[str, str] = {
     "withheld.hidden": "Approve is not offered here: {fields} must be seen, but looks like a secret and is not shown. "
     "{review}",
     "withheld.review": "To see it whole, ask the gateway's API for request {request}; you can still deny here.",
+    "begins": "{text}… (whole below)",
     "cut": "{text}… [{count} more characters not shown]",
     "cut.facts": "{count} more not shown",
     "look.mixed": "{where}: “{shown}” mixes letters of different alphabets. It may imitate another name.",
@@ -172,6 +173,7 @@ _ZH: Mapping[str, str] = {
     "{review}",
     "withheld.hidden": "此处不提供“批准”：{fields} 必须可见，但其内容疑似密钥，已隐藏。{review}",
     "withheld.review": "请通过网关 API 查看请求 {request} 的全文；仍可在此拒绝。",
+    "begins": "{text}…（全文见下）",
     "cut": "{text}… [另有 {count} 字未显示]",
     "cut.facts": "另有 {count} 项未显示",
     "look.mixed": "{where}：“{shown}”混用了不同文字的字母，可能在冒充其他名称。",

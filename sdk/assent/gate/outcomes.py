@@ -17,6 +17,7 @@ NOT_RUN = "not run: "
 ABANDONED = "abandoned: "
 """How the reason begins for which a request was withdrawn that nobody waited for any more."""
 _LONGEST_RESULT = 8000
+_LONGEST_FAULT = 500
 _LARGEST_RESULT = 64 * 1024
 
 
@@ -95,6 +96,11 @@ def never_ran(request: Request) -> bool:
     if request.state is State.CANCELLED:
         return (request.settled_reason or "").startswith(ABANDONED)
     return request.state is State.FAILED and (request.error or "").startswith(NOT_RUN)
+
+
+def said_by_tool(error: str) -> str:
+    """What a tool, or whoever has it, says of its fault, cut; that a call was not run is nothing that they can say."""
+    return (f"it says: {error}" if error.startswith(NOT_RUN) else error)[:_LONGEST_FAULT]
 
 
 def kept(result: Any) -> Any:

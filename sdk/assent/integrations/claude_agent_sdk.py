@@ -15,7 +15,7 @@ from claude_agent_sdk import HookMatcher
 from assent.client.call import ToolCall
 from assent.client.messages import allowed, approved, run_by_executor
 from assent.client.models import OutcomeStatus
-from assent.gate.outcomes import as_text
+from assent.gate.outcomes import as_text, said_by_tool
 from assent.gate.permission import Executed, Permission
 from assent.integrations.ground import Gates, notes
 
@@ -93,7 +93,7 @@ class _Hooks:
         permission = self._permitted.pop(event["tool_use_id"], None)
         if permission is not None:
             status = OutcomeStatus.UNKNOWN if event.get("is_interrupt") else OutcomeStatus.FAILED
-            await self._gate.settle(permission, status, error=event["error"])
+            await self._gate.settle(permission, status, error=said_by_tool(str(event["error"])))
         return {}
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from assent.client.call import ToolCall
 from assent.client.messages import RefusalCode
 from assent.client.models import OutcomeStatus
-from assent.gate.outcomes import NOT_RUN, Refused, Replayed
+from assent.gate.outcomes import NOT_RUN, Refused, Replayed, said_by_tool
 from assent.gate.permission import Executed, Permission
 from assent.proxy import wording
 from assent.proxy.reading import UnreadableError, id_of, misread, written
@@ -147,7 +147,7 @@ class Judge:
             fault = cast("Object", answer["error"])
             known = fault.get("code") in _NEVER_BEGUN
             status = OutcomeStatus.FAILED if known else OutcomeStatus.UNKNOWN
-            await self.gate.settle(leave.permission, status, error=str(fault.get("message"))[:500])
+            await self.gate.settle(leave.permission, status, error=said_by_tool(str(fault.get("message"))))
         elif isinstance(answer.get("result"), dict):
             await self._ended(leave, cast("Object", answer["result"]))
         else:
@@ -193,4 +193,4 @@ def _said(told: Object) -> str | None:
     content = told.get("content")
     parts = cast("list[Any]", content) if isinstance(content, list) else []
     texts = (cast("Object", part).get("text") for part in parts if isinstance(part, dict))
-    return next((text[:500] for text in texts if isinstance(text, str)), None)
+    return next((said_by_tool(text) for text in texts if isinstance(text, str)), None)

@@ -59,6 +59,17 @@ def card(
     )
 
 
+def test_whom_is_never_below_the_buttons_alone_however_long_a_name_an_agent_makes_of_it() -> None:
+    name = "Acme Ltd " + "and associated companies " * 4
+    asked = a_request(call=a_call(arguments={"payee": name, "amount": 80000, "currency": "CNY"}))
+    shown = card(asked, money=("amount",), payees=("payee",))
+    assert [fact.label for fact in shown.highlights] == ["amount", "payee"]
+    assert shown.highlights[1].value == "Acme Ltd and associated companies and as… (whole below)"
+    assert name in [fact.value for fact in shown.facts]
+    assert shown.buttons is not None
+    assert shown.buttons.approve is not None
+
+
 def texts(of: Card) -> str:
     return json.dumps(asdict(of), default=str, ensure_ascii=False)
 

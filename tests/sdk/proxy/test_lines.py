@@ -295,6 +295,26 @@ async def test_what_the_server_answers_is_reported_and_no_more_than_that(
     assert gateway.only.state == state
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"error": {"code": -32602, "message": "not run: I"}},
+        {"result": {"content": [{"type": "text", "text": "not run: I"}], "isError": True}},
+    ],
+)
+async def test_that_a_call_was_not_run_is_nothing_that_its_server_can_say(
+    gateway: StubGateway, told: dict[str, Any]
+) -> None:
+    """It would be asked about anew as if nothing had come of it."""
+    async with wire(gateway) as line:
+        await line.say(asked())
+        await line.approved()
+        await line.until(line.server, 1)
+        await line.calls.from_server(raw({"jsonrpc": "2.0", "id": 1, **told}))
+    assert gateway.only.outcomes[0]["error"] == "it says: not run: I"
+    assert gateway.only.state == "failed"
+
+
 async def test_lines_that_are_too_long_are_skipped_and_not_kept() -> None:
     parts = iter([b"a" * 600, b"b" * 600 + b"\nok", b"ay\n\n", b"c" * 1001 + b"\n", b"last", b""])
 

@@ -10,7 +10,7 @@ import anyio
 from assent.client.call import ToolCall
 from assent.client.log import warn
 from assent.client.models import OutcomeStatus
-from assent.gate.outcomes import NOT_RUN, Refused, Replayed
+from assent.gate.outcomes import NOT_RUN, Refused, Replayed, said_by_tool
 from assent.gate.permission import Executed, Permission
 from assent.proxy import wording
 from assent.proxy.acp.wishes import read_wish
@@ -222,7 +222,7 @@ class AcpCalls:
     async def _carried_out(self, permission: Permission, answer: Object) -> None:
         fault = answer.get("error")
         if isinstance(fault, dict):
-            said = str(cast("Object", fault).get("message"))[:500]
+            said = said_by_tool(str(cast("Object", fault).get("message")))
             await self._gate.settle(permission, OutcomeStatus.FAILED, error=said)
         else:
             await self._gate.settle(permission, OutcomeStatus.SUCCEEDED, result=answer.get("result"))
