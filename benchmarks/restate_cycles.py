@@ -12,6 +12,7 @@ import argparse
 import asyncio
 import json
 import os
+import signal
 import socket
 import subprocess
 import tempfile
@@ -72,13 +73,14 @@ def _server(program: str, ingress: int, admin: int) -> Generator[None]:
             "RESTATE_DISABLE_TELEMETRY": "true",
             "RESTATE_LOG_FILTER": "error",
         }
+        nothing = subprocess.DEVNULL
         with subprocess.Popen(
-            [program, "--no-logo"], env=environ, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            [program, "--no-logo"], env=environ, cwd=folder, stdout=nothing, stderr=nothing, start_new_session=True
         ) as process:
             try:
                 yield
             finally:
-                process.kill()
+                os.killpg(process.pid, signal.SIGKILL)  # the program of npm's is a wrapper: its server goes with it
 
 
 async def _reached(port: int, request: bytes, wanted: set[int]) -> None:
