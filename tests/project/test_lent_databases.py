@@ -21,19 +21,25 @@ async def test_what_a_test_wrote_is_gone_from_a_database_that_is_lent_again(
 ) -> None:
     with postgres_template.clone() as new:
         numbered = look(new, "SELECT sequencename, last_value FROM pg_sequences ORDER BY 1")
-    with postgres_template.lend() as url:
-        async with open_store(url, ManualClock()) as store:
-            await given_request(store)
-        left_open = psycopg.connect(url, autocommit=True)
-        assert look(url, "SELECT count(*) FROM audit_events") != [(0,)]
-    with postgres_template.lend() as again:
-        assert again == url
-        tables = [name for (name,) in look(again, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'")]
-        filled = [name for name in tables if look(again, f"SELECT count(*) FROM {name}") != [(0,)]]
-        assert filled == ["alembic_version"]
-        assert look(again, "SELECT sequencename, last_value FROM pg_sequences ORDER BY 1") == numbered
-        with closing(left_open), pytest.raises(psycopg.OperationalError):
-            left_open.execute("SELECT 1")
+    for _ in range(
+        3
+    ):  # the server's own upkeep may have touched a catalog: such a database is dropped, as it should be
+        with postgres_template.lend() as url:
+            async with open_store(url, ManualClock()) as store:
+                await given_request(store)
+            left_open = psycopg.connect(url, autocommit=True)
+            assert look(url, "SELECT count(*) FROM audit_events") != [(0,)]
+        with closing(left_open), postgres_template.lend() as again:
+            if again != url:
+                continue
+            tables = [name for (name,) in look(again, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'")]
+            filled = [name for name in tables if look(again, f"SELECT count(*) FROM {name}") != [(0,)]]
+            assert filled == ["alembic_version"]
+            assert look(again, "SELECT sequencename, last_value FROM pg_sequences ORDER BY 1") == numbered
+            with pytest.raises(psycopg.OperationalError):
+                left_open.execute("SELECT 1")
+            return
+    pytest.fail("no database was lent again")
 
 
 @pytest.mark.parametrize(
