@@ -9,8 +9,14 @@ from fastapi import APIRouter, Request, Response
 from app.api.wire.bodies import PlainRoute
 from app.console.answers import see, told
 from app.console.pages import page
-from app.console.visit import base_of, drop_session, form_of, is_own, language_of, remember_language, sessions_in
-from app.domain.errors import UnauthenticatedError
+from app.console.visit import (
+    base_of,
+    drop_session,
+    language_of,
+    person_of,
+    remember_language,
+    sent_by,
+)
 from app.usecases.console.office.rights import pages_of
 
 if TYPE_CHECKING:
@@ -24,7 +30,7 @@ def inbox_router(c: ConsoleVerbs) -> APIRouter:
     @router.get("/")
     async def inbox(request: Request) -> Response:
         async def shown() -> Response:
-            right = await c.sessions.right_of("", sessions_in(request)[1])
+            right = await person_of(c, request)
             policy = c.sessions.policy_of(right)
             language = language_of(request, policy)
             lists = await c.inbox(right, language)
@@ -42,11 +48,7 @@ def inbox_router(c: ConsoleVerbs) -> APIRouter:
     @router.post("/sign-out")
     async def leave(request: Request) -> Response:
         async def left() -> Response:
-            right = await c.sessions.right_of("", sessions_in(request)[1])
-            policy = c.sessions.policy_of(right)
-            form = await form_of(request)
-            if not is_own(request, policy) or not c.sessions.is_sealed(right, form.get("seal", "")):
-                raise UnauthenticatedError
+            right, policy, form = await sent_by(c, request)
             await c.sessions.end(right, everywhere=form.get("where") == "everywhere")
             response = see(f"{base_of(policy)}/", policy)
             drop_session(response, policy)

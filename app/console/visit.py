@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from fastapi import Request, Response
 
     from app.domain.rules.policy import Policy
-    from app.usecases.console.sessions import Begun
+    from app.usecases.console.sessions import Begun, Right
+    from app.usecases.console_verbs import ConsoleVerbs
 
 _MOST = 16_384  # bytes of a form: a reason of a thousand characters of any script, percent-encoded
 _FORM = "application/x-www-form-urlencoded"
@@ -139,3 +140,18 @@ def _set(
         httponly=True,
         samesite="strict" if strict else "lax",
     )
+
+
+async def person_of(c: ConsoleVerbs, request: Request) -> Right:
+    """Return whose session a browser has. Raises UnauthenticatedError; a card's link opens no page of a person."""
+    return await c.sessions.right_of("", sessions_in(request)[1])
+
+
+async def sent_by(c: ConsoleVerbs, request: Request) -> tuple[Right, Policy, dict[str, str]]:
+    """Return a form of this very session's page, and whose it is. Raises UnauthenticatedError."""
+    right = await person_of(c, request)
+    policy = c.sessions.policy_of(right)
+    form = await form_of(request)
+    if not is_own(request, policy) or not c.sessions.is_sealed(right, form.get("seal", "")):
+        raise UnauthenticatedError
+    return right, policy, form

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 from app.api.wire.bodies import PlainRoute
 from app.console.answers import see, told
 from app.console.pages import page
-from app.console.visit import base_of, form_of, is_own, language_of, remember_language, sessions_in
+from app.console.visit import base_of, language_of, person_of, remember_language, sent_by
 from app.domain.errors import UnauthenticatedError
 from app.domain.text.visible import visible
 from app.domain.words.say import say
@@ -31,7 +31,7 @@ def pulse_router(c: ConsoleVerbs) -> APIRouter:
     @router.get("/console/pulse")
     async def show(request: Request) -> Response:
         async def shown() -> Response:
-            right = await c.sessions.right_of("", sessions_in(request)[1])
+            right = await person_of(c, request)
             return await _drawn(c, request, right)
 
         return await told(request, shown, closed="signed_out", forbidden="not_for_you")
@@ -39,11 +39,7 @@ def pulse_router(c: ConsoleVerbs) -> APIRouter:
     @router.post("/console/pulse/pause")
     async def pause(request: Request) -> Response:
         async def paused() -> Response:
-            right = await c.sessions.right_of("", sessions_in(request)[1])
-            policy = c.sessions.policy_of(right)
-            form = await form_of(request)
-            if not is_own(request, policy) or not c.sessions.is_sealed(right, form.get("seal", "")):
-                raise UnauthenticatedError
+            right, policy, form = await sent_by(c, request)
             if form.get("do") not in _SWITCH:
                 raise UnauthenticatedError
             await c.office.pulse.may_pause(right)

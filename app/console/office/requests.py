@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 from app.api.wire.bodies import PlainRoute
 from app.console.answers import see, told
 from app.console.pages import page
-from app.console.visit import base_of, form_of, is_own, language_of, remember_language, sessions_in
+from app.console.visit import base_of, language_of, person_of, remember_language, sent_by
 from app.domain.errors import NotStartedError, OutcomeConflictError, UnauthenticatedError
 from app.domain.words.say import say
 from app.usecases.console.office.request_page import MOST_NOTE
@@ -29,7 +29,7 @@ def request_stories_router(c: ConsoleVerbs) -> APIRouter:
     @router.get("/console/requests/{request_id}")
     async def show(request_id: str, request: Request) -> Response:
         async def shown() -> Response:
-            right = await c.sessions.right_of("", sessions_in(request)[1])
+            right = await person_of(c, request)
             return await _drawn(c, request, right, request_id)
 
         return await told(request, shown, closed="signed_out", forbidden="not_for_you")
@@ -37,11 +37,7 @@ def request_stories_router(c: ConsoleVerbs) -> APIRouter:
     @router.post("/console/requests/{request_id}")
     async def settle(request_id: str, request: Request) -> Response:
         async def settled() -> Response:
-            right = await c.sessions.right_of("", sessions_in(request)[1])
-            policy = c.sessions.policy_of(right)
-            form = await form_of(request)
-            if not is_own(request, policy) or not c.sessions.is_sealed(right, form.get("seal", "")):
-                raise UnauthenticatedError
+            right, policy, form = await sent_by(c, request)
             if form.get("status") not in _RAN:
                 raise UnauthenticatedError
             note, language = form.get("note", "").strip(), language_of(request, policy)

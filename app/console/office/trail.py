@@ -10,8 +10,8 @@ from fastapi import APIRouter, Request, Response
 from app.api.wire.bodies import PlainRoute
 from app.console.answers import see, told
 from app.console.pages import page
-from app.console.visit import base_of, form_of, is_own, language_of, remember_language, sessions_in
-from app.domain.errors import InvalidError, UnauthenticatedError
+from app.console.visit import base_of, language_of, person_of, remember_language, sent_by
+from app.domain.errors import InvalidError
 from app.domain.request.request import State
 from app.domain.words.say import say
 from app.usecases.console.office.trail_page import FIELDS, MOST_EXPORTED, SAVED
@@ -40,7 +40,7 @@ def trail_page_router(c: ConsoleVerbs) -> APIRouter:
     @router.get("/console/trail.csv")
     async def export(request: Request) -> Response:
         async def exported() -> Response:
-            right = await c.sessions.right_of("", sessions_in(request)[1])
+            right = await person_of(c, request)
             text = await c.office.trail.csv(right, _fields(request))
             return Response("\ufeff" + text, headers=_CSV, media_type="text/csv; charset=utf-8")
 
@@ -49,11 +49,7 @@ def trail_page_router(c: ConsoleVerbs) -> APIRouter:
     @router.post("/console/trail/verify")
     async def verify(request: Request) -> Response:
         async def begun() -> Response:
-            right = await c.sessions.right_of("", sessions_in(request)[1])
-            policy = c.sessions.policy_of(right)
-            form = await form_of(request)
-            if not is_own(request, policy) or not c.sessions.is_sealed(right, form.get("seal", "")):
-                raise UnauthenticatedError
+            right, policy, _ = await sent_by(c, request)
             await c.office.verify.begin(right)
             return see(f"{base_of(policy)}/console/trail", policy)
 
@@ -67,7 +63,7 @@ def _fields(request: Request) -> dict[str, str]:
 
 
 async def _drawn(c: ConsoleVerbs, request: Request) -> Response:
-    right = await c.sessions.right_of("", sessions_in(request)[1])
+    right = await person_of(c, request)
     policy = c.sessions.policy_of(right)
     language = language_of(request, policy)
     fields, notice = _fields(request), ""

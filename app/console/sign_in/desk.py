@@ -6,9 +6,9 @@ import math
 from typing import TYPE_CHECKING
 
 from app.console.pages import page
-from app.console.visit import form_of, is_own, language_of, remember_language, sessions_in
+from app.console.visit import language_of, person_of, remember_language, sent_by
 from app.domain.card.card_for import instant_text
-from app.domain.errors import LockedError, UnauthenticatedError
+from app.domain.errors import LockedError
 from app.domain.text.visible import visible
 from app.domain.words.say import say
 
@@ -35,16 +35,12 @@ class Desk:
 
     async def signed_in(self, request: Request) -> tuple[Right, Policy]:
         """Return whose session this is. Raises UnauthenticatedError; a card's link opens no page of a person."""
-        right = await self._c.sessions.right_of("", sessions_in(request)[1])
+        right = await person_of(self._c, request)
         return right, self._c.sessions.policy_of(right)
 
     async def sent(self, request: Request) -> tuple[Right, Policy, dict[str, str]]:
         """Return a form of this very session's page. Raises UnauthenticatedError."""
-        right, policy = await self.signed_in(request)
-        form = await form_of(request)
-        if not is_own(request, policy) or not self._c.sessions.is_sealed(right, form.get("seal", "")):
-            raise UnauthenticatedError
-        return right, policy, form
+        return await sent_by(self._c, request)
 
     async def draw(
         self, request: Request, right: Right, *, notice: str = "", status: int = 200, **more: object
