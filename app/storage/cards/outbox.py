@@ -190,9 +190,9 @@ def settle(tx: Tx, row: OutboxRow, *, error: str | None = None) -> bool:
     return tx.run(_SETTLE, row_id=row.id, of_attempts=row.attempts, status=status, error=error) == 1
 
 
-def reschedule(tx: Tx, row: OutboxRow, *, due_at: datetime, error: str) -> None:
-    """Try again later."""
-    tx.write(_RESCHEDULE, row_id=row.id, of_attempts=row.attempts, due_at=to_us(due_at), error=error)
+def reschedule(tx: Tx, row: OutboxRow, *, due_at: datetime, error: str) -> bool:
+    """Try again later. False: the lease was lost, and another worker has it."""
+    return tx.run(_RESCHEDULE, row_id=row.id, of_attempts=row.attempts, due_at=to_us(due_at), error=error) == 1
 
 
 def list_neglected(tx: Tx, *, since: timedelta) -> set[tuple[str, str]]:

@@ -8,7 +8,7 @@ from app.domain.trail.audit import Kind, Record
 from app.domain.words.say import say
 from app.storage.cards import deliveries
 from app.storage.cards.outbox import OutboxRow, reschedule
-from app.usecases.cards.remember_delivery import Sending, Showing
+from app.usecases.cards.remember_delivery import Sending, Showing, forget
 
 if TYPE_CHECKING:
     from app.ports import Channel
@@ -24,11 +24,10 @@ def go_bare(tx: Tx, row: OutboxRow, plan: Sending | Showing, why: str) -> bool:
     delivery = deliveries.find_delivery(tx, row.delivery_id)
     if delivery is None or delivery.carrier_id is not None or not deliveries.mark_bare(tx, delivery):
         return False
-    if isinstance(plan, Sending) and plan.first:
-        deliveries.mark_untried(tx, delivery)  # it surely did not arrive: nothing need be looked for
     facts = {"channel": row.channel, "delivery": delivery.id, "why": why}
     tx.append(Record(kind=Kind.CARD_BARE, actor="system", facts=facts), request_id=delivery.request_id)
-    reschedule(tx, row, due_at=tx.now(), error=why)
+    again = forget if isinstance(plan, Sending) and plan.first else reschedule
+    again(tx, row, due_at=tx.now(), error=why)
     return True
 
 

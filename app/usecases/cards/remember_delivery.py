@@ -148,12 +148,20 @@ def postpone(
     spent = now - row.created_at > patience and row.attempts >= _FEWEST_ATTEMPTS
     if spent and not error.limited:  # a queue at a platform that works is none that is away
         return False
-    delivery = deliveries.find_delivery(tx, row.delivery_id)
-    if forget_attempt and delivery is not None:
-        deliveries.mark_untried(tx, delivery)
     backoff = min(timedelta(seconds=2 ** min(row.attempts, 10) / 2), _SLOWEST)
-    reschedule(tx, row, due_at=now + (error.retry_after or backoff), error=error.why)
+    due_at = now + (error.retry_after or backoff)
+    if forget_attempt:
+        forget(tx, row, due_at=due_at, error=error.why)
+    else:
+        reschedule(tx, row, due_at=due_at, error=error.why)
     return True
+
+
+def forget(tx: Tx, row: OutboxRow, *, due_at: datetime, error: str) -> None:
+    """Try again later what surely left nothing on the platform, unless another worker has it: that one may have."""
+    delivery = deliveries.find_delivery(tx, row.delivery_id)
+    if reschedule(tx, row, due_at=due_at, error=error) and delivery is not None:
+        deliveries.mark_untried(tx, delivery)
 
 
 def look_again(tx: Tx, row: OutboxRow) -> None:

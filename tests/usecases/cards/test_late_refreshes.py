@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from structlog.testing import capture_logs
 
-from app.ports import ChannelUnavailableError
+from app.ports import ChannelUnavailableError, ContentRefusedError
 from tests.fixtures.memory_platform import MemoryChannel
 from tests.fixtures.patience import eventually
 from tests.fixtures.shared_messages import GROUP, MINUTE, ask, click_on, given, items_of, places_of
@@ -17,7 +18,7 @@ from tests.requirements import requirement
 
 if TYPE_CHECKING:
     from app.domain.card.card import Card
-    from app.ports import MessageRef
+    from app.ports import MessageRef, Post
     from tests.fixtures.gateway import Gateway
 
 
@@ -135,3 +136,41 @@ async def test_whoever_left_the_message_before_a_change_landed_is_not_shown_on_i
     others = [each for each in gateway.platform.messages if each is not message]
     assert not [card for each in others for card in items_of(each) if card.buttons]
     assert not gateway.rows("SELECT id FROM deliveries WHERE shown_version < 0")
+
+
+@requirement("F-03", "F-50")
+@pytest.mark.parametrize("late", [ChannelUnavailableError("full", retry_after=MINUTE), ContentRefusedError("words")])
+@pytest.mark.parametrize("then", ["it is cancelled", "it waits"])
+async def test_a_first_attempt_that_fails_late_does_not_forget_the_card_that_a_second_one_left(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch, then: str, late: Exception
+) -> None:
+    """The first is held beyond its lease; the second one's card arrives, and its worker dies before it can say so."""
+    under_way, go, attempts = asyncio.Event(), asyncio.Event(), count(1)
+    land = MemoryChannel.post
+
+    async def post(channel: MemoryChannel, sent: Post) -> MessageRef:
+        match next(attempts):
+            case 1:
+                under_way.set()
+                await go.wait()
+                raise late
+            case 2:
+                await land(channel, sent)
+                raise asyncio.CancelledError
+            case _:
+                return await land(channel, sent)
+
+    monkeypatch.setattr(MemoryChannel, "post", post)
+    request = await submit(gateway, 0)
+    await under_way.wait()
+    gateway.rows("UPDATE outbox SET due_at = 1")
+    await other_worker(gateway)
+    (left,) = gateway.platform.messages
+    with capture_logs() as said:
+        go.set()
+        await eventually(lambda: {"delivery.postponed", "delivery.bare"} & {each["event"] for each in said})
+    if then == "it is cancelled":
+        await gateway.call("POST", f"/v1/requests/{request['id']}/cancel", {})
+    await settled(gateway)
+    assert gateway.platform.messages == [left]
+    assert bool(left.card.buttons) is (then == "it waits")
