@@ -89,13 +89,21 @@ serve: $(INSTALLED)  ## the gateway with your ./assent.yaml (CONFIG=path for ano
 
 # --- the one door ---
 
-# The checks are one shelf more.
+# The checks are one shelf more. To be traced costs half as much again and more: with COVERAGE, what is tried on PostgreSQL
+# a second time runs beside it untraced (the floor that speaks to databases, in tests/storage, is traced on both).
+TWINS := kills durability cli api usecases cards
 .PHONY: test
 test: $(INSTALLED)  ## all checks and all tests but the slow suites; what CI runs (COVERAGE=1: with what they reach, and its floor)
 	@$(if $(COVERAGE),$(BIN)/coverage erase)
 	$(IN_SHELVES) $(addprefix shelf-,$(filter-out rest sabotage,$(SHELVES))) check shelf-rest shelf-sabotage \
-		$(if $(COVERAGE),PYTEST='$(BIN)/coverage run -m pytest -q')
+		$(if $(COVERAGE),$(addprefix twins-,$(TWINS)) PYTEST='$(BIN)/coverage run -m pytest -q')
 	@$(if $(COVERAGE),$(BIN)/coverage combine --quiet && $(BIN)/coverage report)
+
+$(if $(COVERAGE),$(addprefix shelf-,$(TWINS))): ARGS = -m "not long and not claude and not postgres"
+
+.PHONY: $(addprefix twins-,$(TWINS))
+$(addprefix twins-,$(TWINS)): twins-%: $(INSTALLED)
+	@echo "$* on PostgreSQL"; $(BIN)/pytest -q -m "postgres and not long and not claude" $(ON_$*)
 
 .PHONY: quick
 quick: $(INSTALLED)  ## the loop while working: no checks, no PostgreSQL, nothing heavy or that starts processes
