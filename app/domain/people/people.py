@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
 _NOBODY: frozenset[str] = frozenset()
+REQUESTER, OWNER, MANAGER = "requester", "owner", "manager"
+RELATIONS = (REQUESTER, OWNER, MANAGER)
+"""Words of the file for people who are others with each call: no group is called so."""
 
 
 def email_key(email: str) -> str:
@@ -117,6 +120,10 @@ class Directory:
         pairs = ((person.delegate_on(day), person.email) for person in self.people.values() if person.away)
         known = ((self.find(to), of) for to, of in pairs if to is not None)
         return tuple((delegate.email, of) for delegate, of in known if delegate is not None)
+
+    def named(self, name: str, *, owner: str | None) -> frozenset[str]:
+        """Return the e-mails that a name stands for where a call of this owner's agent is meant."""
+        return self.members(owner or "@") if name == OWNER else self.members(name)
 
     def members(self, name: str) -> frozenset[str]:
         """Return the e-mails that a stage's name stands for: a group's, or a known person's own. Unknown: nobody."""

@@ -12,7 +12,7 @@ from app.policies.marks.faults import near
 from app.policies.models.file_models import PartEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from app.domain.people.people import Directory
     from app.domain.rules.policy import ChannelSpec
@@ -93,9 +93,11 @@ def _is_fillable(marked: MarkedYaml, part: _Part, directory: Directory) -> bool:
     return bool(of) and not unknown and not short
 
 
-def refuse_unknown_names(marked: MarkedYaml, path: Path, names: Sequence[str], directory: Directory) -> list[str]:
-    """Note and return the names of a list that lead to no group and to no person."""
-    unknown = [name for name in names if not _is_known(name, directory)]
+def refuse_unknown_names(
+    marked: MarkedYaml, path: Path, names: Sequence[str], directory: Directory, *, besides: Collection[str] = ()
+) -> list[str]:
+    """Note and return the names of a list that lead to no group and to no person; `besides` are other words."""
+    unknown = [name for name in names if name not in besides and not _is_known(name, directory)]
     for name in unknown:
         kind, known = ("person", directory.people) if "@" in name else ("group", directory.groups)
         hint = near(name, known, what="people" if kind == "person" else "groups")

@@ -7,7 +7,7 @@ import unicodedata
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from app.domain.people.people import Away, Directory, GroupSource, Person, email_key
+from app.domain.people.people import RELATIONS, Away, Directory, GroupSource, Person, email_key
 from app.policies.marks.entries import key_names, read_entry, section
 from app.policies.marks.faults import near
 from app.policies.models.file_models import GroupEntry, PersonEntry
@@ -61,6 +61,8 @@ def _groups(
     for name, raw in section(marked, "groups").items():
         if not _GROUP.fullmatch(name):
             marked.report(("groups", name), "a group's name has no spaces, @ or *")
+        if name in RELATIONS:
+            marked.report(("groups", name), f'"{name}" is a word of its own wherever people are named', "rename it")
         groups[name] = frozenset()
         if not isinstance(raw, dict):
             groups[name] = _group(marked, ("groups", name), raw, listed)

@@ -171,7 +171,8 @@ class Opening:
     def _of_nobody(self, ruling: Allow) -> Asking:
         """Return how a request is opened about which nobody is asked: its times are those of the rule."""
         asking = ruling.otherwise or self._judged.policy.ask or Asking(stages=(), channels=())
-        return replace(asking, stages=(), channels=(), escalate=(), remind=(), fallback=())
+        cc = ruling.otherwise.cc if ruling.otherwise else ()
+        return replace(asking, stages=(), channels=(), escalate=(), remind=(), fallback=(), cc=cc)
 
     def _turn_away(self, refusal: Deny, record: Record) -> Answered:
         """Refuse a call without asking anybody, and say so in the trail."""
@@ -216,11 +217,18 @@ class Opening:
             fallback=asking.fallback,
             timers=tuple(replace(timer, at=timer.at + (now - EPOCH)) for timer in asking.timers),
             assurance=asking.assurance,
+            cc=_hearing(asking, judged),
             payments=judged.payments,
             near_key=judged.near_key,
             enforced=tool.enforced,
             alone=self._alone,
         )
+
+
+def _hearing(asking: Asking, judged: Judged) -> tuple[str, ...]:
+    """Return who hears how it ends, of those who are there today."""
+    named = (judged.policy.directory.named(name, owner=judged.call.owner) for name in asking.cc)
+    return tuple(sorted(frozenset[str]().union(*named)))
 
 
 def _begin(tx: Tx, request: ConfirmationRequest, judged: Judged, targets: Mapping[str, str]) -> None:
