@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from app.domain.people.people import OWNER
+from app.domain.people.people import MANAGER, OWNER
 from app.domain.request.request import API
 from app.domain.request.timetable import Rung
 from app.policies.asking.stage_section import read_channel_names, refuse_unknown_names
@@ -51,8 +51,8 @@ def read_ladder(  # noqa: PLR0917 - what the entry may name, and what it builds 
 
 
 def _cc(marked: MarkedYaml, path: Path, names: Sequence[str], directory: Directory) -> tuple[str, ...]:
-    """Return who hears how it ends: the agent's owner, groups, people."""
-    refuse_unknown_names(marked, path, names, directory, besides=(OWNER,))
+    """Return who hears how it ends: the agent's owner, the requester's manager, groups, people."""
+    refuse_unknown_names(marked, path, names, directory, besides=(OWNER, MANAGER))
     for index, name in enumerate(names):
         if name in names[:index]:
             marked.report((*path, index), f'"{name}" again')

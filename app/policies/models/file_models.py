@@ -332,6 +332,7 @@ class PersonEntry(BaseModel):
     name: str = Field(default="", max_length=200)
     limit: Limit | None = None
     away: list[AwayEntry] = Field(default=[], max_length=100)
+    manager: Name | None = None
     language: Literal["en", "zh"] | None = None
 
 

@@ -122,7 +122,7 @@ def warnings_at_start(policy: Policy, keys: Collection[ApiKey], *, active: Colle
 def _asked(policy: Policy) -> set[str]:
     """Return whom the file's rules ask; nobody, where only a platform can say who that is."""
     names = {name for asking in _askings(policy) for stage in asking.stages for name in stage.of}
-    return {person for name in names for person in policy.directory.members(name)}
+    return {person for name in names for person in policy.directory.ever(name)}
 
 
 def _askings(policy: Policy) -> list[Asking]:
@@ -135,7 +135,7 @@ def _unheard(policy: Policy, keys: Collection[ApiKey], active: Collection[str]) 
     """Say who is to hear how calls end and cannot be told: a message needs a chat."""
     owners = {key.person for key in keys if key.scope in AGENTS and key.person}
     names = {name for asking in _askings(policy) for name in asking.cc}
-    people = {person for name in names - {OWNER} for person in policy.directory.members(name)}
+    people = {person for name in names - {OWNER} for person in policy.directory.ever(name)}
     people |= owners if OWNER in names else set[str]()
     unheard = sorted(people - {*active})
     if not unheard:

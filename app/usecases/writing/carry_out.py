@@ -185,6 +185,7 @@ def plan_people(
     *,
     audience: Audience = Audience.APPROVERS,
     channels: Iterable[str] | None = None,
+    due_at: datetime | None = None,
 ) -> list[str]:
     """Plan a copy of their own for each person, in each of the request's channels where they can be reached.
 
@@ -207,7 +208,9 @@ def plan_people(
             if copy is not None:
                 _try_again(tx, copy)
             elif (channel, account.account.account_id) not in taken:
-                plan_card(tx, request, channel, account.account.account_id, person=person, audience=audience)
+                plan_card(
+                    tx, request, channel, account.account.account_id, person=person, audience=audience, due_at=due_at
+                )
             reached.append(person)
     return reached
 

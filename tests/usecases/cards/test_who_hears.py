@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from app.domain.text.language import Language
-from app.ports import ChannelRefusedError
+from app.ports import ChannelRefusedError, ChannelUnavailableError
 from tests.fixtures.consulting import press
 from tests.fixtures.gateway import PAY
 
@@ -145,6 +145,23 @@ async def test_under_a_card_of_their_own_it_is_said_once_and_what_becomes_known_
     assert "not known" in said[0][1]
     assert "succeeded" in said[1][1]
     assert list(private(gateway, request)) == ["U_RITA"]
+
+
+async def test_what_is_no_longer_so_when_it_could_be_said_is_not_said(gateway: Gateway) -> None:
+    request = await asked(gateway)
+    await press(gateway, gateway.card(request), "U_ALICE", "ask", text="Which invoice?")
+    gateway.platform.notices.clear()
+    await gateway.press(request)
+    await gateway.claim(request)
+    gateway.platform.notify_faults.append(ChannelUnavailableError("away"))
+    await gateway.report(request, "unknown")
+    await gateway.quiet()
+    await gateway.call("POST", f"/v1/requests/{request['id']}/reconcile", {"status": "failed", "note": "not there"})
+    await gateway.quiet()
+    await gateway.advance(timedelta(minutes=1))
+    assert [("failed" in notice.text, "not known" in notice.text) for _, notice in gateway.platform.notices] == [
+        (True, False)
+    ]
 
 
 async def test_who_asked_and_decided_it_needs_no_message_of_their_own_answer(gateway: Gateway) -> None:
