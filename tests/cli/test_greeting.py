@@ -8,6 +8,7 @@ import os
 import pty
 import re
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -151,6 +152,20 @@ def test_warned_is_of_what_would_be_noticed_only_when_a_call_waits_in_vain(
     found = warnings_at_start(policy, keys, active=active)
     assert [finding.what.removeprefix("acme: ")[: len(what)] for finding, what in zip(found, said, strict=True)] == said
     assert all(finding.mend for finding in found)
+
+
+def test_warned_is_of_who_is_to_hear_how_calls_end_and_can_be_told_nowhere(tmp_path: Path) -> None:
+    path = tmp_path / "assent.yaml"
+    text = ASK.replace("NAME", "c").replace("channels: [c]", "channels: [c], cc: [owner, carol@acme.example]")
+    path.write_text(RULES + text + CHAT)
+    environ = {"T": "xoxb-0123456789", "A": "xapp-0123456789"}
+    policy = load_policy(path, environ=environ, channel_types=registry.platforms()).policy
+    owned = replace(AGENT, person="olga@acme.example")
+    alice = {"alice@acme.example"}
+    (found,) = warnings_at_start(policy, (owned,), active=alice)
+    assert found.what.startswith("acme: cc tells carol@acme.example, olga@acme.example how calls end")
+    assert warnings_at_start(policy, (owned,), active={*alice, "carol@acme.example", "olga@acme.example"}) == []
+    assert warnings_at_start(policy, (owned,), active=None) == []
 
 
 @pytest.mark.parametrize(

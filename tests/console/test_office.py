@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from app.ports import AccountStatus
 from app.storage.engine.transaction import Tx
 from app.storage.searching import find_requests
 from tests.console.test_signed_in import ALICE, BOB, DAVE, OLGA, Person
@@ -80,6 +81,10 @@ async def test_a_story_is_read_by_whom_the_request_concerns_and_who_audits_and_b
     page = await bob.get(path)
     assert page.status_code == 200
     assert "&lt;b&gt;Acme&lt;/b&gt;" in page.text
+    assert "Dave is told of the end in no chat" not in page.text
+    gateway.platform.statuses["U_DAVE"] = AccountStatus.DEACTIVATED
+    await gateway.container.confirm_accounts()
+    assert "Dave is told of the end in no chat: no account of theirs is known." in (await bob.get(path)).text
     assert len(page.content) < 60_000
     assert gateway.trail(request).count(("request.reviewed", BOB)) == 1
     assert (await bob.get(path)).status_code == 200

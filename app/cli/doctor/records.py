@@ -174,9 +174,7 @@ async def _factors(store: Store, policy: Policy) -> list[Finding]:
         for _, asking in askings(policy, tool):
             reached = asking.assurance.raised if may_rise else asking.assurance
             if reached >= Assurance.L3:
-                needed |= {
-                    who for stage in asking.stages for name in stage.of for who in policy.directory.members(name)
-                }
+                needed |= {who for stage in asking.stages for name in stage.of for who in policy.directory.ever(name)}
     if not needed:
         return []
     lacking = await store.read(lambda tx: without_factor(tx, needed), org=policy.org, long=True)

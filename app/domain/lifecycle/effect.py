@@ -28,8 +28,8 @@ class AskRequester:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TellRequester:
-    """Bring the requester what came of it, on a card of their own, if they have none yet that will say it."""
+class TellEnd:
+    """Tell whoever asked, and whom the file names besides (`cc`), how it ended: each privately, in one chat."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,4 +63,4 @@ class Wake:
     """Tell whoever waits for this request to look at the row."""
 
 
-Effect = PostCards | PostMore | AskRequester | TellRequester | TellApprovers | Notify | RefreshCards | IssueGrant | Wake
+Effect = PostCards | PostMore | AskRequester | TellEnd | TellApprovers | Notify | RefreshCards | IssueGrant | Wake

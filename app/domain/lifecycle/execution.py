@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from app.domain.lifecycle.effect import RefreshCards, TellRequester, Wake
-from app.domain.lifecycle.lifecycle import SYSTEM, Refusal, Step
+from app.domain.lifecycle.effect import RefreshCards, Wake
+from app.domain.lifecycle.lifecycle import SYSTEM, Refusal, Step, told
 from app.domain.request.request import ConfirmationRequest, Execution, ExecutionStatus, Grant, GrantStatus, Status
 from app.domain.trail.audit import Kind, Record
 
@@ -71,7 +71,7 @@ def lapse(request: ConfirmationRequest, *, now: datetime) -> Step:
         return Step(request=request, refusal=Refusal.TOO_EARLY)
     return Step(
         request=replace(request, version=request.version + 1, grant=replace(grant, status=GrantStatus.LAPSED)),
-        effects=(RefreshCards(), Wake()),
+        effects=(RefreshCards(), *told(request), Wake()),
         record=Record(kind=Kind.LAPSED, actor=SYSTEM, facts={"grant": grant.id}),
     )
 
@@ -93,7 +93,7 @@ def revoke(request: ConfirmationRequest, *, why: str, lost: Collection[str], now
             grant=replace(grant, status=GrantStatus.REVOKED),
             revoked_why=why,
         ),
-        effects=(RefreshCards(), Wake()),
+        effects=(RefreshCards(), *told(request), Wake()),
         record=Record(
             kind=Kind.REVOKED,
             actor=by,
@@ -178,8 +178,7 @@ def _executed(
         facts |= {"elsewhere": execution.elsewhere.id, "link": execution.elsewhere.link}
     return Step(
         request=replace(request, version=request.version + 1, execution=execution),
-        # Elsewhere the agent that runs it tells whoever asked.
-        effects=(RefreshCards(), *((TellRequester(),) if request.enforced else ()), Wake()),
+        effects=(RefreshCards(), *told(request), Wake()),
         record=Record(kind=kind, actor=by, facts=facts),
     )
 

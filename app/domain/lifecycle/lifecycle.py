@@ -15,7 +15,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from app.domain.lifecycle.consultations import Consulting, consulted
-from app.domain.lifecycle.effect import IssueGrant, PostCards, RefreshCards, TellApprovers, Wake
+from app.domain.lifecycle.effect import IssueGrant, PostCards, RefreshCards, TellApprovers, TellEnd, Wake
 from app.domain.lifecycle.step import Refusal, Step, no_place
 from app.domain.money.payment import bound_facts
 from app.domain.people.assurance import Assurance
@@ -98,6 +98,7 @@ def opened(request: ConfirmationRequest, *, sub_agent: str | None = None) -> Ste
             **({"assurance": request.assurance.value} if request.assurance is not Assurance.L1 else {}),
             **({"payment": bound_facts(request.payments)} if request.payments else {}),
             **({"cautions": [each.kind.value for each in request.cautions]} if request.cautions else {}),
+            **({"cc": list(request.cc)} if request.cc else {}),
             **({"predecessor": request.predecessor_id} if request.predecessor_id else {}),
             **({"sub_agent": sub_agent} if sub_agent else {}),
         },
@@ -268,13 +269,22 @@ def _settle(
     at: datetime,
     facts: dict[str, object] | None = None,
 ) -> Step:
+    settled = replace(
+        request,
+        status=status,
+        version=request.version + 1,
+        settlement=Settlement(at=at, by=by, reason=reason, via=via),
+    )
+    # An approval is no end yet. And what an agent takes back itself brings nobody a message: it could ask and take back
+    # all day, in anybody's name.
+    ended = status is not Status.APPROVED and by != f"agent:{request.call.agent}"
     return Step(
-        request=replace(
-            request,
-            status=status,
-            version=request.version + 1,
-            settlement=Settlement(at=at, by=by, reason=reason, via=via),
-        ),
-        effects=(RefreshCards(), Wake()),
+        request=settled,
+        effects=(RefreshCards(), *told(settled, ended=ended), Wake()),
         record=Record(kind=kind, actor=by, facts=facts if facts is not None else {"reason": reason}),
     )
+
+
+def told(request: ConfirmationRequest, *, ended: bool = True) -> tuple[TellEnd, ...]:
+    """Return that those who are to hear of an end are told; nothing where there is nobody, or no end."""
+    return (TellEnd(),) if ended and request.hearers else ()

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
 _NOBODY: frozenset[str] = frozenset()
+REQUESTER, OWNER, MANAGER = "requester", "owner", "manager"
+RELATIONS = (REQUESTER, OWNER, MANAGER)
+"""Words of the file for people who are others with each call: no group is called so."""
 
 
 def email_key(email: str) -> str:
@@ -53,6 +56,7 @@ class Person:
     accounts: Mapping[str, str] = field(default_factory=dict[str, str])
     limits: Mapping[str, Decimal] | None = None
     away: tuple[Away, ...] = ()
+    manager: str | None = None  # e-mail of a person of the file
     language: str | None = None  # what their own copies, notes and pages are written in; None: the channel's
 
     def may_approve(self, amount: Amount | None) -> bool:
@@ -117,6 +121,20 @@ class Directory:
         pairs = ((person.delegate_on(day), person.email) for person in self.people.values() if person.away)
         known = ((self.find(to), of) for to, of in pairs if to is not None)
         return tuple((delegate.email, of) for delegate, of in known if delegate is not None)
+
+    def named(self, name: str, *, requester: str | None, owner: str | None) -> frozenset[str]:
+        """Return the e-mails that a name stands for where a call for `requester` by `owner`'s agent is meant."""
+        if name not in RELATIONS:
+            return self.members(name)
+        asked = self.find(requester) if requester else None
+        related = {REQUESTER: requester, OWNER: owner, MANAGER: asked.manager if asked else None}
+        return self.members(related[name] or "@")
+
+    def ever(self, name: str) -> frozenset[str]:
+        """Return who a name may stand for, whatever the call is, as far as the file says."""
+        if name != MANAGER:
+            return self.members(name)
+        return frozenset(person.manager for person in self.people.values() if person.manager)
 
     def members(self, name: str) -> frozenset[str]:
         """Return the e-mails that a stage's name stands for: a group's, or a known person's own. Unknown: nobody."""

@@ -98,11 +98,15 @@ class DeliveryStatus(StrEnum):
     UNDELIVERABLE = "undeliverable"
 
 
+SEEN = frozenset({DeliveryStatus.LIVE, DeliveryStatus.RETIRED})
+"""People have it before them, whatever it says by now."""
+
+
 class Audience(StrEnum):
     """Whom a card is for."""
 
     APPROVERS = "approvers"
-    REQUESTER = "requester"  # shows what was asked back and takes the answer; decides nothing
+    REQUESTER = "requester"  # whoever asked, and who hears how it ends: takes an answer at most, decides nothing
 
 
 class State(StrEnum):
@@ -220,6 +224,7 @@ class ConfirmationRequest:
     near_key: str | None = None  # calls that say the same where it must be seen have the same
     enforced: bool = False  # only an executor may claim it
     alone: bool = False  # its caller's idempotency key alone finds it again: no other call joins it
+    cc: tuple[str, ...] = ()  # who hears how it ends, by e-mail, besides the requester
     allowed_by: str | None = None  # "rule:<id>" or "standing:<id>": no people were asked, and this is why it may run
 
     @property
@@ -240,6 +245,18 @@ class ConfirmationRequest:
         if self.grant is not None and self.grant.status in {GrantStatus.LAPSED, GrantStatus.REVOKED}:
             return State.LAPSED
         return _ASKED[self.status]
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more comes of it by itself: it was answered with no, was never used, or has run."""
+        return self.status.final and self.state not in {State.APPROVED, State.EXECUTING}
+
+    @property
+    def hearers(self) -> tuple[str, ...]:
+        """Who is told privately how it ended, as accounts know them; whoever ended it knows."""
+        asked = (self.call.requester,) if self.call.requester else ()
+        ended_by = email_key(self.settlement.by) if self.settlement and self.status is not Status.APPROVED else None
+        return tuple(dict.fromkeys(who for who in map(email_key, (*asked, *self.cc)) if who != ended_by))
 
     @property
     def attachable(self) -> bool:

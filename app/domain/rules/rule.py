@@ -42,6 +42,7 @@ class Asking:
     remind: tuple[float, ...] = REMINDERS  # at which fractions of `timeout` those who have not answered hear of it
     escalate: tuple[Rung, ...] = ()  # who is brought in as time passes
     fallback: tuple[str, ...] = ()  # channels that are tried when none of `channels` can be reached
+    cc: tuple[str, ...] = ()  # who hears how it ends besides the requester: groups, people, the agent's owner
     risk: Risk = Risk.NORMAL
     assurance: Assurance = Assurance.L1
     standing: StandingTerms | None = None  # what a standing approval may allow at most; None: there is none

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-QUESTION, ANSWER, REMINDER, APPROVED = "question", "answer", "reminder", "approved"
+QUESTION, ANSWER, REMINDER, APPROVED, ENDED = "question", "answer", "reminder", "approved", "ended"
 
 
 def question_note(question_id: str) -> str:
@@ -25,7 +25,12 @@ def approved_note() -> str:
     return APPROVED
 
 
+def ended_note(state: str) -> str:
+    """Name the note that says, on somebody's own card, how it ended: in this state, and in no other."""
+    return f"{ENDED}:{state}"
+
+
 def parse_note(note: str) -> tuple[str, str]:
-    """Return a note's kind and the id of the question that it is about, "" if it is about none."""
-    kind, _, question_id = note.partition(":")
-    return kind, question_id
+    """Return a note's kind and what it is about: the id of a question, or a state; "" if nothing."""
+    kind, _, about = note.partition(":")
+    return kind, about

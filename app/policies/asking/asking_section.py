@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from app.domain.people.assurance import Assurance
+from app.domain.people.people import RELATIONS
 from app.domain.request.quorum import FEWEST_AT_L4, stages_at
 from app.domain.rules.rule import Asking
 from app.policies.asking.ladder_section import read_ladder
@@ -135,7 +136,7 @@ def refuse_unmet(marked: MarkedYaml, path: Path, asking: Asking, around: Surroun
     directory = around.directory
     for before, stage in zip(asking.stages, stages_at(asking.stages, Assurance.L4), strict=True):
         people = frozenset(person for name in stage.of for person in directory.members(name))
-        whole = not any(name in directory.sources for name in stage.of)
+        whole = not any(name in directory.sources or name in RELATIONS for name in stage.of)
         if stage.need > before.need and people and whole and len(people) < stage.need:
             why = f"L4 takes {FEWEST_AT_L4} people, but {', '.join(stage.of)} has only {len(people)}"
             marked.report((*path, said), why)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from app.domain.people.people import MANAGER, OWNER
 from app.domain.request.request import API
 from app.domain.request.timetable import Rung
 from app.policies.asking.stage_section import read_channel_names, refuse_unknown_names
@@ -27,7 +28,7 @@ def read_ladder(  # noqa: PLR0917 - what the entry may name, and what it builds 
     directory: Directory,
     channels: Sequence[ChannelSpec],
 ) -> Asking:
-    """Return `asking` with what the entry says about reminders, escalation, other channels and risk.
+    """Return `asking` with what the entry says of reminders, escalation, other channels, whom it tells, and risk.
 
     `asking` has the entry's own stages, channels and timeout already; what the entry leaves out stays as it is.
     """
@@ -44,8 +45,18 @@ def read_ladder(  # noqa: PLR0917 - what the entry may name, and what it builds 
         remind=asking.remind if entry.remind is None else tuple(sorted(set(entry.remind))),
         escalate=escalate,
         fallback=tuple(name for name in fallback if name not in asking.channels),
+        cc=asking.cc if entry.cc is None else _cc(marked, (*path, "cc"), entry.cc, directory),
         risk=entry.risk or asking.risk,
     )
+
+
+def _cc(marked: MarkedYaml, path: Path, names: Sequence[str], directory: Directory) -> tuple[str, ...]:
+    """Return who hears how it ends: the agent's owner, the requester's manager, groups, people."""
+    refuse_unknown_names(marked, path, names, directory, besides=(OWNER, MANAGER))
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            marked.report((*path, index), f'"{name}" again')
+    return tuple(names)
 
 
 def _fallback(

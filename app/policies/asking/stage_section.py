@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from app.domain.people.people import OWNER, RELATIONS, REQUESTER
 from app.domain.request.quorum import Stage, steps
 from app.domain.request.request import API
 from app.policies.marks.faults import near
 from app.policies.models.file_models import PartEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from app.domain.people.people import Directory
     from app.domain.rules.policy import ChannelSpec
@@ -67,11 +68,14 @@ def _parts(marked: MarkedYaml, path: Path, entry: StageEntry, directory: Directo
             allow_editor=entry.allow_editor,
             open_to=tuple(entry.open_to),
         )
-        people = frozenset[str]().union(*(directory.members(name) for name in part.of))
+        # Whoever a word stands for is somebody else with each call: one person at most.
+        people = frozenset[str]().union(
+            *(frozenset({name}) if name in RELATIONS else directory.members(name) for name in part.of)
+        )
         here: Path = (*path, "all", index) if entry.parts else path
         if index == 0:
             _read_open_to(marked, (*path, "open_to"), stage, directory)
-        whole = not any(name in directory.sources for name in part.of)
+        whole = not any(name in directory.sources or name in RELATIONS for name in part.of)
         yield _Part(path=here, stage=stage, people=people, whole=whole)
 
 
@@ -86,16 +90,22 @@ def _is_fillable(marked: MarkedYaml, part: _Part, directory: Directory) -> bool:
     of, need = part.stage.of, part.stage.need
     if not of:
         marked.report((*part.path, "of"), "is empty: nobody could approve")
-    unknown = refuse_unknown_names(marked, (*part.path, "of"), of, directory)
+    unknown = refuse_unknown_names(marked, (*part.path, "of"), of, directory, besides=RELATIONS)
+    for name, key in ((REQUESTER, "allow_requester"), (OWNER, "allow_owner")):
+        if name in of and not getattr(part.stage, key):
+            what = f'"{name}" may not decide about what is their own'
+            marked.report((*part.path, "of", of.index(name)), what, f"{key}: true, if that is meant")
     short = len(part.people) < need
-    if of and not unknown and short and all("@" in name or directory.groups[name] for name in of):
+    if of and not unknown and short and all("@" in name or name in RELATIONS or directory.groups[name] for name in of):
         marked.report((*part.path, "need"), f"needs {need} people, but there are only {len(part.people)}")
     return bool(of) and not unknown and not short
 
 
-def refuse_unknown_names(marked: MarkedYaml, path: Path, names: Sequence[str], directory: Directory) -> list[str]:
-    """Note and return the names of a list that lead to no group and to no person."""
-    unknown = [name for name in names if not _is_known(name, directory)]
+def refuse_unknown_names(
+    marked: MarkedYaml, path: Path, names: Sequence[str], directory: Directory, *, besides: Collection[str] = ()
+) -> list[str]:
+    """Note and return the names of a list that lead to no group and to no person; `besides` are other words."""
+    unknown = [name for name in names if name not in besides and not _is_known(name, directory)]
     for name in unknown:
         kind, known = ("person", directory.people) if "@" in name else ("group", directory.groups)
         hint = near(name, known, what="people" if kind == "person" else "groups")

@@ -203,6 +203,7 @@ class LadderEntry(_Entry):
     remind: list[Fraction] | None = Field(default=None, max_length=5)
     escalate: list[RungEntry] | None = Field(default=None, max_length=5)
     fallback: list[Name] | None = None
+    cc: list[Name] | None = Field(default=None, max_length=20)
     risk: Risk | None = Field(default=None, strict=False)
     assurance: Assurance | None = Field(default=None, strict=False)
 
@@ -331,6 +332,7 @@ class PersonEntry(BaseModel):
     name: str = Field(default="", max_length=200)
     limit: Limit | None = None
     away: list[AwayEntry] = Field(default=[], max_length=100)
+    manager: Name | None = None
     language: Literal["en", "zh"] | None = None
 
 

@@ -7,7 +7,7 @@ import unicodedata
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from app.domain.people.people import Away, Directory, GroupSource, Person, email_key
+from app.domain.people.people import RELATIONS, Away, Directory, GroupSource, Person, email_key
 from app.policies.marks.entries import key_names, read_entry, section
 from app.policies.marks.faults import near
 from app.policies.models.file_models import GroupEntry, PersonEntry
@@ -47,7 +47,7 @@ def read_directory(
             owner = owners.setdefault((kind, account), email)
             if owner != email:
                 marked.report((*path, kind), f"is the account of {owner} already: one account is one person")
-    people = {key: _with_away(marked, written[key], person, people) for key, person in people.items()}
+    people = {key: _with_others(marked, written[key], person, people) for key, person in people.items()}
     return _groups(marked, Directory(people=people), channel_types, channels)
 
 
@@ -61,6 +61,8 @@ def _groups(
     for name, raw in section(marked, "groups").items():
         if not _GROUP.fullmatch(name):
             marked.report(("groups", name), "a group's name has no spaces, @ or *")
+        if name in RELATIONS:
+            marked.report(("groups", name), f'"{name}" is a word of its own wherever people are named', "rename it")
         groups[name] = frozenset()
         if not isinstance(raw, dict):
             groups[name] = _group(marked, ("groups", name), raw, listed)
@@ -129,13 +131,14 @@ def _person(marked: MarkedYaml, path: Path, email: str, raw: JsonValue, kinds: C
         name=(entry.name if entry else "") or email,
         accounts=accounts,
         limits=entry.limit if entry else None,
+        manager=entry.manager if entry else None,
         language=entry.language if entry else None,
         away=tuple(Away(first=each.first, last=each.last, to=each.to) for each in (entry.away if entry else [])),
     )
 
 
-def _with_away(marked: MarkedYaml, path: Path, person: Person, people: Mapping[str, Person]) -> Person:
-    """Return the person with who acts for them by e-mail as it stands in the file; noted is what cannot be meant."""
+def _with_others(marked: MarkedYaml, path: Path, person: Person, people: Mapping[str, Person]) -> Person:
+    """Return the person with who acts for them, and their manager, as they stand in the file; noted are faults."""
     away: list[Away] = []
     for index, each in enumerate(person.away):
         here: Path = (*path, "away", index)
@@ -151,7 +154,20 @@ def _with_away(marked: MarkedYaml, path: Path, person: Person, people: Mapping[s
         if any(each.first <= other.last and other.first <= each.last for other in away):
             marked.report(here, "overlaps another absence: one person at a time acts for another")
         away.append(Away(first=each.first, last=each.last, to=delegate.email))
-    return replace(person, away=tuple(away))
+    return replace(person, away=tuple(away), manager=_manager(marked, (*path, "manager"), person, people))
+
+
+def _manager(marked: MarkedYaml, path: Path, person: Person, people: Mapping[str, Person]) -> str | None:
+    """Return a person's manager by e-mail as it stands in the file."""
+    if person.manager is None:
+        return None
+    found = people.get(email_key(person.manager))
+    if found is None:
+        known = [other.email for other in people.values() if other is not person]
+        marked.report(path, f'unknown person "{person.manager}"', near(person.manager, known, what="people"))
+    elif found.email == person.email:
+        marked.report(path, "nobody is their own manager")
+    return found.email if found else None
 
 
 def _group(marked: MarkedYaml, path: Path, raw: JsonValue, listed: Directory) -> frozenset[str]:

@@ -43,8 +43,15 @@ def _several(names: Iterable[str]) -> Callable[[Any], tuple[object, ...]]:
     return itemgetter(*names)
 
 
+_YOUNGER_ASKED = {"cc": "[]"}
+"""Columns of what is asked that are younger than seals, with what says nothing: sealed where they say something else,
+so that what was sealed before they were there holds."""
 _asks: Callable[[Any], tuple[object, ...]] = itemgetter(
-    *(column.name for column in REQUEST.kept if not (column.often or column.derived or column.key))
+    *(
+        column.name
+        for column in REQUEST.kept
+        if not (column.often or column.derived or column.key or column.name in _YOUNGER_ASKED)
+    )
 )
 _often: Callable[[Any], tuple[object, ...]] = itemgetter(
     *(column.name for column in REQUEST.kept if column.often and not column.derived)
@@ -154,7 +161,8 @@ def _said(younger: tuple[object, ...]) -> tuple[object, ...]:
 
 def _bound(request_id: str, org: str, columns: Mapping[str, object]) -> str:
     # `ascii` writes texts, whole numbers and None in one way on every version of Python, and at the speed of C.
-    return hashlib.sha256(ascii((request_id, org, *_asks(columns))).encode()).hexdigest()
+    younger = [(name, columns[name]) for name, nothing in _YOUNGER_ASKED.items() if columns[name] != nothing]
+    return hashlib.sha256(ascii((request_id, org, *_asks(columns), *younger)).encode()).hexdigest()
 
 
 def _state(request_id: str, bound: str, state: tuple[object, ...], decisions: list[tuple[object, ...]]) -> str:

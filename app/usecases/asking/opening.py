@@ -9,11 +9,14 @@ approved as it opens, for an executor runs nothing without a grant.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from app.domain.call.tool import title_for
 from app.domain.call.tool_call import binding_digest
 from app.domain.lifecycle.lifecycle import opened, permitted
+from app.domain.people.people import RELATIONS
 from app.domain.request.quorum import reachable
 from app.domain.request.request import API, ConfirmationRequest
 from app.domain.request.timetable import EPOCH
@@ -27,8 +30,8 @@ from app.usecases.judging.denied_before import denied_before, look_back_at, near
 from app.usecases.judging.judge_call import NOTHING_SAID, Said
 from app.usecases.payments.weigh import spend, weigh
 from app.usecases.permits.permit_before import permitted_before
-from app.usecases.voters.electorate import voters_at_first
-from app.usecases.writing.carry_out import carry_out, open_request
+from app.usecases.voters.electorate import named_for, related_to, unfilled, voters_at_first
+from app.usecases.writing.carry_out import carry_out, open_request, plan_people
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,6 +44,10 @@ if TYPE_CHECKING:
     from app.usecases.asking.quota import Place
     from app.usecases.judging.judge_call import Judged
     from app.usecases.permits.permit_before import Permitted
+
+
+_RELATIONS = frozenset(RELATIONS)
+_whom = attrgetter("of")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,10 +124,11 @@ class Opening:
                 return self._show(allowed, permit, cautions, targets)
             return self._allow(allowed, by=permit.by, record=permit.record, standing_id=permit.standing_id)
         if not reachable(ruling.asking.stages, voters_at_first(judged.call, ruling.asking.stages, judged.policy)):
+            why_nobody = "; ".join(unfilled(judged.call, ruling.asking.stages, judged.policy))
             nobody = Deny(
                 rule_id=ruling.rule_id,
                 reason="Nobody who may approve this is left once the requester, the agent's owner and those above "
-                "their limit are taken out.",
+                f"their limit are taken out{f' ({why_nobody})' if why_nobody else ''}.",
                 policy_version=ruling.policy_version,
                 trace=ruling.trace,
                 record=True,
@@ -171,7 +179,8 @@ class Opening:
     def _of_nobody(self, ruling: Allow) -> Asking:
         """Return how a request is opened about which nobody is asked: its times are those of the rule."""
         asking = ruling.otherwise or self._judged.policy.ask or Asking(stages=(), channels=())
-        return replace(asking, stages=(), channels=(), escalate=(), remind=(), fallback=())
+        cc = ruling.otherwise.cc if ruling.otherwise else ()
+        return replace(asking, stages=(), channels=(), escalate=(), remind=(), fallback=(), cc=cc)
 
     def _turn_away(self, refusal: Deny, record: Record) -> Answered:
         """Refuse a call without asking anybody, and say so in the trail."""
@@ -216,6 +225,7 @@ class Opening:
             fallback=asking.fallback,
             timers=tuple(replace(timer, at=timer.at + (now - EPOCH)) for timer in asking.timers),
             assurance=asking.assurance,
+            cc=_hearing(asking, judged) if asking.cc else (),
             payments=judged.payments,
             near_key=judged.near_key,
             enforced=tool.enforced,
@@ -223,11 +233,19 @@ class Opening:
         )
 
 
+def _hearing(asking: Asking, judged: Judged) -> tuple[str, ...]:
+    """Return who hears how it ends, of those who are there today."""
+    return tuple(sorted(named_for(judged.call, asking.cc, judged.policy)))
+
+
 def _begin(tx: Tx, request: ConfirmationRequest, judged: Judged, targets: Mapping[str, str]) -> None:
     """Write a request, with its cards: they go out at once, or when people are to be asked about such a call."""
     posting = hold_cards(tx, request, judged.policy) if judged.policy.attention.holds_cards else None
     due_at = posting.at if posting else request.created_at
     open_request(tx, opened(request, sub_agent=judged.sub_agent), targets=targets, due_at=due_at)
+    # They need not be in the chat: whose manager somebody is is another question than who is asked together there.
+    if not _RELATIONS.isdisjoint(chain.from_iterable(map(_whom, request.stages))):
+        plan_people(tx, request, related_to(request.call, request.stages, judged.policy), due_at=due_at)
     if posting is not None and posting.held is not None:
         tx.append(held(posting, request), request_id=request.id)
     if judged.predecessor_id is not None and judged.asked_again_by is not None:

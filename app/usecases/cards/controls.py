@@ -8,6 +8,7 @@ from app.domain.card.card import Control
 from app.domain.card.editing import edit_form
 from app.domain.card.form import Field, FieldKind, Form
 from app.domain.lifecycle.wishes import may_answer
+from app.domain.people.people import email_key
 from app.domain.request.action import VERB_OF, VERBS, Action, Blank, Who
 from app.domain.request.request import Audience, State
 from app.domain.text.visible import visible
@@ -86,7 +87,8 @@ def _form(action: Action, language: Language, note: str, *fields: Field) -> Form
 
 
 def _actions(request: ConfirmationRequest, delivery: Delivery, channel: Channel, policy: Policy) -> Iterator[Action]:
-    if request.state is State.EXPIRED:
+    asks = delivery.audience is not Audience.REQUESTER or delivery.person == email_key(request.call.requester or "")
+    if request.state is State.EXPIRED and asks:  # who only hears of it may not
         yield Action.REOPEN
     if request.status.final:
         return

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from app.domain.card.own_approval import approval_told
-from app.domain.request.request import Audience
 from app.storage.cards.bundles import list_members
 from app.storage.requests.requests import find_request
 from app.usecases.cards.compose import compose
@@ -63,11 +62,11 @@ def items_of(tx: Tx, carrier_id: str) -> Items:
 def tells_something(item: Item, channel: Channel, policy: Policy) -> bool:
     """Say whether the card of a request that is settled before it went out still has something to tell.
 
-    That the glass was broken; to the requester, what came of an executor's run; to an approver, what they approved by
-    other means than a click.
+    That the glass was broken; to whoever asked, or is to hear of it, how it ended; to an approver, what they approved
+    by other means than a click.
     """
     request, delivery = item.request, item.delivery
-    if delivery.audience is Audience.REQUESTER and request.enforced and request.execution is not None:
+    if request.ended and delivery.person in request.hearers:
         return True
     return request.by_broken_glass or (
         approval_told(request, delivery.person, channel.language, policy.zone) is not None

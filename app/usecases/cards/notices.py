@@ -7,18 +7,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from app.domain.card.card import warned_mark
-from app.domain.card.card_for import what_then
+from app.domain.card.card_for import outcome_sentence, what_then
 from app.domain.card.own_approval import approval_told
 from app.domain.card.request_warnings import in_short, warnings_of
 from app.domain.request.quorum import count, steps
-from app.domain.request.request import DeliveryStatus
+from app.domain.request.request import SEEN, DeliveryStatus
 from app.domain.rules.name_of import name_of
 from app.domain.text.visible import visible
-from app.domain.trail.notes import ANSWER, APPROVED, QUESTION, REMINDER, parse_note
+from app.domain.trail.notes import ANSWER, APPROVED, ENDED, QUESTION, REMINDER, parse_note
 from app.domain.words.say import say
 from app.ports import Notice
 from app.storage.cards.accounts import list_of_channel
-from app.usecases.cards.compose import page_of, pause_told, terms_for, title_in, to_person
+from app.usecases.cards.compose import around, page_of, pause_told, terms_for, title_in, to_person
 from app.usecases.pauses.stop_paused import pause_shown
 from app.usecases.voters.electorate import voters_of
 from assent.hooks.ready.redact import redact
@@ -40,7 +40,7 @@ def notice_for(  # noqa: PLR0917 - what a card is made of, and the row
     tx: Tx, row: OutboxRow, request: ConfirmationRequest, delivery: Delivery, channel: Channel, policy: Policy
 ) -> Notice | None:
     """Return what to say under a card, or None if there is nothing to say any more."""
-    kind, question_id = parse_note(row.note or "")
+    kind, about = parse_note(row.note or "")
     channel = to_person(channel, policy, delivery.person)
     request = replace(request, title=title_in(request, policy.tools.get(request.call.tool), channel.language))
     if kind == APPROVED:
@@ -53,15 +53,13 @@ def notice_for(  # noqa: PLR0917 - what a card is made of, and the row
             page=page_of(request, policy),
         )
         return Notice(text=told, mentions=(), key=_key_of(row, delivery)) if told else None
+    if kind == ENDED:
+        return _end(row, request, delivery, channel, policy, state=about)
     if request.status.final or delivery.message is None or delivery.status is not DeliveryStatus.LIVE:
         return None
     now = tx.now()
     terms = terms_for(request, policy, channel.language)
-    text = (
-        _reminder(request, channel, terms, now)
-        if kind == REMINDER
-        else _text(kind, question_id, request, channel, policy)
-    )
+    text = _reminder(request, channel, terms, now) if kind == REMINDER else _text(kind, about, request, channel, policy)
     if text is None:
         return None
     if delivery.carrier_id is not None and kind != REMINDER:  # several requests share the card above it
@@ -75,6 +73,18 @@ def notice_for(  # noqa: PLR0917 - what a card is made of, and the row
             return None  # they have said what they had to say, or are not asked yet
         mentions = _accounts(tx, channel.name, people) if delivery.person is None else ()
     return Notice(text=text, mentions=mentions, key=_key_of(row, delivery))
+
+
+def _end(
+    row: OutboxRow, request: ConfirmationRequest, delivery: Delivery, channel: Channel, policy: Policy, *, state: str
+) -> Notice | None:
+    """Say how it ended, as long as it stands so: what came of it since has a note of its own."""
+    if request.state.value != state or delivery.message is None or delivery.status not in SEEN:
+        return None
+    language = channel.language
+    request = around(request)
+    how = outcome_sentence(request, language, lambda email: visible(name_of(policy, email, language)), policy.zone)
+    return Notice(text=f"{request.title} · {how}", mentions=(), key=_key_of(row, delivery))
 
 
 def _alert(tx: Tx, request: ConfirmationRequest, channel: Channel, policy: Policy) -> str:

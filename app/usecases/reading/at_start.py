@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from app.domain.identity.api_key import AGENTS, Scope
+from app.domain.people.people import OWNER
 from app.ports import AccountStatus, Finding, Severity
 from app.storage.cards.accounts import list_of_channel
 from app.storage.identity.api_keys import list_keys
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from app.domain.identity.api_key import ApiKey
     from app.domain.rules.policy import Policy
+    from app.domain.rules.rule import Asking
     from app.policies.file.policy_book import PolicyBook
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
@@ -99,6 +101,8 @@ def warnings_at_start(policy: Policy, keys: Collection[ApiKey], *, active: Colle
     if not any(key.scope in AGENTS for key in keys):
         what = f"{policy.org}: no agent has a key: nobody can ask yet"
         found.append(_warning(what, "assent keys create --scope agent --agent NAME --label WHAT-FOR"))
+    if active is not None:
+        found += _unheard(policy, keys, active)
     asked = _asked(policy)
     if not asked:
         return found
@@ -117,10 +121,27 @@ def warnings_at_start(policy: Policy, keys: Collection[ApiKey], *, active: Colle
 
 def _asked(policy: Policy) -> set[str]:
     """Return whom the file's rules ask; nobody, where only a platform can say who that is."""
-    askings = [policy.ask, *(rule.asking for rule in policy.rules)]
-    askings += [tier.asking for rule in policy.rules for tier in rule.tiers]
-    names = {name for asking in askings if asking for stage in asking.stages for name in stage.of}
-    return {person for name in names for person in policy.directory.members(name)}
+    names = {name for asking in _askings(policy) for stage in asking.stages for name in stage.of}
+    return {person for name in names for person in policy.directory.ever(name)}
+
+
+def _askings(policy: Policy) -> list[Asking]:
+    every = [policy.ask, *(rule.asking for rule in policy.rules)]
+    every += [tier.asking for rule in policy.rules for tier in rule.tiers]
+    return [asking for asking in every if asking is not None]
+
+
+def _unheard(policy: Policy, keys: Collection[ApiKey], active: Collection[str]) -> list[Finding]:
+    """Say who is to hear how calls end and cannot be told: a message needs a chat."""
+    owners = {key.person for key in keys if key.scope in AGENTS and key.person}
+    names = {name for asking in _askings(policy) for name in asking.cc}
+    people = {person for name in names - {OWNER} for person in policy.directory.ever(name)}
+    people |= owners if OWNER in names else set[str]()
+    unheard = sorted(people - {*active})
+    if not unheard:
+        return []
+    what = f"{policy.org}: cc tells {', '.join(unheard)} how calls end, and no channel knows an account of theirs"
+    return [_warning(what, "correct the e-mail, name the account under people, or take them out of cc")]
 
 
 def _warning(what: str, mend: str) -> Finding:

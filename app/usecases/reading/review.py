@@ -19,7 +19,7 @@ from app.domain.trail.audit import Kind, Record
 from app.domain.words.say import say
 from app.storage.requests.requests import find_request, lock_request
 from app.storage.requests.seen_before import seen_before
-from app.usecases.voters.electorate import voters_of
+from app.usecases.voters.electorate import named_for, voters_of
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -164,6 +164,6 @@ def may_look(request: ConfirmationRequest, policy: Policy, person: str, *, now: 
         return True
     if known.email in voters_of(request, policy, now=now).entitled():
         return True
-    members = frozenset(who for stage in request.stages for name in stage.of for who in policy.directory.members(name))
+    members = named_for(call, (name for stage in request.stages for name in stage.of), policy)
     took_part = {request.edited_by, *(over.by for over in request.handovers), *(d.person for d in request.decisions)}
     return known.email in members & took_part

@@ -15,6 +15,7 @@ from app.domain.card.card_for import card_for, instant_text
 from app.domain.card.request_warnings import warning_sentence, warnings_in
 from app.domain.card.shown_call import ShownCall
 from app.domain.money.amounts import CURRENCIES
+from app.domain.people.people import RELATIONS
 from app.domain.request.quorum import count, steps
 from app.domain.rules.name_of import name_of
 from app.domain.text.visible import visible
@@ -136,7 +137,9 @@ def _stages(request: ConfirmationRequest, policy: Policy, terms: Terms) -> Itera
     have = count(request.stages, request.decisions, voters_shown(request, policy)).have
     order = steps(request.stages)
     for index, stage in enumerate(request.stages):
-        groups = ", ".join(terms.name_of(name) if "@" in name else visible(name) for name in stage.of)
+        groups = ", ".join(
+            terms.name_of(name) if "@" in name or name in RELATIONS else visible(name) for name in stage.of
+        )
         step = next(number for number, places in enumerate(order, start=1) if index in places)
         label = say(language, "review.stage" if len(order) == 1 else "review.stage.step", groups=groups, step=step)
         said = [say(language, "review.stage.value", have=have[index], need=stage.need)]

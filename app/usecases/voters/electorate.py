@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from app.domain.errors import BadArgumentsError
 from app.domain.money.amounts import currency_of
 from app.domain.money.payment import payments_of, totals
-from app.domain.people.people import Amount, email_key
+from app.domain.people.people import MANAGER, OWNER, RELATIONS, REQUESTER, Amount, email_key
 from app.domain.request.quorum import Electorate, barred_from_all, count, electorate, steps
 from app.domain.text.paths import values_at
 from app.ports import AccountStatus
 from app.storage.cards.accounts import list_by_account
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
     from app.domain.call.tool import Tool
@@ -84,6 +84,37 @@ def voters_shown(request: ConfirmationRequest, policy: Policy) -> Electorate:
     return _voters(request.call, request.stages, policy, acting, frozenset(), request)
 
 
+def named_for(call: ToolCall, names: Iterable[str], policy: Policy) -> frozenset[str]:
+    """Return everyone whom names stand for where this call is meant: some are words for what somebody is to it."""
+    return frozenset(
+        who for name in names for who in policy.directory.named(name, requester=call.requester, owner=call.owner)
+    )
+
+
+def related_to(call: ToolCall, stages: Sequence[Stage], policy: Policy) -> tuple[str, ...]:
+    """Return those people of stages who are asked because of what they are to this call, and may vote on it."""
+    names = {name for stage in stages for name in stage.of if name in RELATIONS}
+    return tuple(sorted(named_for(call, names, policy) & voters_at_first(call, stages, policy).entitled()))
+
+
+def unfilled(call: ToolCall, stages: Sequence[Stage], policy: Policy) -> tuple[str, ...]:
+    """Say of each word that stands for nobody in these stages why, in the words of the file."""
+    asked = call.requester
+    if asked is None:
+        no_manager = "no manager is known: the call names no requester"
+    elif policy.directory.find(asked) is None:
+        no_manager = f"no manager of {asked} is known: they are not in people"
+    else:
+        no_manager = f"no manager of {asked} is known: people has no `manager` for them"
+    why = {
+        REQUESTER: "the call names no requester of the file",
+        OWNER: "the agent's key names no owner of the file",
+        MANAGER: no_manager,
+    }
+    names = dict.fromkeys(name for stage in stages for name in stage.of if name in RELATIONS)
+    return tuple(why[name] for name in names if not named_for(call, (name,), policy))
+
+
 def may_take(stage: Stage, policy: Policy) -> frozenset[str]:
     """Return everyone to whom a place of one stage may be handed over."""
     return people_of((stage,), policy)
@@ -139,7 +170,13 @@ def _found(of: _Alike, policy: Policy) -> Electorate:
     directory, stages, without = policy.directory, of.stages, of.without
     out = [stage.barred(requester=of.requester, owner=of.owner, editor=of.editor) for stage in stages]
     members = [
-        frozenset(who for name in stage.of for who in directory.members(name) if email_key(who) not in barred) - without
+        frozenset(
+            who
+            for name in stage.of
+            for who in directory.named(name, requester=of.requester, owner=of.owner)
+            if email_key(who) not in barred
+        )
+        - without
         for stage, barred in zip(stages, out, strict=True)
     ]
     for over in of.handovers:

@@ -16,14 +16,14 @@ from app.domain.lifecycle.effect import (
     PostMore,
     RefreshCards,
     TellApprovers,
-    TellRequester,
+    TellEnd,
     Wake,
 )
 from app.domain.lifecycle.execution import issue
 from app.domain.people.people import email_key
-from app.domain.request.request import Audience, DeliveryStatus
+from app.domain.request.request import SEEN, Audience, DeliveryStatus
 from app.domain.trail.audit import Kind, Record
-from app.domain.trail.notes import ANSWER, REMINDER, approved_note, parse_note
+from app.domain.trail.notes import ANSWER, REMINDER, approved_note, ended_note, parse_note
 from app.storage.cards.accounts import list_of_person
 from app.storage.cards.deliveries import Delivery, insert_delivery, list_deliveries, revise
 from app.storage.cards.outbox import Errand, enqueue
@@ -32,7 +32,7 @@ from app.storage.requests.executions import save_execution, save_grant
 from app.storage.requests.requests import insert_request, save_request
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
     from app.domain.lifecycle.effect import Effect
@@ -99,7 +99,9 @@ def _follow(tx: Tx, request: ConfirmationRequest, effect: Effect, chats: Mapping
         case PostMore():
             plan_channels(tx, request, effect.channels, chats=chats)
             plan_people(tx, request, effect.people)
-        case AskRequester() | TellRequester():
+        case TellEnd():
+            plan_end_notices(tx, request)
+        case AskRequester():
             requester = [email_key(request.call.requester)] if request.call.requester else []  # as accounts know them
             plan_people(tx, request, requester, audience=Audience.REQUESTER)
         case TellApprovers():
@@ -117,7 +119,7 @@ def refresh_cards(tx: Tx, request: ConfirmationRequest) -> None:
     if not request.card_channels:
         return
     for delivery in list_deliveries(tx, request.id):
-        if delivery.message is not None and delivery.status in {DeliveryStatus.LIVE, DeliveryStatus.RETIRED}:
+        if delivery.message is not None and delivery.status in SEEN:
             # Where several share a message, one errand shows them all.
             enqueue(tx, Errand.REFRESH, delivery.carrier_id or delivery.id, delivery.channel)
 
@@ -183,6 +185,7 @@ def plan_people(
     *,
     audience: Audience = Audience.APPROVERS,
     channels: Iterable[str] | None = None,
+    due_at: datetime | None = None,
 ) -> list[str]:
     """Plan a copy of their own for each person, in each of the request's channels where they can be reached.
 
@@ -205,7 +208,9 @@ def plan_people(
             if copy is not None:
                 _try_again(tx, copy)
             elif (channel, account.account.account_id) not in taken:
-                plan_card(tx, request, channel, account.account.account_id, person=person, audience=audience)
+                plan_card(
+                    tx, request, channel, account.account.account_id, person=person, audience=audience, due_at=due_at
+                )
             reached.append(person)
     return reached
 
@@ -227,6 +232,35 @@ def plan_approval_notices(tx: Tx, request: ConfirmationRequest, people: Iterable
             enqueue(tx, Errand.NOTIFY, copy.id, copy.channel, note=approved_note())
         if not own and not plan_people(tx, request, [person]):
             plan_people(tx, request, [person], channels=sorted(list_of_person(tx, person)))
+
+
+def plan_end_notices(tx: Tx, request: ConfirmationRequest) -> None:
+    """Plan to tell each who is to hear it how the request ended: once, in a chat of their own.
+
+    Under a card of their own, where they have one, for what changes a card rings no bell. Else a card that says it, in
+    the first of the request's channels where they can be reached, or in whatever chat they have.
+    """
+    there = list_deliveries(tx, request.id)
+    for person in request.hearers:
+        own = [each for each in there if each.person == person]
+        shown = next((each for each in own if each.message is not None and each.status in SEEN), None)
+        if shown is not None:
+            enqueue(tx, Errand.NOTIFY, shown.id, shown.channel, note=ended_note(request.state.value))
+        elif not any(each.status is DeliveryStatus.QUEUED for each in own):
+            _plan_end(tx, request, person, there)
+
+
+def _plan_end(tx: Tx, request: ConfirmationRequest, person: str, there: Sequence[Delivery]) -> None:
+    known = list_of_person(tx, person).items()
+    accounts = {name: each.account.account_id for name, each in known if each.account.status.reachable}
+    ways = [name for name in dict.fromkeys((*request.card_channels, *sorted(accounts))) if name in accounts]
+    failed = {each.channel: each for each in there if each.person == person}
+    taken = {(each.channel, each.chat_id) for each in there}  # a chat holds one card of a request
+    fresh = [name for name in ways if name not in failed and (name, accounts[name]) not in taken]
+    if fresh:
+        plan_card(tx, request, fresh[0], accounts[fresh[0]], person=person, audience=Audience.REQUESTER)
+    elif failed:
+        _try_again(tx, next(iter(failed.values())))
 
 
 def plan_notices(tx: Tx, request: ConfirmationRequest, note: str) -> None:

@@ -195,6 +195,16 @@ async def test_a_question_reaches_the_requester_and_the_answer_comes_back_to_the
     assert stage.labels() == []
 
 
+async def test_whoever_asked_is_told_privately_that_it_was_denied_and_why(stage: Stage) -> None:
+    request = await stage.ask(requester=RITA)
+    await stage.feishu.deny(stage.ids["alice"], stage.message(request), "not <at id=all></at> this month")
+    await stage.gateway.quiet()
+    assert await stage.state(request) == "denied"
+    assert "Denied by Alice" in stage.texts(request, "rita")
+    assert "not <at id=all></at> this month" in stage.texts(request, "rita")
+    assert stage.feishu.labels(stage.message(request, "rita")) == []
+
+
 async def test_a_lower_amount_is_approved_in_the_form_of_one_s_own_card(stage: Stage) -> None:
     request = await stage.ask()
     await stage.more(request, "alice")

@@ -131,6 +131,16 @@ async def test_a_question_reaches_the_requester_and_the_answer_comes_back_to_the
     assert await stage.state(request) == "approved"
 
 
+async def test_whoever_asked_is_told_privately_that_it_was_denied_and_why(stage: Stage) -> None:
+    request = await stage.ask(requester="rita@acme.example")
+    await stage.click("slack", request, "alice", "deny")
+    assert await settled(stage)
+    copy = message(stage, request, RITA)
+    assert "Denied by Alice" in shown(copy)
+    assert "too expensive" in shown(copy)
+    assert labels(copy) == []
+
+
 async def test_approving_with_changes_shows_what_was_changed_and_needs_somebody_else(stage: Stage) -> None:
     request = await stage.ask(arguments={"payee": "Acme Ltd", "amount": 80000, "account": "DE02"})
     refused = await use(stage, request, ALICE, "Approve with changes", amount="a lot")

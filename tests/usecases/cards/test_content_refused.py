@@ -58,7 +58,7 @@ async def test_what_went_out_without_the_call_stays_so_when_it_is_refreshed(eith
     await eventually(lambda: len(g.platform.of(request["id"])) == 1)
     assert (await g.press(request, "U_BOB", "deny"))["result"] == "recorded"
     await eventually(lambda: not g.platform.live())
-    (message,) = g.platform.of(request["id"])
+    message = g.card(request)
     assert len(message.shown) == 2
     assert message.card.headline == "Denied"
     assert message.card.buttons is None
@@ -70,8 +70,7 @@ async def test_a_refresh_whose_content_is_refused_shows_the_end_without_the_call
     request = await gateway.ask(requester="rita@acme.example")
     gateway.platform.refresh_faults.append(ContentRefusedError(STOPPED))
     assert (await gateway.press(request, "U_BOB", "deny"))["result"] == "recorded"
-    (message,) = gateway.platform.of(request["id"])
-    whole, end = message.shown
+    whole, end = gateway.card(request).shown
     assert "Acme Ltd" in whole.title
     assert says_nothing_of_the_call(end)
     assert (end.headline, end.buttons) == ("Denied", None)

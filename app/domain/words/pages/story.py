@@ -49,6 +49,7 @@ EN: Mapping[str, str] = {
     "story.card.retired": "settled",
     "story.card.undeliverable": "could not be brought",
     "story.card.never": "never shown",
+    "story.unheard": "{name} is told of the end in no chat: no account of theirs is known.",
     "story.settle": "Nobody knows whether it ran",
     "story.settle.why": "Look it up where it would have run, then say here what you found. Nothing is run because "
     "of it, and it is settled for good.",
@@ -103,6 +104,7 @@ ZH: Mapping[str, str] = {
     "story.card.retired": "已办结",
     "story.card.undeliverable": "无法送达",
     "story.card.never": "从未显示",
+    "story.unheard": "结果不会在聊天中告知 {name}：没有其可用的账号。",
     "story.settle": "是否执行尚不清楚",
     "story.settle.why": "请到实际执行之处核实，再在此说明结果。不会因此执行任何操作，且一经确认不再更改。",
     "story.settle.others": "由运维人员或管理员在此确认，或使用 `assent requests reconcile`。",

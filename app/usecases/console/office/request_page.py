@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 from app.domain.card.card_for import instant_text
 from app.domain.errors import NotFoundError, UnauthenticatedError
 from app.domain.request.request import CONSOLE, UNCERTAIN_STATES, ExecutionStatus, State
+from app.domain.rules.name_of import name_of
 from app.domain.text.visible import visible
 from app.domain.trail.audit import Kind, Record
+from app.storage.cards.accounts import list_of_person
 from app.storage.cards.deliveries import list_deliveries
 from app.storage.requests.requests import find_request
 from app.storage.requests.seen_before import seen_before, was_seen
@@ -29,9 +31,11 @@ from app.usecases.reading.review_sheet import sheet_for
 
 if TYPE_CHECKING:
     from app.domain.errors import AssentError
+    from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.policy import Policy
     from app.domain.text.language import Language
     from app.policies.file.policy_book import PolicyBook
+    from app.storage.cards.accounts import KnownAccount
     from app.storage.cards.deliveries import Delivery
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
@@ -65,6 +69,7 @@ class RequestPage:
     glance: Glance
     timeline: Timeline
     copies: tuple[Copy, ...]
+    unheard: tuple[str, ...]  # who is to hear how it ends, and can be told in no chat
     pages: frozenset[Page]
     decides: bool  # whether the page on which it is decided is open to the reader
     uncertain: bool  # whether nobody knows what became of it
@@ -104,6 +109,7 @@ class RequestStory:
                 glance=glance_of(request, policy, language, now=now, may=MayDo()),
                 timeline=timeline_of(request, events, language, now=now),
                 copies=tuple(_copy(each, policy) for each in list_deliveries(tx, request_id)),
+                unheard=_unheard(tx, request, policy),
                 pages=pages,
                 decides=decides,
                 uncertain=uncertain,
@@ -150,6 +156,15 @@ class RequestStory:
             note=note,
         )
         return settled.state
+
+
+def _unheard(tx: Tx, request: ConfirmationRequest, policy: Policy) -> tuple[str, ...]:
+    silent = [who for who in request.hearers if not any(_reaches(each) for each in list_of_person(tx, who).values())]
+    return tuple(visible(name_of(policy, who)) for who in silent)
+
+
+def _reaches(known: KnownAccount) -> bool:
+    return known.account.status.reachable
 
 
 def _copy(delivery: Delivery, policy: Policy) -> Copy:
