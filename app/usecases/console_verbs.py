@@ -57,7 +57,7 @@ def console_verbs(
     """Build them on what the gateway runs on; what it has already is handed in."""
     return ConsoleVerbs(
         sessions=Sessions(store=store, book=book, seals=seals, clock=clock, review=review),
-        inbox=Inbox(store=store, book=book),
+        inbox=Inbox(store=store, book=book, seals=seals),
         decide_page=DecideOnPage(store=store, book=book, seals=seals),
         passkeys=Passkeys(store=store, book=book, seals=seals),
         elsewhere=Elsewhere(store=store, book=book, seals=seals, clock=clock, fetch=fetch),
