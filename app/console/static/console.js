@@ -66,11 +66,33 @@ const look = async () => {
   const now = page.querySelector("main");
   const shown = document.querySelector("main");
   if (!now || now.dataset.stands === shown.dataset.stands) return;
+  document.title = page.title;
   // Nothing moves under a finger: while there is something to press, the reader is told, and asks for it.
   if (shown.dataset.live === "ask") document.getElementById("moved").hidden = false;
   else location.reload();
 };
-if (main) setInterval(() => look().catch(() => undefined), 4000);
+// It is told so. What else moves within a second is looked at with it; a page that nobody sees listens to nothing.
+let source, due = 0, known = main?.dataset.from;
+const moved = (event) => {
+  known = event.lastEventId;
+  due ||= setTimeout(() => { due = 0; look().catch(() => undefined); }, 1000);
+};
+const listen = () => {
+  if (document.hidden || source) return;
+  source = new EventSource(`${location.pathname.replace(/\/$/, "")}/live?since=${known}`);
+  source.addEventListener("moved", moved);
+  source.addEventListener("error", () => {
+    if (source?.readyState !== EventSource.CLOSED) return; // otherwise it comes back by itself
+    source = undefined;
+    setTimeout(listen, 30000);
+  });
+};
+const hush = () => { source?.close(); source = undefined; };
+if (main) {
+  listen();
+  document.addEventListener("visibilitychange", () => document.hidden ? hush() : listen());
+  addEventListener("pagehide", hush);
+}
 
 // --- by the keyboard: down, up; Enter opens what is in focus ---
 const rows = [...document.querySelectorAll("a.row")];

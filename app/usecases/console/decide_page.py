@@ -34,7 +34,7 @@ from app.storage.identity.passkeys import list_passkeys
 from app.storage.requests.requests import find_request, lock_request
 from app.storage.requests.sealing import why_missing
 from app.storage.requests.seen_before import seen_before, was_seen
-from app.storage.trail.audit_chain import list_of_request
+from app.storage.trail.audit_chain import get_head, list_of_request
 from app.usecases.console.glance import glance_at
 from app.usecases.console.rows import facts_together
 from app.usecases.deciding.decide import decide, withdraw_vote
@@ -86,6 +86,7 @@ class DecidePage:
     stands: str
     by_app: bool  # the reader's second factors: an app that shows codes
     by_passkey: bool
+    head: int  # how far the trail had come: what is behind it has not been shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +145,7 @@ class DecideOnPage:
                 stands=press.stood,
                 by_app=has_totp(tx, right.person),
                 by_passkey=rp_id(policy.url) is not None and bool(list_passkeys(tx, email_key(right.person))),
+                head=get_head(tx)[0],
             )
             return page, right.request_id is not None or was_seen(tx, _LOOKED, looked)
 
