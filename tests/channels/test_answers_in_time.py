@@ -83,6 +83,7 @@ def ended(stage: Stage, door: str, request: dict[str, Any], word: str) -> bool:
 @requirement("F-45")
 @pytest.mark.parametrize("how", ["click", "form"])
 @pytest.mark.parametrize("door", ["slack", "feishu"])
+@pytest.mark.heavy
 async def test_behind_a_busy_database_the_answer_says_that_it_is_worked_on_and_the_card_follows(
     stage: Stage, door: str, how: str
 ) -> None:
@@ -140,6 +141,7 @@ async def test_a_platform_whose_api_never_answers_has_its_own_answer_all_the_sam
 
 
 @requirement("F-45")
+@pytest.mark.heavy
 async def test_a_modal_that_slack_never_opens_is_given_up_in_time_and_said(stage: Stage) -> None:
     request = await stage.ask()
     stage.slack.fail_next("views.open", SlackFault.HANG)
@@ -183,6 +185,7 @@ async def editing_in_feishu(stage: Stage, request: dict[str, Any]) -> Sending:
 
 @requirement("F-45")
 @pytest.mark.parametrize("door", ["slack", "feishu"])
+@pytest.mark.heavy
 async def test_a_slow_judge_of_a_changed_call_is_not_waited_for_and_its_verdict_counts(stage: Stage, door: str) -> None:
     request = await stage.ask()
     edit: Any = stage.gateway.container.clicks._receive._others[Action.EDIT]

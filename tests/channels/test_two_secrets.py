@@ -51,6 +51,7 @@ def use(stage: Stage, secret: str, token: str) -> None:
 
 
 @requirement("S-04", "S-05")
+@pytest.mark.heavy
 async def test_no_genuine_click_is_refused_while_the_secrets_change_under_load(stage: Stage) -> None:
     slack_secret, app = stage.slack.world.signing_secret, stage.feishu.platform.app
     asked = [await stage.ask(arguments={"payee": "Acme Ltd", "amount": n, "account": "DE1"}) for n in range(WAITING)]

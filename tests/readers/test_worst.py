@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+import threading
 import time
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -27,11 +28,15 @@ from tests.readers.readers import READERS
 from tests.readers.worst import kept
 from tests.requirements import requirement
 
+if TYPE_CHECKING:
+    from assent.hooks.contract.verdicts import HookResult
+
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
 
 @requirement("S-61", "S-62")
 @pytest.mark.parametrize("name", READERS)
+@pytest.mark.heavy
 def test_what_was_found_once_stays_within_the_bound(name: str) -> None:
     for reader, shape in kept():
         if reader == name:
@@ -75,15 +80,20 @@ async def test_what_is_over_the_bound_is_asked_about_or_denied(text: str) -> Non
 
 
 @requirement("S-61")
-async def test_the_loop_goes_on_while_a_heavy_call_is_judged() -> None:
+async def test_the_loop_goes_on_while_a_heavy_call_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     ctx = HookContext(moment=Moment.PRE_TOOL_USE, timestamp=NOW, tool_name="exec", args={"command": "a;" * 20_000})
+    turned, judge = threading.Event(), CommandGuard._judge
+
+    def held(guard: CommandGuard, ctx: HookContext) -> HookResult | None:
+        assert turned.wait(5), "the loop stood still"
+        return judge(guard, ctx)
+
+    monkeypatch.setattr(CommandGuard, "_judge", held)
     calls = [asyncio.ensure_future(CommandGuard().execute(ctx)) for _ in range(3)]
-    turns = 0
-    while not all(call.done() for call in calls):
-        turns += 1
-        await asyncio.sleep(0.001)
-    assert turns > 3, "the loop stood still"
-    assert all(call.result() for call in calls)
+    for _ in range(3):
+        await asyncio.sleep(0)
+    turned.set()
+    assert all(await asyncio.gather(*calls))
 
 
 @requirement("S-61")

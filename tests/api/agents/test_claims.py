@@ -225,6 +225,7 @@ def _digest(arguments: dict[str, Any]) -> str:
 @requirement("S-02")
 @settings(max_examples=examples(400))
 @given(leaf=st.sampled_from(_leaves(BOUND)), how=st.integers(0, 59), kind=st.sampled_from(["change", "add", "remove"]))
+@pytest.mark.heavy
 def test_one_changed_leaf_is_another_digest(leaf: tuple[Any, ...], how: int, kind: str) -> None:
     mutated = copy.deepcopy(BOUND)
     inner: Any = mutated

@@ -70,6 +70,7 @@ async def test_who_was_told_to_come_back_is_expected(gateway: Gateway) -> None:
 
 
 @requirement("F-07")
+@pytest.mark.heavy
 async def test_who_was_told_of_the_approval_and_died_is_not_asked_for_again(gateway: Gateway) -> None:
     """A frozen agent hears of the decision, and is killed: what comes in its place at once joins, under its own id."""
     first = await held(gateway, "POST", "/v1/requests", {**CALL, "call_id": "a", "wait": 50})

@@ -117,6 +117,7 @@ def _pair(delivery: Any) -> tuple[Headers, bytes]:
 
 @requirement("S-04", "S-05", "S-33", "S-51")
 @pytest.mark.parametrize("channel", ["pay-slack", "pay-feishu"])
+@pytest.mark.heavy
 async def test_what_is_not_provably_the_platforms_is_one_uniform_401(stage: Stage, channel: str) -> None:
     g = stage.gateway
     first = await stage.ask()
@@ -162,6 +163,7 @@ def _imports(node: ast.AST) -> list[str]:
 
 
 @requirement("S-05")
+@pytest.mark.heavy
 def test_no_dispatcher_of_an_sdk_stands_on_any_route() -> None:
     dispatchers = ("CardActionHandler", "slack_bolt", "SignatureVerifier", "lark_oapi.adapter")
     imported = [
@@ -191,6 +193,7 @@ def test_no_dispatcher_of_an_sdk_stands_on_any_route() -> None:
         ("alice", "at the deadline", "expired"),
     ],
 )
+@pytest.mark.heavy
 async def test_every_door_comes_to_the_same_end(stage: Stage, door: str, who: str, when: str, expected: str) -> None:
     request = await stage.ask(requester="rita@acme.example")
     if when == "at the deadline":
@@ -208,6 +211,7 @@ async def test_every_door_comes_to_the_same_end(stage: Stage, door: str, who: st
 
 @requirement("S-06")
 @pytest.mark.parametrize("mark", ["is_restricted", "is_stranger", "team", "deleted later"])
+@pytest.mark.heavy
 async def test_slack_guests_strangers_and_leavers_are_refused(stage: Stage, mark: str) -> None:
     bob = stage.slack.world.people[slack_id("bob")]
     request = await stage.ask()

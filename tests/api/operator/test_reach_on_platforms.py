@@ -140,6 +140,7 @@ async def test_an_escalation_brings_people_and_a_second_platform_in_and_every_co
 
 
 @pytest.mark.parametrize("door", ["slack", "feishu"])
+@pytest.mark.heavy
 async def test_what_expired_is_asked_again_with_one_tap(stage: Stage, door: str) -> None:
     request = await stage.ask()
     await stage.gateway.advance(30 * MINUTE)

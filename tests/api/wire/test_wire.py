@@ -222,6 +222,7 @@ _HOSTILE = {
 
 @requirement("S-41", "S-32")
 @pytest.mark.parametrize("name", _HOSTILE)
+@pytest.mark.heavy
 async def test_hostile_json_is_refused_and_leaves_nothing(
     either_gateway: Gateway, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

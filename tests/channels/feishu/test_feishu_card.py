@@ -189,6 +189,7 @@ def test_hostile_text_stays_plain_wherever_it_stands(text: str) -> None:
 
 
 @given(st.text(max_size=200))
+@pytest.mark.heavy
 def test_any_value_reads_back_exactly(value: str) -> None:
     value = value.encode("utf-8", "replace").decode()
     rendered = json.loads(render_content(a_card(arguments=(Fact(label="x", value=value),))))

@@ -226,6 +226,7 @@ async def test_a_lost_connection_is_opened_again(stage: FeishuStage) -> None:
     assert stage.simulator.count("endpoint") == 2
 
 
+@pytest.mark.heavy
 async def test_a_platform_that_is_away_is_tried_until_it_is_back(stage: FeishuStage) -> None:
     for fault in (Fault.SERVER_ERROR, Fault.GARBAGE):
         stage.simulator.fail_next("endpoint", fault)

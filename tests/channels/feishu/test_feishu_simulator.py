@@ -199,6 +199,7 @@ TEXT = {"tag": "text", "text": "x"}
         json.dumps({"zh_cn": {"content": [TEXT]}}),
     ],
 )
+@pytest.mark.heavy
 async def test_rich_text_that_the_platform_refuses_is_refused(api: Api, content: Any) -> None:
     message_id = (await api.send())["data"]["message_id"]
     assert (await api.reply(message_id, content))["code"] == 230001
@@ -252,6 +253,7 @@ async def test_a_reply_obeys_the_rules_of_messages(api: Api, clock: StillClock) 
     assert (await api.reply(message_id))["code"] == 99991672
 
 
+@pytest.mark.heavy
 async def test_lists_are_paged_as_the_platform_pages_them(api: Api) -> None:
     people = [api.feishu.add_person(f"P{n}") for n in range(3)]
     group, department = api.feishu.add_group(*people), api.feishu.add_department(*people)

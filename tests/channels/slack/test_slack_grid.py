@@ -77,6 +77,7 @@ async def test_a_colleague_of_another_workspace_decides_only_where_the_app_is_th
 
 @requirement("S-06")
 @pytest.mark.parametrize("org_wide", [False, True])
+@pytest.mark.heavy
 async def test_people_of_a_foreign_organisation_are_refused_whichever_name_they_bear(
     stage: Stage, org_wide: bool
 ) -> None:

@@ -336,6 +336,7 @@ def _a_cut_that_nobody_made(a: Archive, stranger: Stranger) -> str:
     return f"the record of the cut at event {event['seq']} is not as it was sealed"
 
 
+@pytest.mark.heavy
 async def test_the_matrix_of_cuts(archive: Archive) -> None:
     a = archive
     await a.story("denied", "succeeded")

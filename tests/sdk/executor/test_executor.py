@@ -413,6 +413,7 @@ def _raise(error: BaseException) -> Any:
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else str(value),
 )
+@pytest.mark.heavy
 async def test_an_error_is_a_failure_unless_it_may_have_come_after_the_deed(
     gateway: Gateway, spy: Spy, error: Exception, state: str
 ) -> None:

@@ -91,6 +91,7 @@ async def test_what_was_taken_in_that_very_moment_is_given_back_as_not_run(
     assert row.outcomes[0]["error"] == "not run: its caller was gone when it was approved"
 
 
+@pytest.mark.heavy
 async def test_a_gateway_that_is_away_does_not_hold_up_a_cancellation(
     gateway: StubGateway, client: AsyncGateway
 ) -> None:

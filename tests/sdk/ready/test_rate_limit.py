@@ -54,6 +54,7 @@ async def test_beyond_the_limit_a_call_is_denied_with_the_time_to_wait() -> None
     assert "2 calls in 1 minute (connector oa, user wang@acme.example)" in str(said.error)
 
 
+@pytest.mark.heavy
 async def test_the_window_moves_and_the_time_told_is_true() -> None:
     hook = RateLimit(calls=1, window=1)
     assert await passes(hook, before())
@@ -63,6 +64,7 @@ async def test_the_window_moves_and_the_time_told_is_true() -> None:
     assert await passes(hook, before())
 
 
+@pytest.mark.heavy
 async def test_a_refused_call_does_not_count() -> None:
     hook = RateLimit(calls=1, window=1)
     assert await passes(hook, before())

@@ -287,6 +287,7 @@ def test_what_holds_no_secret_comes_back_as_it_is(value: Any) -> None:
         "k_live_",
     ],
 )
+@pytest.mark.heavy
 def test_a_long_hostile_text_takes_a_time_in_proportion(unit: str) -> None:
     text = (unit * (400_000 // len(unit) + 1))[:400_000]
     redact(text + "!")  # what is quadratic in 400,000 characters takes hours: the time limit of every test tells it
@@ -332,6 +333,7 @@ def test_a_secret_that_is_longer_than_a_piece_goes_as_a_whole(monkeypatch: pytes
 
 @pytest.mark.parametrize("unit", ["api_key_token_secret_password_", "4111-1111-1111-1112 ", "--password "])
 @pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.heavy
 async def test_the_event_loop_goes_on_while_a_large_result_is_redacted(unit: str, nested: bool) -> None:
     text = unit * (500_000 // len(unit))
     result = {"rows": [text[at : at + 1000] for at in range(0, len(text), 1000)]} if nested else text

@@ -27,6 +27,7 @@ def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         yield url
 
 
+@pytest.mark.heavy
 async def test_what_was_decided_survives_the_change_both_ways(empty_url: str) -> None:
     run.upgrade(empty_url)
     async with open_store(empty_url) as store:

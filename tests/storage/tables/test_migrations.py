@@ -78,6 +78,7 @@ def test_the_newest_schema_is_what_the_code_believes(database_url: str) -> None:
     assert present == newest is not None
 
 
+@pytest.mark.heavy
 def test_up_down_and_up_again_leaves_nothing_out(empty_url: str) -> None:
     assert schema(empty_url) == []
     run.upgrade(empty_url)
@@ -177,6 +178,7 @@ def test_it_goes_where_it_is_told_or_says_why_not(database_url: str) -> None:
 
 
 @requirement("F-43", "F-39")
+@pytest.mark.heavy
 def test_a_step_that_dies_in_the_middle_leaves_the_one_before_and_is_run_again(empty_url: str) -> None:
     """At every step: what it did is gone with it, on SQLite too, and the next migration goes on from there."""
 

@@ -367,6 +367,7 @@ async def test_what_was_denied_is_found_by_the_index_of_denials(gateway: Gateway
 
 @pytest.mark.may_block
 @requirement("S-30")
+@pytest.mark.heavy
 async def test_whoever_approves_everything_at_once_is_named_by_the_doctor(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:

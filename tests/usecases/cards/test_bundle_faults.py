@@ -151,6 +151,7 @@ async def test_an_ageing_shared_message_is_posted_anew_as_one(gateway: Gateway) 
         assert (await send_on(gateway, request))["result"] == "recorded"
 
 
+@pytest.mark.heavy
 async def test_an_unreachable_platform_frees_all_and_gives_each_up_in_the_end(gateway: Gateway) -> None:
     await given(gateway, QUIET)
     asked = [await ask(gateway, n) for n in range(3)]

@@ -150,6 +150,7 @@ async def test_it_ends_at_its_end_and_is_listed_as_ended(gateway: Gateway) -> No
         {"sub_agent": "helper"},
     ],
 )
+@pytest.mark.heavy
 async def test_nothing_else_is_covered_whatever_it_is_wrapped_in(gateway: Gateway, other: dict[str, Any]) -> None:
     await standing(gateway, await approved(gateway, "note", NOTE), **NOTE_TERMS)
     assert (await submit(gateway, **{"tool": "note", "arguments": NOTE, **other}))["decision"] == "ask"

@@ -289,6 +289,7 @@ def config(tmp_path: Path) -> Path:
 
 @requirement("S-26")
 @pytest.mark.parametrize("seed", range(4))
+@pytest.mark.heavy
 async def test_a_run_of_calls_clocks_and_revocations_is_answered_as_the_oracle_says(
     gateway: Gateway, seed: int
 ) -> None:

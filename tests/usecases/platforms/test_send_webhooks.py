@@ -169,6 +169,7 @@ async def test_two_replicas_send_each_event_once(database_url: str, receiver: Re
 
 @requirement("S-36")
 @pytest.mark.parametrize("status", [301, 307, 400, 401, 404, 410, 429, 500, 503])
+@pytest.mark.heavy
 async def test_what_is_not_taken_comes_again_under_the_same_id_and_nothing_is_passed_over(
     sqlite_url: str, receiver: Receiver, status: int
 ) -> None:
@@ -278,6 +279,7 @@ async def test_who_lost_the_lease_moves_nothing_back(database_url: str, receiver
     assert receiver.kinds == ["request.created", "request.created", "request.approved", "grant.claimed"]
 
 
+@pytest.mark.heavy
 async def test_one_that_hangs_does_not_keep_the_others_waiting_for_long(sqlite_url: str, receiver: Receiver) -> None:
     hangs = Receiver(gate=asyncio.Event())
     app = web.Application()

@@ -6,6 +6,8 @@ from asyncio import to_thread
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from app.storage.engine.transaction import EVERY_ORG
 from app.storage.trail.head_file import find_heads, write_heads
 from app.usecases.proving.verify_trail import VerifyTrail
@@ -383,6 +385,7 @@ def _24_rows_that_no_gateway_writes(c: Crime) -> int:
 
 
 @requirement("S-64", "S-60")
+@pytest.mark.heavy
 async def test_every_edit_of_the_tamper_matrix_is_named_with_its_first_place(
     either_gateway: Gateway, tmp_path: Path
 ) -> None:

@@ -195,6 +195,7 @@ async def test_it_is_over_when_the_last_gateway_that_sees_it_sees_it_no_more_or_
         assert len(platform.announcements) == 4
 
 
+@pytest.mark.heavy
 async def test_a_connection_that_stays_down_is_said_over_another_and_over_when_it_stands_again(
     sqlite_url: str, tmp_path: Path, platform: MemoryPlatform
 ) -> None:

@@ -50,6 +50,7 @@ def wall(monkeypatch: pytest.MonkeyPatch) -> Wall:
 
 @requirement("F-42")
 @pytest.mark.parametrize("seconds", STEPS.values(), ids=STEPS)
+@pytest.mark.heavy
 async def test_ticks_go_on_when_the_wall_clock_steps_and_the_step_is_logged(wall: Wall, seconds: int) -> None:
     ticks: dict[str, asyncio.Queue[None]] = {
         "sweep": asyncio.Queue(),

@@ -182,6 +182,7 @@ async def test_a_requester_whom_nobody_knows_does_not_open_the_door(gateway: Gat
 
 
 @requirement("S-10")
+@pytest.mark.heavy
 def test_only_one_function_turns_a_vote_into_a_decision() -> None:
     nodes = [
         (str(path.relative_to(ROOT)), node)
