@@ -312,17 +312,16 @@ class Container:
         )
 
     def _console(self, review: Review) -> ConsoleVerbs:
+        ground = (self.store, self.book, self.seals, self.clock)
         return console_verbs(
-            self.store,
-            self.book,
-            self.seals,
-            self.clock,
+            *ground,
             review=review,
             factors=self.factors,
             switches=self.switches,
             contact=self.contact,
             office=build_office(self.store, self.book, head_file=self.heads.path, later=self.supervisor.later),
             fetch=Outbound().fetch,
+            feed=self.feed,
         )
 
     def _timetable(self) -> Timetable:

@@ -99,6 +99,7 @@ def values_of(found: DecidePage, language: Language, *, notice: str = "", reason
         "glance": glance,
         "press": found.press,
         "stands": found.stands,
+        "head": found.head,
         "notice": notice,
         "reason": reason[:MOST_REASON],
         "most_reason": MOST_REASON,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from app.console.deciding import deciding_router
 from app.console.doors import doors_router
 from app.console.inbox import inbox_router
+from app.console.live import live_router
 from app.console.office.pulse import pulse_router
 from app.console.office.requests import request_stories_router
 from app.console.office.trail import trail_page_router
@@ -30,6 +31,7 @@ def console_routers(c: ConsoleVerbs) -> tuple[APIRouter, ...]:
         doors_router(c),
         deciding_router(c),
         inbox_router(c),
+        live_router(c),
         passkey_door_router(c),
         mine_router(c),
         authenticator_router(c),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from app.usecases.console.decide_page import DecideOnPage
 from app.usecases.console.inbox import Inbox
+from app.usecases.console.live import Live
 from app.usecases.console.sessions import Sessions
 from app.usecases.pauses.under_pause import UnderPause
 from app.usecases.signing_in.elsewhere import Elsewhere
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from app.usecases.pauses.switch import Switches
     from app.usecases.platforms.contact import Contact
     from app.usecases.proving.factors import Factors
+    from app.usecases.reading.follow import Feed
     from app.usecases.reading.review import Review
     from app.usecases.signing_in.issuer import Fetch
 
@@ -39,6 +41,7 @@ class ConsoleVerbs:
     switches: Switches
     under_pause: UnderPause
     contact: Contact
+    live: Live
 
 
 def console_verbs(
@@ -53,11 +56,12 @@ def console_verbs(
     contact: Contact,
     office: Office,
     fetch: Fetch,
+    feed: Feed,
 ) -> ConsoleVerbs:
     """Build them on what the gateway runs on; what it has already is handed in."""
     return ConsoleVerbs(
         sessions=Sessions(store=store, book=book, seals=seals, clock=clock, review=review),
-        inbox=Inbox(store=store, book=book),
+        inbox=Inbox(store=store, book=book, seals=seals),
         decide_page=DecideOnPage(store=store, book=book, seals=seals),
         passkeys=Passkeys(store=store, book=book, seals=seals),
         elsewhere=Elsewhere(store=store, book=book, seals=seals, clock=clock, fetch=fetch),
@@ -66,4 +70,5 @@ def console_verbs(
         under_pause=UnderPause(store=store),
         contact=contact,
         office=office,
+        live=Live(store=store, book=book, feed=feed),
     )

@@ -66,17 +66,60 @@ const look = async () => {
   const now = page.querySelector("main");
   const shown = document.querySelector("main");
   if (!now || now.dataset.stands === shown.dataset.stands) return;
+  document.title = page.title;
   // Nothing moves under a finger: while there is something to press, the reader is told, and asks for it.
   if (shown.dataset.live === "ask") document.getElementById("moved").hidden = false;
   else location.reload();
 };
-if (main) setInterval(() => look().catch(() => undefined), 4000);
+// It is told so. What else moves within a second is looked at with it; a page that nobody sees listens to nothing.
+let source, due = 0, known = main?.dataset.from;
+const moved = (event) => {
+  known = event.lastEventId;
+  due ||= setTimeout(() => { due = 0; look().catch(() => undefined); }, 1000);
+};
+const listen = () => {
+  if (document.hidden || source) return;
+  source = new EventSource(`${location.pathname.replace(/\/$/, "")}/live?since=${known}`);
+  source.addEventListener("moved", moved);
+  source.addEventListener("error", () => {
+    if (source?.readyState !== EventSource.CLOSED) return; // otherwise it comes back by itself
+    source = undefined;
+    setTimeout(listen, 30000);
+  });
+};
+const hush = () => { source?.close(); source = undefined; };
+if (main) {
+  listen();
+  document.addEventListener("visibilitychange", () => document.hidden ? hush() : listen());
+  addEventListener("pagehide", hush);
+}
 
 // --- by the keyboard: down, up; Enter opens what is in focus ---
 const rows = [...document.querySelectorAll("a.row")];
-if (rows.length) addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || !["j", "k"].includes(event.key)) return;
+const keys = document.getElementById("keys");
+const open_at = (row, where) => { location.href = row.href + where; };
+const by_key = {
+  j: (seen, at) => seen[Math.min(at + 1, seen.length - 1)]?.focus(),
+  k: (seen, at) => seen[Math.max(at - 1, 0)]?.focus(),
+  a: (seen, at) => {
+    const pick = seen[at]?.parentElement.querySelector("[type=checkbox]");
+    if (pick) pick.checked = !pick.checked;
+    else if (seen[at]) open_at(seen[at], "#approve");
+  },
+  d: (seen, at) => seen[at] && open_at(seen[at], "#deny"),
+  e: (seen, at) => seen[at] && open_at(seen[at], "#all"),
+  "?": () => keys && (keys.open ? keys.close() : keys.showModal()),
+};
+if (rows.length || keys) addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || !Object.hasOwn(by_key, event.key)) return;
+  const of = event.target;
+  if (of instanceof HTMLElement && of.matches("textarea, select, input:not([type=checkbox])")) return;
+  if (keys?.open && event.key !== "?") return;
   const seen = rows.filter((row) => row.checkVisibility());
-  const at = seen.indexOf(document.activeElement) + (event.key === "j" ? 1 : -1);
-  seen[Math.max(0, Math.min(at, seen.length - 1))]?.focus();
+  const row = of instanceof HTMLElement ? of.closest("li")?.querySelector("a.row") : null;
+  by_key[event.key](seen, seen.indexOf(row));
 });
+const first = { "#approve": "button.go", "#deny": ".deny > summary", "#all": "details.part > summary" }[location.hash];
+const there = first && document.querySelector(first);
+there?.closest("details")?.setAttribute("open", "");
+there?.focus();

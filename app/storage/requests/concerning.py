@@ -1,56 +1,154 @@
-"""Requests that concern one person: what waits for people, what they decided, what was asked for in their name."""
+"""Requests that concern one person: what waits for people, what they decided, what was asked for in their name.
+
+Each is one walk along an index, from the place where the last page ended, and for no more rows than are wanted.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
 
-from sqlalchemy import bindparam, or_, select
+from sqlalchemy import BigInteger, Integer, Text, and_, bindparam, func, literal_column, or_, select
 
+from app.storage.engine.dialect import to_us
 from app.storage.engine.transaction import Statement, Tx
 from app.storage.requests.request_rows import request_from_rows
 from app.storage.requests.requests import list_rows_of
+from app.storage.tables.request_columns import REQUEST
 from app.storage.tables.tables import decisions, requests
 
 if TYPE_CHECKING:
-    from app.domain.request.request import ConfirmationRequest
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
 
+    from sqlalchemy import ColumnElement
+
+    from app.domain.request.quorum import Stage
+    from app.domain.request.request import ConfirmationRequest, Risk
+
+_LAST = 2**63 - 1
 _OF_ORG = requests.c.org == bindparam("for_org")
-_WAITING = Statement(
-    select(requests.c.id)
-    .where(_OF_ORG, requests.c.status == "pending")
-    .order_by(requests.c.expires_at, requests.c.id)
-    .limit(bindparam("most"))
+_OF_PERSON = bindparam("of_person", type_=Text())
+_MOST = bindparam("most", type_=Integer())
+_PENDING = requests.c.status == literal_column("'pending'")  # as in the index, whose rows are the waiting ones alone
+_AT, _ID = bindparam("at", type_=BigInteger()), bindparam("behind_id", type_=Text())
+
+
+def _behind(instant: ColumnElement[int], *, newest_first: bool = False) -> ColumnElement[bool]:
+    """Select what stands behind a place; the first comparison alone is what an index is entered by."""
+    enters, further = (instant <= _AT, instant < _AT) if newest_first else (instant >= _AT, instant > _AT)
+    return and_(enters, or_(further, requests.c.id > _ID))
+
+
+_KINDS = Statement(
+    select(requests.c.stages, func.count().label("rows"))
+    .where(_OF_ORG, _PENDING)
+    .group_by(requests.c.stages)
+    .limit(_MOST)
 )
 _DECIDED = Statement(
+    select(requests.c.id, decisions.c.decided_at.label("at"))
+    .select_from(decisions.join(requests, requests.c.id == decisions.c.request_id))
+    .where(decisions.c.org == bindparam("for_org"), decisions.c.person == _OF_PERSON, requests.c.status != "pending")
+    .where(_behind(decisions.c.decided_at, newest_first=True))
+    .order_by(decisions.c.decided_at.desc(), requests.c.id)
+    .limit(_MOST)
+)
+_VOTED = Statement(
     select(requests.c.id)
     .select_from(decisions.join(requests, requests.c.id == decisions.c.request_id))
-    .where(_OF_ORG, decisions.c.person == bindparam("of_person"), requests.c.status != "pending")
-    .order_by(decisions.c.decided_at.desc(), requests.c.id)
-    .limit(bindparam("most"))
-)
-_ASKED = Statement(
-    select(requests.c.id)
-    .where(_OF_ORG, or_(requests.c.requester == bindparam("of_person"), requests.c.owner == bindparam("of_person")))
-    .order_by(requests.c.created_at.desc(), requests.c.id)
-    .limit(bindparam("most"))
+    .where(decisions.c.org == bindparam("for_org"), decisions.c.person == _OF_PERSON, _PENDING)
+    .order_by(requests.c.expires_at, requests.c.id)
+    .limit(_MOST)
 )
 
 
-def list_waiting(tx: Tx, *, most: int) -> list[ConfirmationRequest]:
-    """Return what waits for people, the next to expire first."""
-    return _read(tx, [row["id"] for row in tx.all(_WAITING, for_org=tx.org, most=most)])
+def _asked(column: ColumnElement[str]) -> Statement:
+    return Statement(
+        select(requests.c.id, requests.c.created_at.label("at"))
+        .where(_OF_ORG, column == _OF_PERSON, _behind(requests.c.created_at, newest_first=True))
+        .order_by(requests.c.created_at.desc(), requests.c.id)
+        .limit(_MOST)
+    )
 
 
-def list_decided(tx: Tx, person: str, *, most: int) -> list[ConfirmationRequest]:
+_ASKED = tuple(map(_asked, (requests.c.requester, requests.c.owner)))
+
+
+_STAGES: Callable[[str], tuple[Stage, ...]] = next(
+    each.kept.decode for each in REQUEST.all if each.name == "stages" and each.kept.decode
+)
+
+
+@cache
+def _waiting(kinds: int) -> Statement:
+    """Select what waits of one risk; sizes are powers of two, so that there are few statements. 0: of any kind."""
+    found = select(requests.c.id, requests.c.expires_at.label("at")).where(
+        _OF_ORG, _PENDING, requests.c.risk == bindparam("risk"), _behind(requests.c.expires_at)
+    )
+    if kinds:
+        found = found.where(requests.c.stages.in_([bindparam(f"kind_{index}", type_=Text()) for index in range(kinds)]))
+    return Statement(found.order_by(requests.c.expires_at, requests.c.id).limit(_MOST))
+
+
+class Kind(NamedTuple):
+    """Waiting requests that are asked of the same people."""
+
+    text: str  # as it is stored
+    stages: tuple[Stage, ...]
+    waiting: int
+
+
+class Place(NamedTuple):
+    """Where a request stands in a list: what comes next stands behind it."""
+
+    at: int  # in the database's own microseconds
+    id: str
+
+
+FIRST, NEWEST = Place(0, ""), Place(_LAST, "")
+
+
+def list_kinds(tx: Tx, *, most: int) -> list[Kind]:
+    """Return of whom the waiting requests are asked, each once."""
+    rows = tx.all(_KINDS, for_org=tx.org, most=most)
+    return [Kind(row["stages"], _STAGES(row["stages"]), int(row["rows"])) for row in rows]
+
+
+def list_waiting(
+    tx: Tx, risk: Risk, kinds: Sequence[Kind] | None, *, behind: Place, since: datetime, most: int
+) -> list[Place]:
+    """Return what waits for people with this risk, the next to expire first; with `kinds`, of these alone."""
+    texts = [each.text for each in kinds or ()]
+    size = 2 ** (len(texts) - 1).bit_length() if texts else 0
+    named = {f"kind_{index}": text for index, text in enumerate([*texts, *texts[-1:] * (size - len(texts))])}
+    start = max(behind, Place(to_us(since), "\x7f"))  # what is over already waits for nobody
+    rows = tx.all(_waiting(size), for_org=tx.org, risk=risk.value, at=start.at, behind_id=start.id, most=most, **named)
+    return _places(rows)
+
+
+def list_voted(tx: Tx, person: str, *, most: int) -> list[str]:
+    """Return what still waits and has a vote of this person, the next to expire first."""
+    return [row["id"] for row in tx.all(_VOTED, for_org=tx.org, of_person=person, most=most)]
+
+
+def list_decided(tx: Tx, person: str, *, behind: Place, most: int) -> list[Place]:
     """Return what is settled and had a vote of this person, their last one first."""
-    return _read(tx, [row["id"] for row in tx.all(_DECIDED, for_org=tx.org, of_person=person, most=most)])
+    return _places(tx.all(_DECIDED, for_org=tx.org, of_person=person, at=behind.at, behind_id=behind.id, most=most))
 
 
-def list_asked(tx: Tx, person: str, *, most: int) -> list[ConfirmationRequest]:
+def list_asked(tx: Tx, person: str, *, behind: Place, most: int) -> list[Place]:
     """Return what was asked for in this person's name, or by an agent of theirs, the newest first."""
-    return _read(tx, [row["id"] for row in tx.all(_ASKED, for_org=tx.org, of_person=person, most=most)])
+    how = {"for_org": tx.org, "of_person": person, "at": behind.at, "behind_id": behind.id, "most": most}
+    found = {place for each in _ASKED for place in _places(tx.all(each, **how))}
+    return sorted(found, key=lambda place: (-place.at, place.id))[:most]
 
 
-def _read(tx: Tx, ids: list[str]) -> list[ConfirmationRequest]:
+def read_all(tx: Tx, ids: Sequence[str]) -> list[ConfirmationRequest]:
+    """Return requests as they stand, in the order of their ids."""
     found = list_rows_of(tx, ids) if ids else {}
     return [request_from_rows(tx, found[each]) for each in ids if each in found]
+
+
+def _places(rows: Sequence[dict[str, object]]) -> list[Place]:
+    return [Place(int(str(row["at"])), str(row["id"])) for row in rows]

@@ -108,6 +108,31 @@ Index(
     postgresql_where=text("status = 'denied' AND near_key IS NOT NULL"),
     sqlite_where=text("status = 'denied' AND near_key IS NOT NULL"),
 )
+Index(
+    "ix_requests_waiting",
+    requests.c.org,
+    requests.c.risk,
+    requests.c.expires_at,
+    requests.c.id,
+    postgresql_where=text("status = 'pending'"),
+    sqlite_where=text("status = 'pending'"),
+)
+Index(
+    "ix_requests_requester",
+    requests.c.org,
+    requests.c.requester,
+    requests.c.created_at,
+    postgresql_where=text("requester IS NOT NULL"),
+    sqlite_where=text("requester IS NOT NULL"),
+)
+Index(
+    "ix_requests_owner",
+    requests.c.org,
+    requests.c.owner,
+    requests.c.created_at,
+    postgresql_where=text("owner IS NOT NULL"),
+    sqlite_where=text("owner IS NOT NULL"),
+)
 Index("ix_requests_open", requests.c.org, requests.c.agent, requests.c.state)
 Index("ix_requests_session", requests.c.org, requests.c.agent, requests.c.session)
 
@@ -118,6 +143,7 @@ decisions = Table(
     CheckConstraint(_one_of("verdict", Verdict), name="verdict"),
     UniqueConstraint("request_id", "person"),
 )
+Index("ix_decisions_person", decisions.c.org, decisions.c.person, decisions.c.decided_at)
 
 grants = Table(
     "grants",

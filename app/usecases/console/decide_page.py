@@ -34,8 +34,9 @@ from app.storage.identity.passkeys import list_passkeys
 from app.storage.requests.requests import find_request, lock_request
 from app.storage.requests.sealing import why_missing
 from app.storage.requests.seen_before import seen_before, was_seen
-from app.storage.trail.audit_chain import list_of_request
+from app.storage.trail.audit_chain import get_head, list_of_request
 from app.usecases.console.glance import glance_at
+from app.usecases.console.rows import facts_together
 from app.usecases.deciding.decide import decide, withdraw_vote
 from app.usecases.pauses.stop_paused import pause_shown
 from app.usecases.proving.proof import NOTHING_GIVEN, worth_of
@@ -85,6 +86,7 @@ class DecidePage:
     stands: str
     by_app: bool  # the reader's second factors: an app that shows codes
     by_passkey: bool
+    head: int  # how far the trail had come: what is behind it has not been shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +105,7 @@ class Wanted:
     press: str
     reason: str | None = None
     given: Given = NOTHING_GIVEN
+    together: bool = False  # in a list, beside others
 
 
 class DecideOnPage:
@@ -142,6 +145,7 @@ class DecideOnPage:
                 stands=press.stood,
                 by_app=has_totp(tx, right.person),
                 by_passkey=rp_id(policy.url) is not None and bool(list_passkeys(tx, email_key(right.person))),
+                head=get_head(tx)[0],
             )
             return page, right.request_id is not None or was_seen(tx, _LOOKED, looked)
 
@@ -191,16 +195,17 @@ class DecideOnPage:
             if _is_so_already(request, person, verdict):
                 return None
             return Refused(sentence=say(language, "console.stale", faster=_faster(request, press, policy, language)))
+        if wanted.together and not facts_together(request, policy, language, pause_shown(tx, request)):
+            return Refused(sentence=say(language, "inbox.on_its_own"))
         evidence = Evidence(channel=CONSOLE, shown_at=press.drawn_at)
         if verdict is None:
             return _answered(
                 withdraw_vote(tx, request, now, policy, person=person, evidence=evidence), policy, language, press
             )
         if verdict is Verdict.DENY:
-            if not wanted.reason:
-                return Refused(sentence=say(language, "click.reason_needed"), press=press)
-            if len(wanted.reason) > MOST_REASON:
-                return Refused(sentence=say(language, "console.long_reason", most=MOST_REASON), press=press)
+            fault = _reason_fault(wanted.reason, language)
+            if fault is not None:
+                return Refused(sentence=fault, press=press)
         else:
             worth = worth_of(
                 tx, self._seals, request, now, policy, person=person, given=wanted.given, evidence=evidence
@@ -226,6 +231,12 @@ def _refusal(
     if request is None or right.request_id not in {None, request_id}:
         return NotFoundError()
     return None if may_look(request, policy, right.person, now=now) else ForbiddenError()
+
+
+def _reason_fault(reason: str | None, language: Language) -> str | None:
+    if not reason:
+        return say(language, "click.reason_needed")
+    return say(language, "console.long_reason", most=MOST_REASON) if len(reason) > MOST_REASON else None
 
 
 def _is_so_already(request: ConfirmationRequest, person: str, verdict: Verdict | None) -> bool:

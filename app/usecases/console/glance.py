@@ -133,8 +133,12 @@ def may_do(
     reader: str,
     now: datetime,
     unseen: Sequence[str] = (),
+    factor: bool | None = None,
 ) -> MayDo:
-    """Say what a reader may do about a request at this instant; what is pressed is asked again of `decide`."""
+    """Say what a reader may do about a request at this instant; what is pressed is asked again of `decide`.
+
+    `factor`: whether the reader has a second one, where that is known already.
+    """
     if request.state is not State.PENDING or now >= request.expires_at:
         return MayDo()
     mine = next((each for each in request.decisions if each.person == reader), None)
@@ -150,7 +154,7 @@ def may_do(
         return MayDo(why_not=say(language, f"console.only_read.{_READERS.get(refusal, 'not_eligible')}"))
     if unseen:
         return MayDo(deny=True, why_not=say(language, "console.only_deny.hidden", fields=", ".join(unseen)))
-    if request.assurance.of_each is Assurance.L3 and not has_factor(tx, reader):
+    if request.assurance.of_each is Assurance.L3 and not (has_factor(tx, reader) if factor is None else factor):
         return MayDo(deny=True, why_not=say(language, "console.no_factor"))
     return MayDo(approve=True, deny=True)
 

@@ -1,142 +1,251 @@
 """What concerns one person: to decide, waiting for others, done, asked by them. Looking at it changes nothing.
 
-What waits is sorted by risk, and then by the time that is left; what came last is not what matters most.
+What waits is sorted by risk, and then by the time that is left; what came last is not what matters most. However much
+waits or was stored, a page looks at so many rows of each list and no more, and the next goes on behind them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
 
-from app.domain.card.shown_call import ShownCall
+from app.domain.card.card_for import instant_text
+from app.domain.identity.press import drawn, render_press
 from app.domain.people.people import email_key
-from app.domain.request.request import Risk, State
-from app.domain.words.say import say
-from app.storage.requests.concerning import list_asked, list_decided, list_waiting
-from app.usecases.cards.compose import around, terms_for, title_in
-from app.usecases.console.glance import left_text, may_do, progress_text
+from app.domain.request.request import Risk
+from app.storage.requests.concerning import (
+    FIRST,
+    NEWEST,
+    Place,
+    list_asked,
+    list_decided,
+    list_kinds,
+    list_voted,
+    list_waiting,
+    read_all,
+)
+from app.storage.sessions.switches import list_switches
+from app.storage.trail.audit_chain import get_head
+from app.usecases.console.glance import may_do
+from app.usecases.console.rows import Group, Item, facts_together, groups_of, item_of
+from app.usecases.pauses.pauses import pauses_of
+from app.usecases.pauses.stop_paused import pause_shown
+from app.usecases.proving.second_factor import has_factor
 from app.usecases.reading.review import may_look
-from app.usecases.reading.warned import warned_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from datetime import datetime
+    from collections.abc import Callable, Sequence
 
+    from app.domain.identity.seals import Seals
     from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.policy import Policy
     from app.domain.text.language import Language
     from app.policies.file.policy_book import PolicyBook
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
+    from app.storage.requests.concerning import Kind
     from app.usecases.console.sessions import Right
 
-MOST_WAITING = 1_000
-"""So many requests that wait are looked through, the next to expire first."""
+MOST_LOOKED = 128
+"""So many requests that wait are looked at for one page."""
 
-MOST_SHOWN = 50
-"""So many of a kind are shown; how many more there are is said."""
+MOST_SHOWN = 20
+"""So many of those to decide are on a page."""
 
-_RISKS = {Risk.HIGH: 0, Risk.NORMAL: 1, Risk.LOW: 2}
+BESIDE = 6
+"""So many of each other list stand below them; on a page of its own, as many as are to decide on one."""
+
+NAMES = ("decide", "others", "asked", "done")
+
+_KINDS = 64
+"""Of so many different stages of one person, what waits is picked by them; of more, each request is looked at."""
+
+_WEIGHT = (Risk.HIGH, Risk.NORMAL, Risk.LOW)
+_MARK = re.compile(r"(high|normal|low)\.([0-9]{1,18})\.([A-Za-z0-9_-]{1,80})")
+
+
+class Mark(NamedTuple):
+    """Where a page ends."""
+
+    risk: Risk
+    place: Place
+
+    def __str__(self) -> str:
+        """Return it as an address carries it."""
+        return f"{self.risk.value}.{self.place.at}.{self.place.id}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
-    """One request in a list. Every text is visible, masked and in the reader's language."""
+class Page:
+    """A page of one list. `onward` is where the next begins; "": there is none."""
 
-    id: str
-    amount: str
-    payee: str
-    title: str
-    left: str  # "27 min left"; "" once it is settled
-    stands: str  # how it stands, or how many have approved
-    tone: str
-    high: bool
-    warnings: int
-    level: str
+    groups: tuple[Group, ...] = ()
+    onward: str = ""
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """All rows."""
+        return tuple(item for group in self.groups for item in group.items)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lists:
-    """The lists, each in its order; and how many more there are to decide than are shown."""
+    """The lists, each in its order; of those that a page does not show, none."""
 
-    to_decide: tuple[Item, ...]
-    others: tuple[Item, ...]
-    done: tuple[Item, ...]
-    asked: tuple[Item, ...]
-    counted: int  # to decide, in all
+    to_decide: Page
+    others: Page = Page()
+    done: Page = Page()
+    asked: Page = Page()
+    counted: int  # to decide, of those that were looked at
+    open_ended: bool  # whether there may be more of them
+    head: int  # how far the trail had come: what is behind it has not been shown
+    alone: str  # the one list that is shown; "" for all
+    read_at: str
 
 
 class Inbox:
     """The use case."""
 
-    def __init__(self, *, store: Store, book: PolicyBook) -> None:
+    def __init__(self, *, store: Store, book: PolicyBook, seals: Seals) -> None:
         """Take what it reads."""
         self._store = store
         self._book = book
+        self._seals = seals
 
-    async def __call__(self, right: Right, language: Language) -> Lists:
-        """Return all that concerns the person of a session."""
+    async def __call__(self, right: Right, language: Language, *, alone: str = "", after: str = "") -> Lists:
+        """Return all that concerns the person of a session, or one list `alone`, from where another page ended."""
 
         def unit(tx: Tx) -> Lists:
             policy = self._book.current(right.org).policy
-            return _found(tx, policy, language, right.person)
+            look = _Look(tx, policy, language, right, self._seals)
+            return look.lists(alone if alone in NAMES else "", _mark(after))
+
+        return await self._store.read(unit, org=right.org, long=True)
+
+    async def rows(self, right: Right, language: Language, ids: Sequence[str]) -> dict[str, Item]:
+        """Return some of what the person may look at as it stands now."""
+
+        def unit(tx: Tx) -> dict[str, Item]:
+            policy, now = self._book.current(right.org).policy, tx.now()
+            found = (each for each in read_all(tx, ids) if may_look(each, policy, right.person, now=now))
+            return {each.id: item_of(each, policy, language, now) for each in found}
 
         return await self._store.read(unit, org=right.org, long=True)
 
 
-def _found(tx: Tx, policy: Policy, language: Language, person: str) -> Lists:
-    now = tx.now()
-    mine: list[ConfirmationRequest] = []
-    others: list[ConfirmationRequest] = []
-    for request in _by_weight(list_waiting(tx, most=MOST_WAITING)):
-        if now >= request.expires_at or not may_look(request, policy, person, now=now):
-            continue
-        may = may_do(tx, request, policy, language, reader=person, now=now)
-        asked = email_key(person) in {email_key(who) for who in (request.call.requester, request.call.owner) if who}
-        if may.deny:
-            mine.append(request)
-        elif may.withdraw or not asked:
-            others.append(request)
+class _Look:
+    """One look at what concerns a person."""
 
-    def items(requests: Iterable[ConfirmationRequest], *, warned: bool = False) -> tuple[Item, ...]:
-        return tuple(item_of(each, policy, language, now, warned=warned) for each in list(requests)[:MOST_SHOWN])
+    def __init__(self, tx: Tx, policy: Policy, language: Language, right: Right, seals: Seals) -> None:
+        self._tx = tx
+        self._policy = policy
+        self._language = language
+        self._right = right
+        self._seals = seals
+        self._now = tx.now()
+        self._me = email_key(right.person)
+        self._paused = bool(pauses_of(list_switches(tx)))
 
-    return Lists(
-        to_decide=items(mine, warned=True),
-        others=items(others),
-        done=items(list_decided(tx, person, most=MOST_SHOWN)),
-        asked=items(list_asked(tx, person, most=MOST_SHOWN)),
-        counted=len(mine),
-    )
+    def lists(self, alone: str, after: Mark | None) -> Lists:
+        """Read them."""
+        mine, others, onward, more = self._to_decide(after if alone == "decide" else None)
+        shown = mine[:MOST_SHOWN] if alone in {"", "decide"} else []
+        first = after is None and alone == ""
+        return Lists(
+            to_decide=Page(groups=groups_of([self._pressable(each) for each in shown], self._policy), onward=onward),
+            others=self._others(others, alone) if first or alone == "others" else Page(),
+            done=self._newest(list_decided, self._right.person, alone, after) if first or alone == "done" else Page(),
+            asked=self._newest(list_asked, self._me, alone, after) if first or alone == "asked" else Page(),
+            counted=len(mine),
+            open_ended=more,
+            head=get_head(self._tx)[0],
+            alone=alone,
+            read_at=instant_text(self._now, self._policy.zone),
+        )
+
+    def _to_decide(self, after: Mark | None) -> tuple[list[ConfirmationRequest], list[ConfirmationRequest], str, bool]:
+        """Return what is for this person, what of the same is not, where the next page begins, and if there is more."""
+        marks = self._waiting(after or Mark(Risk.HIGH, FIRST))
+        more, marks = len(marks) > MOST_LOOKED, marks[:MOST_LOOKED]
+        known = {mark.place.id: mark for mark in marks}
+        mine: list[ConfirmationRequest] = []
+        others: list[ConfirmationRequest] = []
+        factor = has_factor(self._tx, self._right.person)
+        for request in read_all(self._tx, list(known)):
+            if not may_look(request, self._policy, self._right.person, now=self._now):
+                continue
+            may = may_do(
+                self._tx, request, self._policy, self._language, reader=self._right.person, now=self._now, factor=factor
+            )
+            if may.deny:
+                mine.append(request)
+            elif not may.withdraw and not self._asked(request):
+                others.append(request)
+        beyond = known[mine[MOST_SHOWN - 1].id] if len(mine) > MOST_SHOWN else marks[-1] if more else None
+        return mine, others, str(beyond) if beyond else "", more
+
+    def _waiting(self, start: Mark) -> list[Mark]:
+        """Return one more than are looked at, in the order of their weight."""
+        kinds = self._kinds()
+        found: list[Mark] = []
+        if kinds is not None and not kinds:
+            return found
+        for risk in _WEIGHT[_WEIGHT.index(start.risk) :]:
+            behind, left = start.place if risk is start.risk else FIRST, MOST_LOOKED + 1 - len(found)
+            if left > 0:
+                places = list_waiting(self._tx, risk, kinds, behind=behind, since=self._now, most=left)
+                found += [Mark(risk, place) for place in places]
+        return found
+
+    def _kinds(self) -> list[Kind] | None:
+        """Return the stages in which this person may have a place. None: too many to pick by them."""
+        kinds = list_kinds(self._tx, most=_KINDS * 8 + 1)
+        directory = self._policy.directory
+        today = self._now.astimezone(self._policy.zone).date()
+        people = {self._right.person, *(of for to, of in directory.acting_on(today) if to == self._right.person)}
+
+        def concerns(name: str) -> bool:
+            """Say whether a name may stand for this person; of one that is not the file's, nobody can say it."""
+            if "@" not in name and name not in directory.groups:
+                return True
+            return not people.isdisjoint(directory.members(name))
+
+        own = [each for each in kinds if any(concerns(n) for stage in each.stages for n in (*stage.of, *stage.open_to))]
+        return own if len(own) <= _KINDS and len(kinds) <= _KINDS * 8 else None
+
+    def _others(self, found: list[ConfirmationRequest], alone: str) -> Page:
+        """Return what waits for others: what this person voted on, and what is not for them to decide."""
+        most = MOST_SHOWN if alone else BESIDE
+        voted = read_all(self._tx, list_voted(self._tx, self._right.person, most=MOST_LOOKED if alone else most + 1))
+        rest = {each.id: each for each in (*voted, *found) if self._now < each.expires_at}
+        return self._page(list(rest.values()), most, onward="others" if len(rest) > most and not alone else "")
+
+    def _newest(self, read: Callable[..., list[Place]], person: str, alone: str, after: Mark | None) -> Page:
+        most = MOST_SHOWN if alone else BESIDE
+        places = read(self._tx, person, behind=after.place if after else NEWEST, most=most + 1)
+        onward = str(Mark(Risk.NORMAL, places[most - 1])) if len(places) > most else ""
+        return self._page(read_all(self._tx, [place.id for place in places]), most, onward=onward)
+
+    def _page(self, found: Sequence[ConfirmationRequest], most: int, *, onward: str) -> Page:
+        items = (item_of(each, self._policy, self._language, self._now) for each in found[:most])
+        return Page(groups=tuple(Group(items=(item,)) for item in items), onward=onward)
+
+    def _asked(self, request: ConfirmationRequest) -> bool:
+        return self._me in {email_key(who) for who in (request.call.requester, request.call.owner) if who}
+
+    def _pressable(self, request: ConfirmationRequest) -> tuple[ConfirmationRequest, Item]:
+        """Return a row; where it shows the whole call, with what approves just that."""
+        item = item_of(request, self._policy, self._language, self._now, warned=True)
+        facts = facts_together(
+            request, self._policy, self._language, pause_shown(self._tx, request) if self._paused else None
+        )
+        if not facts:
+            return request, item
+        press = drawn(request, session=self._right.name, at=self._now)
+        return request, replace(item, facts=facts, press=render_press(self._seals, press))
 
 
-def _by_weight(requests: Iterable[ConfirmationRequest]) -> list[ConfirmationRequest]:
-    return sorted(requests, key=lambda each: (_RISKS[each.risk], each.expires_at, each.id))
-
-
-def item_of(
-    request: ConfirmationRequest, policy: Policy, language: Language, now: datetime, *, warned: bool = False
-) -> Item:
-    """Return a request as a row of a list."""
-    terms = terms_for(request, policy, language)
-    amounts, payees = ShownCall(request, terms).large()
-    pending = request.state is State.PENDING
-    headline = say(language, f"headline.{request.state.value}")
-    return Item(
-        id=request.id,
-        amount=" · ".join(fact.value for fact in amounts),
-        payee=", ".join(fact.value for fact in payees),
-        title=title_in(around(request), policy.tools.get(request.call.tool), language),
-        left=left_text(request.expires_at - now, language) if pending else "",
-        stands=progress_text(request, policy, terms) if pending else headline,
-        tone="waiting" if pending else _tone(request),
-        high=request.risk is Risk.HIGH,
-        warnings=len(warned_of(request, policy, None)) if warned else 0,
-        level=request.assurance.value,
-    )
-
-
-def _tone(request: ConfirmationRequest) -> str:
-    if request.state in {State.APPROVED, State.EXECUTING, State.SUCCEEDED}:
-        return "good"
-    return "bad" if request.state in {State.DENIED, State.FAILED, State.UNKNOWN} else "neutral"
+def _mark(text: str) -> Mark | None:
+    found = _MARK.fullmatch(text)
+    return Mark(Risk(found[1]), Place(int(found[2]), found[3])) if found else None

@@ -157,15 +157,18 @@ class Sessions:
         org = self._invited(link, self._clock.now()).org
         return await self._store.write(unit, org=org)
 
-    async def right_of(self, of_link: str, of_person: str) -> Right:
-        """Return what a browser may look at that holds these; either may be "". Raises UnauthenticatedError."""
+    async def right_of(self, of_link: str, of_person: str, *, used: bool = True) -> Right:
+        """Return what a browser may look at that holds these; either may be "". Raises UnauthenticatedError.
+
+        `used`: whether that keeps a session from being idle; a page that only stays open does not.
+        """
         try:
             right = self._review.right_of(of_link)
             left = await self._store.read(lambda tx: left_at(tx, email_key(right.person)), org=right.org)
             if left is not None and right.not_after - SESSION_FOR <= left:
                 raise UnauthenticatedError  # noqa: TRY301 - its person has signed out everywhere since
         except UnauthenticatedError:
-            return await self._of_session(of_person)
+            return await self._of_session(of_person, used=used)
         return Right(
             org=right.org,
             person=right.person,
@@ -211,7 +214,7 @@ class Sessions:
         """Return the sessions that the person of a session has, the newest first."""
         return await self._store.read(lambda tx: list_sessions(tx, right.person), org=right.org)
 
-    async def _of_session(self, text: str) -> Right:
+    async def _of_session(self, text: str, *, used: bool) -> Right:
         session_id = id_in(text)
         if session_id is None:
             raise UnauthenticatedError
@@ -229,7 +232,7 @@ class Sessions:
         known, groups = loaded.policy.directory.find(found.person), claimed_by(found, loaded.providers)
         if known is None or groups is None:
             raise UnauthenticatedError
-        if now - found.seen_at >= _SEEN_AGAIN:
+        if used and now - found.seen_at >= _SEEN_AGAIN:
             await self._store.write(lambda tx: see_session(tx, found.id, tx.now()), org=found.org)
         return Right(
             org=found.org,

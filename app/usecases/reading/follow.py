@@ -13,7 +13,7 @@ from app.storage.trail.audit_chain import get_head, list_events
 from app.usecases.reading.shares import Shares
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Iterator
+    from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
 
     from app.storage.engine.store import Store
 
@@ -88,7 +88,7 @@ class Feed:
                 except UnavailableError:
                     self._touched.add(org)  # the slow poll sets the wake again
 
-    async def follow(self, org: str, *, after: int | None, who: str = "") -> AsyncIterator[AuditEvent]:
+    async def follow(self, org: str, *, after: int | None, who: str = "") -> AsyncGenerator[AuditEvent]:
         """Yield the org's events behind `after` (None: from now on), for as long as the caller listens.
 
         `who` is the key whose share of places this takes; beyond it nothing is told, and the caller comes back.
