@@ -139,9 +139,9 @@ def policy_replay(
 
 
 def _load(config: Path, org: str | None) -> LoadedPolicy:
-    from app.cli.dry_run import AnyEnvironment
     from app.policies.file.policy_book import load_all
     from app.policies.marks.faults import PolicyFaultsError
+    from app.policies.marks.surroundings import AnyEnvironment
     from channels import registry
 
     try:
