@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -150,7 +151,7 @@ async def test_the_last_calls_are_judged_by_a_proposed_file_which_comes_into_for
     assert gateway.trail().count(("rules.read", OLGA)) >= 3
 
 
-@requirement("S-37")
+@requirement("S-37", "S-96")
 async def test_no_file_that_somebody_proposes_asks_what_a_sensitive_value_is_or_runs_anything(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -210,3 +211,36 @@ async def test_a_standing_approval_is_ended_from_the_page_by_whom_it_concerns_an
     assert (await post(alice, path, seal=seal_in(page))).status_code == 303
     assert ("standing.revoked", ALICE) in gateway.trail()
     assert "ended by somebody" in (await alice.get("/console/rules")).text
+
+
+async def test_rules_that_approvals_suggest_are_shown_to_who_may_read_the_calls_and_none_comes_into_force(
+    gateway: Gateway,
+) -> None:
+    made = list[str]()
+    for day in range(5):
+        request = await gateway.ask("by_api", {"to": "<b>Ops</b>", "n": day % 2})
+        await gateway.decide(request)
+        await gateway.claim(request)
+        await gateway.report(request)
+        made.append(request["id"])
+        await gateway.advance(timedelta(days=1))
+    await give(gateway, operator=DAVE, auditor=OLGA)
+    dave, olga = await Person.signed_in(gateway, DAVE), await Person.signed_in(gateway, OLGA)
+    assert (await dave.get("/console/rules/proposed")).status_code == 403
+    assert "/console/rules/proposed" not in (await dave.get("/console/rules")).text
+    version = gateway.container.book.current("acme").policy.version
+    page = (await olga.get("/console/rules/proposed")).text
+    assert "Rests on 5 approvals on 5 days, by Alice" in page
+    assert "args.n in [0, 1]" in "".join(ReadPage(page).texts)
+    assert "<b>Ops" not in page
+    assert all(f"/console/requests/{each}" in page for each in made)
+    assert gateway.container.book.current("acme").policy.version == version
+    answer = await gateway.call("POST", "/v1/requests", {"tool": "by_api", "arguments": {"to": "<b>Ops</b>", "n": 1}})
+    assert answer.json()["decision"] == "ask"
+    assert "None: what people approve" in (await nobodys(gateway, olga)).text
+
+
+async def nobodys(gateway: Gateway, person: Person) -> httpx2.Response:
+    """Deny a call that the rule would have covered, and look again."""
+    await gateway.decide(await gateway.ask("by_api", {"to": "<b>Ops</b>", "n": 0}), "deny")
+    return await person.get("/console/rules/proposed")

@@ -24,6 +24,8 @@ from app.domain.words.say import say
 from app.usecases.console.office.call_form import MORE
 from app.usecases.console.office.proposed_file import MOST_CALLS, MOST_TEXT
 from app.usecases.console.rights import Page
+from app.usecases.judging.propose import FEWEST, OCCASIONS
+from app.usecases.judging.propose_rules import MOST_READ
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -55,6 +57,10 @@ def rules_router(c: ConsoleVerbs) -> APIRouter:
             return await _drawn(c, request, await person_of(c, request), tool=request.query_params.get("tool", ""))
 
         return await answered(request, shown)
+
+    @router.get("/console/rules/proposed")
+    async def proposed(request: Request) -> Response:
+        return await answered(request, partial(_suggested, c, request))
 
     @router.get("/console/rules/versions/{version}")
     async def text(version: str, request: Request) -> Response:
@@ -106,6 +112,16 @@ async def _replayed(c: ConsoleVerbs, request: Request) -> Response:
     return await _judged(c, request, right, form.get("file", b"") or form.get("text", b""))
 
 
+async def _suggested(c: ConsoleVerbs, request: Request) -> Response:
+    right = await person_of(c, request)
+    try:
+        found = await c.office.proposed.suggest(right)
+    except UnavailableError:
+        language = language_of(request, c.sessions.policy_of(right))
+        return await _drawn(c, request, right, notice=say(language, "rules.replay.busy"))
+    return await _drawn(c, request, right, more={"suggested": found})
+
+
 async def _ended(c: ConsoleVerbs, request: Request, standing_id: str) -> Response:
     right, policy, _ = await sent_by(c, request)
     try:
@@ -148,6 +164,10 @@ async def _drawn(
         "found": found,
         "tried": None,
         "judged": None,
+        "suggested": None,
+        "fewest": FEWEST,
+        "occasions": OCCASIONS,
+        "most_read": MOST_READ,
         "given": {},
         "seal": c.sessions.seal_of(right),
         "most_calls": MOST_CALLS,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from app.domain.card.card_for import instant_text
 from app.domain.errors import AssentError, UnavailableError
+from app.domain.rules.name_of import name_of
 from app.domain.text.visible import visible
 from app.domain.trail.audit import Kind, Record
 from app.policies.file.recorded import version_of
@@ -19,6 +20,7 @@ from app.policies.marks.faults import PolicyFaultsError
 from app.usecases.console.office.rights import refusal_for
 from app.usecases.console.office.rules_page import values_told
 from app.usecases.console.rights import Page
+from app.usecases.judging.propose_rules import ProposeRules
 from app.usecases.judging.replay import Replay
 from app.usecases.reading.read import Read
 
@@ -36,6 +38,7 @@ MOST_TEXT = 64_000
 MOST_CALLS = 500
 MOST_SHOWN = 30
 _MOST_FAULTS = 20
+_MOST_COVERED = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,21 +70,35 @@ class Judged:
     faults: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suggested:
+    """A rule that approvals suggest."""
+
+    id: str
+    above: str
+    yaml: str
+    count: int
+    days: int
+    people: str
+    covers: tuple[tuple[str, str], ...]  # the newest: when, and the request
+
+
 class ProposedFile:
-    """The use case. One file at a time: what it costs is a page's, and calls are judged beside it."""
+    """The use case. One at a time: what it costs is a page's, and calls are judged beside it."""
 
     def __init__(self, *, store: Store, book: PolicyBook) -> None:
         """Take what it works on."""
         self._store = store
         self._book = book
-        self._replay = Replay(read=Read(store=store, book=book))
+        read = Read(store=store, book=book)
+        self._replay = Replay(read=read)
+        self._propose = ProposeRules(read=read)
         self._busy = asyncio.Lock()
 
     async def judge(self, right: Right, text: str) -> Judged:
         """Judge the last calls by a text. Raises UnauthenticatedError, ForbiddenError, UnavailableError: one runs."""
-        await self._note(right, text)
-        if self._busy.locked():
-            raise UnavailableError("another file is being judged", retry_after=5)
+        await self._note(right, "replay", await asyncio.to_thread(version_of, text) or "?")
+        self._refuse_second()
         async with self._busy:
             running = self._book.current(right.org).policy
             try:
@@ -92,17 +109,42 @@ class ProposedFile:
                 return _faulty((visible(f"it is about {loaded.policy.org}, not about {running.org}"),))
             return _told(await self._replay.last(loaded, running, most=MOST_CALLS), loaded, running)
 
-    async def _note(self, right: Right, text: str) -> None:
+    async def suggest(self, right: Right) -> tuple[Suggested, ...]:
+        """Return the rules that approvals suggest. Raises what `judge` does."""
+        policy = self._book.current(right.org).policy
+        await self._note(right, "proposed", policy.version)
+        self._refuse_second()
+        async with self._busy:
+            now = await self._store.read(lambda tx: tx.now(), org=right.org)
+            found = await self._propose(policy, now=now)
+        return tuple(
+            Suggested(
+                id=each.id,
+                above=visible(each.above),
+                yaml=each.yaml,
+                count=len(each.covers),
+                days=each.days,
+                people=visible(", ".join(name_of(policy, who) for who in each.people)),
+                covers=tuple(
+                    (instant_text(one.created_at, policy.zone), one.id) for one in each.covers[:_MOST_COVERED]
+                ),
+            )
+            for each in found
+        )
+
+    def _refuse_second(self) -> None:
+        if self._busy.locked():
+            raise UnavailableError("another file is being judged", retry_after=5)
+
+    async def _note(self, right: Right, form: str, what: str) -> None:
         def unit(tx: Tx) -> AssentError | bool:
             for page in (Page.RULES, Page.TRAIL):
                 refused = refusal_for(tx, right, page)
                 if refused is not None:
                     return refused
-            facts = {"form": "replay", "what": version or "?"}
-            tx.append(Record(kind=Kind.RULES_READ, actor=right.person, facts=facts))
+            tx.append(Record(kind=Kind.RULES_READ, actor=right.person, facts={"form": form, "what": what}))
             return True
 
-        version = await asyncio.to_thread(version_of, text)
         await self._store.write(unit, org=right.org)
 
 
