@@ -142,6 +142,14 @@ LEDGER: dict[str, Promise] = {
         "A person sees where they are signed in, and ends it, here or everywhere, with what cards' links have opened; "
         "who is named for nothing more sees nothing more."
     ),
+    "S-96": _must(
+        "A file that somebody proposes on a page comes into force nowhere, builds no hook, reads nothing of the "
+        "environment, and cannot ask what a sensitive value is."
+    ),
+    "S-97": _must(
+        "A rule that approvals suggest allows nothing but what people approved alike, and nothing that was denied, "
+        "warned of, changed, of high risk or at L3; none comes into force by itself."
+    ),
     "S-36": _must(
         "What is told outside is signed, under two secrets while one is changed; the same event has the same id, and "
         "none is passed over."

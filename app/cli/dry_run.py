@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -28,7 +27,7 @@ from assent.hooks.engine.outcome import Decision, Outcome
 from assent.hooks.engine.registry import HookRegistry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from app.domain.call.agent import AgentSettings
@@ -214,6 +213,7 @@ def _dry_run_of(config: Path) -> DryRun:
     from app.hooks.org_hooks import Supplies, build_hooks
     from app.policies.file.policy_file import load_policy
     from app.policies.marks.faults import PolicyFaultsError
+    from app.policies.marks.surroundings import AnyEnvironment
     from channels import registry
 
     try:
@@ -223,19 +223,6 @@ def _dry_run_of(config: Path) -> DryRun:
     hooks = build_hooks(loaded, supplies=Supplies())
     nobodys = replace(loaded.policy, rules=tuple(rule for rule in loaded.policy.rules if not rule.agents))
     return DryRun(hooks=hooks, policy=loaded.policy, nobodys_policy=nobodys, agents=loaded.agents, clock=SystemClock())
-
-
-class AnyEnvironment(Mapping[str, str]):
-    """Has a value for every name and no file for any: the secrets of channels are not used here."""
-
-    def __getitem__(self, name: str) -> str:
-        return "" if name.endswith("_FILE") else "unused"
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(())
-
-    def __len__(self) -> int:
-        return 0
 
 
 # --- what would run ---------------------------------------------------------------------------------------------------

@@ -138,10 +138,30 @@ def policy_replay(
     run_command(run())
 
 
+@policy_app.command("propose")
+def policy_propose(config: Config = HERE, org: Org = None, *, as_json: AsJson = False) -> None:
+    """Write the rules that repeated approvals suggest, each narrower than what people approved, as YAML to copy."""
+    from app.cli.beside_database import beside_gateway, run_command
+    from app.cli.policy_views import proposed_lines, view_proposed
+    from app.clock import SystemClock
+    from app.usecases.judging.propose_rules import ProposeRules
+
+    async def run() -> None:
+        async with beside_gateway(config, org) as at:
+            found = await ProposeRules(read=at.read)(at.loaded.policy, now=SystemClock().now())
+        if as_json:
+            typer.echo(json.dumps({"rules": [view_proposed(each) for each in found]}))
+            return
+        for line in proposed_lines(found):
+            typer.echo(line)
+
+    run_command(run())
+
+
 def _load(config: Path, org: str | None) -> LoadedPolicy:
-    from app.cli.dry_run import AnyEnvironment
     from app.policies.file.policy_book import load_all
     from app.policies.marks.faults import PolicyFaultsError
+    from app.policies.marks.surroundings import AnyEnvironment
     from channels import registry
 
     try:

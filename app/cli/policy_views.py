@@ -10,10 +10,13 @@ from app.domain.request.request import Risk
 from app.usecases.judging.explain import trace_lines
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from app.domain.rules.rule import Asking
     from app.policies.file.case_file import Case
     from app.policies.file.policy_file import LoadedPolicy
     from app.usecases.judging.explain import Explanation
+    from app.usecases.judging.propose import ProposedRule
     from app.usecases.judging.replay import Change, Replayed
 
 _MOST_SHOWN = 50
@@ -165,4 +168,36 @@ def view_replay(replayed: Replayed, loaded: LoadedPolicy) -> dict[str, Any]:
         "levels": dict(sorted(replayed.levels.items())),
         "paged": dict(replayed.paged.most_common()),
         "cards": dict(replayed.channels.most_common()),
+    }
+
+
+def proposed_lines(found: Sequence[ProposedRule]) -> list[str]:
+    """Write rules that approvals suggest as YAML, with what each rests on as a comment. None comes into force so."""
+    if not found:
+        return [
+            "# no rules: what people approved is not alike enough (5 approvals on 2 days), was warned of,",
+            "# or is never to go by itself",
+        ]
+    lines = ["# none of these is in force: copy one into the file's rules if you want it"]
+    for each in found:
+        newest, oldest = each.covers[0], each.covers[-1]
+        lines += [
+            f"  # to stand above {each.above}; rests on {len(each.covers)} approvals on {each.days} days",
+            f"  # from {oldest.created_at:%Y-%m-%d} to {newest.created_at:%Y-%m-%d}, by {', '.join(each.people)}:",
+            f"  # {' '.join(one.id for one in each.covers)}",
+            each.yaml.rstrip("\n"),
+        ]
+    return lines
+
+
+def view_proposed(each: ProposedRule) -> dict[str, Any]:
+    """Return the same as JSON."""
+    return {
+        "id": each.id,
+        "above": each.above,
+        "when": each.when,
+        "yaml": each.yaml,
+        "covers": [one.id for one in each.covers],
+        "days": each.days,
+        "people": list(each.people),
     }

@@ -46,7 +46,7 @@ def inbox_router(c: ConsoleVerbs) -> APIRouter:
     @router.post("/")
     async def together(request: Request) -> Response:
         async def pressed() -> Response:
-            right, _, form = await sent_by(c, request, most=MOST_SHOWN + 2)
+            right, _, form = await sent_by(c, request, fields=MOST_SHOWN + 2)
             return await _drawn(c, request, right, form)
 
         return await told(request, pressed, closed="signed_out")

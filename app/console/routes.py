@@ -10,6 +10,7 @@ from app.console.inbox import inbox_router
 from app.console.live import live_router
 from app.console.office.pulse import pulse_router
 from app.console.office.requests import request_stories_router
+from app.console.office.rules import rules_router
 from app.console.office.trail import trail_page_router
 from app.console.sign_in.authenticator import authenticator_router
 from app.console.sign_in.issuer_door import issuer_door_router
@@ -28,6 +29,7 @@ def console_routers(c: ConsoleVerbs) -> tuple[APIRouter, ...]:
         request_stories_router(c),
         trail_page_router(c),
         pulse_router(c),
+        rules_router(c),
         doors_router(c),
         deciding_router(c),
         inbox_router(c),

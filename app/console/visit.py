@@ -28,18 +28,18 @@ _BEGUN = ("__Secure-assent-begun", "assent-begun")
 _PEOPLE = ("__Secure-assent-session", "assent-session")
 
 
-async def form_of(request: Request, *, most: int = 12) -> dict[str, str]:
-    """Return the fields of a form, each once, so many at `most`. Raises UnauthenticatedError for what is none."""
+async def form_of(request: Request, *, most: int = _MOST, fields: int = 12) -> dict[str, str]:
+    """Return the fields of a form, each once. Raises UnauthenticatedError for anything that is none."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM:
         raise UnauthenticatedError
-    body = await read_body(request, most=_MOST)
+    body = await read_body(request, most=most)
     try:
-        fields = parse_qs(body.decode("ascii"), strict_parsing=True, keep_blank_values=True, max_num_fields=most)
+        found = parse_qs(body.decode("ascii"), strict_parsing=True, keep_blank_values=True, max_num_fields=fields)
     except ValueError:
         raise UnauthenticatedError from None
-    if any(len(values) != 1 or "\0" in values[0] for values in fields.values()):  # PostgreSQL keeps none
+    if any(len(values) != 1 or "\0" in values[0] for values in found.values()):  # PostgreSQL keeps none
         raise UnauthenticatedError
-    return {name: values[0] for name, values in fields.items()}
+    return {name: values[0] for name, values in found.items()}
 
 
 def is_own(request: Request, policy: Policy) -> bool:
@@ -147,11 +147,13 @@ async def person_of(c: ConsoleVerbs, request: Request) -> Right:
     return await c.sessions.right_of("", sessions_in(request)[1])
 
 
-async def sent_by(c: ConsoleVerbs, request: Request, *, most: int = 12) -> tuple[Right, Policy, dict[str, str]]:
+async def sent_by(
+    c: ConsoleVerbs, request: Request, *, most: int = _MOST, fields: int = 12
+) -> tuple[Right, Policy, dict[str, str]]:
     """Return a form of this very session's page, and whose it is. Raises UnauthenticatedError."""
     right = await person_of(c, request)
     policy = c.sessions.policy_of(right)
-    form = await form_of(request, most=most)
+    form = await form_of(request, most=most, fields=fields)
     if not is_own(request, policy) or not c.sessions.is_sealed(right, form.get("seal", "")):
         raise UnauthenticatedError
     return right, policy, form

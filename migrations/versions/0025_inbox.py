@@ -1,6 +1,6 @@
 """What concerns one person is found by indexes: what waits by its weight, what they decided, what was asked for them.
 
-Revision: 0028, 2026-11-24
+Revision: 0025, 2026-11-24
 """
 
 from __future__ import annotations

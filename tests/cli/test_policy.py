@@ -356,3 +356,27 @@ async def test_a_span_or_a_file_that_cannot_be_meant_is_refused(
     done = await asyncio.to_thread(run, "replay", str(new), "-c", str(beside.config), "--org", "acme", *words)
     assert (done.exit_code, done.stdout) == (2, "")
     assert why in done.stderr
+
+
+@requirement("S-97")
+async def test_rules_that_approvals_suggest_are_written_as_the_file_reads_them_and_nothing_is_touched(
+    beside: Gateway, tmp_path: Path
+) -> None:
+    place = ("propose", "-c", str(beside.config), "--org", "acme")
+    none = await asyncio.to_thread(run, *place)
+    assert (none.exit_code, none.stdout.startswith("# no rules")) == (0, True)
+    for day in range(5):
+        request = await beside.ask("by_api", {"to": "ops", "n": day % 2})
+        await beside.decide(request)
+        await beside.claim(request)
+        await beside.report(request)
+        await beside.advance(timedelta(days=1))
+    before = await asyncio.to_thread(beside.content)
+    done = await asyncio.to_thread(run, *place)
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert await asyncio.to_thread(beside.content) == before
+    taken = changed(tmp_path, ("rules:\n", f"rules:\n{done.stdout}"))
+    said = run("explain", "-c", str(taken), "--tool", "by_api", "--args", '{"to": "ops", "n": 1}', "--agent", "shop")
+    assert said.stdout.startswith("ALLOW by proposed-"), said.output
+    told = json.loads((await asyncio.to_thread(run, *place, "--json")).stdout)
+    assert [len(each["covers"]) for each in told["rules"]] == [5]

@@ -133,3 +133,33 @@ async def test_the_pulse_draws_what_its_table_says_on_a_phone_and_at_a_desk(gate
         await page.locator("[name=sure]").check()
         await page.get_by_role("button", name="全部暂停").click()
         await expect(page.locator(".notice")).to_contain_text("已暂停：全部")
+
+
+async def test_rules_are_tried_and_a_file_is_judged_without_any_script_on_a_phone_and_at_a_desk(
+    gateway: Gateway, tmp_path: Path
+) -> None:
+    await a_story(gateway)
+    proposed = tmp_path / "proposed.yaml"
+    running = (gateway.config / "acme.yaml").read_text()
+    narrower = "tools: [pay_L1], when: args.payee != 'Hengtong Trading Co. Ltd', then: ask"
+    proposed.write_text(running.replace("tools: [pay_L1], then: ask", narrower))
+    async with seats(gateway) as served:
+        page = await an_operator(gateway, served, java_script_enabled=False)
+        await page.get_by_role("link", name="Rules").click()
+        await page.locator("#try > summary").click()
+        await page.get_by_label("Tool", exact=True).fill("pay_L4")
+        await page.get_by_role("button", name="Show its form").click()
+        await page.get_by_label("payee").fill("Hengtong")
+        await page.get_by_label("amount").fill("80000.50")
+        await page.get_by_label("currency").fill("CNY")
+        await page.get_by_role("button", name="What would the rules say?").click()
+        await expect(page.locator("#tried")).to_contain_text("ask people")
+        await expect(page.locator("#tried")).to_contain_text("Asks 2 × finance: alice@acme.example")
+        await assert_nothing_sticks_out(page, "rules-tried-en")
+        page = await an_operator(gateway, served, locale="zh-CN", color_scheme="dark")
+        await page.goto(f"{served.url}/console/rules")
+        await page.locator("#replay > summary").click()
+        await page.locator("#file").set_input_files(proposed)
+        await page.get_by_role("button", name="重判").click()
+        await expect(page.locator("#judged")).to_contain_text("结论会不同的调用")
+        await assert_nothing_sticks_out(page, "rules-judged-zh")

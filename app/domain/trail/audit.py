@@ -110,6 +110,11 @@ class Kind(StrEnum):
         "{actor} looked through the trail ({form}): {search}",
         "{actor} 查阅审计记录（{form}）：{search}",
     )
+    RULES_READ = (
+        "rules.read",
+        "{actor} looked at the rules ({form}): {what}",
+        "{actor} 查看规则（{form}）：{what}",
+    )
     REOPENED = (
         "request.reopened",
         "{actor} asked again for what had expired, as {successor}",

@@ -19,6 +19,7 @@ from app.domain.words import pauses as words_pauses
 from app.domain.words import payments as words_payments
 from app.domain.words import permits as words_permits
 from app.domain.words.pages import pulse as words_pulse
+from app.domain.words.pages import rules as words_rules
 from app.domain.words.pages import story as words_story
 from app.domain.words.pages import trail as words_trail
 from app.domain.words.people import relations as words_relations
@@ -228,6 +229,7 @@ _PARTS = (
     words_permits,
     words_pulse,
     words_relations,
+    words_rules,
     words_signing_in,
     words_story,
     words_trail,

@@ -10,7 +10,7 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from app.domain.errors import NotFoundError
-from app.policies.file.policy_file import LoadedPolicy, load_policy
+from app.policies.file.policy_file import LoadedPolicy, load_policy, load_proposed
 from app.policies.marks.faults import Fault, PolicyFaultsError
 from app.policies.sections.channel_section import secret_names
 from assent.secret_files import SecretFileError, find_secret
@@ -98,6 +98,13 @@ class PolicyBook:
         if loaded is None:
             raise NotFoundError("no policy for this org")
         return loaded
+
+    def proposed(self, org: str, text: str) -> LoadedPolicy:
+        """Read a text as if it were an org's file, the platforms' groups as they are told now; it comes nowhere.
+
+        Raises PolicyFaultsError. It takes its time with a long text: not for the event loop.
+        """
+        return load_proposed(text, channel_types=self._channel_types).staffed(self._rosters.get(org, {}))
 
     def staff(self, org: str, rosters: Mapping[GroupSource, frozenset[str]]) -> None:
         """Take what the platforms say of their groups into use. A group that is not among `rosters` has nobody."""

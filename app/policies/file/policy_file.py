@@ -24,7 +24,7 @@ from app.policies.asking.glass_section import read_glass
 from app.policies.asking.rule_section import read_rules
 from app.policies.marks.entries import read_entry
 from app.policies.marks.faults import Fault, PolicyFaultsError, near
-from app.policies.marks.surroundings import Surroundings
+from app.policies.marks.surroundings import AnyEnvironment, Surroundings
 from app.policies.marks.yaml_marks import read_yaml
 from app.policies.models.file_models import HeadEntry
 from app.policies.sections.agent_section import agent_names, read_agents
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
 FILE_NAME = "assent.yaml"
 LARGEST = 1_000_000  # bytes of one file
 VERSION_LENGTH = 12
+_MOST_FAULTS = 20  # of a text that somebody proposes
 
 _ALIASES = {**ALIASES, **{name: name for name in CANONICAL}}
 _HEAD = ("org", "language", "default", "unknown_tools", "guards", "use", "timezone", "url")
@@ -103,26 +104,52 @@ def load_policy(
     environ: Mapping[str, str],
     channel_types: Mapping[str, Spec],
     file: str | None = None,
+    hooks: bool = True,
+    most_faults: int | None = None,
 ) -> LoadedPolicy:
-    """Load a file (a Path) or a text (a str). `file` is the name that faults use. Raises PolicyFaultsError."""
+    """Load a file (a Path) or a text (a str). `file` is the name that faults use. Raises PolicyFaultsError.
+
+    Reading its hooks imports and builds what they name. Without `hooks` they are left aside, unread: so a text is read
+    that nobody has put into force. `most_faults`: after so many the others are not looked for.
+    """
     name = file or (str(source) if isinstance(source, Path) else FILE_NAME)
     text = _text(source, name) if isinstance(source, Path) else source
-    marked = read_yaml(text, file=name)
+    marked = read_yaml(text, file=name, most=most_faults)
     if not isinstance(marked.value, dict):
         marked.report((), "the file must be a mapping")
         raise PolicyFaultsError(marked.faults)
     if marked.faults and not marked.value:
         raise PolicyFaultsError(marked.faults)
-    loaded = _load(marked, marked.value, text, environ=environ, channel_types=channel_types)
+    version = _version(marked)
+    if not hooks:
+        _leave_out_hooks(marked.value)
+    loaded = _load(marked, marked.value, text, version, environ=environ, channel_types=channel_types)
     if loaded is None or marked.faults:
         raise PolicyFaultsError(marked.faults)
     return loaded
+
+
+def load_proposed(text: str, *, channel_types: Mapping[str, Spec]) -> LoadedPolicy:
+    """Load a text that somebody proposes. Raises PolicyFaultsError.
+
+    Nothing of the environment is read for it and no hook of it is built: whoever proposes it would learn what is there,
+    or have it run.
+    """
+    return load_policy(
+        text,
+        environ=AnyEnvironment(),
+        channel_types=channel_types,
+        file="proposed",
+        hooks=False,
+        most_faults=_MOST_FAULTS,
+    )
 
 
 def _load(
     marked: MarkedYaml,
     whole: dict[str, JsonValue],
     text: str,
+    version: str,
     *,
     environ: Mapping[str, str],
     channel_types: Mapping[str, Spec],
@@ -164,7 +191,6 @@ def _load(
     providers = read_sign_in(marked, around.directory, environ=environ)
     roles = read_roles(marked, around.directory, has_claims=any(each.groups for each in providers))
     retention = read_retention(marked, attention, payments)
-    version = _version(marked)
     if head is None:
         return None
     policy = Policy(
@@ -198,6 +224,13 @@ def _load(
         webhooks=webhooks,
         providers=providers,
     )
+
+
+def _leave_out_hooks(whole: dict[str, JsonValue]) -> None:
+    agents = whole.get("agents")
+    for each in (whole, *(agents.values() if isinstance(agents, dict) else ())):
+        if isinstance(each, dict):
+            each.pop("hooks", None)
 
 
 def _askings(rule: Rule) -> Iterator[tuple[str, Asking]]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
 
 import yaml
 
-from app.policies.marks.faults import Fault
+from app.policies.marks.faults import Fault, PolicyFaultsError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,6 +42,7 @@ class MarkedYaml:
     value: JsonValue
     marks: dict[Path, Mark] = field(default_factory=dict[Path, Mark])
     faults: list[Fault] = field(default_factory=list[Fault])
+    most: int | None = None  # faults that are looked for: each may cost a search for the name that was meant
 
     def mark(self, path: Path) -> Mark:
         """Return the place of `path`, or of the nearest thing around it."""
@@ -50,11 +51,13 @@ class MarkedYaml:
         return self.marks.get(path, Mark(1, 1))
 
     def report(self, path: Path, message: str, hint: str | None = None) -> None:
-        """Note a fault at `path`."""
+        """Note a fault at `path`. Raises PolicyFaultsError with the one that is too many."""
         mark = self.mark(path)
         written = write_path(path)
         fault = Fault(file=self.file, line=mark.line, column=mark.column, path=written, message=message, hint=hint)
         self.faults.append(fault)
+        if self.most is not None and len(self.faults) >= self.most:
+            raise PolicyFaultsError(self.faults)
 
 
 def write_path(path: Path) -> str:
@@ -65,7 +68,7 @@ def write_path(path: Path) -> str:
     return written
 
 
-def read_yaml(text: str, *, file: str) -> MarkedYaml:
+def read_yaml(text: str, *, file: str, most: int | None = None) -> MarkedYaml:
     """Read a file's text. Never raises: what is wrong is among the `faults` of the answer."""
     marked = MarkedYaml(file=file, value={})
     try:
@@ -83,7 +86,7 @@ def read_yaml(text: str, *, file: str) -> MarkedYaml:
     except RecursionError:
         marked.faults.append(_fault(file, None, "nested too deep"))
     else:
-        return MarkedYaml(file=file, value=value, marks=marked.marks, faults=marked.faults)
+        return MarkedYaml(file=file, value=value, marks=marked.marks, faults=marked.faults, most=most)
     return marked
 
 

@@ -8,8 +8,10 @@ asked about then it asks about again, and what it refused stays refused.
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
 from app.domain.call.tool_call import ToolCall
@@ -18,16 +20,18 @@ from app.domain.people.assurance import Assurance
 from app.domain.rules.rule import Then
 from app.domain.rules.strictest import Wish
 from app.domain.text.canonical import parse_json
+from app.domain.text.paths import values_at
 from app.domain.trail.audit import Kind
 from app.storage.engine.dialect import to_us
 from app.usecases.judging.explain import ARGUMENTS, Explanation, explain
 from app.usecases.judging.judge_call import CALLER
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from datetime import datetime
 
     from app.domain.request.request import ConfirmationRequest
+    from app.domain.rules.policy import Policy
     from app.domain.text.canonical import JsonValue
     from app.domain.trail.audit import AuditEvent
     from app.policies.file.policy_file import LoadedPolicy
@@ -35,6 +39,8 @@ if TYPE_CHECKING:
 
 _PAGE = 200
 _TRAIL_PAGE = 1_000
+_LAST_EVENTS = 5_000  # of the trail that are looked through for calls that nobody was asked about
+_JUDGES_FOR = 4.0  # seconds for the last calls, on a page
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +55,7 @@ class Recorded:
     whole: bool = True
     hidden: tuple[str, ...] = ()
     wishes: tuple[Wish, ...] = ()
+    blind: bool = False  # the `hidden` were taken out here: without them the arguments satisfy no schema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +100,34 @@ class Replay:
         replayed.changes.sort(key=lambda change: change.recorded.at)
         return replayed
 
+    async def last(self, loaded: LoadedPolicy, running: Policy, *, most: int) -> Replayed:
+        """Judge the newest `most` calls, as far back as one look goes, and as many of them as a few seconds allow.
+
+        For a text that somebody proposes: what the `running` file calls sensitive, and what was so for the request, is
+        taken out before it is judged. Else a condition of the text would ask what stands there.
+        """
+        org, found = loaded.policy.org, list[Recorded | None]()
+        _, head = await self._read.trail(org, after=-1, most=1)
+        first = max(-1, head[0] - _LAST_EVENTS)
+        since: datetime | None = None
+        while events := (await self._read.trail(org, after=first, most=_TRAIL_PAGE))[0]:
+            since = since or (events[0].at if events[0].seq > 0 else None)
+            found += [_of_event(event) for event in events if _is_judged(event)]
+            first = events[-1].seq
+        before: tuple[int, str] | None = None
+        asked: list[Recorded | None] = []
+        while len(asked) < most and (
+            page := await self._read.page(org, filters={}, only_open=False, before=before, most=_PAGE)
+        ):
+            asked += [_blinded(request, running) for request in page if since is None or request.created_at >= since]
+            before = (to_us(page[-1].created_at), page[-1].id)
+            if since is not None and page[-1].created_at < since:
+                break
+        newest = sorted((each for each in found + asked if each is not None), key=lambda each: each.at, reverse=True)
+        replayed = Replayed(by_hooks=sum(each is None for each in found))
+        await asyncio.to_thread(_count_newest, replayed, loaded, newest[:most])
+        return replayed
+
     async def _recorded(self, org: str, since: datetime) -> AsyncIterator[Recorded | None]:
         """Yield what is recorded; None for what a hook refused."""
         before: tuple[int, str] | None = None
@@ -107,11 +142,7 @@ class Replay:
         after = await self._seq_before(org, since)
         while events := (await self._read.trail(org, after=after, most=_TRAIL_PAGE))[0]:
             for event in events:
-                record = event.record
-                # A call that was refused because people had just denied it, or had paused it, was judged by no rule.
-                unjudged = {"denied_request", "paused"} & set(record.facts)
-                judged = record.kind in {Kind.ALLOWED, Kind.REFUSED} and not unjudged
-                if judged and event.at >= since:
+                if event.at >= since and _is_judged(event):
                     yield _of_event(event)
             after = events[-1].seq
 
@@ -129,8 +160,54 @@ class Replay:
         return low
 
 
+def _is_judged(event: AuditEvent) -> bool:
+    """Say whether an event tells of a call that rules answered at once.
+
+    One that was refused because people had just denied it, or had paused it, was judged by no rule.
+    """
+    record = event.record
+    return record.kind in {Kind.ALLOWED, Kind.REFUSED} and not {"denied_request", "paused"} & set(record.facts)
+
+
+def _count_newest(replayed: Replayed, loaded: LoadedPolicy, newest: Sequence[Recorded]) -> None:
+    until = time.monotonic() + _JUDGES_FOR
+    for recorded in newest:
+        if time.monotonic() > until:
+            break
+        replayed.seen += 1
+        _count(replayed, loaded, recorded)
+
+
+def _blinded(request: ConfirmationRequest, running: Policy) -> Recorded:
+    recorded = _of_request(request)
+    tool = running.tools.get(request.call.tool)
+    paths = tuple(dict.fromkeys((*request.sensitive, *(tool.sensitive if tool else ()))))
+    held = [path for path in paths if any(True for _ in values_at(request.call.arguments, path))]
+    if not held:
+        return recorded
+    seen = request.call.arguments
+    for path in held:
+        seen = _without(seen, path.split("."))
+    return replace(recorded, call=replace(request.call, arguments=seen), hidden=paths, blind=True)
+
+
+def _without(value: Mapping[str, JsonValue], steps: Sequence[str]) -> dict[str, JsonValue]:
+    """Return an object without what stands at a path, through every list on its way."""
+
+    def cut(part: JsonValue, rest: Sequence[str]) -> JsonValue:
+        if isinstance(part, list):
+            return [cut(each, rest) for each in part]
+        return _without(part, rest) if isinstance(part, dict) else part
+
+    name, rest = steps[0], steps[1:]
+    return {
+        key: cut(part, rest) if key == name and rest else part for key, part in value.items() if key != name or rest
+    }
+
+
 def _count(replayed: Replayed, loaded: LoadedPolicy, recorded: Recorded) -> None:
-    now = explain(loaded, recorded.call, now=recorded.at, wishes=recorded.wishes, whole=recorded.whole)
+    whole = recorded.whole and not recorded.blind
+    now = explain(loaded, recorded.call, now=recorded.at, wishes=recorded.wishes, whole=whole)
     if not _told(loaded, recorded, now):
         replayed.untold[recorded.call.tool] += 1
         return

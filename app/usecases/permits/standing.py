@@ -174,7 +174,7 @@ class StandingApprovals:
                 return NotFoundError()
             permit, now = locked
             policy = self._policy(org)
-            if person is not None and person not in permit.people and not _is_approver(tx, permit, person, policy, now):
+            if person is not None and not may_end(tx, permit, person, policy, now):
                 return NotEligibleError("only those who may approve such calls, or an administrator, may end it")
             if permit.status is PermitStatus.REVOKED:
                 return _shown(tx, permit, policy, now)
@@ -188,15 +188,21 @@ class StandingApprovals:
 
     async def list(self, *, org: str) -> list[ShownPermit]:
         """Return the org's, the newest first, also those that are over."""
-
-        def unit(tx: Tx) -> list[ShownPermit]:
-            now, policy = tx.now(), self._policy(org)
-            return [_shown(tx, permit, policy, now) for permit in list_permits(tx, PermitKind.STANDING)]
-
-        return await self._store.read(unit, org=org, long=True)
+        return await self._store.read(lambda tx: list_shown(tx, self._policy(org)), org=org, long=True)
 
     def _policy(self, org: str) -> Policy:
         return self._book.current(org).policy
+
+
+def list_shown(tx: Tx, policy: Policy) -> list[ShownPermit]:
+    """Return the org's standing approvals, the newest first, also those that are over."""
+    now = tx.now()
+    return [_shown(tx, permit, policy, now) for permit in list_permits(tx, PermitKind.STANDING)]
+
+
+def may_end(tx: Tx, permit: Permit, person: str, policy: Policy, now: datetime) -> bool:
+    """Say whether a person may end one: whoever made it, and every approver of such calls."""
+    return person in permit.people or _is_approver(tx, permit, person, policy, now)
 
 
 def _base(tx: Tx, request_id: str, policy: Policy, now: datetime) -> _Ground | AssentError:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from app.usecases.console.office.proposed_file import ProposedFile
 from app.usecases.console.office.pulse_page import Pulse
 from app.usecases.console.office.request_page import RequestStory
+from app.usecases.console.office.rules_page import Rules
 from app.usecases.console.office.trail_page import TrailSearch
 from app.usecases.console.office.verify_now import VerifyNow
 from app.usecases.executing.reconcile import Reconcile
+from app.usecases.permits.standing import StandingApprovals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -27,6 +30,8 @@ class Office:
     trail: TrailSearch
     verify: VerifyNow
     pulse: Pulse
+    rules: Rules
+    proposed: ProposedFile
 
 
 def build_office(
@@ -41,5 +46,7 @@ def build_office(
         story=RequestStory(store=store, book=book, reconcile=Reconcile(store=store)),
         trail=TrailSearch(store=store, book=book),
         pulse=Pulse(store=store, book=book),
+        rules=Rules(store=store, book=book, standing=StandingApprovals(store=store, book=book)),
+        proposed=ProposedFile(store=store, book=book),
         verify=VerifyNow(store=store, book=book, head_file=head_file, later=later),
     )
