@@ -43,8 +43,14 @@ def _several(names: Iterable[str]) -> Callable[[Any], tuple[object, ...]]:
     return itemgetter(*names)
 
 
+_LATER = "host_event"
+"""A column of what is asked that is younger than seals: sealed where it says something, so that older seals hold."""
 _asks: Callable[[Any], tuple[object, ...]] = itemgetter(
-    *(column.name for column in REQUEST.kept if not (column.often or column.derived or column.key))
+    *(
+        column.name
+        for column in REQUEST.kept
+        if not (column.often or column.derived or column.key or column.name == _LATER)
+    )
 )
 _often: Callable[[Any], tuple[object, ...]] = itemgetter(
     *(column.name for column in REQUEST.kept if column.often and not column.derived)
@@ -154,7 +160,8 @@ def _said(younger: tuple[object, ...]) -> tuple[object, ...]:
 
 def _bound(request_id: str, org: str, columns: Mapping[str, object]) -> str:
     # `ascii` writes texts, whole numbers and None in one way on every version of Python, and at the speed of C.
-    return hashlib.sha256(ascii((request_id, org, *_asks(columns))).encode()).hexdigest()
+    later = () if columns[_LATER] is None else (columns[_LATER],)
+    return hashlib.sha256(ascii((request_id, org, *_asks(columns), *later)).encode()).hexdigest()
 
 
 def _state(request_id: str, bound: str, state: tuple[object, ...], decisions: list[tuple[object, ...]]) -> str:
