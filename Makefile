@@ -58,7 +58,7 @@ ON_rest := $(filter-out tests/usecases tests/channels tests/durability $(foreach
 PYTEST = $(BIN)/pytest -q
 # Whoever runs several shelves is one run: they share a PostgreSQL.
 IN_SHELVES := +@TESTS_RUN=$$$$-$$(date +%s) $(MAKE) --no-print-directory --keep-going --jobs $(JOBS) --output-sync=target
-QUICK := -m "not long and not claude and not heavy and not postgres and not process" --hypothesis-profile quick
+QUICK := -m "not long and not claude and not agents and not heavy and not postgres and not process" --hypothesis-profile quick
 
 BOUNDED ?=
 LONG := -m "long and not claude" --timeout 3600 $(if $(BOUNDED),--bounded)
@@ -159,6 +159,10 @@ sabotage: $(INSTALLED)  ## spoil the gateway in one place after the other: each 
 .PHONY: claude
 claude: $(INSTALLED) $(CLAUDE)  ## the hook with the real Claude Code, offline against a scripted model
 	@$(BIN)/pytest -m claude --timeout 300 tests
+
+.PHONY: agents
+agents: $(INSTALLED)  ## the hook in the real agent programs (npm installs them), offline before a scripted model (ONLY=codex for one)
+	@$(BIN)/pytest -q -m agents $(if $(ONLY),-k '$(ONLY)') tests/frameworks/programs
 
 .PHONY: claude-install
 claude-install: $(CLAUDE)

@@ -68,10 +68,14 @@ async def test_a_story_is_read_by_whom_the_request_concerns_and_who_audits_and_b
     either_gateway: Gateway,
 ) -> None:
     gateway = either_gateway
-    request = await gateway.ask("by_api", {"payee": "<b>Acme</b>"}, requester=DAVE)
+    event = '{"cwd": "/srv/<i>"}'
+    request = await gateway.ask("by_api", {"payee": "<b>Acme</b>"}, requester=DAVE, host_event=event)
     path = f"/console/requests/{request['id']}"
     alice, dave, olga = [await Person.signed_in(gateway, who) for who in (ALICE, DAVE, OLGA)]
     assert [(await each.get(path)).status_code for each in (alice, dave, olga)] == [200, 200, 200]
+    for at in (path, f"/r/{request['id']}"):
+        texts = ReadPage((await alice.get(at)).text).texts
+        assert texts[texts.index("What the agent's program sent") + 1] == event
     gateway.rewrite("[alice@acme.example, bob@acme.example, ", "[alice@acme.example, ")
     await gateway.reload()
     bob = await Person.signed_in(gateway, BOB)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.frameworks.matrix import PAGE, page
+from assent.command.hosts.table import HOSTS
+from tests.frameworks.matrix import PAGE, levels, page
+from tests.frameworks.programs.table import PROGRAMS
 from tests.frameworks.runtimes import RUNTIMES
 from tests.frameworks.suite import CASES
 from tests.places import ROOT
@@ -12,12 +14,18 @@ def test_the_page_is_the_one_that_the_suite_writes() -> None:
     assert PAGE.read_text(encoding="utf-8") == page(), "run `python -m tests.frameworks.matrix`"
 
 
-def test_what_a_runtime_cannot_do_is_a_case_and_has_a_reason() -> None:
-    for runtime in RUNTIMES.values():
-        assert set(runtime.cannot) <= set(CASES)
-        assert all(runtime.cannot.values())
+def test_what_a_runtime_cannot_do_is_a_case_of_its_level_and_has_a_reason() -> None:
+    for columns, has in levels().values():
+        assert set(has) <= set(CASES)
+        for column in columns:
+            assert {*column.cannot, *column.lets_run} <= set(has)
+            assert all([*column.cannot.values(), *column.lets_run.values()])
 
 
 def test_every_adapter_is_driven() -> None:
     adapters = {path.stem for path in (ROOT / "sdk/assent/integrations").glob("[!_]*.py")} - {"ground"}
     assert adapters == set(RUNTIMES)
+
+
+def test_every_host_is_a_real_program_but_the_one_that_cannot_run_offline() -> None:
+    assert set(HOSTS) - set(PROGRAMS) == {"cursor"}

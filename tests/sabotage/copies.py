@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _PREFIX = "assent-sabotage-"
 _LEFT_OUT = shutil.ignore_patterns(".git", ".venv*", ".cache", ".hypothesis", ".*_cache", "*.egg-info", "htmlcov")
-_MARKS = "not long and not claude"
+_MARKS = "not long and not claude and not agents"
 _OUR_FAULT = ("NameError", "ImportError", "ModuleNotFoundError", "SyntaxError", "IndentationError", "UnboundLocalError")
 """What a test fails with when a sabotage is no working program: that shows nothing."""
 

@@ -175,6 +175,7 @@ class StubGateway:
         app = web.Application()
         app.router.add_post("/v1/requests", self._check)
         app.router.add_post("/v1/hooks/PreToolUse", self._check)
+        app.router.add_post("/v1/hooks/PostToolUse", self._ran)
         app.router.add_get("/v1/requests", self._list)
         app.router.add_get("/v1/requests/{id}", self._get)
         app.router.add_post("/v1/requests/{id}/{verb:claim|outcome|cancel}", self._act)
@@ -283,6 +284,17 @@ class StubGateway:
         )
         self.rows[row.id] = row
         return {"id": row.id, "attached": False}
+
+    async def _ran(self, request: web.Request) -> web.StreamResponse:
+        """Settle what runs of a session, by its tool and arguments: of a host that gives calls no id."""
+        body, instead, lost = await self._meet("ran", request)
+        if instead is not None:
+            return instead
+        told = (body["session_id"], body["tool_name"], canonical(body["tool_input"]))
+        for row in self.rows.values():
+            if row.state == "executing" and (row.session, row.tool, canonical(row.arguments)) == told:
+                row.state = "succeeded"
+        return await self._answer(request, {}, status=200, lost=lost)
 
     async def _list(self, request: web.Request) -> web.StreamResponse:
         _, instead, lost = await self._meet("list", request)

@@ -15,6 +15,7 @@ from app.api.wire.operations import takes
 from app.api.wire.verdicts import answer_call, caller_of, evaluation_key_of, refuse_evaluation, submitted, view_bag
 from app.domain.errors import NotFoundError
 from app.domain.identity.api_key import AGENTS, ApiKey
+from app.domain.request.host_event import MOST_SENT
 from app.domain.request.request import ExecutionStatus
 from app.usecases.executing.settle_by_call import FinishedCall, Settled
 from app.usecases.hooks.hook_records import presentable
@@ -46,7 +47,7 @@ def hooks_router(c: Services) -> APIRouter:
         """Report a moment of an agent's run. PreToolUse answers like POST /v1/requests; PostToolUse also settles."""
         key = await c.access(request, *AGENTS)
         moment = _moment(event)
-        most = c.max_call_bytes if moment is Moment.PRE_TOOL_USE else MOST_BYTES_OF_A_MOMENT
+        most = c.max_call_bytes + MOST_SENT if moment is Moment.PRE_TOOL_USE else MOST_BYTES_OF_A_MOMENT
         body = await read_model(request, _BODIES[moment], most=most)
         if isinstance(body, moments.PreToolUse):
             if body.wait is None and body.claim_id is None:

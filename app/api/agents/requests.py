@@ -11,7 +11,16 @@ from app.api.wire import schemas
 from app.api.wire.bodies import PlainRoute, answer, read_model
 from app.api.wire.operations import asks, takes
 from app.api.wire.queries import ListQuery, cursor_behind, number_of, parameter
-from app.api.wire.verdicts import access_to, answer_call, caller_of, submitted, view_all, view_claimed, view_shown
+from app.api.wire.verdicts import (
+    access_to,
+    answer_call,
+    caller_of,
+    submitted,
+    view_all,
+    view_claimed,
+    view_shown,
+    with_event,
+)
 from app.domain.errors import InvalidError
 from app.domain.identity.api_key import AGENTS, ApiKey, Scope
 from app.domain.request.decision import Verdict
@@ -98,7 +107,7 @@ def requests_router(c: Services) -> APIRouter:  # noqa: C901 - a router is a lis
         runs = key.runs if key.scope is Scope.EXECUTOR else None
         if not seconds:
             found = await c.read.get(key.org, request_id, agent=key.agent, runs=runs)
-            return answer(await shown(found, key))
+            return answer(with_event(await shown(found, key), key, found))
         since = number_of(request, "since", most=2**31)
         found = await c.wait(
             org=key.org,

@@ -8,7 +8,7 @@ missing, that is too much or of another type does not pass. The SDK's model is h
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired
 
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic takes `typing`'s only from Python 3.12 on
@@ -170,6 +170,9 @@ class RequestView(TypedDict):
     extensions: int
     questions: list[QuestionView]
     handovers: list[HandOverView]
+    host_event: NotRequired[
+        Annotated[str | None, Field(description="what the agent's program sent to its hook; of one request alone")]
+    ]
     message: str
 
 

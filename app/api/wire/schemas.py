@@ -78,6 +78,9 @@ class CallBody(RunBody):
     arguments: dict[str, Any]
     call_id: Id | None = None
     claim: Prose | None = Field(default=None, description="the agent's own words for the approver, shown as such")
+    host_event: str | None = Field(
+        default=None, description="what the agent's program sent to its hook, as text; nothing is judged by it"
+    )
     can_route: bool = Field(default=False, description="the caller runs a call in the sandbox that `route` names")
 
 

@@ -103,6 +103,11 @@ async def view_all(c: Services, key: ApiKey, requests: Sequence[ConfirmationRequ
     return [view_request(each, _tally(c, each), told, whole=whole) for each, told in zip(requests, warned, strict=True)]
 
 
+def with_event(shown: RequestView, key: ApiKey, request: ConfirmationRequest) -> RequestView:
+    """Add what the agent's program sent: to one request that is looked at, and not for executors."""
+    return shown if key.scope is Scope.EXECUTOR else {**shown, "host_event": request.call.host_event}
+
+
 def view_claimed(taken: Claimed) -> ClaimView:
     """Show what may now run."""
     request, grant, execution = taken.request, taken.request.grant, taken.request.execution

@@ -31,6 +31,8 @@ class Submission:
     sub_agent: str | None = None
     """The agent acts through a sub-agent of this name: what is written about that one binds the call as well."""
     cwd: str | None = None
+    host_event: str | None = None
+    """What the agent's program sent to its hook, as it sent it."""
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
     confirm: str | None = None
     """Why the caller wants people to be asked whatever the rules would allow."""

@@ -47,6 +47,7 @@ class ToolCall:
     owner: str | None  # e-mail of the person who answers for the agent
     claim: str | None  # the agent's own words for the approver
     sub_agent: str | None = None  # through whom the agent acts
+    host_event: str | None = None  # what its program sent to the hook, as it is kept
 
 
 def call_digest(call: ToolCall) -> str:

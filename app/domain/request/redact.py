@@ -28,17 +28,27 @@ _CODE = re.compile(r"[a-z_]+")
 def scrubbed(text: str, arguments: Mapping[str, JsonValue], sensitive: Iterable[str]) -> str:
     """Return `text` with every value that stands at or under a sensitive path hidden, longest first."""
     values = {leaf for path in sensitive for _, value in values_at(arguments, path) for leaf in _leaves(value)}
+    digits = _digits(text)
     for value in sorted(values, key=len, reverse=True):
         if len(value) >= _SHORTEST:
             text = text.replace(value, HIDDEN)
-            text = _hide_number(text, value)
+            text = _hide_number(text, value, digits)
     return text
 
 
-def _hide_number(text: str, value: str) -> str:
-    """Hide the number of an account or card however it is written: banks give it back in groups, or in capitals."""
+def _digits(text: str) -> str:
+    return "".join(filter(str.isdigit, text))
+
+
+def _hide_number(text: str, value: str, digits: str) -> str:
+    """Hide the number of an account or card however it is written: banks give it back in groups, or in capitals.
+
+    `digits` are the text's: where the number's own do not stand among them, no pattern need be made.
+    """
     signs = [char for char in value if char.isalnum()]
     if not _NUMBER <= len(signs) <= _LONGEST_NUMBER or 2 * sum(map(str.isdigit, signs)) <= len(signs):
+        return text
+    if _digits(value) not in digits:
         return text
     return re.sub(r"[\s./-]?".join(map(re.escape, signs)), HIDDEN, text, flags=re.IGNORECASE)
 

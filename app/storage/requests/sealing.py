@@ -43,7 +43,7 @@ def _several(names: Iterable[str]) -> Callable[[Any], tuple[object, ...]]:
     return itemgetter(*names)
 
 
-_YOUNGER_ASKED = {"cc": "[]"}
+_YOUNGER_ASKED: dict[str, str | None] = {"cc": "[]", "host_event": None}
 """Columns of what is asked that are younger than seals, with what says nothing: sealed where they say something else,
 so that what was sealed before they were there holds."""
 _asks: Callable[[Any], tuple[object, ...]] = itemgetter(

@@ -128,6 +128,7 @@ REQUEST = Columns(
         Column("sub_agent", TEXT, of="call.sub_agent", nullable=True),
         Column("alone", FLAG, default="0"),
         Column("cc", _NAMES, default="[]"),
+        Column("host_event", TEXT, of="call.host_event", nullable=True, hidden=_NO_TEXT),
         # Both written by `storage/requests/sealing.py`.
         Column("bound_digest", TEXT, given=True, nullable=True),
         Column("seal", TEXT, given=True, nullable=True),

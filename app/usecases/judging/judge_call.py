@@ -16,11 +16,13 @@ from app.domain.call.tool_call import ToolCall, call_digest, near_key
 from app.domain.errors import BadArgumentsError, InvalidError
 from app.domain.money.payment import payments_of
 from app.domain.people.people import email_key
+from app.domain.request.host_event import MOST_SENT, kept_event
 from app.domain.rules.policy import Ask, Deny, Policy, Ruling, in_own_words, rulings_of, tools_of
 from app.domain.rules.strictest import Wish, at_least_ask, strictest
 from app.usecases.hooks.hook_records import noted, plain_text, scrub_of
 from app.usecases.hooks.known_call import run_of
 from app.usecases.hooks.run_hooks import Ran
+from app.usecases.writing.clean import clean
 from assent.hooks.contract.moments import Moment
 from assent.hooks.engine.observer import Deed
 from assent.hooks.engine.outcome import Decision, Outcome
@@ -139,7 +141,7 @@ class JudgeCall:
     async def _judge(self, submission: Submission, known: KnownCall | None) -> Judged:
         known = known or await self.look_up(submission)
         tools = tools_of(known.loaded.policy, submission.tool)
-        submitted = _call(submission, await self._checked(tools, submission.arguments))
+        submitted = _call(submission, *await self._checked(tools, submission, known))
         if known.loaded.hooks or known.switches or submission.metadata:
             ran = await self._run_hooks(submission, known, submitted)
         else:  # the file declares no hook, and the built-in guard has nothing to say while no switch is on
@@ -157,11 +159,21 @@ class JudgeCall:
             claim=submission.claim or "",
         )
 
-    async def _checked(self, tools: tuple[Tool, ...], arguments: object) -> dict[str, JsonValue]:
-        """Check the arguments, large ones off the loop. What took its time is refused, for nobody has checked it."""
+    async def _checked(
+        self, tools: tuple[Tool, ...], submission: Submission, known: KnownCall
+    ) -> tuple[dict[str, JsonValue], str | None]:
+        """Check the arguments, large ones off the loop. What took its time is refused, for nobody has checked it.
+
+        Besides, return what is kept of what the program sent.
+        """
+
+        def check(given: object) -> tuple[dict[str, JsonValue], str | None]:
+            arguments = checked(tools, given)
+            return arguments, _kept_event(submission, arguments, known) if submission.host_event else None
+
         try:
             async with asyncio.timeout(MOST_SECONDS):
-                return await off_loop(lambda given: checked(tools, given), arguments)
+                return await off_loop(check, submission.arguments)
         except TimeoutError:
             why = f"they could not be checked within {MOST_SECONDS:g} seconds"
             raise BadArgumentsError(f"the arguments: {why}", path="", why=why) from None
@@ -293,7 +305,7 @@ class _Judging:
         )
 
 
-def _call(submission: Submission, arguments: dict[str, JsonValue]) -> ToolCall:
+def _call(submission: Submission, arguments: dict[str, JsonValue], host_event: str | None) -> ToolCall:
     return ToolCall(
         org=submission.org,
         agent=submission.agent,
@@ -305,7 +317,15 @@ def _call(submission: Submission, arguments: dict[str, JsonValue]) -> ToolCall:
         owner=submission.owner,
         claim=submission.claim,
         sub_agent=submission.sub_agent,
+        host_event=host_event,
     )
+
+
+def _kept_event(submission: Submission, arguments: dict[str, JsonValue], known: KnownCall) -> str:
+    """Return what the program sent, without the call's sensitive values and what has the shape of a secret."""
+    told = submission.host_event or ""
+    sensitive = known.loaded.policy.whole_tool(submission.tool).sensitive
+    return kept_event(clean(told[:MOST_SENT]), arguments, sensitive, had=len(told))
 
 
 def _whole(route: Routing | None, call: ToolCall) -> Routing | None:

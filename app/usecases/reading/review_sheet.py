@@ -65,6 +65,7 @@ class Sheet:
     said: tuple[Entry, ...]
     record: tuple[Entry, ...]
     ids: tuple[Fact, ...]
+    host_event: tuple[Fact, ...]  # what the agent's program sent to its hook
     zone: str
     digest: str
 
@@ -111,6 +112,7 @@ def sheet_for(
             Fact(label=say(language, "review.request"), value=request.id),
             Fact(label=say(language, "review.policy"), value=request.policy_version),
         ),
+        host_event=tuple(_host_event(request, language)),
         zone=str(policy.zone),
         digest=request.digest,
     )
@@ -130,6 +132,11 @@ def _times(request: ConfirmationRequest, terms: Terms) -> Iterator[Fact]:
     language = terms.language
     yield Fact(label=say(language, "review.asked_at"), value=instant_text(request.created_at, terms.zone))
     yield Fact(label=say(language, "until"), value=instant_text(request.expires_at, terms.zone))
+
+
+def _host_event(request: ConfirmationRequest, language: Language) -> Iterator[Fact]:
+    if request.call.host_event:
+        yield Fact(label=say(language, "review.host_event"), value=visible(clean(request.call.host_event)))
 
 
 def _stages(request: ConfirmationRequest, policy: Policy, terms: Terms) -> Iterator[Fact]:

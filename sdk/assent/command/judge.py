@@ -134,6 +134,7 @@ class Judge:
             "user": None,
             "claim": event.words(),
             "cwd": text(event.raw, "cwd"),
+            "host_event": event.as_sent(),
         }
         key = f"Idempotency-Key: hook_{os.urandom(16).hex()}\r\n"
         until, attempt = float("inf"), 0

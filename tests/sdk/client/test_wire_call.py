@@ -23,7 +23,7 @@ OF_THE_ANSWER = set(schemas.HeldBody.model_fields)
 """How the caller wants to be answered: nothing of it is judged."""
 NOT_OF_RUNTIMES = {"confirm"}
 """A runtime only tells what happens; whoever asks by `POST /v1/requests` may want people asked."""
-NOT_SENT = {"parent_agent", "metadata", "evaluation", "can_route"}
+NOT_SENT = {"parent_agent", "metadata", "evaluation", "can_route", "host_event"}
 """What the SDK does not say in a check."""
 
 KEY = ApiKey(
@@ -51,6 +51,7 @@ SAID: dict[str, Any] = {
     "parent_agent": "planner",
     "sub_agent": "worker",
     "cwd": "/srv",
+    "host_event": '{"hook_event_name": "PreToolUse"}',
     "metadata": {"turn": 1},
     "evaluation": False,
     "can_route": True,

@@ -46,6 +46,10 @@ class FakeLlm:
         self._thread.join(5)
         self._server.server_close()
 
+    def elsewhere(self, path: str, asked: dict[str, Any]) -> tuple[bytes, str]:
+        """What is answered to a call that is not of the Messages API."""
+        return b"{}", "application/json"
+
     def message(self, asked: dict[str, Any]) -> dict[str, Any]:
         """The next message of the conversation that was sent."""
         said = [blocks(message) for message in asked["messages"] if message["role"] == "assistant"]
@@ -124,7 +128,7 @@ def _handler(llm: FakeLlm) -> type[BaseHTTPRequestHandler]:
             if "count_tokens" in self.path:
                 self._reply(b'{"input_tokens": 1}', "application/json")
             elif "/messages" not in self.path:
-                self._reply(b"{}", "application/json")
+                self._reply(*llm.elsewhere(self.path, asked))
             elif asked.get("stream"):
                 self._reply(as_events(llm.message(asked)), "text/event-stream")
             else:

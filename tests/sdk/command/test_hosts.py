@@ -174,36 +174,6 @@ def test_the_page_says_of_each_host_what_its_row_says() -> None:
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("host", HOSTS)
-def test_what_a_rule_allows_and_denies_is_said_in_the_hosts_words(
-    gateway: StubGateway, tmp_path: Path, host: str
-) -> None:
-    sample, line = first_of(host), HookLine(url=gateway.url, folder=tmp_path, host=host)
-    event = parse_event(HOSTS[host], encoded(sample.raw))
-    gateway.rules[sample.tool] = "allow"
-    said = line.run(encoded(sample.raw))
-    assert (said.code, said.out, said.err) == (0, event.allow("Allowed by rule 'small'. told to allow"), "")
-    gateway.rules[sample.tool] = "deny"
-    said = line.run(encoded(sample.raw))
-    assert said.code == 0
-    assert b"rule 'small' forbids" in said.out
-    assert b"deny" in said.out
-
-
-@pytest.mark.process
-@requirement("S-08")
-@pytest.mark.parametrize("host", HOSTS)
-def test_no_gateway_and_no_event_are_a_no(gateway: StubGateway, tmp_path: Path, host: str) -> None:
-    line = HookLine(url=gateway.url, folder=tmp_path, host=host)
-    gateway.stop()
-    said = line.run(encoded(first_of(host).raw), "--patience", "0.2")
-    assert said.code == 0
-    assert json.loads(said.out)
-    assert b"no answer means no" in said.out
-    assert line.run(b"{").code == 2
-
-
-@pytest.mark.process
 @pytest.mark.parametrize(("host", "raw"), [OBSERVED[0], OBSERVED[10], OBSERVED[-1]])
 def test_an_observed_event_ends_well_and_says_nothing(
     gateway: StubGateway, tmp_path: Path, host: str, raw: dict[str, Any]

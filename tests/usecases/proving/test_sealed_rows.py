@@ -55,6 +55,10 @@ def _sealed_like_another(s: Stranger, of: str, other: dict[str, Any]) -> None:
         s(f"UPDATE requests SET {name} = (SELECT {name} FROM requests WHERE id = '{other['id']}') WHERE id = '{of}'")
 
 
+def _event_put_in(s: Stranger, of: str, _: dict[str, Any]) -> None:
+    s(f"UPDATE requests SET host_event = '{{}}' WHERE id = '{of}'")
+
+
 def _no_json(s: Stranger, of: str, _: dict[str, Any]) -> None:
     s(f"UPDATE requests SET arguments = 'no json' WHERE id = '{of}'")
 
@@ -64,7 +68,7 @@ def _no_json(s: Stranger, of: str, _: dict[str, Any]) -> None:
     "edit",
     [
         _swapped, _later, _narrowed, _not_enforced, _voted_by_another, _vote_gone, _unsealed, _sealed_like_another,
-        _no_json,
+        _no_json, _event_put_in,
     ],
     ids=lambda edit: edit.__name__,
 )  # fmt: skip

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from assent.command.hosts.row import Form, Host
 
 _LONGEST_WORDS = 4_000  # of the gateway
+_MOST_TOLD = 14_000  # of an event: the gateway keeps 16 Ki characters
+_SHORT = 40
+_ARGUMENTS = "(the call's arguments)"
 
 
 class Event:
@@ -83,6 +86,18 @@ class Event:
     def deny(self, reason: str) -> bytes:
         """The answer that keeps the tool from running."""
         return self.answering.deny(self.moment, reason)
+
+    def as_sent(self) -> str:
+        """What the host sent, for whoever asks later: its arguments are named, not repeated, and no member is long."""
+        told = {name: _ARGUMENTS if name in self.host.arguments else value for name, value in self.raw.items()}
+        sizes = {name: len(json.dumps(value)) for name, value in told.items()}
+        while sum(sizes.values()) > _MOST_TOLD:
+            longest = max(sizes, key=sizes.__getitem__)
+            if sizes[longest] <= _SHORT:
+                break  # so many short ones: the gateway cuts
+            told[longest] = f"(cut: {sizes[longest]} characters)"
+            sizes[longest] = _SHORT
+        return plain(told).encode(errors="backslashreplace").decode()
 
     def claim_id(self) -> str | None:
         """The claim of this very call, the same before and after the tool; None when the host gives calls no id."""
