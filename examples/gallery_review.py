@@ -53,6 +53,7 @@ async def _page(request: ConfirmationRequest, language: Language) -> Response:
         stands="",
         by_app=True,
         by_passkey=False,
+        head=0,
     )
     return await draw("decide.html", language, {"base": "", "root": "/", **values_of(found, language)})
 
