@@ -85,14 +85,14 @@ def test_the_same_call_by_options_is_told_in_sentences(rules: Path) -> None:
 
 
 def test_what_happens_when_nobody_answers_is_told_as_well(rules: Path) -> None:
-    ladder = "risk: high, remind: [0.5], escalate: [{after: 0.5, to: [owner]}]"
+    ladder = "risk: high, remind: [0.5], escalate: [{after: 0.5, to: [deputies]}]"
     later = RULES.replace("channels: [api]}", f"channels: [api], timeout: 1h, {ladder}}}")
-    rules.write_text(later.replace("groups:\n", "  eve@acme.example: {}\ngroups:\n  owner: [eve@acme.example]\n"))
+    rules.write_text(later.replace("groups:\n", "  eve@acme.example: {}\ngroups:\n  deputies: [eve@acme.example]\n"))
     call = ("explain", "--tool", "pay", "--args", '{"n": 700}', "--at", "2026-01-05T12:00", "-c", str(rules))
     assert run(*call).stdout.splitlines()[-3:] == [
         "  on api, for 1:00:00",
         "  risk: high",
-        "  after 0:30:00: also owner",
+        "  after 0:30:00: also deputies",
     ]
     asks = json.loads(run(*call, "--json").stdout)["asks"]
     assert (asks["risk"], asks["remind"], asks["fallback"]) == ("high", [0.5], [])
