@@ -96,7 +96,7 @@ def test_what_happens_when_nobody_answers_is_told_as_well(rules: Path) -> None:
     ]
     asks = json.loads(run(*call, "--json").stdout)["asks"]
     assert (asks["risk"], asks["remind"], asks["fallback"]) == ("high", [0.5], [])
-    assert asks["escalate"] == [{"after_seconds": 1800, "to": ["owner"], "channels": []}]
+    assert asks["escalate"] == [{"after_seconds": 1800, "to": ["deputies"], "channels": []}]
 
 
 @requirement("S-16")
