@@ -156,6 +156,7 @@ async def test_like_requests_stand_together_where_cards_share_a_message_and_no_o
     assert page.count('class="alike"') == 1
 
 
+@pytest.mark.heavy
 @requirement("F-38")
 async def test_a_page_looks_at_so_much_and_no_more_and_the_next_goes_on_where_it_ended(
     either_gateway: Gateway, monkeypatch: pytest.MonkeyPatch

@@ -9,6 +9,8 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
+import pytest
+
 import app.storage.tables
 from app.storage.tables.tables import metadata
 from tests.project.source_tree import ROOT, python_files, shown, syntax
@@ -96,16 +98,19 @@ def refused_headings(pages: Iterable[str]) -> list[str]:
     return [heading for heading in headings if refused(heading)]
 
 
+@pytest.mark.heavy
 def test_every_word_of_the_glossary_stands_for_something() -> None:
     assert len(entries(GLOSSARY)) >= 30
     assert nowhere(GLOSSARY) == []
 
 
+@pytest.mark.heavy
 def test_a_word_that_stands_for_nothing_is_seen() -> None:
     page = GLOSSARY.replace("`Grant`, `grants`", "`Permittance`, `grants`").replace("`assent pause`", "")
     assert nowhere(page) == ["Grant: Permittance", "Pause: -"]
 
 
+@pytest.mark.heavy
 def test_no_second_word_stands_in_a_name() -> None:
     found = {place for place, name in defined_names().items() if refused(name)}
     of_standing = {

@@ -49,6 +49,7 @@ def test_no_file_or_folder_has_an_empty_name() -> None:
     assert not named_badly
 
 
+@pytest.mark.heavy
 def test_no_class_has_an_empty_name() -> None:
     named_badly = {
         f"{shown(path)}:{node.lineno} {node.name}"

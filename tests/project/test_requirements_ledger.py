@@ -6,6 +6,8 @@ import ast
 from collections import defaultdict
 from functools import cache
 
+import pytest
+
 from tests.project.source_tree import python_files, shown, syntax
 from tests.requirements import LEDGER
 
@@ -35,6 +37,7 @@ def files_by_id() -> dict[str, list[str]]:
     return files
 
 
+@pytest.mark.heavy
 def test_every_promise_is_shown_by_a_test() -> None:
     files = files_by_id()
     todo = [f"  {promised}  {promise.sentence}" for promised, promise in LEDGER.items() if promised not in files]
@@ -42,6 +45,7 @@ def test_every_promise_is_shown_by_a_test() -> None:
     assert not todo, f"{len(todo)} of {len(LEDGER)} promises have no test yet:\n" + "\n".join(todo)
 
 
+@pytest.mark.heavy
 def test_every_id_that_a_test_names_is_in_the_ledger() -> None:
     unknown = {promised: files for promised, files in files_by_id().items() if promised not in LEDGER}
 

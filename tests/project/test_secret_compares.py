@@ -67,6 +67,7 @@ def calls_compare_digest(tree: ast.AST) -> bool:
     return any(isinstance(node, ast.Call) and name_of(node.func) == "compare_digest" for node in ast.walk(tree))
 
 
+@pytest.mark.heavy
 @requirement("S-33")
 def test_secrets_are_never_compared_plainly() -> None:
     plain = {shown(path): list(plain_compares(syntax(path))) for path in python_files(*FOLDERS)}

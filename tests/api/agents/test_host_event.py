@@ -54,6 +54,7 @@ async def test_it_is_shown_to_who_may_see_the_request_without_what_is_secret(eit
     assert (await g.read(bare))["host_event"] is None
 
 
+@pytest.mark.heavy
 def test_of_ten_thousand_secrets_none_is_left_and_the_text_is_gone_through_so_often_only() -> None:
     values = [f'"\\ä-{number:05}' for number in range(10_000)]
     event = json.dumps({"said": values[:500]}, ensure_ascii=False)

@@ -142,6 +142,7 @@ _MARKS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.heavy
 @requirement("S-97")
 @settings(deadline=None, max_examples=150)
 @given(

@@ -37,6 +37,7 @@ def insert(url: str, key_id: str, scope: str, agent: str) -> bool:
     return True
 
 
+@pytest.mark.heavy
 def test_keys_survive_the_change_of_their_scopes_both_ways(empty_url: str) -> None:
     run.upgrade(empty_url, "0001")
     assert insert(empty_url, "old", "agent", "'shop'")

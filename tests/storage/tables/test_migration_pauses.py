@@ -27,6 +27,7 @@ def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         yield url
 
 
+@pytest.mark.heavy
 def test_switches_survive_the_change_both_ways(empty_url: str) -> None:
     run.upgrade(empty_url, "0004")
     with behind(empty_url) as connection:

@@ -28,6 +28,7 @@ def config(tmp_path: Path) -> Path:
     return write_standing(tmp_path)
 
 
+@pytest.mark.heavy
 async def test_what_waited_before_the_upgrade_takes_a_click_and_earlier_votes_count(
     database_url: str, config: Path, platform: MemoryPlatform
 ) -> None:
@@ -52,6 +53,7 @@ async def test_what_waited_before_the_upgrade_takes_a_click_and_earlier_votes_co
         assert (await g.claim(request)).json()["arguments"] == {"n": 1}
 
 
+@pytest.mark.heavy
 @requirement("S-29")
 async def test_going_back_is_refused_while_something_open_would_become_laxer(
     database_url: str, config: Path, platform: MemoryPlatform
@@ -68,6 +70,7 @@ async def test_going_back_is_refused_while_something_open_would_become_laxer(
     run.downgrade(database_url, "0005")
 
 
+@pytest.mark.heavy
 @requirement("S-73")
 async def test_keys_run_what_they_ran_claims_are_their_claimers_and_going_back_widens_no_key(
     database_url: str, config: Path, platform: MemoryPlatform
@@ -91,6 +94,7 @@ async def test_keys_run_what_they_ran_claims_are_their_claimers_and_going_back_w
         run.downgrade(database_url, "0006")
 
 
+@pytest.mark.heavy
 @requirement("S-72")
 async def test_what_was_sealed_before_holds_after_the_upgrade_and_what_waits_elsewhere_is_in_the_way_back(
     database_url: str, config: Path, platform: MemoryPlatform
