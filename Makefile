@@ -57,7 +57,7 @@ ON_frameworks := tests/frameworks
 ON_rest := $(filter-out tests/usecases tests/channels tests/durability $(foreach shelf,$(filter-out rest,$(SHELVES)),$(ON_$(shelf))),$(patsubst %/,%,$(wildcard tests/*/)))
 PYTEST = $(BIN)/pytest -q
 # Whoever runs several shelves is one run: they share a PostgreSQL.
-IN_SHELVES := +@TESTS_RUN=$$$$-$$(date +%s) $(MAKE) --no-print-directory --keep-going --jobs $(JOBS) --output-sync=target
+IN_SHELVES = +@TESTS_RUN=$$$$-$$(date +%s) $(MAKE) --no-print-directory --keep-going --jobs $(JOBS) --output-sync=target
 QUICK := -m "not long and not claude and not agents and not heavy and not postgres and not process" --hypothesis-profile quick
 
 BOUNDED ?=
@@ -105,7 +105,9 @@ $(if $(COVERAGE),$(addprefix shelf-,$(TWINS))): ARGS = -m "not long and not clau
 $(addprefix twins-,$(TWINS)): twins-%: $(INSTALLED)
 	@echo "$* on PostgreSQL"; $(BIN)/pytest -q -m "postgres and not long and not claude" $(ON_$*)
 
+# Without what is heavy or starts processes, tests wait for more of their time: six keep two cores busy.
 .PHONY: quick
+quick: JOBS = 6
 quick: $(INSTALLED)  ## the loop while working: no checks, no PostgreSQL, nothing heavy or that starts processes
 	$(IN_SHELVES) $(addprefix shelf-,$(filter-out kills durability sabotage,$(SHELVES))) ARGS='$(QUICK)'
 
