@@ -16,7 +16,7 @@ from channels.feishu.simulator.server import serve
 from tests.console.signed_in import Home, field_of
 from tests.fixtures.patience import HANGS, eventually
 from tests.fixtures.review_visits import URL, with_url
-from tests.fixtures.second_factors import ALICE, BOB, DAVE
+from tests.fixtures.second_factors import ALICE, BOB, DAVE, invited
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
@@ -96,6 +96,20 @@ async def test_a_page_is_told_that_something_moved_and_nothing_of_what_it_was_or
         async with listening(line, who, path) as (stream, _):
             assert stream.status_code == status, path
     await eventually(lambda: len(gateway.container.feed) == 0)
+
+
+@requirement("S-39", "S-85")
+async def test_a_page_that_is_open_on_a_device_whose_factor_is_taken_away_hears_nothing_more(
+    gateway: Gateway, line: httpx2.AsyncClient
+) -> None:
+    home, bob = await Home.of(gateway, origin=URL), await Home.of(gateway, BOB, origin=URL)
+    await invited(gateway, ALICE)
+    async with listening(line, home, "/live") as (_, hers), listening(line, bob, "/live") as (_, his):
+        await eventually(lambda: len(gateway.container.console.live) == 2)
+        await gateway.container.factors.remove("acme", ALICE, by="cli")
+        assert await told(hers) is None
+        await gateway.ask("by_api", {"n": 1})
+        assert await told(his) is not None
 
 
 @requirement("S-21", "F-38")

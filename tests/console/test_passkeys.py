@@ -229,7 +229,11 @@ async def test_a_row_put_into_the_database_is_no_passkey_and_one_taken_away_work
     assert gone.status_code == 204
     assert (await gateway.call("DELETE", f"/v1/factors/{ALICE}/passkeys/{mine['id']}", who="admin")).status_code == 404
     assert (await alice.sign_in()).status_code == 401
-    assert gateway.trail()[-1][0] == "passkey.removed"
+    assert [kind for kind, _ in gateway.trail()[-2:]] == ["passkey.removed", "person.signed_out_by"]
+    # Whoever has the device may be signed in on it: so nobody is any more; she comes back by another way.
+    assert (await alice.get()).status_code == 401
+    assert (await bob.get()).status_code == 200
+    alice = await Home.of(gateway)
     assert "you have none" in (await alice.get(f"/r/{request['id']}")).text
 
 

@@ -88,7 +88,8 @@ def remove(
     async def end() -> None:
         async with beside_gateway(config, org) as at:
             await at.factors.remove(at.org, person, by="cli", passkey=passkey)
-            typer.echo(f"{passkey} is gone" if passkey else f"{person} has no second factor any more")
+            gone = f"{passkey} is gone" if passkey else f"{person} has no second factor any more"
+            typer.echo(f"{gone}; {person} is signed out of the console everywhere")
 
     run_command(end())
 

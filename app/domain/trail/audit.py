@@ -105,6 +105,11 @@ class Kind(StrEnum):
         "{actor} signed out of the console; sessions: {sessions}",
         "{actor} 退出控制台，会话 {sessions} 个",
     )
+    SIGNED_OUT_BY = (
+        "person.signed_out_by",
+        "{actor} removed a second factor of {person}, who is signed out everywhere; sessions: {sessions}",
+        "{actor} 移除了 {person} 的第二验证因素，其控制台会话已全部结束，共 {sessions} 个",
+    )
     TRAIL_READ = (
         "trail.read",
         "{actor} looked through the trail ({form}): {search}",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import bindparam, delete, insert, select, update
 
 from app.domain.identity.console_session import LASTS, ConsoleSession
+from app.domain.people.people import email_key
 from app.storage.engine.dialect import from_us, to_us
 from app.storage.engine.transaction import Row, Statement, Tx
 from app.storage.tables.secret_tables import console_sessions as sessions
@@ -85,6 +86,12 @@ def end_session(tx: Tx, session_id: str) -> int:
 def end_sessions(tx: Tx, person: str) -> int:
     """End all sessions of a person; return how many they were."""
     return tx.run(_END_ALL, for_org=tx.org, of_person=person, at=to_us(tx.now()))
+
+
+def end_everywhere(tx: Tx, person: str) -> int:
+    """End all sessions of a person, and what cards' links have opened for them; return how many sessions they were."""
+    leave_everywhere(tx, email_key(person))
+    return end_sessions(tx, person)
 
 
 def end_session_of(tx: Tx, person: str, session_id: str) -> int:

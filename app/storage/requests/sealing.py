@@ -43,19 +43,17 @@ def _several(names: Iterable[str]) -> Callable[[Any], tuple[object, ...]]:
     return itemgetter(*names)
 
 
-_YOUNGER_ASKED: dict[str, str | None] = {"cc": "[]", "host_event": None}
+_YOUNGER_ASKED: dict[str, str | int | None] = {"sub_agent": None, "alone": 0, "cc": "[]", "host_event": None}
 """Columns of what is asked that are younger than seals, with what says nothing: sealed where they say something else,
 so that what was sealed before they were there holds."""
-_asks: Callable[[Any], tuple[object, ...]] = itemgetter(
-    *(
-        column.name
-        for column in REQUEST.kept
-        if not (column.often or column.derived or column.key or column.name in _YOUNGER_ASKED)
-    )
-)
-_often: Callable[[Any], tuple[object, ...]] = itemgetter(
-    *(column.name for column in REQUEST.kept if column.often and not column.derived)
-)
+_ASKS = [
+    column.name
+    for column in REQUEST.kept
+    if not (column.often or column.derived or column.key or column.name in _YOUNGER_ASKED)
+]
+_asks = _several(_ASKS)
+_OFTEN = [column.name for column in REQUEST.kept if column.often and not column.derived]
+_often = _several(_OFTEN)
 _YOUNGER = ("elsewhere_id", "elsewhere_link")
 """Columns of an execution that are younger than seals: sealed where they say something, so that older seals hold."""
 _EXECUTED = [name for name in EXECUTION.inserted.names if name not in _YOUNGER]
@@ -70,6 +68,14 @@ _read_younger = _several(f"execution_{name}" for name in _YOUNGER)
 _read_decision: Callable[[Any], tuple[object, ...]] = itemgetter(
     *(f"decision_{name}" for name in DECISION.inserted.names)
 )
+ALWAYS_SEALED: dict[str, Sequence[str]] = {
+    "requests": [*_ASKS, *_OFTEN],
+    "decisions": DECISION.inserted.names,
+    "grants": GRANT.inserted.names,
+    "executions": _EXECUTED,
+}
+"""What a seal covers whatever it says, by table: no column younger than seals may be among it, or what was sealed
+before it was there would be taken for forged."""
 _NO_GRANT = (None,) * len(GRANT.inserted.names)
 _NO_EXECUTION = (None,) * len(_EXECUTED)
 _NOTHING_YOUNGER = (None,) * len(_YOUNGER)

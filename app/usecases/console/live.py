@@ -13,6 +13,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from app.domain.errors import NotFoundError, TooManyError
+from app.domain.people.people import email_key
 from app.domain.trail.audit import Kind
 from app.storage.requests.requests import find_request
 from app.storage.trail.audit_chain import get_head
@@ -126,7 +127,10 @@ async def _next(events: AsyncIterator[AuditEvent], until: float) -> AuditEvent |
 
 
 def _ends(event: AuditEvent, right: Right) -> bool:
-    return event.record.kind is Kind.SIGNED_OUT and event.record.actor == right.person
+    record = event.record
+    if record.kind is Kind.SIGNED_OUT_BY:
+        return record.facts["person"] == email_key(right.person)
+    return record.kind is Kind.SIGNED_OUT and record.actor == right.person
 
 
 def _moves(event: AuditEvent, request_id: str | None) -> bool:

@@ -21,13 +21,12 @@ from app.domain.words.say import say
 from app.policies.marks.faults import near
 from app.storage.engine.transaction import EVERY_ORG
 from app.storage.identity.console_sessions import (
+    end_everywhere,
     end_session,
     end_session_of,
-    end_sessions,
     find_session,
     has_sessions,
     insert_session,
-    leave_everywhere,
     left_at,
     list_sessions,
     see_session,
@@ -198,9 +197,7 @@ class Sessions:
         """End a session, or all of its person, on whichever device; then also what cards' links have opened."""
 
         def unit(tx: Tx) -> None:
-            if everywhere:
-                leave_everywhere(tx, email_key(right.person))
-            _say_ended(tx, right, end_sessions(tx, right.person) if everywhere else end_session(tx, right.name))
+            _say_ended(tx, right, end_everywhere(tx, right.person) if everywhere else end_session(tx, right.name))
 
         await self._store.write(unit, org=right.org)
 

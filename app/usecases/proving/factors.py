@@ -23,6 +23,7 @@ from app.domain.people.people import email_key
 from app.domain.trail.audit import Kind, Record
 from app.policies.marks.faults import near
 from app.storage.identity.attempts import forget_failures, locked_until
+from app.storage.identity.console_sessions import end_everywhere
 from app.storage.identity.factors import drop_factor, list_factors, lock_factor, put_factor
 from app.storage.identity.passkeys import drop_passkey, list_passkeys, seal_again
 from app.usecases.proving.second_factor import bound_to, count_wrong, locked, totp_subject
@@ -161,8 +162,11 @@ class Factors:
         return await self._written(org, who, unit)
 
     async def remove(self, org: str, person: str, *, by: str, passkey: str | None = None) -> None:
-        """Take a person's factors away, with any invitation; or one `passkey` alone. Raises NotFoundError."""
-        who = email_key(person)
+        """Take a person's factors away, with any invitation; or one `passkey` alone. It ends the person's sessions.
+
+        Raises NotFoundError.
+        """
+        who, known = email_key(person), self._book.current(org).policy.directory.find(person)
 
         def unit(tx: Tx) -> AssentError | None:
             gone = [each for each in list_passkeys(tx, who) if passkey in {None, each.id} and drop_passkey(tx, each)]
@@ -174,6 +178,9 @@ class Factors:
             elif not gone:
                 what = "a second factor or an invitation" if passkey is None else "this passkey"
                 return NotFoundError(f"nobody of this name has {what}")
+            # A device that is lost may be signed in, too; and whoever has it, on another one by now.
+            if ended := end_everywhere(tx, person if known is None else known.email):
+                tx.append(Record(kind=Kind.SIGNED_OUT_BY, actor=by, facts={"person": who, "sessions": ended}))
             return None
 
         await self._store.write(unit, org=org)

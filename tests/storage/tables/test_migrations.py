@@ -14,6 +14,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
+from app.storage.requests.sealing import ALWAYS_SEALED
 from app.storage.tables.guards import cut_statements, removal_statements, statements
 from app.storage.tables.tables import ORG_TABLES, metadata
 from migrations import run
@@ -200,3 +201,14 @@ def test_a_step_that_dies_in_the_middle_leaves_the_one_before_and_is_run_again(e
         run.bring(empty_url, step)
         assert find_present(empty_url) == step
     assert differences(empty_url) == []
+
+
+def test_a_seal_covers_without_condition_only_what_was_there_when_seals_came(empty_url: str) -> None:
+    run.upgrade(empty_url, "0007")
+    engine = engine_of(empty_url)
+    with closing(engine.connect()) as connection:
+        inspector = sa.inspect(connection)
+        there = {table: {column["name"] for column in inspector.get_columns(table)} for table in ALWAYS_SEALED}
+    engine.dispose()
+    younger = {table: set(names) - there[table] for table, names in ALWAYS_SEALED.items()}
+    assert not any(younger.values()), f"what was sealed before these were there would be taken for forged: {younger}"
