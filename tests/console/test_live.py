@@ -104,7 +104,8 @@ async def test_a_page_that_is_open_on_a_device_whose_factor_is_taken_away_hears_
 ) -> None:
     home, bob = await Home.of(gateway, origin=URL), await Home.of(gateway, BOB, origin=URL)
     await invited(gateway, ALICE)
-    async with listening(line, home, "/live") as (_, hers), listening(line, bob, "/live") as (_, his):
+    path = f"/live?since={drawn_at((await home.get()).text)}"
+    async with listening(line, home, path) as (_, hers), listening(line, bob, path) as (_, his):
         await eventually(lambda: len(gateway.container.console.live) == 2)
         await gateway.container.factors.remove("acme", ALICE, by="cli")
         assert await told(hers) is None

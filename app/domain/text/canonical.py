@@ -78,6 +78,48 @@ def parse_json(raw: bytes, *, max_depth: int = MAX_DEPTH, max_values: int = MAX_
 
 def check_value(value: object, *, max_depth: int = MAX_DEPTH, max_values: int | None = None) -> JsonValue:
     """Return `value` itself if it is JSON under the same rules as `parse_json`. Raises BadJsonError with the path."""
+    if not _is_simple(value, max_depth, max_values):
+        _refuse_faults(value, max_depth, max_values)
+    return cast("JsonValue", value)  # every part of it was looked at
+
+
+def _is_simple(value: object, max_depth: int = MAX_DEPTH, max_values: int | None = None) -> bool:
+    """Say whether a value is JSON without fractions, with ASCII names alone: nearly every one is, and no path is kept.
+
+    Of another one this says nothing: it may be JSON all the same.
+    """
+    level, depth, seen = [value], 0, 0
+    while level:
+        within: list[object] = []
+        is_leaf = True
+        for part in level:
+            kind = type(part)
+            if kind is str:
+                if _has_lone_surrogate(cast("str", part)):
+                    return False
+            elif kind is dict:
+                members = cast("dict[object, object]", part)
+                for name in members:
+                    if type(name) is not str or not name.isascii():
+                        return False
+                within.extend(members.values())
+                is_leaf = False
+            elif kind is list:
+                within.extend(cast("list[object]", part))
+                is_leaf = False
+            elif kind is int:
+                if not -MAX_INT <= cast("int", part) <= MAX_INT:
+                    return False
+            elif kind is not bool and part is not None:
+                return False
+        seen += len(within)
+        if not is_leaf and (depth >= max_depth or (max_values is not None and seen > max_values)):
+            return False
+        level, depth = within, depth + 1
+    return True
+
+
+def _refuse_faults(value: object, max_depth: int, max_values: int | None) -> None:
     pending: list[tuple[object, _Path, int]] = [(value, None, 0)]
     seen = 0
     while pending:
@@ -98,7 +140,6 @@ def check_value(value: object, *, max_depth: int = MAX_DEPTH, max_values: int | 
             raise _fault(f"more than {max_values} values", None)
         if depth >= max_depth:
             raise _fault(f"nested deeper than {max_depth}", path)
-    return cast("JsonValue", value)  # every part of it was looked at
 
 
 def _named(members: dict[object, object], path: _Path) -> dict[str, object]:
@@ -116,24 +157,7 @@ def canonical(value: object) -> bytes:
     Nearly every value is written the same by the standard library's encoder, and twenty times faster; the others (a
     fraction, a name that is not ASCII) by the library that knows the whole of RFC 8785.
     """
-    checked = check_value(value)
-    return _plain(checked).encode() if _is_plain(checked) else rfc8785.dumps(checked)
-
-
-def _is_plain(value: JsonValue) -> bool:
-    """Whether no part of a value that was checked needs more than sorted ASCII names and whole numbers."""
-    pending = [value]
-    while pending:
-        part = pending.pop()
-        if isinstance(part, dict):
-            if not all(map(str.isascii, part)):
-                return False
-            pending.extend(part.values())
-        elif isinstance(part, list):
-            pending.extend(part)
-        elif isinstance(part, float):
-            return False
-    return True
+    return _plain(value).encode() if _is_simple(value) else rfc8785.dumps(check_value(value))
 
 
 def plain_canonical(value: Mapping[str, object]) -> bytes:

@@ -54,7 +54,7 @@ _ASKS = [
 _asks = _several(_ASKS)
 _OFTEN = [column.name for column in REQUEST.kept if column.often and not column.derived]
 _often = _several(_OFTEN)
-_YOUNGER = ("elsewhere_id", "elsewhere_link")
+_YOUNGER = ("claimed_by", "elsewhere_id", "elsewhere_link")
 """Columns of an execution that are younger than seals: sealed where they say something, so that older seals hold."""
 _EXECUTED = [name for name in EXECUTION.inserted.names if name not in _YOUNGER]
 _of_grant = _several(GRANT.inserted.names)
