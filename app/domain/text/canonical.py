@@ -94,10 +94,7 @@ def _is_simple(value: object, max_depth: int = MAX_DEPTH, max_values: int | None
         is_leaf = True
         for part in level:
             kind = type(part)
-            if kind is str:
-                if _has_lone_surrogate(cast("str", part)):
-                    return False
-            elif kind is dict:
+            if kind is dict:
                 members = cast("dict[object, object]", part)
                 for name in members:
                     if type(name) is not str or not name.isascii():
@@ -107,16 +104,21 @@ def _is_simple(value: object, max_depth: int = MAX_DEPTH, max_values: int | None
             elif kind is list:
                 within.extend(cast("list[object]", part))
                 is_leaf = False
-            elif kind is int:
-                if not -MAX_INT <= cast("int", part) <= MAX_INT:
-                    return False
-            elif kind is not bool and part is not None:
+            elif not _is_simple_scalar(part, kind):
                 return False
         seen += len(within)
         if not is_leaf and (depth >= max_depth or (max_values is not None and seen > max_values)):
             return False
         level, depth = within, depth + 1
     return True
+
+
+def _is_simple_scalar(value: object, kind: type) -> bool:
+    if kind is str:
+        return not _has_lone_surrogate(cast("str", value))
+    if kind is int:
+        return -MAX_INT <= cast("int", value) <= MAX_INT
+    return kind is bool or value is None
 
 
 def _refuse_faults(value: object, max_depth: int, max_values: int | None) -> None:
