@@ -15,14 +15,14 @@ import json
 import math
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import rfc8785
 
 from app.domain.errors import BadJsonError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 JsonValue: TypeAlias = "str | int | float | bool | list[JsonValue] | dict[str, JsonValue] | None"
 """A value that JSON can say."""
@@ -90,19 +90,15 @@ def _is_simple(value: object, max_depth: int = MAX_DEPTH, max_values: int | None
     """
     level, depth, seen = [value], 0, 0
     while level:
-        within: list[object] = []
+        within: list[Any] = []
         is_leaf = True
         for part in level:
             kind = type(part)
-            if kind is dict:
-                members = cast("dict[object, object]", part)
-                for name in members:
-                    if type(name) is not str or not name.isascii():
-                        return False
-                within.extend(members.values())
-                is_leaf = False
-            elif kind is list:
+            if kind is list:
                 within.extend(cast("list[object]", part))
+                is_leaf = False
+            elif kind is dict and _are_plain(cast("dict[str, object]", part)):
+                within.extend(cast("dict[str, object]", part).values())
                 is_leaf = False
             elif not _is_simple_scalar(part, kind):
                 return False
@@ -111,6 +107,13 @@ def _is_simple(value: object, max_depth: int = MAX_DEPTH, max_values: int | None
             return False
         level, depth = within, depth + 1
     return True
+
+
+def _are_plain(names: Iterable[str]) -> bool:
+    try:
+        return "".join(names).isascii()
+    except TypeError:  # one is no text
+        return False
 
 
 def _is_simple_scalar(value: object, kind: type) -> bool:
