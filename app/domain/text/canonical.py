@@ -15,7 +15,7 @@ import json
 import math
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import rfc8785
 
@@ -88,9 +88,10 @@ def _is_simple(value: object, max_depth: int = MAX_DEPTH, max_values: int | None
 
     Of another one this says nothing: it may be JSON all the same.
     """
-    level, depth, seen = [value], 0, 0
+    level: list[object] = [value]
+    depth = seen = 0
     while level:
-        within: list[Any] = []
+        within: list[object] = []
         is_leaf = True
         for part in level:
             kind = type(part)
@@ -100,7 +101,7 @@ def _is_simple(value: object, max_depth: int = MAX_DEPTH, max_values: int | None
             elif kind is dict and _are_plain(cast("dict[str, object]", part)):
                 within.extend(cast("dict[str, object]", part).values())
                 is_leaf = False
-            elif not _is_simple_scalar(part, kind):
+            elif not _is_simple_scalar(part):
                 return False
         seen += len(within)
         if not is_leaf and (depth >= max_depth or (max_values is not None and seen > max_values)):
@@ -116,7 +117,8 @@ def _are_plain(names: Iterable[str]) -> bool:
         return False
 
 
-def _is_simple_scalar(value: object, kind: type) -> bool:
+def _is_simple_scalar(value: object) -> bool:
+    kind = type(value)
     if kind is str:
         return not _has_lone_surrogate(cast("str", value))
     if kind is int:
