@@ -107,8 +107,8 @@ class Kind(StrEnum):
     )
     SIGNED_OUT_BY = (
         "person.signed_out_by",
-        "{actor} removed a second factor of {person}, who is signed out everywhere; sessions: {sessions}",
-        "{actor} 移除了 {person} 的第二验证因素，其控制台会话已全部结束，共 {sessions} 个",
+        "{actor} signed {person} out everywhere",
+        "{actor} 使 {person} 全部退出登录",
     )
     TRAIL_READ = (
         "trail.read",
