@@ -105,11 +105,7 @@ class Kind(StrEnum):
         "{actor} signed out of the console; sessions: {sessions}",
         "{actor} 退出控制台，会话 {sessions} 个",
     )
-    SIGNED_OUT_BY = (
-        "person.signed_out_by",
-        "{actor} signed {person} out everywhere",
-        "{actor} 使 {person} 全部退出登录",
-    )
+    SIGNED_OUT_BY = ("person.signed_out_by", "{actor} signed {person} out", "{actor} 使 {person} 退出登录")
     TRAIL_READ = (
         "trail.read",
         "{actor} looked through the trail ({form}): {search}",
