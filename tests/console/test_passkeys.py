@@ -213,6 +213,23 @@ async def test_a_person_sees_their_sessions_ends_one_and_signing_out_everywhere_
     assert [(await here.get()).status_code, await of_card(), (await bob.get()).status_code] == [401, 401, 200]
 
 
+@requirement("S-09", "S-85")
+async def test_whoever_is_alone_on_the_job_approves_their_own_call_with_a_passkey_and_the_page_says_so(
+    gateway: Gateway,
+) -> None:
+    gateway.rewrite(
+        "assurance: L3, stages: [{of: [finance]", f"assurance: L3, stages: [{{of: [{ALICE}], allow_alone: true"
+    )
+    await gateway.reload()
+    arguments = {"payee": "Acme", "amount": "80000.50", "currency": "CNY", "ref": "INV-1"}
+    alice, request = await Home.of(gateway), await gateway.ask("pay_L3", arguments, requester=ALICE)
+    await alice.make_passkey()
+    assert (await alice.approve(request)).status_code == 303
+    page = (await alice.get(f"/r/{request['id']}")).text
+    assert "alone: their own call, and nobody else may decide" in page
+    assert (await gateway.read(request))["state"] == "approved"
+
+
 @requirement("S-85", "S-39")
 async def test_a_row_put_into_the_database_is_no_passkey_and_one_taken_away_works_no_more(gateway: Gateway) -> None:
     alice, bob, request = await Home.of(gateway), await Home.of(gateway, BOB), await asked(gateway, "L3")

@@ -37,6 +37,7 @@ class StageView(TypedDict):
     allow_requester: bool
     allow_owner: bool
     allow_editor: bool
+    allow_alone: bool
     open_to: list[str]
     added_by: str | None
 
@@ -67,6 +68,7 @@ class DecisionView(TypedDict):
 
     person: str
     on_behalf_of: str | None
+    alone: bool
     verdict: str
     reason: str | None
     channel: str
@@ -251,6 +253,7 @@ def _view_stages(request: ConfirmationRequest, tally: Tally | None) -> list[Stag
             "allow_requester": stage.allow_requester,
             "allow_owner": stage.allow_owner,
             "allow_editor": stage.allow_editor,
+            "allow_alone": stage.allow_alone,
             "open_to": list(stage.open_to),
             "added_by": stage.added_by,
         }
@@ -263,6 +266,7 @@ def _view_decisions(request: ConfirmationRequest) -> list[DecisionView]:
         {
             "person": decision.person,
             "on_behalf_of": decision.on_behalf_of,
+            "alone": request.is_alone(decision.person),
             "verdict": decision.verdict.value,
             "reason": decision.reason,
             "channel": decision.evidence.channel,

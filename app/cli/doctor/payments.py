@@ -68,6 +68,7 @@ def _of_tool(policy: Policy, tool: Tool) -> Iterator[Finding]:
     yield _enforced(policy, tool)
     yield from _amounts(policy, tool)
     yield from _levels(policy, tool)
+    yield from _alone(policy, tool)
 
 
 def _enforced(policy: Policy, tool: Tool) -> Finding:
@@ -106,6 +107,15 @@ def _levels(policy: Policy, tool: Tool) -> Iterator[Finding]:
     else:
         what = f"{policy.org}: one click in a chat approves any {tool.name}"
         yield warning(what, f"assurance: L2 (or L3) on the highest tier: {PAGE}")
+
+
+def _alone(policy: Policy, tool: Tool) -> Iterator[Finding]:
+    """Where one person asks and approves, only what the person proves stands between an agent and the money."""
+    for rule, asking in askings(policy, tool):
+        if any(stage.allow_alone for stage in asking.stages):
+            where = f"the rule {rule.id}" if rule else "`ask`"
+            what = f"{policy.org}: {where} lets whoever asks for {tool.name} approve it alone where nobody else may"
+            yield warning(what, f"leave allow_alone out once there are two of you: {PAGE}")
 
 
 def _off_hours(policy: Policy) -> Iterator[Finding]:

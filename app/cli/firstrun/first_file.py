@@ -36,9 +36,16 @@ default: deny                   # what no rule below names does not run; `ask` w
 _ASK = """\
 ask:                            # how people are asked, unless a rule says otherwise
   stages: [{{of: [{group}], need: 1}}]    # one of them says yes; nobody says yes to what their own agent asks
-  {channels}
+{alone}  {channels}
   timeout: 30m                  # no answer by then: it has not run, and will not. Silence is never consent
   claim_within: 10m             # an approval that the agent does not use by then lapses
+"""
+
+_ALONE = """\
+  # You are alone so far, and would wait for somebody else. To try it by yourself, at L3 (a passkey or an app's code,
+  # see `assent factors --help`), put these two in the place of the line above; take them out before money is moved:
+  #   stages: [{{of: [{group}], allow_alone: true}}]
+  #   assurance: L3
 """
 
 _BUDGET_OF = 5
@@ -65,11 +72,12 @@ def write_first_file(org: str, answers: Answers) -> str:
     globs = [each for each in answers.asked if each.is_glob]  # below what is denied by name: they may match it too
     exact = [each for each in answers.asked if not each.is_glob]
     channels = f"channels: [{CHANNEL}]" if answers.platform else _NO_CHAT
+    alone = _ALONE.format(group=_GROUP) if len(answers.approvers) == 1 else ""
     return "\n".join(
         [
             _HEAD,
             f"org: {org}\n{_DEFAULT}",
-            _ASK.format(group=_GROUP, channels=channels),
+            _ASK.format(group=_GROUP, channels=channels, alone=alone),
             "\n".join(_people(answers)),
             *("\n".join(block) for block in [[*_channels(answers)], [*_tools(answers.asked)]] if block),
             "".join([_RULES, *_rules(exact), _FIXED_RULES, *_rules(globs)]),

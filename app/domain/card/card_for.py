@@ -232,6 +232,8 @@ def _approving(request: ConfirmationRequest, language: Language, name_of: Callab
         if each.on_behalf_of
         else say(language, "given.by", person=name_of(each.person), absent=name_of(given[each.person]))
         if each.person in given
+        else say(language, "voted.alone", person=name_of(each.person))
+        if request.is_alone(each.person)
         else name_of(each.person)
         for each in request.decisions
         if each.verdict is Verdict.APPROVE

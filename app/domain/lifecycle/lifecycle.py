@@ -168,7 +168,8 @@ def _vote(request: ConfirmationRequest, event: Vote, now: datetime) -> Step:
 
 def refusal_of(request: ConfirmationRequest, decision: Decision, voters: Electorate) -> Refusal | None:
     """Say why a person's verdict would not count on this request, or None if it would."""
-    barred = email_key(decision.person) in request.barred or voters.is_barred(decision.person)
+    own = email_key(decision.person) in request.barred and decision.person not in voters.alone
+    barred = own or voters.is_barred(decision.person)
     if barred or not voters.places_of(decision.person, decision.on_behalf_of):
         return no_place(request, decision.person, barred=barred)
     if decision.verdict is Verdict.APPROVE and not voters.may_approve(decision.person, decision.on_behalf_of):
@@ -237,7 +238,9 @@ def _approve(request: ConfirmationRequest, decision: Decision, voters: Electorat
 
 def _vote_facts(request: ConfirmationRequest, decision: Decision) -> dict[str, object]:
     evidence = decision.evidence
-    acted = {"on_behalf_of": decision.on_behalf_of} if decision.on_behalf_of else {}
+    acted: dict[str, object] = {"on_behalf_of": decision.on_behalf_of} if decision.on_behalf_of else {}
+    if request.is_alone(decision.person):
+        acted["alone"] = True
     given = [over.by for over in request.handovers if over.to == decision.person]
     if given:
         acted["handed_over_by"] = given[-1]

@@ -38,6 +38,7 @@ class Stage:
     allow_requester: bool = False
     allow_owner: bool = False
     allow_editor: bool = False
+    allow_alone: bool = False  # whose own it is decides, at the moments at which nobody else of the request may
     open_to: tuple[str, ...] = ()
     added_by: str | None = None  # who added this stage while the request waited
 
@@ -58,6 +59,7 @@ class Stage:
             "allow_requester": self.allow_requester,
             "allow_owner": self.allow_owner,
             "allow_editor": self.allow_editor,
+            "allow_alone": self.allow_alone,
             "open_to": list(self.open_to),
             "added_by": self.added_by,
         }
@@ -76,6 +78,7 @@ class Electorate:
     over_limit: frozenset[str] = frozenset()  # may deny, but the call is above what they may approve
     acting: Mapping[tuple[str, str], frozenset[int]] = field(default_factory=dict[tuple[str, str], frozenset[int]])
     """Who may act today for whom, and in which stages: (delegate, the person away) → indices of stages."""
+    alone: frozenset[str] = frozenset()  # who decides about their own, as a stage lets them: nobody else may
 
     def entitled(self) -> frozenset[str]:
         """Return everyone who may vote in some stage."""
@@ -113,16 +116,18 @@ def electorate(
     *,
     over_limit: Iterable[str] = (),
     acting: Mapping[tuple[str, str], frozenset[int]] | None = None,
+    alone: frozenset[str] = frozenset(),
 ) -> Electorate:
-    """Build the electorate of `stages` from each stage's `members`, without the barred."""
-    out = frozenset(map(email_key, barred))
-    asked = members[: len(stages)]
+    """Build the electorate of `stages` from each stage's `members`, without the barred, but with who is `alone`."""
+    out = frozenset(map(email_key, barred)) - frozenset(map(email_key, alone))
+    asked = [people | alone for people in members[: len(stages)]]
     pairs = (acting or {}).items()
     return Electorate(
         stages=tuple(frozenset(who for who in people if email_key(who) not in out) for people in asked),
         barred=out,
         over_limit=frozenset(over_limit),
         acting={(to, of): may for (to, of), may in pairs if not out & {email_key(to), email_key(of)}},
+        alone=alone,
     )
 
 

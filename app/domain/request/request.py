@@ -270,6 +270,10 @@ class ConfirmationRequest:
         call = self.call
         return barred_from_all(self.stages, requester=call.requester, owner=call.owner, editor=self.editor)
 
+    def is_alone(self, person: str) -> bool:
+        """Say whether a vote of this person counts only as nobody else may decide: it is about their own."""
+        return email_key(person) in self.barred and all(stage.allow_alone for stage in self.stages)
+
     @property
     def editor(self) -> str | None:
         """Whose the arguments are by now: somebody else must approve them. Nobody's where amounts were but lowered."""

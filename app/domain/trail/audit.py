@@ -49,13 +49,13 @@ class Kind(StrEnum):
     )
     VOTE = (
         "request.voted",
-        "{actor} {voted} on {channel}{at_level}{because}",
-        "{actor} 通过 {channel} {voted}{at_level}{because}",
+        "{actor} {voted} on {channel}{at_level}{alone}{because}",
+        "{actor} 通过 {channel} {voted}{at_level}{alone}{because}",
     )
     APPROVED = (
         "request.approved",
-        "{actor} approved on {channel}{at_level}; that was enough",
-        "{actor} 通过 {channel} 批准{at_level}，至此获准",
+        "{actor} approved on {channel}{at_level}{alone}; that was enough",
+        "{actor} 通过 {channel} 批准{at_level}{alone}，至此获准",
     )
     DENIED = (
         "request.denied",

@@ -22,6 +22,7 @@ _WHO = "{actor} "
 _PHRASES: Mapping[Language, Mapping[str, str]] = {
     Language.EN: {
         "allowed": "nobody was asked: {allowed_by} lets an executor run it{because}",
+        "alone": ", alone: it was their own, and nobody else might decide",
         "approve": "approved",
         "deny": "denied",
         "withdraw": "took the vote back",
@@ -37,6 +38,7 @@ _PHRASES: Mapping[Language, Mapping[str, str]] = {
     },
     Language.ZH: {
         "allowed": "未询问任何人：{allowed_by} 允许执行器执行{because}",
+        "alone": "（独自决定：本人的申请，且无他人可决定）",
         "approve": "批准",
         "deny": "拒绝",
         "withdraw": "撤回表决",
@@ -92,6 +94,7 @@ def _add_phrases(facts: _Facts, record: Record, phrases: Mapping[str, str], show
     def phrase(name: str, *, there: bool = True) -> str:
         return phrases[name].format_map(facts) if there else ""
 
+    facts["alone"] = phrase("alone", there=record.facts.get("alone") is True)
     facts["at_level"] = phrase("at_level", there="assurance" in facts)
     facts["because"] = phrase("because", there="reason" in facts)
     facts["of_tool"] = phrase("of_tool", there="tool" in facts)

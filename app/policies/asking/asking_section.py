@@ -129,8 +129,9 @@ def merged(  # noqa: PLR0917 - as above
 
 
 def refuse_unmet(marked: MarkedYaml, path: Path, asking: Asking, around: Surroundings) -> None:
-    """Note a level that takes more people than there are, where the level or the people are said."""
+    """Note a level that takes more people than there are, or less than `allow_alone` does, where either is said."""
     said = next((key for key in ("assurance", "stages") if (*path, key) in marked.marks), None)
+    _refuse_alone(marked, (*path, said or "stages"), asking, around)
     if asking.assurance is not Assurance.L4 or said is None:
         return
     directory = around.directory
@@ -140,3 +141,21 @@ def refuse_unmet(marked: MarkedYaml, path: Path, asking: Asking, around: Surroun
         if stage.need > before.need and people and whole and len(people) < stage.need:
             why = f"L4 takes {FEWEST_AT_L4} people, but {', '.join(stage.of)} has only {len(people)}"
             marked.report((*path, said), why)
+
+
+def _refuse_alone(marked: MarkedYaml, path: Path, asking: Asking, around: Surroundings) -> None:
+    """Note where somebody who decides alone would prove too little, or might not be alone."""
+    alone = [stage for stage in asking.stages if stage.allow_alone]
+    if not alone:
+        return
+    if asking.assurance is not Assurance.L3:
+        marked.report(
+            path, "allow_alone takes L3: one who decides about their own proves that it is them", "assurance: L3"
+        )
+    if len(asking.stages) > 1 or alone[0].need > 1:
+        marked.report(path, "allow_alone takes one stage that needs one person: nobody alone fills two places")
+    kept = sorted(name for name in alone[0].of if name in around.directory.sources)
+    if kept:
+        marked.report(
+            path, f"allow_alone takes groups of this file: who else is in {', '.join(kept)}, only a platform knows"
+        )

@@ -66,6 +66,7 @@ def _parts(marked: MarkedYaml, path: Path, entry: StageEntry, directory: Directo
             allow_requester=entry.allow_requester,
             allow_owner=entry.allow_owner,
             allow_editor=entry.allow_editor,
+            allow_alone=entry.allow_alone,
             open_to=tuple(entry.open_to),
         )
         # Whoever a word stands for is somebody else with each call: one person at most.

@@ -186,6 +186,7 @@ class StageEntry(_Entry):
     allow_requester: bool = False
     allow_owner: bool = False
     allow_editor: bool = False
+    allow_alone: bool = False
     open_to: list[Name] = []
 
 

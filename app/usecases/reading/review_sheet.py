@@ -173,6 +173,8 @@ def _vote(request: ConfirmationRequest, vote: Decision, terms: Terms) -> str:
     parts = [say(language, f"review.said.{vote.verdict.value}", person=terms.name_of(vote.person))]
     if vote.on_behalf_of:
         parts.append(say(language, "review.said.for", absent=terms.name_of(vote.on_behalf_of)))
+    if request.is_alone(vote.person):
+        parts.append(say(language, "review.said.alone"))
     over = next((over for over in reversed(request.handovers) if over.to == vote.person), None)
     if over is not None:
         parts.append(say(language, "review.said.handed", absent=terms.name_of(over.by)))

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from app.domain.call.tool import Tool
     from app.domain.call.tool_call import ToolCall
     from app.domain.money.payment import PaymentFields
+    from app.domain.people.people import Directory
     from app.domain.request.consultation import HandOver
     from app.domain.request.decision import Decision
     from app.domain.request.quorum import Stage
@@ -199,7 +200,23 @@ def _found(of: _Alike, policy: Policy) -> Electorate:
         barred_from_all(stages, requester=of.requester, owner=of.owner, editor=of.editor),
         over_limit=of.over_limit,
         acting=places,
+        alone=_alone(of, directory) - without,
     )
+
+
+def _alone(of: _Alike, directory: Directory) -> frozenset[str]:
+    """Return who may decide about their own because nobody else of the request may: one person, or nobody.
+
+    Whoever else could vote if they had an account, a higher limit or a second factor is somebody else all the same. And
+    where a platform says who is in a group there may be others: not to have heard of them is no proof.
+    """
+    names = {name for stage in of.stages for name in stage.of}
+    lets = bool(of.stages) and all(stage.allow_alone for stage in of.stages)
+    if not lets or of.handovers or not names.isdisjoint(directory.sources):
+        return frozenset()
+    everyone = frozenset(who for name in names for who in directory.named(name, requester=of.requester, owner=of.owner))
+    own = {email_key(who) for who in (of.requester, of.owner) if who} - {email_key(of.editor or "")}
+    return everyone if len(everyone) == 1 and own.issuperset(map(email_key, everyone)) else frozenset()
 
 
 def amount_of(call: ToolCall, tool: Tool | None) -> Amount | None:

@@ -86,6 +86,11 @@ def test_where_nothing_is_paid_nothing_is_said(tmp_path: Path) -> None:
             Severity.WARNING,
             "bank__pay has neither tiers nor a budget",
         ),
+        (
+            {"L2\n    stages: [{of: [finance]}": "L3\n    stages: [{of: [finance], allow_alone: true}"},
+            Severity.WARNING,
+            "the rule ads lets whoever asks for ads__top_up approve it alone where nobody else may",
+        ),
         ({"assurance: L2\n": "assurance: L1\n"}, Severity.WARNING, "one click in a chat approves any ads__top_up"),
         (
             {EXAMPLE[EXAMPLE.index("calendar:") : EXAMPLE.index("channels:")]: "", "  step_up": "  # step_up"},
@@ -102,7 +107,17 @@ def test_where_nothing_is_paid_nothing_is_said(tmp_path: Path) -> None:
             "whether two people may break the glass, only the platform's kept can say",
         ),
     ],
-    ids=["advisory", "uncounted", "uncounted-default", "no-tiers", "one-click", "no-calendar", "no-url", "glass"],
+    ids=[
+        "advisory",
+        "uncounted",
+        "uncounted-default",
+        "no-tiers",
+        "alone",
+        "one-click",
+        "no-calendar",
+        "no-url",
+        "glass",
+    ],
 )
 def test_what_the_file_leaves_open_is_said_with_its_mend(
     tmp_path: Path, changes: dict[str, str], severity: Severity, what: str

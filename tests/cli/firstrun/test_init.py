@@ -57,6 +57,19 @@ def test_what_it_writes_is_a_good_example(tmp_path: Path) -> None:
     assert written.startswith("# Written by `assent init`")
 
 
+def test_one_approver_is_told_how_to_try_it_alone_and_what_stands_there_is_sound(tmp_path: Path) -> None:
+    init(tmp_path, "--yes", *WANG, "--ask", "pay 1000 EUR")
+    file = tmp_path / "assent.yaml"
+    lone, plain = file.read_text(), "  stages: [{of: [approvers], need: 1}]"
+    assert lone.count("allow_alone: true") == 1
+    told = [line for line in lone.splitlines() if line.startswith("  #   ")]
+    inside = [line for line in lone.splitlines() if not line.startswith(plain)]
+    file.write_text("\n".join("  " + line[6:] if line in told else line for line in inside))
+    assert answer(tmp_path, "pay", amount="1000.01", payee="Acme", currency="EUR") == "ASK by ask-pay"
+    init(tmp_path / "two", "--yes", *WANG, "--approver", "chen@acme.example")
+    assert "allow_alone" not in (tmp_path / "two" / "assent.yaml").read_text()
+
+
 @pytest.mark.parametrize("kind", ["none", *starters()])
 def test_every_platform_has_a_first_channel_that_is_sound(tmp_path: Path, kind: str) -> None:
     done = init(tmp_path, "--yes", *WANG, "--channel", kind)
