@@ -162,7 +162,9 @@ def _vote(request: ConfirmationRequest, event: Vote, now: datetime) -> Step:
     return Step(
         request=replace(voted, version=request.version + 1),
         effects=(RefreshCards(), Wake()),
-        record=Record(kind=Kind.VOTE, actor=decision.person, facts=_vote_facts(request, decision)),
+        record=Record(
+            kind=Kind.VOTE, actor=decision.person, facts=_vote_facts(request, decision) | _alone(decision, voters)
+        ),
     )
 
 
@@ -228,7 +230,7 @@ def _approve(request: ConfirmationRequest, decision: Decision, voters: Electorat
         reason=decision.reason,
         via=decision.evidence.channel,
         at=now,
-        facts={**_vote_facts(request, decision), "claim_until": until.isoformat()},
+        facts={**_vote_facts(request, decision), **_alone(decision, voters), "claim_until": until.isoformat()},
     )
     # Above what a click can give, each is told where the approval did not come from.
     told = () if request.assurance.on_cards else tuple(sorted(counted(request.decisions, voters)))
@@ -236,11 +238,13 @@ def _approve(request: ConfirmationRequest, decision: Decision, voters: Electorat
     return replace(step, effects=(IssueGrant(not_after=until), *step.effects, *notices))
 
 
+def _alone(decision: Decision, voters: Electorate) -> dict[str, object]:
+    return {"alone": True} if decision.person in voters.alone else {}
+
+
 def _vote_facts(request: ConfirmationRequest, decision: Decision) -> dict[str, object]:
     evidence = decision.evidence
-    acted: dict[str, object] = {"on_behalf_of": decision.on_behalf_of} if decision.on_behalf_of else {}
-    if request.is_alone(decision.person):
-        acted["alone"] = True
+    acted = {"on_behalf_of": decision.on_behalf_of} if decision.on_behalf_of else {}
     given = [over.by for over in request.handovers if over.to == decision.person]
     if given:
         acted["handed_over_by"] = given[-1]

@@ -272,7 +272,7 @@ class ConfirmationRequest:
 
     def is_alone(self, person: str) -> bool:
         """Say whether a vote of this person counts only as nobody else may decide: it is about their own."""
-        return email_key(person) in self.barred and all(stage.allow_alone for stage in self.stages)
+        return all(stage.allow_alone for stage in self.stages) and email_key(person) in self.barred
 
     @property
     def editor(self) -> str | None:
