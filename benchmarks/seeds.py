@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from app.storage.engine.transaction import Tx
 
 _UNIT = 500
+_AGENTS = 100  # each commit counts what its agent has waiting, up to the bound on that: nobody lets one have so many
 
 
 async def seed(url: str, folder: Path, count: int) -> list[Opened]:
@@ -47,10 +48,11 @@ async def seed(url: str, folder: Path, count: int) -> list[Opened]:
 
 def _copies(tx: Tx, template: ConfirmationRequest, count: int) -> list[Opened]:
     made: list[Opened] = []
-    for _ in range(count):
+    for index in range(count):
+        call = replace(template.call, agent=f"{AGENT}-{index % _AGENTS}")
         request_id, nonce = tx.ids.new("req"), tx.ids.new("n")
         bound = hashlib.sha256(nonce.encode()).hexdigest()
-        open_request(tx, opened(replace(template, id=request_id, nonce=nonce, digest=bound)), targets={})
+        open_request(tx, opened(replace(template, id=request_id, call=call, nonce=nonce, digest=bound)), targets={})
         made.append(Opened(f"/v1/requests/{request_id}", bound))
     return made
 
