@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-import structlog
 from starlette.responses import JSONResponse
 
 from app.api.agents.hooks import hooks_router
@@ -38,8 +37,6 @@ if TYPE_CHECKING:
 
     from app.container import Container
 
-log = structlog.get_logger(__name__)
-
 _UNTOLD: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
 """The framework's own spans and logs are off: they repeat what came in and what errors say. Ours hold no argument."""
 
@@ -50,7 +47,6 @@ def create_app(container: Container) -> Application:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
         async with container:
-            log.info("gateway.ready", orgs=list(container.book.orgs()))
             yield
 
     app = Application(

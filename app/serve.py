@@ -134,7 +134,8 @@ class _Server(uvicorn.Server):
         gc.freeze()
         gc.set_threshold(50_000, 50, 100)
         gc.enable()
-        if self.started:
+        if self.started:  # not before: whoever reads it in the log may call
+            log.info("gateway.ready", orgs=list(self._container.book.orgs()))
             self._container.supervisor.later(self._say_how_it_stands())
 
     async def _say_how_it_stands(self) -> None:

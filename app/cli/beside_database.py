@@ -268,7 +268,10 @@ def run_command(work: Coroutine[object, object, None]) -> None:
     except AssentError as error:
         typer.echo(error.detail, err=True)
         if isinstance(error, UnavailableError):
-            _say_rights(read_settings().database_url)
+            url = read_settings().database_url
+            if isinstance(error.__cause__, Exception):
+                typer.echo(f"mend: {mend_of(error.__cause__, url)}", err=True)
+            _say_rights(url)
         raise typer.Exit(code=1) from None
     except PolicyFaultsError as error:
         typer.echo(str(error), err=True)

@@ -449,6 +449,15 @@ def test_a_second_gateway_on_the_same_file_is_refused_and_a_killed_one_leaves_no
 
 
 @pytest.mark.process
+def test_ready_is_said_once_the_port_answers(desk: Desk) -> None:
+    with Served(desk, "--port", "0") as gateway:
+        port = json.loads(gateway.says("address.bound"))["port"]
+        assert json.loads(gateway.says("gateway.ready"))["orgs"] == ["acme"]
+        with socket.create_connection(("127.0.0.1", port), timeout=5):
+            pass
+
+
+@pytest.mark.process
 def test_a_taken_port_is_said_before_anything_starts(desk: Desk) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]

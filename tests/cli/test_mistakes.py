@@ -156,6 +156,13 @@ def held(bench: Bench) -> None:
     connection.execute("BEGIN EXCLUSIVE")
 
 
+def written_to(bench: Bench) -> None:
+    """Write to a file that no gateway has opened yet, and do not come to an end."""
+    connection = bench.cleanup.enter_context(closing(sqlite3.connect(bench.database, isolation_level=None)))
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+    connection.execute("BEGIN IMMEDIATE")
+
+
 def schema(revision: str) -> Callable[[Bench], object]:
     return lambda bench: bench.rows(f"UPDATE alembic_version SET version_num = '{revision}'")
 
@@ -220,6 +227,8 @@ MISTAKES = [
     Mistake("held, migrating", "migrate", HELD, held),
     Mistake("held, doctor", DOCTOR, HELD, held, code=1),
     Mistake("held, backup", "backup copy", HELD, held),
+    Mistake("written to, listing", LIST, HELD[1:], written_to, code=1),
+    Mistake("written to, doctor", DOCTOR, HELD[1:], written_to, code=1),
     Mistake("backup into nowhere", "backup nowhere/copy", ("nowhere/copy cannot be written", "make the folder")),
     Mistake("older schema", SERVE, ("at 0003, this gateway needs", "`assent migrate`"), schema("0003")),
     Mistake("newer schema", LIST, ("newer than the", "start a gateway of the newer release"), schema("9999")),

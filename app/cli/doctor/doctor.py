@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from app.policies.file.policy_file import LoadedPolicy
     from app.storage.engine.store import Store
 
-_DATABASE_MEND = "see ASSENT_DATABASE_URL, and whether the database runs"
 _MARK = {Severity.OK: "ok     ", Severity.WARNING: "WARNING", Severity.ERROR: "ERROR  "}
 
 
@@ -144,10 +143,22 @@ async def _inside(config: Path, environ: Mapping[str, str], keys: dict[str, list
             keys[org] = [key for key in all_keys if key.live(now)]
     except UnavailableError as refusal:
         what = f"the database does not answer: {refusal.detail}"
-        found.append(Finding(severity=Severity.ERROR, what=what, mend=_DATABASE_MEND))
+        mend = await asyncio.to_thread(_mend_of, refusal, settings.database_url)
+        found.append(Finding(severity=Severity.ERROR, what=what, mend=mend))
     finally:
         await store.stop()
     return found
+
+
+def _mend_of(refusal: UnavailableError, url: str) -> str:
+    """Say what to do about it, by what the driver said; of what the store kept for itself, it is asked once more."""
+    if isinstance(refusal.__cause__, Exception):
+        return mend_of(refusal.__cause__, url)
+    try:
+        find_present(url)
+    except Exception as error:  # noqa: BLE001 - whatever the driver says tells what to do
+        return mend_of(error, url)
+    return "it answers by now: say `assent doctor` again; if it says so again, see what else uses the database"
 
 
 def _guards(loaded: LoadedPolicy) -> list[Finding]:

@@ -6,6 +6,7 @@ The differences are few and all here; statements, tests and use cases are the sa
 from __future__ import annotations
 
 import sqlite3
+import time
 from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from enum import Enum
@@ -155,6 +156,24 @@ class Dialect(Protocol):
         ...
 
 
+def _into_wal(connection: sqlite3.Connection) -> None:
+    """Have the file keep a write-ahead log, once another process that writes to it has let go.
+
+    On a file that has none yet SQLite does not wait here, as it does for every other lock: of two that open a new
+    database at once, or beside `assent migrate`, one would be told that it is locked.
+    """
+    until = time.monotonic() + _LOCK_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+            time.sleep(0.01)  # whoever opens a connection is a thread of its own
+        else:
+            return
+
+
 class Sqlite:
     """One file, WAL, every commit on disk before it is answered. One process writes, through one thread."""
 
@@ -183,7 +202,8 @@ class Sqlite:
     def prepare(self, connection: sqlite3.Connection, *, write: bool) -> None:
         """Make an opened connection ready for a lane of the store."""
         del write
-        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+        _into_wal(connection)
+        for pragma in ("synchronous=FULL", "foreign_keys=ON"):
             connection.execute(f"PRAGMA {pragma}")
 
     def server(self, connection: sqlite3.Connection) -> Server | None:

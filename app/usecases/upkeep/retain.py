@@ -27,7 +27,7 @@ from app.storage.retention.removals import (
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
-    from datetime import datetime, timedelta
+    from datetime import datetime
 
     from app.domain.trail.retention import Retention
     from app.policies.file.policy_book import PolicyBook
@@ -107,8 +107,11 @@ class Retain:
             await asyncio.sleep(clock.time() - began)
             return removed
 
+        if retention.requests is retention.deliveries is retention.outbox is None:
+            return
+        now = await self._store.read(lambda tx: tx.now(), org=org, long=True)
         if retention.outbox is not None:
-            before = await self._before(org, retention.outbox)
+            before = now - retention.outbox
             removed = Removed(outbox=MOST_ERRANDS)
             while removed.outbox == MOST_ERRANDS:
                 yield (removed := await write(before, lambda tx, at=before: remove_errands(tx, before=at)))
@@ -118,7 +121,7 @@ class Retain:
         ):
             if kept is None:
                 continue
-            before = await self._before(org, kept)
+            before = now - kept
             behind, full = BEGINNING, True
             while full:
                 found: list[Seen] = await self._store.read(
@@ -131,9 +134,6 @@ class Retain:
                     break
                 behind = found[-1]
                 yield await write(before, lambda tx, page=found, at=before, remove=remove: remove(tx, page, before=at))
-
-    async def _before(self, org: str, kept: timedelta) -> datetime:
-        return await self._store.read(lambda tx: tx.now() - kept, org=org, long=True)
 
 
 def _said(tx: Tx, removed: Removed, before: datetime) -> Removed:

@@ -12,6 +12,7 @@ from sqlalchemy import select
 
 from app.clock import SystemClock
 from app.domain.errors import UnavailableError
+from app.storage.engine import dialect
 from app.storage.engine import store as engine_store
 from app.storage.engine.dialect import Postgres, Sqlite
 from app.storage.engine.transaction import Statement
@@ -32,9 +33,9 @@ def sqlite_file(tmp_path: Path) -> Sqlite:
     return Sqlite(str(tmp_path / "a.db"), SystemClock())
 
 
-def prepared(dialect: Sqlite) -> sqlite3.Connection:
-    connection = dialect.connect()
-    dialect.prepare(connection, write=True)
+def prepared(file: Sqlite) -> sqlite3.Connection:
+    connection = file.connect()
+    file.prepare(connection, write=True)
     return connection
 
 
@@ -57,6 +58,43 @@ def test_a_writer_of_sqlite_has_its_lock_from_the_beginning(sqlite_file: Sqlite)
     sqlite_file.begin(other, write=False)
     one.close()
     other.close()
+
+
+@requirement("F-13")
+def test_a_new_file_is_opened_once_whoever_writes_to_it_has_let_go(sqlite_file: Sqlite) -> None:
+    """SQLite itself refuses at once to begin a write-ahead log beside a writer: no wait is set that it would heed."""
+    writer = sqlite3.connect(sqlite_file._path, isolation_level=None, check_same_thread=False)
+    writer.execute("CREATE TABLE a (b)")
+    writer.execute("BEGIN IMMEDIATE")
+    asked = threading.Event()
+
+    def let_go() -> None:
+        asked.wait()
+        writer.execute("COMMIT")
+
+    waiting = threading.Thread(target=let_go)
+    waiting.start()
+    opened = sqlite_file.connect()
+    opened.set_trace_callback(lambda _: asked.set())
+    sqlite_file.prepare(opened, write=True)
+    assert opened.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    opened.close()
+    waiting.join()
+    writer.close()
+
+
+@requirement("F-13")
+def test_a_new_file_that_somebody_goes_on_writing_to_is_refused_in_time(
+    sqlite_file: Sqlite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dialect, "_LOCK_SECONDS", 0.05)
+    writer, opened = sqlite3.connect(sqlite_file._path, isolation_level=None), sqlite_file.connect()
+    writer.execute("CREATE TABLE a (b)")
+    writer.execute("BEGIN IMMEDIATE")
+    with pytest.raises(sqlite3.OperationalError, match="database is locked"):
+        sqlite_file.prepare(opened, write=True)
+    opened.close()
+    writer.close()
 
 
 @pytest.mark.postgres

@@ -128,6 +128,24 @@ async def test_a_file_that_says_nothing_of_it_loses_nothing(gateway: Gateway) ->
     assert gateway.content() == before
 
 
+async def test_a_round_asks_the_database_for_the_hour_once_and_not_at_all_where_all_is_kept(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, asked = gateway.container.store, 0
+    read = store.read
+
+    async def counted(work: Any, **more: Any) -> Any:
+        nonlocal asked
+        asked += 1
+        return await read(work, **more)
+
+    monkeypatch.setattr(store, "read", counted)
+    await retain_now(gateway, requests=DAY, deliveries=DAY, outbox=DAY)()
+    assert asked == 3  # the hour, what is over, and what is shown still
+    await retain_now(gateway, deduplication=DAY)()
+    assert asked == 3
+
+
 @requirement("S-53")
 async def test_cards_and_errands_go_before_their_requests_and_never_those_of_what_waits(
     sqlite_url: str, tmp_path: Path, platform: MemoryPlatform
