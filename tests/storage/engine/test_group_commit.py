@@ -19,7 +19,7 @@ from app.domain.trail.audit import Kind, Record
 from app.domain.trail.chain import first_fault
 from app.identifiers import RandomIds
 from app.storage.engine import lane
-from app.storage.engine.transaction import LostGuardError
+from app.storage.engine.transaction import EVERY_ORG, LostGuardError
 from app.storage.make_store import make_store
 from app.storage.requests.requests import find_request, insert_request, lock_request, save_request
 from app.storage.requests.seen_before import remember_key
@@ -346,15 +346,16 @@ async def test_requests_of_a_batch_are_read_together_and_a_second_unit_reads_ane
             return lock_request(tx, "req_b") is None
 
         results = await stage.together(
-            About("req_b", foreign, org="another"),
+            About("req_b", foreign, org="abroad"),
             About("req_a", voting("ann@acme.example")),
             About("req_b", reading),
             About("req_a", voting("bob@acme.example")),
-            About("req_b", foreign, org="another"),
+            About("req_b", foreign, org="abroad"),
         )
         assert stage.said == ["COMMIT", "BEGIN", "COMMIT"]  # of the unit that kept the lane busy, and of all of ours
         assert seen == [("ann@acme.example", 1), ("reader", 1), ("bob@acme.example", 2)]
-        assert [results[0], results[-1]] == [True, True]  # what was read for one org is never another's
+        # What was read for one org is never another's, not even if that one comes first (units go by their orgs).
+        assert [results[0], results[-1]] == [True, True]
         approved = await stage.store.read(lambda tx: find_request(tx, "req_a"), org=ORG)
         assert approved is not None
         assert (approved.status, approved.version) == (Status.APPROVED, 3)
@@ -382,9 +383,15 @@ async def test_a_database_that_is_away_is_tried_once_for_all_who_wait(database_u
 
 async def test_the_heads_of_a_commits_trails_are_locked_in_one_order(database_url: str) -> None:
     """Two replicas that locked them as their units came would wait for each other's."""
+
+    def sweep(tx: Tx) -> None:
+        for org in ("initech", "acme"):  # in no order, as it finds them
+            note("sweep")(tx.of(org))
+
     async with staged(database_url) as stage:
-        orgs = ["globex", "acme", "initech", "acme"]
-        await stage.together(*(About("", note(f"n{index}"), org) for index, org in enumerate(orgs)))
+        orgs = ["globex", "acme"]
+        units = [About("", note(f"n{index}"), org) for index, org in enumerate(orgs)]
+        await stage.together(*units, About("", sweep, EVERY_ORG))
     place = "rowid" if database_url.startswith("sqlite") else "ctid"
     written = look(database_url, f"SELECT org FROM audit_events ORDER BY {place}")
     assert [org for (org,) in written] == ["acme", "acme", "globex", "initech"]
