@@ -14,7 +14,6 @@ answered at once, its connection is cut, and what of it has not been committed b
 
 from __future__ import annotations
 
-import queue
 import threading
 import time
 from operator import attrgetter
@@ -28,6 +27,7 @@ from app.storage.engine.dialect import Failure
 from app.storage.engine.transaction import EVERY_ORG, Batch, LostGuardError, Tx
 from app.storage.engine.trouble import Trouble, said_of, trouble_of
 from app.storage.engine.unanswered import UNTOLD, explained, kind_of, learn_fate, refuse, still_patient
+from app.storage.engine.waiting import Waiting
 
 if TYPE_CHECKING:
     import asyncio
@@ -40,6 +40,14 @@ if TYPE_CHECKING:
 
 MOST = 128
 """Units in one commit at most: keeps the longest wait short."""
+
+ENOUGH = 1.0
+"""Seconds after which a batch begins no other unit: the rest is a commit of its own, right behind it.
+
+A unit that reads waits after each answer for its turn among this process's threads: five milliseconds where another
+one is busy, many times that on a busy machine. A hundred such units are slow then, not silent: they must not come near
+`LONGEST`, which throws their work away, or what whoever watches bears with.
+"""
 
 LONGEST = 8.0
 """Seconds from BEGIN to COMMIT at most.
@@ -87,7 +95,7 @@ class Lane:
         self._write = write
         self._committed = committed
         self._failed = failed
-        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._waiting = Waiting(MOST)
         self._connection: Any = None
         self.longest = longest
         self.turn = 0
@@ -98,6 +106,7 @@ class Lane:
         self._scope: str | None = None  # the org whose rows the connection shows; None: nobody knows
         self._gate = threading.Lock()  # between this thread and whoever abandons its batch
         self._current: Sequence[Job] = ()
+        self._ran: list[Job] = []
         self._abandoned = False
         self._committing = False
         self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
@@ -108,17 +117,17 @@ class Lane:
 
     def stop(self) -> None:
         """Finish what waits, then end the thread and close the connection. Blocks; call it off the loop."""
-        self._jobs.put(None)
+        self._waiting.put(None)
         self._thread.join()
 
     @property
     def backlog(self) -> int:
         """Return about how many units wait."""
-        return self._jobs.qsize()
+        return len(self._waiting)
 
     def submit(self, job: Job) -> None:
         """Queue a unit."""
-        self._jobs.put(job)
+        self._waiting.put(job)
 
     def abandon(self, turn: int) -> None:
         """Give up on the batch of this turn, if it still runs: answer its callers, and cut its connection.
@@ -140,36 +149,22 @@ class Lane:
 
     def refuse_waiting(self, trouble: Trouble) -> None:
         """Answer those whose turn has not come: it will not come soon. Safe to call from any thread."""
-        for _ in range(self._jobs.qsize()):
-            try:
-                job = self._jobs.get_nowait()
-            except queue.Empty:
-                return
-            if job is None:
-                self._jobs.put(None)  # the lane is to stop; nothing is queued behind
-                return
-            refuse(job, UnavailableError(said_of(trouble), retry_after=2))
+        self._waiting.refuse(trouble)
 
     def _serve(self) -> None:
-        stopping = False
-        while not stopping:
-            first = self._jobs.get()
-            jobs = [] if first is None else [first]
-            stopping = first is None
-            while len(jobs) < MOST and not self._jobs.empty():
-                job = self._jobs.get()
-                if job is None:
-                    stopping = True
-                    break
-                jobs.append(job)
+        while not self._waiting.has_ended:
+            jobs = self._waiting.take()
             if self._little or self.trouble is not None:
                 jobs = still_patient(jobs, self.trouble or Trouble.LOCKED)
-            if jobs:
-                self._begin_turn(jobs)
-                self._serve_batch(jobs)
-                with self._gate:
-                    self.turn += 1
-                    self._current = ()
+            if not jobs:
+                continue
+            self._begin_turn(jobs)
+            left = self._serve_batch(jobs)
+            with self._gate:
+                self.turn += 1
+                self._current = ()
+                if not self._abandoned:  # or they have been answered, too
+                    self._waiting.put_back(left)
         self._disconnect()
 
     def _begin_turn(self, jobs: Sequence[Job]) -> None:
@@ -177,13 +172,15 @@ class Lane:
             self.turn += 1
             self._current, self._abandoned, self._committing = jobs, False, False
 
-    def _serve_batch(self, jobs: Sequence[Job]) -> None:
+    def _serve_batch(self, jobs: Sequence[Job]) -> Sequence[Job]:
+        """Answer these units but for those, which are returned, that the batch has not come to."""
         try:
             self._transact(jobs)
         except Exception as error:  # noqa: BLE001 - whatever one unit did, its neighbours must still be answered
             self._serve_each(jobs, error)
-        else:
-            _answer(jobs)
+            return ()
+        _answer(self._ran)
+        return sorted(jobs, key=_org)[len(self._ran) :]
 
     def _serve_each(self, jobs: Sequence[Job], error: Exception) -> None:
         """Find out whose fault it was, unless it was nobody's: then all are told the same."""
@@ -277,7 +274,7 @@ class Lane:
     def _commit(self, connection: Any, jobs: Sequence[Job], batch: Batch, began: float) -> None:
         with self._dialect.pipeline(connection):
             self._dialect.begin(connection, write=self._write)
-            self._run_units(connection, jobs, batch)
+            self._run_units(connection, jobs, batch, began)
         batch.check_guards()
         if self._write and batch.ticket is None and self._dialect.beside:  # no unit has looked at the clock
             batch.ticket = self._dialect.clock(connection, write=True).ticket
@@ -299,12 +296,16 @@ class Lane:
                 raise UnavailableError(said_of(Trouble.SILENT))
             self._committing = self._write
 
-    def _run_units(self, connection: Any, jobs: Sequence[Job], batch: Batch) -> None:
+    def _run_units(self, connection: Any, jobs: Sequence[Job], batch: Batch, began: float) -> None:
         if self._is_new and self._write and self._succession.resume is not None:
             # Before the rows are locked and read: what it finds out decides what they may still do.
             self._succession.resume(self._tx(connection, EVERY_ORG, batch))
         self._lock_together(connection, jobs, batch)
+        self._ran = []
         for job in sorted(jobs, key=_org):  # they came at the same time: any order is one that could have been
+            if self._ran and time.monotonic() - began > ENOUGH:
+                break
+            self._ran.append(job)
             tx = self._tx(connection, job.org, batch)
             tx.traced = job.traced
             job.result = job.work(tx)

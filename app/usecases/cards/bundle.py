@@ -236,10 +236,14 @@ def _post_alone(tx: Tx, item: Item) -> None:
 
 
 def _retire_unseen(tx: Tx, item: Item) -> None:
-    """End a card that nobody ever saw: there is nothing to ask any more."""
-    bundles.part(tx, item.delivery, shown_version=0)
-    alone = replace(item.delivery, carrier_id=None)
-    deliveries.mark_shown(tx, alone, shown_version=item.request.version, retired=True)
+    """End a card that nobody is known to have seen: there is nothing to ask any more.
+
+    An attempt that was never answered may have left it in a message of which nobody knows, and which nobody will ever
+    change: its buttons there are refused from now on.
+    """
+    if deliveries.revise(tx, item.delivery, handle=new_handle(tx)):
+        revised = replace(item.delivery, revision=item.delivery.revision + 1, carrier_id=None)
+        deliveries.mark_shown(tx, revised, shown_version=item.request.version, retired=True)
 
 
 def shown_for_good(item: Item) -> bool:

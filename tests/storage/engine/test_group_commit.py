@@ -19,13 +19,14 @@ from app.domain.trail.audit import Kind, Record
 from app.domain.trail.chain import first_fault
 from app.identifiers import RandomIds
 from app.storage.engine import lane
-from app.storage.engine.transaction import LostGuardError
+from app.storage.engine.transaction import EVERY_ORG, LostGuardError
 from app.storage.make_store import make_store
 from app.storage.requests.requests import find_request, insert_request, lock_request, save_request
 from app.storage.requests.seen_before import remember_key
 from app.storage.trail.audit_chain import get_head, list_events
 from app.usecases.writing.carry_out import carry_out
 from tests.domain.samples import a_request, vote
+from tests.fixtures.patience import eventually
 from tests.requirements import requirement
 from tests.storage.rig import ORG, ManualClock, given_request, look, manual_dialect, opening
 
@@ -345,15 +346,16 @@ async def test_requests_of_a_batch_are_read_together_and_a_second_unit_reads_ane
             return lock_request(tx, "req_b") is None
 
         results = await stage.together(
-            About("req_b", foreign, org="another"),
+            About("req_b", foreign, org="abroad"),
             About("req_a", voting("ann@acme.example")),
             About("req_b", reading),
             About("req_a", voting("bob@acme.example")),
-            About("req_b", foreign, org="another"),
+            About("req_b", foreign, org="abroad"),
         )
         assert stage.said == ["COMMIT", "BEGIN", "COMMIT"]  # of the unit that kept the lane busy, and of all of ours
         assert seen == [("ann@acme.example", 1), ("reader", 1), ("bob@acme.example", 2)]
-        assert [results[0], results[-1]] == [True, True]  # what was read for one org is never another's
+        # What was read for one org is never another's, not even if that one comes first (units go by their orgs).
+        assert [results[0], results[-1]] == [True, True]
         approved = await stage.store.read(lambda tx: find_request(tx, "req_a"), org=ORG)
         assert approved is not None
         assert (approved.status, approved.version) == (Status.APPROVED, 3)
@@ -381,9 +383,15 @@ async def test_a_database_that_is_away_is_tried_once_for_all_who_wait(database_u
 
 async def test_the_heads_of_a_commits_trails_are_locked_in_one_order(database_url: str) -> None:
     """Two replicas that locked them as their units came would wait for each other's."""
+
+    def sweep(tx: Tx) -> None:
+        for org in ("initech", "acme"):  # in no order, as it finds them
+            note("sweep")(tx.of(org))
+
     async with staged(database_url) as stage:
-        orgs = ["globex", "acme", "initech", "acme"]
-        await stage.together(*(About("", note(f"n{index}"), org) for index, org in enumerate(orgs)))
+        orgs = ["globex", "acme"]
+        units = [About("", note(f"n{index}"), org) for index, org in enumerate(orgs)]
+        await stage.together(*units, About("", sweep, EVERY_ORG))
     place = "rowid" if database_url.startswith("sqlite") else "ctid"
     written = look(database_url, f"SELECT org FROM audit_events ORDER BY {place}")
     assert [org for (org,) in written] == ["acme", "acme", "globex", "initech"]
@@ -407,3 +415,101 @@ async def test_a_key_that_another_commit_took_is_decided_anew(database_url: str)
         tries.clear()
         assert await stage.together(unit, note("a neighbour")) == ["decided anew", "a neighbour"]
         assert len(tries) > 1
+
+
+async def test_a_batch_of_slow_units_is_several_commits_and_none_comes_near_the_end_of_patience(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where this process's other threads are busy: each answer that a unit reads costs a turn among them."""
+    monkeypatch.setattr(lane, "LONGEST", 0.5)  # the whole batch takes longer, and would be thrown away
+    monkeypatch.setattr(lane, "ENOUGH", 0.1)
+    ran: list[str] = []
+
+    def slow(name: str) -> Callable[[Tx], str]:
+        def unit(tx: Tx) -> str:
+            ran.append(name)
+            time.sleep(0.02)
+            return note(name)(tx)
+
+        return unit
+
+    names = [f"n{index:02}" for index in range(40)]
+    async with staged(database_url) as stage:
+        assert await stage.together(*map(slow, names)) == names
+        assert ran == names  # each once, in the order in which they came
+        assert await stage.notes() == names
+        assert 3 <= len(stage.batches) <= 20
+        assert max(batch.seconds for batch in stage.batches) < 0.5
+
+
+async def test_what_a_batch_has_not_come_to_goes_before_whatever_came_later(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lane, "ENOUGH", 0.0)  # one unit a commit
+    ran: list[str] = []
+    async with staged(database_url) as stage:
+        later: list[asyncio.Future[Any]] = []
+        loop = asyncio.get_running_loop()
+
+        def unit(name: str, then: str = "") -> Callable[[Tx], None]:
+            def work(_: Tx) -> None:
+                ran.append(name)
+                if then:
+                    loop.call_soon_threadsafe(
+                        lambda: later.append(asyncio.ensure_future(stage.store.write(unit(then), org=ORG)))
+                    )
+                    time.sleep(0.05)
+
+            return work
+
+        await stage.together(About("", unit("a", then="late"), ORG), About("", unit("z"), "zebra"))
+        await asyncio.wait_for(asyncio.gather(*later), 5)
+    assert ran == ["a", "z", "late"]
+
+
+async def test_a_store_that_is_to_stop_ends_what_a_batch_has_not_come_to(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lane, "ENOUGH", 0.0)
+    async with staged(database_url) as stage:
+        entered, release = threading.Event(), threading.Event()
+
+        def busy(_: Tx) -> None:
+            entered.set()
+            assert release.wait(5)
+
+        waiting: list[asyncio.Future[Any]] = [asyncio.ensure_future(stage.store.write(busy, org=ORG))]
+        assert await asyncio.to_thread(entered.wait, 5)
+        waiting += [asyncio.ensure_future(stage.store.write(note(name), org=ORG)) for name in "abc"]
+        await asyncio.sleep(0)
+        stopped = asyncio.ensure_future(stage.store.stop())
+        await asyncio.sleep(0)
+        release.set()
+        await asyncio.wait_for(asyncio.gather(*waiting, stopped), 5)
+        assert [each.result() for each in waiting[1:]] == ["a", "b", "c"]
+
+
+async def test_what_a_batch_had_not_come_to_when_it_was_given_up_never_runs(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lane, "ENOUGH", 0.0)
+    ran: list[str] = []
+
+    def unit(name: str) -> Callable[[Tx], None]:
+        def work(tx: Tx) -> None:
+            ran.append(name)
+            stage.gate.clear()  # the COMMIT is not answered
+            note(name)(tx)
+
+        return work
+
+    async with staged(database_url) as stage:
+        writer = stage.store._writer
+        waiting = asyncio.ensure_future(stage.together(unit("a"), unit("b")))
+        await eventually(lambda: bool(ran) and writer._committing)
+        writer.abandon(writer.turn)
+        stage.gate.set()
+        told = await waiting
+        assert [type(each) for each in told] == [UnavailableError] * 2
+        assert await stage.store.write(lambda _: "the next", org=ORG) == "the next"
+        assert ran == ["a"]

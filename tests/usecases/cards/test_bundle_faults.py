@@ -101,6 +101,31 @@ async def test_a_shared_message_that_may_be_out_there_is_found_or_superseded_who
         assert (await send_on(gateway, request))["result"] == "recorded"
 
 
+@requirement("F-50")
+@pytest.mark.parametrize("settled", [0, 1], ids=["the carrier", "a member"])
+async def test_what_was_settled_in_a_message_of_which_nobody_knows_keeps_no_buttons_there(
+    gateway: Gateway, settled: int
+) -> None:
+    """A worker died behind the post; then one of its requests is settled, and the platform refuses the next attempt."""
+    gateway.platform.deduplicates_for = timedelta(hours=1)
+    await given(gateway, QUIET)
+    asked = [await ask(gateway, n) for n in range(2)]
+    gateway.platform.lost.append(ChannelUnavailableError("reset", ambiguous=True))
+    await noon(gateway)
+    [orphan] = gateway.platform.messages
+    old = {card.request_id: card.buttons for card in items_of(orphan)}
+    await gateway.call("POST", f"/v1/requests/{asked[settled]['id']}/cancel", {})
+    gateway.platform.faults.append(ChannelRefusedError("too long together"))
+    await gateway.advance(MINUTE)
+    for request in asked:
+        buttons = old[request["id"]]
+        assert buttons is not None
+        assert orphan.ref not in [message.ref for message, _ in places_of(gateway, request)]
+        click = click_on(gateway, request, token=buttons.approve, message_id=orphan.ref.message_id)
+        assert ((await gateway.send(click)).body or {})["result"] == "refused"
+    assert (await send_on(gateway, asked[1 - settled]))["result"] == "recorded"
+
+
 async def test_a_settlement_before_a_found_message_is_shown_on_it(gateway: Gateway) -> None:
     await given(gateway, QUIET)
     asked = [await ask(gateway, n) for n in range(2)]
