@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 IN_PROCESS = "the gate runs inside of the agent's process: there is no hook that could be killed without it"
 NO_CONTROL_FLOW = "it has no exceptions by which a tool directs the flow"
-WAITS_ONLY = "the adapter waits, and has no suspend form"
+WAITS_ONLY = "it has nothing by which a run could end and go on later: the adapter waits"
+ONE_A_TURN = (
+    "it keeps one suspended call a turn: others that people have to be asked about are not run, leave no card, and the "
+    "model reads that it may call them again"
+)
 ON_A_LOOP = "its agents run on an event loop alone; `run_sync` starts one"
 
 
@@ -35,6 +39,8 @@ class Runtime:
     """How a call is carried out again whose tool directed the flow: the run is `resumed`, or in it `retried`."""
     says_of_errors: str = "the bank is closed: boom"
     """What it makes, by itself, of a tool's own error."""
+    says_of_killed: str = "it is not known whether it ran. It did not run now."
+    """What its model reads of a suspended call whose agent was killed while it ran."""
     no_json: Any = "half of a pair: \ud83d"
     """A value that is no JSON, and that it hands on."""
     prefix: str = ""
@@ -77,7 +83,8 @@ RUNTIMES = {
         Runtime(
             name="claude_agent_sdk",
             title="Claude Agent SDK",
-            suspends="",
+            suspends="`defer`",
+            says_of_killed="It may or may not have completed",
             flow="",
             prefix="mcp__t__",
             no_json=float("nan"),
@@ -85,29 +92,20 @@ RUNTIMES = {
                 "hook_killed": IN_PROCESS,
                 "synchronous": ON_A_LOOP,
                 "control_flow": NO_CONTROL_FLOW,
-                "suspended": WAITS_ONLY,
-                "suspended_too_early": WAITS_ONLY,
-                "suspended_beside_others": WAITS_ONLY,
+                "suspended_beside_others": ONE_A_TURN,
             },
         ),
         Runtime(
             name="google_adk",
             title="Google ADK",
-            suspends="",
-            flow="",
-            cannot={
-                "hook_killed": IN_PROCESS,
-                "synchronous": ON_A_LOOP,
-                "control_flow": NO_CONTROL_FLOW,
-                "suspended": WAITS_ONLY,
-                "suspended_too_early": WAITS_ONLY,
-                "suspended_beside_others": WAITS_ONLY,
-            },
+            suspends="a request for a confirmation",
+            flow="resumed",
+            cannot={"hook_killed": IN_PROCESS, "synchronous": ON_A_LOOP},
         ),
         Runtime(
             name="agent_framework",
             title="Microsoft Agent Framework",
-            suspends="",
+            suspends="an approval request",
             flow="",
             says_of_errors="Error: Function failed.",
             no_json=float("nan"),
@@ -115,9 +113,6 @@ RUNTIMES = {
                 "hook_killed": IN_PROCESS,
                 "synchronous": ON_A_LOOP,
                 "control_flow": "a tool's own wish for input ends its run, and comes back as another call",
-                "suspended": WAITS_ONLY,
-                "suspended_too_early": WAITS_ONLY,
-                "suspended_beside_others": WAITS_ONLY,
             },
         ),
         Runtime(
@@ -134,6 +129,9 @@ RUNTIMES = {
                 "suspended": WAITS_ONLY,
                 "suspended_too_early": WAITS_ONLY,
                 "suspended_beside_others": WAITS_ONLY,
+                "suspended_judged": WAITS_ONLY,
+                "suspended_edited": WAITS_ONLY,
+                "suspended_killed": WAITS_ONLY,
             },
         ),
     )

@@ -522,3 +522,39 @@ def suspended_beside_others(stage: Stage) -> None:
     assert "an approver denied this call" in said.told["call_2"]
     assert [each for each in stage.ran() if each["tool"] == "pay"] == [{"tool": "pay", "payee": "Acme", "amount": 1}]
     assert stage.states() == ["denied", "succeeded"]
+
+
+@case
+def suspended_judged(stage: Stage) -> None:
+    """What a rule allows runs, and what it denies is told, without suspending anything; the run goes on."""
+    said = stage.run([call("look", what="the sky"), call("drop", "call_2", what="it")], form="suspend")
+    goes_on(said)
+    assert (said.waits, said.told["call_1"]) == ([], "seen the sky")
+    assert said.told["call_2"].startswith("Not approved: rule 'never' forbids this call.")
+    assert (stage.ran(), stage.requests()) == ([{"tool": "look", "what": "the sky"}], [])
+
+
+@case
+def suspended_edited(stage: Stage) -> None:
+    """What people changed of a suspended call is what runs, and the model is told."""
+    assert len(stage.run([pay()], form="suspend").waits) == 1
+    stage.decide(arguments={"payee": "Acme", "amount": 5})
+    said = stage.run([pay()], form="suspend", resume=True)
+    goes_on(said)
+    assert said.told["call_1"].startswith("paid 5 to Acme")
+    assert "A person changed its arguments: amount: 7 → 5." in said.told["call_1"]
+    stage.paid(5)
+    assert stage.states() == ["succeeded"]
+
+
+@case
+def suspended_killed(stage: Stage) -> None:
+    """Killed while it carried on a suspended call, and resumed once more: it does not run a second time."""
+    assert len(stage.run([pay()], form="suspend").waits) == 1
+    stage.decide()
+    assert stage.start([pay()], form="suspend", resume=True, die="ran").died()
+    said = stage.run([pay()], form="suspend", resume=True)
+    goes_on(said)
+    assert stage.runtime.says_of_killed in said.told["call_1"]
+    assert not any(words in said.told["call_1"] for words in NEVER_SAID)
+    stage.paid(7)

@@ -196,7 +196,11 @@ class Gate:
         Where no people have to be asked, it does not wait (`SuspendedCall.waits`): finish it at once.
         """
         said = {"call_id": call_id, "session": session, "sub_agent": sub_agent, "claim": claim}
-        return await self._asking.open(ToolCall(tool, args, **said, **more), deadline=deadline)
+        return await self.open_call(ToolCall(tool, args, **said, **more), deadline=deadline)
+
+    async def open_call(self, call: ToolCall, *, deadline: float | None = None) -> SuspendedCall | Replayed | Refused:
+        """`open`, of a call that is written out."""
+        return await self._asking.open(call, deadline=deadline)
 
     async def finish(
         self, suspended: SuspendedCall | str, execute: Execute, *, deadline: float | None = None

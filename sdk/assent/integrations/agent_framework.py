@@ -2,21 +2,24 @@
 
     agent = Agent(client=client, tools=[pay], middleware=[Approvals(gateway)])
 
-The session is the gateway's, else the agent session's id.
+The session is the gateway's, else the agent session's id. With `suspend=True` nobody waits: the run ends with the
+framework's own approval request for each call that people have to be asked about. `decided` makes of them, in any
+process that has the session, what the run goes on with.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_framework import Content, FunctionMiddleware, MiddlewareFailure, MiddlewareTermination
+from agent_framework import Content, FunctionMiddleware, Message, MiddlewareFailure, MiddlewareTermination
 from agent_framework.exceptions import UserInputRequiredException
 
 from assent.gate.outcomes import Ran
-from assent.integrations.ground import Gates, notes, told
+from assent.gate.suspended import SuspendedCall
+from assent.integrations.ground import Gates, all_decided, notes, told
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterable
 
     from agent_framework import FunctionInvocationContext
 
@@ -37,10 +40,12 @@ class Approvals(FunctionMiddleware):
         self,
         gateway: AsyncGateway | Gateway,
         *,
+        suspend: bool = False,
         sub_agent: str | None = None,
         deadline: float | None = None,
         abandoned: Abandoned = "withdraw",
     ) -> None:
+        self._suspend = suspend
         self._gate = Gates(gateway, abandoned=abandoned, control_flow=_CONTROL_FLOW).asynchronous
         self._sub_agent = sub_agent
         self._deadline = deadline
@@ -57,21 +62,52 @@ class Approvals(FunctionMiddleware):
             return _plain(context.result)
 
         named = self._gate.gateway.session or context.session is None
-        found = await self._gate.run(
-            context.function.name,
-            _mapping(context.arguments),
-            execute,
-            call_id=context.metadata.get("call_id"),
-            session=None if named else context.session.session_id,
-            sub_agent=self._sub_agent,
-            deadline=self._deadline,
-        )
+        said: dict[str, Any] = {
+            "call_id": context.metadata.get("call_id"),
+            "session": None if named else context.session.session_id,
+            "sub_agent": self._sub_agent,
+            "deadline": self._deadline,
+        }
+        tool, asked = context.function.name, _mapping(context.arguments)
+        if self._suspend and "approval_response" not in context.metadata:
+            suspended = await self._gate.open(tool, asked, **said)
+            if not isinstance(suspended, SuspendedCall):
+                context.result = told(suspended)
+                return
+            if suspended.waits:
+                context.result = _request(context, asked, suspended)
+                raise MiddlewareTermination("people are asked")
+        # what the framework's approval was about; what people then changed of it, the gateway has their word for
+        context.metadata.setdefault("original_arguments_for_messages", asked)
+        found = await self._gate.run(tool, asked, execute, **said)
         if not (ran and isinstance(found, Ran)):
             context.result = told(found)
         elif notes(found):
             text = Content.from_text(notes(found))
             before = context.result
             context.result = [*before, text] if isinstance(before, list) else told(found)
+
+
+async def decided(gateway: AsyncGateway, requests: Iterable[Content]) -> Message | None:
+    """What a run goes on with, once people have decided all of a result's `user_input_requests`; None before that.
+
+    It lets each of them come to the gate, which knows whether it was approved; of what was denied the model is told.
+    Requests that are of tools themselves (`approval_mode`) it does not answer.
+    """
+    ours = [each for each in requests if "assent" in (each.additional_properties or {})]
+    if not ours or not await all_decided(gateway, [each.additional_properties["request_id"] for each in ours]):
+        return None
+    return Message(role="user", contents=[each.to_function_approval_response(True) for each in ours])
+
+
+def _request(context: FunctionInvocationContext, asked: dict[str, Any], suspended: SuspendedCall) -> Content:
+    call_id = context.metadata["call_id"]
+    occurrence = context.metadata.get("function_call_occurrence_id")
+    call = Content("function_call", id=occurrence, call_id=call_id, name=context.function.name, arguments=asked)
+    told = {"assent": suspended.as_json(), "request_id": suspended.request_id}
+    return Content.from_function_approval_request(
+        id=occurrence or call_id, function_call=call, additional_properties=told
+    )
 
 
 def _mapping(arguments: Any) -> dict[str, Any]:

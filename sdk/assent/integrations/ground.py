@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from assent.client.errors import AssentError
+from assent.client.log import warn
 from assent.client.messages import RefusalCode
+from assent.client.models import State
 from assent.gate.blocking import BlockingGate, Gateway
 from assent.gate.gate import Gate
 from assent.gate.outcomes import Ran, Refused
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from assent.client.gateway import AsyncGateway
     from assent.gate.abandoned import Abandoned
     from assent.gate.outcomes import Replayed
@@ -45,6 +50,24 @@ class Gates:
 def is_waiting(found: Ran | Replayed | Refused) -> bool:
     """Whether a suspended call that was finished has to wait on."""
     return isinstance(found, Refused) and found.code in _NOT_YET
+
+
+async def all_decided(gateway: AsyncGateway, request_ids: Iterable[str]) -> bool:
+    """Whether people have decided every one of these requests."""
+    for request_id in request_ids:
+        if (await gateway.get(request_id)).state is State.PENDING:
+            return False
+    return True
+
+
+async def withdraw(gateway: AsyncGateway, request_id: str, reason: str) -> None:
+    """Take a request back, so that nobody approves what does not run; a fault is logged."""
+    try:
+        request = await gateway.get(request_id)
+        if request.state is State.PENDING:
+            await gateway.cancel(request, reason=reason)
+    except AssentError as fault:
+        warn("request %s could not be withdrawn: %s", request_id, fault)
 
 
 def as_text(result: Any) -> str:

@@ -17,10 +17,9 @@ from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, SkipToolExecution, ToolRetryError
 from pydantic_core import to_jsonable_python
 
-from assent.client.models import State
 from assent.gate.outcomes import Ran, Refused
 from assent.gate.suspended import SuspendedCall
-from assent.integrations.ground import Gates, notes, with_notes
+from assent.integrations.ground import Gates, all_decided, notes, with_notes
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -92,9 +91,8 @@ async def decided(gateway: AsyncGateway, requests: DeferredToolRequests) -> Defe
     It lets each of them come to the gate, which knows whether it was approved; of what was denied the model is told.
     """
     waiting = [metadata["request_id"] for metadata in requests.metadata.values() if "assent" in metadata]
-    for request_id in waiting:
-        if (await gateway.get(request_id)).state is State.PENDING:
-            return None
+    if not await all_decided(gateway, waiting):
+        return None
     return DeferredToolResults(approvals={call.tool_call_id: True for call in requests.approvals})
 
 

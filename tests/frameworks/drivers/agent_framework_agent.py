@@ -5,9 +5,18 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from agent_framework import Agent, BaseChatClient, ChatResponse, Content, FunctionInvocationLayer, Message, tool
+from agent_framework import (
+    Agent,
+    AgentSession,
+    BaseChatClient,
+    ChatResponse,
+    Content,
+    FunctionInvocationLayer,
+    Message,
+    tool,
+)
 
-from assent.integrations.agent_framework import Approvals
+from assent.integrations.agent_framework import Approvals, decided
 from examples.frameworks import agent_framework_clerk
 from tests.frameworks.drivers.stage import Scene, Tools, serve
 
@@ -40,14 +49,28 @@ class Scripted(FunctionInvocationLayer, BaseChatClient):
 
 
 async def play(scene: Scene) -> None:
-    """Run the agent to its end."""
-    approvals = Approvals(scene.gateway(scene.session), sub_agent=scene.sub_agent, deadline=scene.deadline)
+    """Run the agent to its end, or to where it is suspended."""
+    gateway, suspends = scene.gateway(scene.session), scene.form == "suspend"
+    approvals = Approvals(gateway, suspend=suspends, sub_agent=scene.sub_agent, deadline=scene.deadline)
     tools = [tool(approval_mode="never_require")(each) for each in Tools(scene).all()]
     agent = Agent(client=Scripted(scene), tools=tools, middleware=[approvals])
     if scene.form == "example":
-        agent = agent_framework_clerk.clerk(scene.gateway(scene.session), Scripted(scene))
-    result = await agent.run("go")
-    scene.said["final"] = result.text
+        agent = agent_framework_clerk.clerk(gateway, Scripted(scene))
+    if not suspends:
+        scene.said["final"] = (await agent.run("go")).text
+        return
+    kept, words, session = scene.folder / "session.json", "go", agent.create_session(session_id=scene.session)
+    if scene.resume:
+        told = json.loads(kept.read_text())
+        session = AgentSession.from_dict(told["session"])
+        words = await decided(gateway, [Content.from_dict(each) for each in told["requests"]])
+        if words is None:
+            scene.said["waits"] = told["requests"]
+            return
+    result = await agent.run(words, session=session)
+    requests = [each.to_dict() for each in result.user_input_requests]
+    kept.write_text(json.dumps({"session": session.to_dict(), "requests": requests}))
+    scene.said["waits"], scene.said["final"] = requests, result.text
 
 
 if __name__ == "__main__":

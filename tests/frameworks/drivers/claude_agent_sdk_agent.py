@@ -9,7 +9,7 @@ from typing import Any
 from claude_agent_sdk import ClaudeAgentOptions, ResultMessage, create_sdk_mcp_server, query, tool
 from mcp.types import ToolAnnotations
 
-from assent.integrations.claude_agent_sdk import hooks
+from assent.integrations.claude_agent_sdk import carry_on, hooks
 from examples.frameworks import claude_agent_sdk_clerk
 from tests.frameworks.drivers.stage import Scene, Tools, serve
 from tests.sdk.command.fake_llm import FakeLlm, blocks, result_text
@@ -84,11 +84,18 @@ async def play(scene: Scene) -> None:
         else:
             server = create_sdk_mcp_server("t", tools=[as_tool(each) for each in Tools(scene).all()])
             timeout = 86400.0 if scene.deadline is None else scene.deadline * 2
-            gates = hooks(gateway, timeout=timeout, sub_agent=scene.sub_agent)
+            suspends = scene.form == "suspend"
+            gates = hooks(gateway, suspend=suspends, timeout=timeout, sub_agent=scene.sub_agent)
             options = ClaudeAgentOptions(hooks=gates, mcp_servers={"t": server}, **more)
-        async for message in query(prompt="go", options=options):
+        kept = scene.folder / "session_id"
+        messages = query(prompt="go", options=options)
+        if scene.resume and scene.form == "suspend":
+            messages = carry_on(options, kept.read_text(), begins_within=5.0)
+        async for message in messages:
             if isinstance(message, ResultMessage):
                 scene.said["final"] = message.result or ""
+                scene.said["waits"] = [{"id": message.deferred_tool_use.id}] if message.deferred_tool_use else []
+                kept.write_text(message.session_id)
 
 
 if __name__ == "__main__":
