@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import JSONResponse
 
+from app.api.agents.evidence import evidence_router
 from app.api.agents.hooks import hooks_router
 from app.api.agents.requests import requests_router
 from app.api.approver.break_glass import break_glass_router
@@ -61,6 +62,7 @@ def create_app(container: Container) -> Application:
     app.state.services = container.services  # for what is not a route: the answers to errors
     routers = (
         requests_router(container.services),
+        evidence_router(container.services),
         reconciling_router(container.services),
         lifting_router(container.services),
         review_links_router(container.services),

@@ -150,6 +150,10 @@ LEDGER: dict[str, Promise] = {
         "A rule that approvals suggest allows nothing but what people approved alike, and nothing that was denied, "
         "warned of, changed, of high risk or at L3; none comes into force by itself."
     ),
+    "S-105": _must(
+        "What a call brings along is a link in plain ASCII or a whole PDF, PNG or JPEG within bounds, nothing else; it "
+        "is approved as shown, and handed out inert to who may see the request, as that very file or not at all."
+    ),
     "S-36": _must(
         "What is told outside is signed, under two secrets while one is changed; the same event has the same id, and "
         "none is passed over."

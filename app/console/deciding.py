@@ -85,7 +85,9 @@ async def _drawn(
     found = await c.decide_page.show(right, request_id, language, since=refused.press if refused else None)
     values = values_of(found, language, notice=refused.sentence if refused else "", reason=reason)
     values |= {"to_inbox": right.request_id is None}
-    answer = await page(request, "decide.html", language, values, policy=policy, status=409 if refused else 200)
+    status = 409 if refused else 200
+    shows = any(each.is_picture for each in found.sheet.evidence)
+    answer = await page(request, "decide.html", language, values, policy=policy, status=status, pictures=shows)
     return remember_language(request, answer, policy)
 
 

@@ -46,14 +46,18 @@ _HEADERS = {
 }
 
 
-def _policy(nonce: str) -> str:
-    """Return what a page may load and do: what its nonce names, and forms to ourselves. Nothing of strangers."""
+def _policy(nonce: str, *, pictures: bool) -> str:
+    """Return what a page may load and do: what its nonce names, and forms to ourselves. Nothing of strangers.
+
+    `pictures`: ours as well, which are the files of a request.
+    """
     return "; ".join(
         (
             "default-src 'none'",
             f"style-src 'nonce-{nonce}'",
             f"script-src 'nonce-{nonce}'",
             "connect-src 'self'",
+            *(("img-src 'self'",) if pictures else ()),
             "form-action 'self'",
             "base-uri 'none'",
             "frame-ancestors 'none'",
@@ -97,10 +101,12 @@ async def page(
     *,
     policy: Policy | None = None,
     status: int = 200,
+    pictures: bool = False,
 ) -> Response:
     """Return a whole page. What it loads it names from where it stands: a proxy's path need not be known for that."""
     root = "../" * (request.url.path.count("/") - 1) or "./"
-    return await draw(template, language, {"base": base_of(policy), "root": root, **values}, status, is_secure(policy))
+    told = {"base": base_of(policy), "root": root, **values}
+    return await draw(template, language, told, status, is_secure(policy), pictures=pictures)
 
 
 async def draw(
@@ -109,6 +115,8 @@ async def draw(
     values: Mapping[str, object],
     status: int = 200,
     secure: bool = False,  # noqa: FBT001, FBT002 - as `page` says it
+    *,
+    pictures: bool = False,
 ) -> Response:
     """Return a whole page of what its template is given."""
     nonce = secrets.token_urlsafe(16)
@@ -126,7 +134,11 @@ async def draw(
 
     body = await asyncio.to_thread(drawn)
     # A form proves where it comes from, which takes the origin: `no-referrer` would have browsers leave it out.
-    headers = {**_HEADERS, "Content-Security-Policy": _policy(nonce), "Referrer-Policy": "same-origin"}
+    headers = {
+        **_HEADERS,
+        "Content-Security-Policy": _policy(nonce, pictures=pictures),
+        "Referrer-Policy": "same-origin",
+    }
     if secure:
         headers["Strict-Transport-Security"] = HSTS
     return Response(body, status, headers, media_type="text/html; charset=utf-8")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from app.console.deciding import deciding_router
 from app.console.doors import doors_router
+from app.console.evidence import evidence_pages_router
 from app.console.inbox import inbox_router
 from app.console.live import live_router
 from app.console.office.pulse import pulse_router
@@ -32,6 +33,7 @@ def console_routers(c: ConsoleVerbs) -> tuple[APIRouter, ...]:
         rules_router(c),
         doors_router(c),
         deciding_router(c),
+        evidence_pages_router(c),
         inbox_router(c),
         live_router(c),
         passkey_door_router(c),

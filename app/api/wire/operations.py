@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 from pydantic import TypeAdapter
 
 from app.api.wire import schemas
+from app.domain.call.file_type import MediaType
 
 _REFS = "#/components/schemas/{model}"
 _Mode = Literal["validation", "serialization"]
@@ -32,6 +33,12 @@ def reads(*bodies: type[Any]) -> dict[str, Any]:
 def asks(parameters: list[dict[str, Any]], back: Any, *more: int) -> dict[str, Any]:
     """Describe a route that reads its own query."""
     return {"openapi_extra": {"parameters": parameters}, "responses": answers(back, *more)}
+
+
+def gives_file() -> dict[str, Any]:
+    """Describe a route that answers with one file."""
+    binary = {"schema": {"type": "string", "format": "binary"}}
+    return {"responses": {200: {"content": {each.value: binary for each in MediaType}}, **schemas.PROBLEMS}}
 
 
 def answers(back: Any, *more: int) -> dict[int | str, dict[str, Any]]:

@@ -20,6 +20,7 @@ from app.domain.card.editing import changed_names
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from app.domain.call.exhibit import Exhibit
     from app.domain.request.quorum import Tally
     from app.domain.request.request import ConfirmationRequest, Execution, Grant, Settlement
     from app.domain.text.canonical import JsonValue
@@ -114,6 +115,18 @@ class ExecutionView(TypedDict):
     elsewhere: ElsewhereView | None
 
 
+class EvidenceView(TypedDict):
+    """A link or a file that the call brought along: the agent's claim. A file is at `…/evidence/{number}`."""
+
+    number: int
+    kind: str
+    title: Annotated[str, Field(description="of a link, as the agent calls it; the name of a file")]
+    url: str | None
+    media_type: str | None
+    size: Annotated[int | None, Field(description="bytes of a file")]
+    sha256: Annotated[str, Field(description="of the link's address, or of the file's content")]
+
+
 class RequestView(TypedDict):
     """A request as it stands. `message` is what the model should be told.
 
@@ -172,6 +185,7 @@ class RequestView(TypedDict):
     extensions: int
     questions: list[QuestionView]
     handovers: list[HandOverView]
+    evidence: list[EvidenceView]
     host_event: NotRequired[
         Annotated[str | None, Field(description="what the agent's program sent to its hook; of one request alone")]
     ]
@@ -238,6 +252,7 @@ def view_request(
         "handovers": [
             {"by": over.by, "to": over.to, "at": over.at.isoformat(), "note": over.note} for over in request.handovers
         ],
+        "evidence": [_view_exhibit(number, each) for number, each in enumerate(call.evidence, start=1)],
         "message": message_for_model(request),
     }
 
@@ -290,6 +305,18 @@ def _view_questions(request: ConfirmationRequest) -> list[QuestionView]:
         }
         for question in request.questions
     ]
+
+
+def _view_exhibit(number: int, exhibit: Exhibit) -> EvidenceView:
+    return {
+        "number": number,
+        "kind": exhibit.kind.value,
+        "title": exhibit.title,
+        "url": exhibit.url,
+        "media_type": exhibit.media_type,
+        "size": exhibit.size,
+        "sha256": exhibit.sha256,
+    }
 
 
 def _view_settlement(settlement: Settlement) -> SettlementView:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, NotRequired, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from typing_extensions import TypedDict
@@ -18,6 +18,9 @@ _Reason = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00]*$")]
 Folder = Annotated[str, Field(max_length=8192, pattern=r"^[^\x00]*$")]
 Totp = Annotated[str, Field(pattern=r"^[0-9]{6}$")]
 Prose = Annotated[str, Field(max_length=4000, pattern=r"^[^\x00]*$")]
+
+_Plain = Annotated[str, Field(pattern=r"^[^\x00]*$")]
+_EXACT = ConfigDict(extra="forbid", strict=True)
 
 _LARGEST_BAG = 16 * 1024
 
@@ -71,6 +74,27 @@ class HeldBody(BaseModel):
     )
 
 
+class LinkBody(TypedDict):
+    """A link for the people who decide. It is shown as the agent's claim, and never fetched."""
+
+    __pydantic_config__ = _EXACT  # pyright: ignore[reportGeneralTypeIssues] - pydantic's own way for a TypedDict
+
+    kind: Literal["link"]
+    url: Annotated[str, Field(description="https only, in ASCII")]
+    title: NotRequired[_Plain]
+
+
+class FileBody(TypedDict):
+    """A file for the people who decide: a PDF, or a picture."""
+
+    __pydantic_config__ = _EXACT  # pyright: ignore[reportGeneralTypeIssues] - as above
+
+    kind: Literal["file"]
+    name: _Plain
+    media_type: Literal["application/pdf", "image/png", "image/jpeg"]
+    content: Annotated[str, Field(description="base64")]
+
+
 class CallBody(RunBody):
     """A call as every door takes it: each member is one of `app.domain.call.submission`, by the same name."""
 
@@ -80,6 +104,10 @@ class CallBody(RunBody):
     claim: Prose | None = Field(default=None, description="the agent's own words for the approver, shown as such")
     host_event: str | None = Field(
         default=None, description="what the agent's program sent to its hook, as text; nothing is judged by it"
+    )
+    evidence: list[Annotated[LinkBody | FileBody, Field(discriminator="kind")]] = Field(
+        default_factory=list,
+        description="links and small files for the people who decide: 8 at most, shown as the agent's claims",
     )
     can_route: bool = Field(default=False, description="the caller runs a call in the sandbox that `route` names")
 

@@ -33,6 +33,8 @@ class Submission:
     cwd: str | None = None
     host_event: str | None = None
     """What the agent's program sent to its hook, as it sent it."""
+    evidence: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    """Links and files for the people who are asked, as they were sent: nobody has looked at them yet."""
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
     confirm: str | None = None
     """Why the caller wants people to be asked whatever the rules would allow."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
+    from app.domain.call.exhibit import Exhibit
     from app.domain.call.tool import Tool
     from app.domain.money.payment import Payment
     from app.domain.text.canonical import JsonValue
@@ -48,6 +49,7 @@ class ToolCall:
     claim: str | None  # the agent's own words for the approver
     sub_agent: str | None = None  # through whom the agent acts
     host_event: str | None = None  # what its program sent to the hook, as it is kept
+    evidence: tuple[Exhibit, ...] = ()  # what it brings along for the people who decide
 
 
 def call_digest(call: ToolCall) -> str:
@@ -67,6 +69,7 @@ def binding_digest(
     """Name what an approval releases: this call, for this request, under this policy, until this instant.
 
     Of payments the totals and the payees are named besides the arguments: which of these they are is the file's word.
+    Evidence is named where there is some: people approve what they were shown.
     """
     bound: dict[str, JsonValue] = {
         **_bare(call),
@@ -77,6 +80,7 @@ def binding_digest(
         "policy_version": policy_version,
         "expires_at": expires_at.isoformat(),
         **({"payment": bound_facts(payments)} if payments else {}),
+        **({"evidence": [each.bound() for each in call.evidence]} if call.evidence else {}),
     }
     return digest(bound)
 

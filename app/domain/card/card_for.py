@@ -93,7 +93,7 @@ def card_for(
         warnings=tuple(warning_sentence(each, terms) for each in fewer(warned)),
         warned=len(warned),
         caution=in_short(warned, language),
-        facts=(*_asking(request, terms), *shown.pinned(), *results),
+        facts=(*_asking(request, terms), *shown.pinned(), *shown.evidence(), *results),
         arguments=shown.rest(),
         hidden=say(language, "hidden", count=count) if (count := shown.count_hidden()) else None,
         agent_says=_claim(request, language),

@@ -1,4 +1,4 @@
-"""The arguments of one call as one card shows them: masked, visible, each once."""
+"""The arguments of one call as one card shows them: masked, visible, each once; and what it brings along."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC
 from typing import TYPE_CHECKING
 
+from app.domain.call.exhibit import count_files
 from app.domain.card.card import Fact
 from app.domain.card.payments_shown import ShownPayments
 from app.domain.money.amounts import amount_text
 from app.domain.money.payment import plain
 from app.domain.text.masking import count_hidden, masked
 from app.domain.text.paths import steps_of, values_at
-from app.domain.text.visible import visible, visible_value
+from app.domain.text.visible import on_one_line, visible, visible_value
 from app.domain.words.say import say
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 _MOST_LARGE = 4  # of everything that is large, nothing is
 _LARGE = 80  # characters of an amount or a payee that can stand large; of longer ones the beginning does
 _BEGINNING = 40
+_MOST_NAMED = 3  # exhibits that a card names, and characters of each name: a card only says that there are some
+_LONGEST_NAME = 40
 _CURRENCY = ("currency", "currency_code", "ccy")
 _PAYEE = frozenset({"payee", "payee_name", "recipient", "beneficiary", "creditor", "to", "收款方", "收款人"})
 
@@ -144,6 +147,26 @@ class ShownCall:
             for name, value in self.values.items()
             if name not in whole and not self._is_told(name, value)
         )
+
+    def evidence(self) -> tuple[Fact, ...]:
+        """Return that the call brings something along, and where it is seen: a card shows none of it itself."""
+        evidence, language = self.request.call.evidence, self.terms.language
+        if not evidence:
+            return ()
+        files = count_files(evidence)
+        counts = (("file", files), ("link", len(evidence) - files))
+        told = [say(language, f"evidence.{what}{'.one' if n == 1 else ''}", count=n) for what, n in counts if n]
+        names = [on_one_line(each.host or each.title) for each in evidence[:_MOST_NAMED]]
+        short = [name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…" for name in names]
+        value = say(
+            language,
+            "evidence.page" if self.terms.page else "evidence.elsewhere",
+            what=say(language, "batch.separator").join(told),
+            names=say(language, "batch.separator").join([*short, *(["…"] if len(evidence) > _MOST_NAMED else [])]),
+            control=say(language, "control.review"),
+            request=self.request.id,
+        )
+        return (Fact(label=say(language, "evidence"), value=value),)
 
     def count_hidden(self) -> int:
         """Count the values that are not shown as they are."""

@@ -99,6 +99,7 @@ def opened(request: ConfirmationRequest, *, sub_agent: str | None = None) -> Ste
             **({"payment": bound_facts(request.payments)} if request.payments else {}),
             **({"cautions": [each.kind.value for each in request.cautions]} if request.cautions else {}),
             **({"cc": list(request.cc)} if request.cc else {}),
+            **({"evidence": [each.facts() for each in request.call.evidence]} if request.call.evidence else {}),
             **({"predecessor": request.predecessor_id} if request.predecessor_id else {}),
             **({"sub_agent": sub_agent} if sub_agent else {}),
         },

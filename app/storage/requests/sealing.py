@@ -21,6 +21,7 @@ from app.domain.errors import AssentError, NotFoundError, UnsealedError
 from app.domain.identity.seals import BadTokenError
 from app.domain.lifecycle.restored import is_open
 from app.domain.trail.audit import Kind, Record
+from app.storage.exhibits.exhibits import exhibits_fault
 from app.storage.identity.vault import DESTROYED
 from app.storage.requests.request_rows import request_from_rows
 from app.storage.tables.request_columns import DECISION, EXECUTION, GRANT, REQUEST
@@ -43,7 +44,13 @@ def _several(names: Iterable[str]) -> Callable[[Any], tuple[object, ...]]:
     return itemgetter(*names)
 
 
-_YOUNGER_ASKED: dict[str, str | int | None] = {"sub_agent": None, "alone": 0, "cc": "[]", "host_event": None}
+_YOUNGER_ASKED: dict[str, str | int | None] = {
+    "sub_agent": None,
+    "alone": 0,
+    "cc": "[]",
+    "host_event": None,
+    "evidence": "[]",
+}
 """Columns of what is asked that are younger than seals, with what says nothing: sealed where they say something else,
 so that what was sealed before they were there holds."""
 _ASKS = [
@@ -158,7 +165,7 @@ def _fault(tx: Tx, rows: Sequence[Row], request: ConfirmationRequest) -> str | N
         tx.seals.verify_text(ROW, state, key_id=parts[1], mac=parts[2])
     except BadTokenError:
         return "its seal does not match what it says, or was made with another secret"
-    return None
+    return exhibits_fault(tx, request.id, request.call.evidence) if request.call.evidence else None
 
 
 def _said(younger: tuple[object, ...]) -> tuple[object, ...]:

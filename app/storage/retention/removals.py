@@ -18,6 +18,7 @@ from app.storage.engine.dialect import to_us
 from app.storage.engine.transaction import Statement, Tx
 from app.storage.payments.spends import retire_spends
 from app.storage.tables.payment_tables import lifts, spends, standing_approvals
+from app.storage.tables.secret_tables import exhibits
 from app.storage.tables.tables import (
     decisions,
     deliveries,
@@ -127,7 +128,7 @@ def _of_requests(table: Table) -> Statement:
 
 _DROP_ERRANDS = Statement(delete(outbox).where(outbox.c.delivery_id.in_(_OF_THEM)))
 _DROP_CARDS = _of_requests(deliveries)
-_DROP_REST = tuple(_of_requests(table) for table in (lifts, idempotency_keys, decisions, executions, grants))
+_DROP_REST = tuple(_of_requests(table) for table in (lifts, idempotency_keys, exhibits, decisions, executions, grants))
 _DROP = Statement(delete(requests).where(requests.c.org == bindparam("for_org"), requests.c.id.in_(_IDS)))
 _DROP_SHOWN_ERRANDS = Statement(delete(outbox).where(outbox.c.delivery_id.in_(_OF_THEM.where(_SHOWN))))
 _DROP_SHOWN = Statement(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from app.domain.call.exhibit import Exhibit, ExhibitKind
 from app.domain.call.tool_call import ToolCall, attach_key
 from app.domain.money.payment import Payment, plain
 from app.domain.people.assurance import Assurance
@@ -129,6 +130,13 @@ REQUEST = Columns(
         Column("alone", FLAG, default="0"),
         Column("cc", _NAMES, default="[]"),
         Column("host_event", TEXT, of="call.host_event", nullable=True, hidden=_NO_TEXT),
+        Column(
+            "evidence",
+            documents(Exhibit, kind=word(ExhibitKind)),
+            of="call.evidence",
+            default="[]",
+            hidden=_NONE_OF_THEM,
+        ),
         # Both written by `storage/requests/sealing.py`.
         Column("bound_digest", TEXT, given=True, nullable=True),
         Column("seal", TEXT, given=True, nullable=True),

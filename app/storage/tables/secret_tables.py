@@ -1,8 +1,11 @@
-"""The tables about secrets: those that rows were sealed under, platforms' that we renew, keys of values, sessions."""
+"""The tables about secrets: those that rows were sealed under, platforms' that we renew, keys of values, sessions.
+
+And the files of calls, which stand nowhere but here, encrypted.
+"""
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Index, Integer, PrimaryKeyConstraint, Table, Text
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, PrimaryKeyConstraint, Table, Text
 
 from app.storage.tables.schema import metadata
 
@@ -79,3 +82,14 @@ passkeys = Table(
     Column("seal", Text, nullable=False),  # over all that does not change
 )
 Index("ix_passkeys_person", passkeys.c.org, passkeys.c.person)
+
+exhibits = Table(
+    "exhibits",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("org", Text, nullable=False),
+    Column("request_id", Text, ForeignKey("requests.id"), nullable=False),
+    Column("number", Integer, nullable=False),  # of the request's evidence, from 1; links have no row
+    Column("content", Text, nullable=False),  # base64, encrypted; what it must be is sealed in the request
+)
+Index("ix_exhibits_request", exhibits.c.request_id, exhibits.c.number, unique=True)

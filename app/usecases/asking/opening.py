@@ -24,6 +24,7 @@ from app.domain.rules.policy import Allow, Ask, Deny, raised, why
 from app.domain.rules.rule import Asking
 from app.domain.text.visible import visible
 from app.domain.trail.audit import Kind, Record
+from app.storage.exhibits.exhibits import put_contents
 from app.usecases.asking.hold_cards import held, hold_cards
 from app.usecases.judging.call_records import ruled
 from app.usecases.judging.denied_before import denied_before, look_back_at, near_copies
@@ -139,6 +140,7 @@ class Opening:
         if full is not None:
             return full  # nothing was written yet
         _begin(tx, request, judged, targets)
+        _keep_files(tx, request, judged)
         self._spend(request.id)
         return Asked(request=request, attached=False)
 
@@ -166,6 +168,7 @@ class Opening:
     ) -> Asked:
         tx, judged = self._tx, self._judged
         open_request(tx, opened(request, sub_agent=judged.sub_agent), targets=targets)
+        _keep_files(tx, request, judged)
         for each in (record, *judged.notes):
             tx.append(each, request_id=request.id)
         self._spend(request.id, standing_id)
@@ -236,6 +239,12 @@ class Opening:
 def _hearing(asking: Asking, judged: Judged) -> tuple[str, ...]:
     """Return who hears how it ends, of those who are there today."""
     return tuple(sorted(named_for(judged.call, asking.cc, judged.policy)))
+
+
+def _keep_files(tx: Tx, request: ConfirmationRequest, judged: Judged) -> None:
+    files = {number: each.content for number, each in enumerate(judged.offered, start=1) if each.content}
+    if files:
+        put_contents(tx, request.id, files)
 
 
 def _begin(tx: Tx, request: ConfirmationRequest, judged: Judged, targets: Mapping[str, str]) -> None:

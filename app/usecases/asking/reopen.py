@@ -7,14 +7,16 @@ longer ask, nothing is opened, and the person is told so.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
+from app.domain.call.exhibit import sent_again
 from app.domain.errors import AssentError, ConflictError, InvalidError, NotEligibleError, NotFoundError, TooManyError
 from app.domain.lifecycle.lifecycle import DeadlinePassed, advance
 from app.domain.request.decision import Evidence
 from app.domain.request.request import API, Status
 from app.domain.rules.policy import Allow, Ask, Deny
 from app.domain.words.say import say
+from app.storage.exhibits.exhibits import list_contents
 from app.storage.requests.reopened import find_successor
 from app.storage.requests.requests import find_request, lock_request
 from app.usecases.asking.submit import Asked
@@ -44,6 +46,7 @@ class Expired:
     person: str
     sub_agent: str | None
     successor: ConfirmationRequest | None
+    evidence: tuple[dict[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,11 +138,19 @@ def expired(tx: Tx, request: ConfirmationRequest, person: str) -> Expired:
         person=person,
         sub_agent=sub_agent_of(tx, request.id),
         successor=find_request(tx, successor_id) if successor_id else None,
+        evidence=_as_sent(tx, request) if request.call.evidence else (),
     )
+
+
+def _as_sent(tx: Tx, request: ConfirmationRequest) -> tuple[dict[str, Any], ...]:
+    """Return a request's evidence as it was sent; of a file that is not what it was, what nobody takes."""
+    contents = list_contents(tx, request.id, request.call.evidence)
+    evidence = enumerate(request.call.evidence, start=1)
+    return tuple(sent_again(each, contents.get(number, b"")) for number, each in evidence)
 
 
 def _submission(expired: Expired) -> Submission:
     """Build the agent's own call again, as it was asked: what people changed of it was theirs."""
     request, call = expired.request, expired.request.call
     arguments = call.arguments if request.proposed is None else request.proposed
-    return asked_again(call, arguments, sub_agent=expired.sub_agent)
+    return asked_again(call, arguments, sub_agent=expired.sub_agent, evidence=expired.evidence)

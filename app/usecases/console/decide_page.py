@@ -41,6 +41,7 @@ from app.usecases.deciding.decide import decide, withdraw_vote
 from app.usecases.pauses.stop_paused import pause_shown
 from app.usecases.proving.proof import NOTHING_GIVEN, worth_of
 from app.usecases.proving.second_factor import has_totp
+from app.usecases.reading.evidence import find_piece
 from app.usecases.reading.review import may_look
 from app.usecases.reading.review_sheet import sheet_for
 
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from app.usecases.console.sessions import Right
     from app.usecases.deciding.decide import Decided
     from app.usecases.proving.proof import Given
+    from app.usecases.reading.evidence import Piece
     from app.usecases.reading.review_sheet import Sheet
 
 MOST_REASON = 1_000
@@ -158,6 +160,19 @@ class DecideOnPage:
         if not is_noted:
             await self._store.write(note, org=right.org)
         return page
+
+    async def file(self, right: Right, request_id: str, number: str) -> Piece:
+        """Return one file of the request's evidence to whoever may see its page.
+
+        Raises what `show` raises, and UnsealedError for a file that is not what was sent.
+        """
+
+        def unit(tx: Tx) -> Piece | AssentError:
+            request = find_request(tx, request_id)
+            refused = _refusal(right, request, request_id, self._policy(right.org), tx.now())
+            return refused or (find_piece(tx, request, number) if request else NotFoundError())
+
+        return await self._store.read(unit, org=right.org, long=True)
 
     async def press(self, right: Right, request_id: str, wanted: Wanted, language: Language) -> Refused | None:
         """Carry out what was pressed; None: it is recorded, or was before. Raises what `show` raises."""

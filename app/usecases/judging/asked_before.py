@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from app.domain.call.submission import Submission
 from app.domain.trail.audit import Kind
 from app.storage.trail.audit_chain import list_of_request
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from app.domain.call.tool_call import ToolCall
     from app.domain.text.canonical import JsonValue
@@ -23,10 +23,17 @@ def sub_agent_of(tx: Tx, request_id: str) -> str | None:
     return str(sub_agent) if sub_agent else None
 
 
-def asked_again(call: ToolCall, arguments: Mapping[str, JsonValue], *, sub_agent: str | None) -> Submission:
+def asked_again(
+    call: ToolCall,
+    arguments: Mapping[str, JsonValue],
+    *,
+    sub_agent: str | None,
+    evidence: Sequence[dict[str, Any]] = (),
+) -> Submission:
     """Return a call of the same agent, session and people with these arguments, as the agent would have submitted it.
 
-    What came with the call and is kept nowhere (its folder, the bag of its turn) is not there.
+    What came with the call and is kept nowhere (its folder, the bag of its turn) is not there; nor is its `evidence`,
+    unless it is given along.
     """
     return Submission(
         org=call.org,
@@ -39,4 +46,5 @@ def asked_again(call: ToolCall, arguments: Mapping[str, JsonValue], *, sub_agent
         requester=call.requester,
         claim=call.claim,
         sub_agent=sub_agent,
+        evidence=list(evidence),
     )

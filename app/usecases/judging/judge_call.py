@@ -11,12 +11,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from app.domain.call.exhibit import Offered, read_evidence
 from app.domain.call.tool import checked
 from app.domain.call.tool_call import ToolCall, call_digest, near_key
 from app.domain.errors import BadArgumentsError, InvalidError
 from app.domain.money.payment import payments_of
 from app.domain.people.people import email_key
 from app.domain.request.host_event import MOST_SENT, kept_event
+from app.domain.request.redact import scrubbed
 from app.domain.rules.policy import Ask, Deny, Policy, Ruling, in_own_words, rulings_of, tools_of
 from app.domain.rules.strictest import Wish, at_least_ask, strictest
 from app.usecases.hooks.hook_records import noted, plain_text, scrub_of
@@ -89,6 +91,8 @@ class Judged:
     hook: str | None = None
     fault: bool = False
     payments: tuple[Payment, ...] = ()
+    offered: tuple[Offered, ...] = ()
+    """The call's evidence with the content of its files."""
     predecessor_id: str | None = None
     """The expired request that is asked again with this call, by `asked_again_by`."""
     asked_again_by: str | None = None
@@ -141,12 +145,14 @@ class JudgeCall:
     async def _judge(self, submission: Submission, known: KnownCall | None) -> Judged:
         known = known or await self.look_up(submission)
         tools = tools_of(known.loaded.policy, submission.tool)
-        submitted = _call(submission, *await self._checked(tools, submission, known))
+        arguments, host_event, offered = await self._checked(tools, submission, known)
+        submitted = _call(submission, arguments, host_event, offered)
         if known.loaded.hooks or known.switches or submission.metadata:
             ran = await self._run_hooks(submission, known, submitted)
         else:  # the file declares no hook, and the built-in guard has nothing to say while no switch is on
             ran = Ran(outcome=Outcome(args=submitted.arguments), metadata={}, tags={})
-        return _Judging(submission, submitted, known, tools, ran).judge(self._clock.now())
+        judged = _Judging(submission, submitted, known, tools, ran).judge(self._clock.now())
+        return replace(judged, offered=offered) if offered else judged
 
     async def _run_hooks(self, submission: Submission, known: KnownCall, submitted: ToolCall) -> Ran:
         return await self._hooks.run(
@@ -161,19 +167,20 @@ class JudgeCall:
 
     async def _checked(
         self, tools: tuple[Tool, ...], submission: Submission, known: KnownCall
-    ) -> tuple[dict[str, JsonValue], str | None]:
+    ) -> tuple[dict[str, JsonValue], str | None, tuple[Offered, ...]]:
         """Check the arguments, large ones off the loop. What took its time is refused, for nobody has checked it.
 
-        Besides, return what is kept of what the program sent.
+        Besides, return what is kept of what the program sent, and the evidence.
         """
 
-        def check(given: object) -> tuple[dict[str, JsonValue], str | None]:
-            arguments = checked(tools, given)
-            return arguments, _kept_event(submission, arguments, known) if submission.host_event else None
+        def check(given: tuple[object, object]) -> tuple[dict[str, JsonValue], str | None, tuple[Offered, ...]]:
+            arguments = checked(tools, given[0])
+            kept = _kept_event(submission, arguments, known) if submission.host_event else None
+            return arguments, kept, _offered(submission, arguments, known) if submission.evidence else ()
 
         try:
             async with asyncio.timeout(MOST_SECONDS):
-                return await off_loop(check, submission.arguments)
+                return await off_loop(check, (submission.arguments, submission.evidence))
         except TimeoutError:
             why = f"they could not be checked within {MOST_SECONDS:g} seconds"
             raise BadArgumentsError(f"the arguments: {why}", path="", why=why) from None
@@ -305,7 +312,9 @@ class _Judging:
         )
 
 
-def _call(submission: Submission, arguments: dict[str, JsonValue], host_event: str | None) -> ToolCall:
+def _call(
+    submission: Submission, arguments: dict[str, JsonValue], host_event: str | None, offered: tuple[Offered, ...]
+) -> ToolCall:
     return ToolCall(
         org=submission.org,
         agent=submission.agent,
@@ -318,6 +327,7 @@ def _call(submission: Submission, arguments: dict[str, JsonValue], host_event: s
         claim=submission.claim,
         sub_agent=submission.sub_agent,
         host_event=host_event,
+        evidence=tuple([each.exhibit for each in offered]),
     )
 
 
@@ -326,6 +336,12 @@ def _kept_event(submission: Submission, arguments: dict[str, JsonValue], known: 
     told = submission.host_event or ""
     sensitive = known.loaded.policy.whole_tool(submission.tool).sensitive
     return kept_event(clean(told[:MOST_SENT]), arguments, sensitive, had=len(told))
+
+
+def _offered(submission: Submission, arguments: dict[str, JsonValue], known: KnownCall) -> tuple[Offered, ...]:
+    """Return the evidence, its titles and names without sensitive values and secrets. Raises InvalidError."""
+    sensitive = known.loaded.policy.whole_tool(submission.tool).sensitive
+    return read_evidence(submission.evidence, told=lambda text: scrubbed(clean(text), arguments, sensitive))
 
 
 def _whole(route: Routing | None, call: ToolCall) -> Routing | None:

@@ -17,6 +17,7 @@ from app.domain.lifecycle.replayed import Fault, is_over, replay
 from app.domain.lifecycle.replayed_org import MUST
 from app.policies.file.recorded import version_of
 from app.storage.engine.transaction import EVERY_ORG
+from app.storage.exhibits.exhibits import exhibits_fault
 from app.storage.identity.vault import DESTROYED
 from app.storage.requests.request_lists import list_ids
 from app.storage.requests.request_rows import request_from_rows
@@ -311,4 +312,7 @@ def _faults(
         seq = events[-1].seq if events else end
         return [Fault(seq, f"event {seq}: the row of {rows[0]['id']} is not as a gateway writes it")]
     destroyed = rows[0]["unread"] == DESTROYED
-    return request_faults(request, replayed, end=end, destroyed=destroyed, listed_as=listed_as)
+    found = request_faults(request, replayed, end=end, destroyed=destroyed, listed_as=listed_as)
+    changed = exhibits_fault(tx, request.id, request.call.evidence)  # of what was destroyed, nothing is known any more
+    seq = events[0].seq if events else end
+    return [*found, Fault(seq, f"event {seq} asked {request.id}: {changed}")] if changed else found

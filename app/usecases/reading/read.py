@@ -19,6 +19,7 @@ from app.storage.requests.requests import find_request
 from app.storage.trail.audit_chain import get_head, list_events, list_of_request
 from app.storage.trail.policy_versions import find_policy
 from app.usecases.pauses.stop_paused import pause_shown
+from app.usecases.reading.evidence import find_piece
 from app.usecases.reading.warned import WarnedBefore
 from app.usecases.voters.electorate import voters_shown
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
     from app.storage.sessions.switches import Switch
+    from app.usecases.reading.evidence import Piece
     from app.usecases.reading.warned import Warned
 
     Runs = Callable[[str], bool]
@@ -79,6 +81,16 @@ class Read:
         if runs is not None and not (request.enforced and runs(request.call.tool)):
             raise NotFoundError
         return request
+
+    async def file_of(
+        self, org: str, request_id: str, number: str, *, agent: str | None, runs: Runs | None = None
+    ) -> Piece:
+        """Return one file of a request's evidence to whoever may `get` the request.
+
+        Raises NotFoundError, and UnsealedError for a file that is not what was sent.
+        """
+        request = await self.get(org, request_id, agent=agent, runs=runs)
+        return await self._store.read(lambda tx: find_piece(tx, request, number), org=org, long=True)
 
     async def is_of_agent(self, org: str, request_id: str, agent: str) -> bool:
         """Say whether a request was asked by this agent."""

@@ -23,6 +23,7 @@ from app.domain.trail.told import told
 from app.domain.words.say import say
 from app.usecases.cards.compose import around, pause_told, terms_for, title_in
 from app.usecases.cards.outcome_facts import place_facts
+from app.usecases.reading.evidence import exhibits_shown
 from app.usecases.voters.electorate import voters_shown
 from app.usecases.writing.clean import clean
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from app.domain.text.language import Language
     from app.domain.trail.audit import AuditEvent
     from app.storage.sessions.switches import Switch
+    from app.usecases.reading.evidence import ShownExhibit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +67,7 @@ class Sheet:
     said: tuple[Entry, ...]
     record: tuple[Entry, ...]
     ids: tuple[Fact, ...]
+    evidence: tuple[ShownExhibit, ...]
     host_event: tuple[Fact, ...]  # what the agent's program sent to its hook
     zone: str
     digest: str
@@ -86,7 +89,8 @@ def sheet_for(
 ) -> Sheet:
     """Compose the page of a request for one person. `events` are the request's own; `pause` is what binds it now."""
     terms = terms_for(request, policy, language)
-    shown = around(replace(request, title=title_in(request, policy.tools.get(request.call.tool), language)))
+    titled = replace(request, title=title_in(request, policy.tools.get(request.call.tool), language))
+    shown = around(replace(titled, call=replace(request.call, evidence=())))  # which stands apart here
     card = card_for(shown, terms, revision=0, tally=None, tokens=None, budget=sys.maxsize)
     call = ShownCall(shown, terms)
     warned = warnings_in(call, pause=pause_told(pause, policy) if pause is not None else None)
@@ -112,6 +116,7 @@ def sheet_for(
             Fact(label=say(language, "review.request"), value=request.id),
             Fact(label=say(language, "review.policy"), value=request.policy_version),
         ),
+        evidence=tuple(exhibits_shown(request, language)),
         host_event=tuple(_host_event(request, language)),
         zone=str(policy.zone),
         digest=request.digest,

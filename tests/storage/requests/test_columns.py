@@ -21,6 +21,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from app.domain.call.exhibit import Exhibit
 from app.domain.call.tool_call import ToolCall
 from app.domain.lifecycle.step import Step
 from app.domain.money.payment import Payment
@@ -81,6 +82,7 @@ WITHIN = (
     Grant,
     Execution,
     Elsewhere,
+    Exhibit,
     Decision,
     Evidence,
 )
