@@ -1,16 +1,27 @@
 """How often the gateway's database was restored from a backup, as far as an executor has seen.
 
 A claim that knows of fewer restores comes from a database that is older than one which was there before. What was paid
-since may stand there as approved: nothing runs for it.
+since may stand there as approved: nothing runs for it. Several executors may share a file: what one of them has seen
+holds for all, and the number in it only grows.
 """
 
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
+
+try:
+    import fcntl
+except ImportError:  # Windows: there whoever shares a file may lose a number that is written at the same instant
+    fcntl = None
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
 
 
 class Epoch:
@@ -21,28 +32,40 @@ class Epoch:
 
     def __init__(self, state_file: str | Path | None) -> None:
         self._file = Path(state_file) if state_file is not None else None
-        self._highest = self._read()
+        self._highest = self._read(self._file) if self._file is not None else 0
         self._turn = anyio.Lock()
 
     async def holds(self, epoch: int) -> bool:
         """Say whether a claim of this epoch may run; a higher one is on the disk before anything runs for it."""
         async with self._turn:
-            if epoch > self._highest:
-                if self._file is not None:
-                    await anyio.to_thread.run_sync(self._write, self._file, epoch)
-                self._highest = epoch
+            self._highest = max(epoch, self._highest)
+            if self._file is not None:
+                self._highest = await anyio.to_thread.run_sync(self._grown, self._file, self._highest)
             return epoch == self._highest
 
     def told(self, epoch: int) -> str:
         """Compare, for people."""
         return f"restored {epoch} times, and {self._highest} were seen"
 
-    def _read(self) -> int:
-        if self._file is None or not self._file.exists():
+    @classmethod
+    def _grown(cls, file: Path, seen: int) -> int:
+        """Put what was seen into the file, unless somebody has seen more; return the larger."""
+        if (known := cls._read(file)) >= seen:
+            return known
+        with _alone(file):
+            known = cls._read(file)  # anew: who held the lock may have written it
+            if seen > known:
+                cls._write(file, seen)
+        return max(seen, known)
+
+    @staticmethod
+    def _read(file: Path) -> int:
+        try:
+            text = file.read_text(encoding="ascii", errors="replace").strip()
+        except FileNotFoundError:
             return 0
-        text = self._file.read_text(encoding="ascii", errors="replace").strip()
         if not (text.isascii() and text.isdigit() and len(text) <= 18):
-            raise ValueError(f"{self._file} is not the state file of an executor: it holds no number")
+            raise ValueError(f"{file} is not the state file of an executor: it holds no number")
         return int(text)
 
     @staticmethod
@@ -54,3 +77,12 @@ class Epoch:
             out.flush()
             os.fsync(out.fileno())
         beside.replace(file)
+
+
+@contextmanager
+def _alone(file: Path) -> Generator[None]:
+    """Keep other executors from writing the file meanwhile; the lock goes with whoever dies."""
+    with os.fdopen(os.open(file.with_name(f"{file.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600), "w") as lock:
+        if fcntl is not None:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from assent.guards.commands.findings import blocked, doubtful, operands, shown
@@ -50,11 +51,20 @@ _CHATS = re.compile(
     r"|discord(?:app)?\.com/api|api\.telegram\.org|oapi\.dingtalk\.com|qyapi\.weixin\.qq\.com)"
 )
 _USER_TOKEN = re.compile(
-    r"\b(?:xoxp-|xoxe\.xoxp-|xoxc-|xoxd-|u-[A-Za-z0-9]{8,}|eyJ)|SLACK_USER|USER_(?:ACCESS_)?TOKEN", re.IGNORECASE
+    r"\b(?:xoxp-|xoxe\.xoxp-|xoxc-|xoxd-|Bearer u-|u-[A-Za-z0-9]{8,}|eyJ)|SLACK_USER|USER_(?:ACCESS_)?TOKEN",
+    re.IGNORECASE,
+)
+_REVIEWS = re.compile(r"(?:pulls|merge_requests|pull-requests)/[^/\s]+/(?:reviews|approve|approvals)\b")
+_GRAPHQL_DECIDES = re.compile(
+    r"\b(?:(?:add|submit)PullRequestReview\b.{0,400}\bAPPROVE\b|approveDeployments|mergeRequestApprove)",
+    re.DOTALL,
 )
 _DECIDING = re.compile(
     r"/(?:approval/v4/(?:tasks|instances)/(?:approve|reject|specify|transfer)|approvals?/[^/\s]+/(?:approve|decide)|approve\b|decisions?\b|votes?\b)"
 )
+_CHAT_PROGRAMS = listed("lark-cli feishu-cli lark slack dws wecom-cli")
+_FETCHERS = listed("uvx bunx pipx")
+_FETCH_VALUES = listed("--from --with -p --package --python --spec --index --index-url")
 _ASSENT = re.compile(r"(?:^|/|@)assent(?:$|/|@|-)")
 _ASSENT_ACTS = {
     "requests": listed("approve deny withdraw hand-over add answer extend reopen lift review ask remind reconcile"),
@@ -91,6 +101,7 @@ def on_reaching(command: Command) -> Iterator[Finding]:
         words = [text for text in texts if not text.startswith("-")]
         ran = words[1:2] if behind and words[:1] == [behind] else words[:1] if not behind else []
         local = ran and ran[0].startswith((".", "/"))
+        local = local or (program == "go" and ran and not re.search(r"@|://", ran[0]))  # as go.mod has pinned it
         if ran and not local and _FROM_ADDRESS.fullmatch(ran[0]):
             yield blocked(f"{program} runs code from {ran[0][:60]}")
     if any(
@@ -142,10 +153,13 @@ def on_approving(command: Command) -> Iterator[Finding]:
     """Deciding, or speaking, in the name of a person: whatever the keys, it never counts as that person's own act."""
     program, texts = command.program, [word.text for word in command.argv[1:]]
     words = [text for text in texts if not text.startswith("-")]
+    if program in _FETCHERS and (ran := _ran_by(command)):
+        yield from on_approving(replace(command, argv=ran))
+        return
     said = f"{program} {' '.join(words[:3])}"[:80]
     if command.argv and _ASSENT.search(command.argv[0].text) and _assent(words):
         yield blocked(f"{said} decides in the name of a person: agents ask, people answer")
-    elif program in {"lark-cli", "feishu-cli", "lark", "slack", "dws", "wecom-cli"}:
+    elif program in _CHAT_PROGRAMS or (command.argv and command.argv[0].text.startswith("@larksuite/")):
         user = any(text in {"--as=user", "--user"} for text in texts) or ("--as" in texts and "user" in texts)
         if (
             user
@@ -163,6 +177,14 @@ def on_approving(command: Command) -> Iterator[Finding]:
         yield blocked(f"{program} acts in a chat in the name of a person")
     elif "-m" in texts and "assent" in words[:1] and _assent(words[1:]):
         yield blocked(f"{said} decides in the name of a person: agents ask, people answer")
+
+
+def _ran_by(command: Command) -> tuple[Word, ...]:
+    """Return what a program runs that fetches it first: `uvx --from x x …`."""
+    at, argv = 1, command.argv
+    while at < len(argv) and (argv[at].text.startswith("-") or argv[at].text == "run"):
+        at += 2 if argv[at].text in _FETCH_VALUES else 1
+    return argv[at:]
 
 
 def _assent(words: list[str]) -> bool:
@@ -194,14 +216,15 @@ def _forge_approval(program: str, words: list[str], texts: list[str]) -> bool:
 
 
 def _over_http(command: Command, texts: list[str]) -> Iterator[Finding]:
-    sent = " ".join((*texts, *(name for word in command.argv for name in word.built_from)))[:10_000]
+    fed = [command.fed_text or ""]  # `gh api … --input -`
+    sent = " ".join((*texts, *(name for word in command.argv for name in word.built_from), *fed))[:10_000]
     if _CHATS.search(sent) and (_USER_TOKEN.search(sent) or _DECIDING.search(sent)):
         yield blocked(f"{command.program} acts in a chat in the name of a person")
     elif re.search(r"/v1/(?:requests|break-glass|standing[\w-]*|keys|factors)\b", sent) and _DECIDING.search(sent):
         yield blocked(f"{command.program} decides in the name of a person: agents ask, people answer")
-    elif re.search(
-        r"(?:pulls|merge_requests|pull-requests)/[^/\s]+/(?:reviews|approve|approvals)\b", sent
-    ) and re.search(r"APPROVE|/approve\b", sent):
+    elif (_REVIEWS.search(sent) and re.search(r"APPROVE|/approve\b", sent)) or (
+        "graphql" in sent and _GRAPHQL_DECIDES.search(sent)
+    ):
         yield blocked(f"{command.program} approves in the name of a person")
     elif any("$" in text or "\0" in text for text in texts) and _CHATS.search(sent) and re.search(r"approv", sent):
         yield doubtful(f"{command.program} {shown(command.argv[-1])} may act in the name of a person")

@@ -31,7 +31,7 @@ _RUN_BY_OTHERS = re.compile(r"(?:PROMPT_COMMAND|BASH_ENV|ENV|PYTHONSTARTUP|PERL5
 _CONTAINERS = listed("docker podman nerdctl docker-compose podman-compose")
 _STARTS = frozenset({"run", "create", "exec", "up"})
 _WIDE = re.compile(
-    r"--privileged(?:=true)?|--(?:pid|userns|uts|cgroupns|ipc)=host|--cap-add=(?:ALL|SYS_ADMIN|SYS_PTRACE|SYS_MODULE|SYS_RAWIO"
+    r"--privileged(?:=(?:true|t|1))?|--(?:pid|userns|uts|cgroupns|ipc)=host|--cap-add=(?:ALL|SYS_ADMIN|SYS_PTRACE|SYS_MODULE|SYS_RAWIO"
     r"|DAC_READ_SEARCH|CAP_\w+)|--device=/dev/(?:sd|nvme|vd|xvd|mem|kmem|disk|dm-)\S*|--security-opt=(?:seccomp|apparmor)[=:]unconfined",
     re.IGNORECASE,
 )
@@ -80,17 +80,17 @@ def _preloads(command: Command) -> Iterator[Finding]:
 
 
 def _members(program: str, texts: list[str]) -> Iterator[Finding]:
-    groups = {part for text in texts for part in re.split(r"[,=]", text)}
+    groups = {part for text in texts for part in re.split(r"[,=]|^-[A-Za-z]*?[gG](?=\w)", text)}
     adds = program not in {"gpasswd", "groupmems"} or bool({"-a", "--add", "-M", "-A"} & {text[:2] for text in texts})
     removes = any(text in {"-d", "--delete", "-r"} for text in texts) and program in {"gpasswd", "groupmems"}
     if adds and not removes and (strong := sorted(groups & _STRONG)):
         yield blocked(f"{program} makes a user a member of {strong[0]}, whose members may do everything")
     if any(
-        _ROOT_ID.match(text) and "0" in {text.partition("=")[2], following}
+        _ROOT_ID.match(text) and any(re.fullmatch("0+", each) for each in (text.partition("=")[2], following))
         for text, following in zip(texts, [*texts[1:], ""], strict=True)
     ):
         yield blocked(f"{program} makes a second root")
-    if any(re.fullmatch(r"-[a-zA-Z]*u0|--uid=0", text) for text in texts) or ("-o" in texts and "0" in texts):
+    if any(re.fullmatch(r"-[a-zA-Z]*u0+|--uid=0+", text) for text in texts) or ("-o" in texts and "0" in texts):
         yield blocked(f"{program} makes a second root")
 
 

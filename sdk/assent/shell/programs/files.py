@@ -92,6 +92,8 @@ def _by_operands(command: Command) -> Iterator[tuple[Word, Mode]]:
 
 
 def _listed(command: Command, shape: Operands) -> Iterator[tuple[Word, Mode]]:
+    if command.program in {"sed", "gsed"}:
+        yield from _written_by_sed(command)
     argv, at, skip = command.argv, 1, shape.skip
     operands: list[Word] = []
     known = shape.values | shape.reads | shape.writes
@@ -124,6 +126,20 @@ def _modes(operands: list[Word], shape: Operands, command: Command) -> Iterator[
         yield word, "write" if written else "read"
         if command.program in {"mv", "gmv"} and not last:
             yield word, "write"
+
+
+_LONGEST_SCRIPT = 20_000  # characters: the patterns try each line from each place of it
+_SED_WRITES = re.compile(
+    r"(?:^|[;\n{}])\s{0,20}(?:\d{1,9}|\$|/[^/\n]{0,200}/)?(?:,(?:\d{1,9}|\$|/[^/\n]{0,200}/))?\s{0,20}[wW]\s{1,4}(\S{1,500})"
+    r"|s(?P<by>[^\w\s\\])(?:\\.|(?!(?P=by))[^\n\\]){0,500}+(?P=by)(?:\\.|(?!(?P=by))[^\n\\]){0,500}+(?P=by)[gIimMep0-9]{0,6}w\s{0,4}(\S{1,500})"
+)
+
+
+def _written_by_sed(command: Command) -> Iterator[tuple[Word, Mode]]:
+    """Yield the files that a script of sed writes."""
+    for word in command.argv[1:]:
+        for found in _SED_WRITES.finditer(text_of(word).removeprefix("--expression=")[:_LONGEST_SCRIPT]):
+            yield word_of(found[1] or found[3]), "write"
 
 
 def _option(argv: tuple[Word, ...], at: int, known: frozenset[str]) -> tuple[str, Word | None, int]:

@@ -40,8 +40,11 @@ _TAR = re.compile(
 )
 _BANG = re.compile(r"(?:^|\n)[^\S\n]{0,20}\+?:?(?:%|\d{1,9}|\.)?(?:r|w)?[^\S\n]{0,20}!(.{1,2000})")
 _SQL = re.compile(
-    r"(?:^|[\n;\s])\\!\s{0,20}([^\n]{1,2000})|\bPROGRAM\s{1,20}'([^'\n]{1,2000})'"
+    r"(?:^|[\n;\s])\\!\s{0,20}([^\n]{1,2000})|\bPROGRAM\s{1,20}'{1,2}([^'\n]{1,2000})'"
     r"|(?:^|[\n;])\s{0,20}system\s{1,20}([^\n;]{1,2000})|(?:^|\n)\s{0,20}\.(?:shell|system)\s{1,20}([^\n]{1,2000})"
+    r"|(?:^|[\n;\s])\\(?:out|o|gx?|write|w)\s{0,20}\|\s{0,20}([^\n]{1,2000})"
+    r"|(?:^|\n)\s{0,20}\.(?:output|once|import)\s{1,20}(?:--?\w{1,20}\s{1,4}){0,4}(?:\"\|([^\"\n]{1,2000})|'\|([^'\n]{1,2000})|\|([^\n]{1,2000}))"
+    r"|(?:^|[\n;])\s{0,20}(?:pager|\\P)\s{1,20}([^\n;]{1,2000})|(?:^|[\n;])\s{0,20}(tee\s{1,4}[^\n;]{1,500})|\bedit\([^()\n]{1,200},\s{0,20}'([^'\n]{1,2000})'"
     r"|(?:^|\n)\s{0,20}(?::?!!|!|host\s)\s{0,20}([^\n]{1,2000})|sys_exec\(\s{0,20}'([^'\n]{1,2000})'|xp_cmdshell\s{1,20}'([^'\n]{1,2000})'",
     re.IGNORECASE,
 )
@@ -53,26 +56,47 @@ _CALLS = re.compile(
     rf"[\s(\[,:]{{0,8}}(?:nil[\s,]{{1,4}}){{0,3}}{_literal(0)}(?:[\s,]{{1,4}}(?:nil[\s,]{{1,4}}){{0,3}}\[?[\s]?{_literal(1)})?(?:[\s,]{{1,4}}{_literal(2)})?"
     rf"|{_literal(3)}\s{{0,4}}\.(?:execute\(|!)",
 )
-_TCL = re.compile(r"(?:^|[\n;{\[])\s{0,20}(?:exec|spawn|system)\s{1,4}(?:-\w+\s{1,4}){0,3}([^\n;\]}]{1,2000})")
+_TCL = re.compile(
+    r"(?:^|[\n;{\[])\s{0,20}(?:eval\s{1,4})?(?:exec|spawn|system)\s{1,4}(?:-\w+\s{1,4}){0,3}((?:\{[^{}\n]{0,500}\}|[^\n;\]{}]){1,2000})"
+)
+_SENT = re.compile(r"(?:^|[\n;{])\s{0,20}send\s{1,4}(?:-\w+\s{1,4}|--\s{1,4}){0,3}\"((?:[^\"\\\n]|\\[^rn\n]){1,2000})")
+_BRACES = str.maketrans("{}", "''")  # how Tcl quotes
 _DEBUGGER = re.compile(r"(?:^|\n)\s{0,20}(?:shell|!|platform shell|pipe[^|\n]{0,200}\|)\s{0,4}([^\n]{1,2000})")
 _SED = re.compile(
     r"(?:^|[;\n{])\s{0,20}(?:\d{1,9}|\$|/[^/\n]{0,200}/)?(?:,(?:\d{1,9}|\$|/[^/\n]{0,200}/))?\s{0,20}e\s{1,4}([^\n]{1,2000})"
     r"|s(?P<by>[^\w\s\\])(?:\\.|(?!(?P=by))[^\n\\]){0,500}+(?P=by)((?:\\.|(?!(?P=by))[^\n\\]){0,500}+)(?P=by)[gIimM0-9p]{0,6}e"
 )
 _MAKE = re.compile(
-    r"(?:^|\n)\t[@+-]{0,3}([^\n]{1,2000})|(?:^|\n)[^\n=#]{1,200}:[^=\n]{0,200};\s{0,4}([^\n]{1,2000})"
+    r"(?:^|\n)\t[@+-]{0,3}([^\n]{1,2000})|(?:^|\n)[^\n=#]{1,200}:[^=\n]{0,200};\s{0,4}[@+-]{0,3}([^\n]{1,2000})"
     r"|\$\(shell\s{1,4}([^()\n]{1,2000})\)"
 )
 _CMAKE_RUNS = re.compile(r"\bCOMMAND\s{1,20}([^)\n]{1,2000})\)", re.IGNORECASE)
-_LISP_DELETES = re.compile(r"\(delete-(?:directory|file)\s{1,20}(\"[^\"\n]{1,2000}\")")
+_LISP_STARTS = re.compile(
+    r"\((?:start-process(?:-shell-command)?|async-start-process)\s{1,20}\"[^\"\n]{0,200}\"\s{1,20}(?:nil|\"[^\"\n]{0,200}\")\s{1,20}"
+    r"((?:\"[^\"\n]{1,200}\"\s{0,4}){1,8})|:command\s{1,20}(?:\(list|'\()\s{0,20}((?:\"[^\"\n]{1,200}\"\s{0,4}){1,8})"
+)
+_SQL_WRITES = re.compile(
+    r"\bwritefile\(\s{0,20}('[^'\n]{1,500}')|\bINTO\s{1,20}(?:OUT|DUMP)FILE\s{1,20}('[^'\n]{1,500}')|\blo_export\([^()\n]{1,100},\s{0,20}('[^'\n]{1,500}')"
+    r"|\bCOPY\b[^;\n]{1,500}?\bTO\s{1,20}('[^'\n]{1,500}')",
+    re.IGNORECASE,
+)
+_SQL_READS = re.compile(
+    r"\b(?:readfile|load_file|pg_read_(?:binary_)?file|lo_import|read_(?:text|csv|blob))\(\s{0,20}('[^'\n]{1,500}')"
+    r"|\bCOPY\b[^;\n]{1,500}?\bFROM\s{1,20}('[^'\n]{1,500}')",
+    re.IGNORECASE,
+)
+_LISP_DELETES = re.compile(r"\(delete-(?:directory|file)\s{1,20}\"([^\"\n]{1,2000})\"")
 _SCHEDULE = re.compile(r"(?:^|\n)[^\S\n]{0,20}(?:@\w{1,20}|(?:[\d*/,A-Za-z-]{1,30}[^\S\n]{1,20}){5})([^\n]{1,2000})")
 
+_DOES: Mapping[re.Pattern[str], str] = {_LISP_DELETES: "rm -rf", _SQL_WRITES: "tee", _SQL_READS: "cat"}
+"""What a call does with the path that it is given."""
+_DATABASES = listed(
+    "psql pgcli mysql mariadb mycli sqlite3 sqlite sqlcipher litecli duckdb sqlplus sqlcmd isql usql mssql-cli mongo "
+    "mongosh cockroach clickhouse-client tsql vsql"
+)
 _PATTERNS: Mapping[re.Pattern[str], frozenset[str]] = {
     # what a text looks like there: the programs
-    _SQL: listed(
-        "psql pgcli mysql mariadb mycli sqlite3 sqlite sqlcipher litecli duckdb sqlplus sqlcmd isql usql mssql-cli mongo "
-        "mongosh cockroach clickhouse-client tsql vsql"
-    ),
+    **dict.fromkeys((_SQL, _SQL_WRITES, _SQL_READS), _DATABASES),
     _BANG: listed(
         "vim vi nvim ex view ed red less more most man ftp lftp sftp telnet mail mailx mutt info top aptitude gnuplot "
         "rvim gvim vimdiff ssh-keygen pg bc dc units"
@@ -85,12 +109,13 @@ _PATTERNS: Mapping[re.Pattern[str], frozenset[str]] = {
         "libreoffice freecad inkscape ansible-console python-argcomplete bash-completion cmake dotnet-script csharp fsharpi"
     ),
     _TCL: listed("tclsh tclsh8.6 wish expect jimsh tclkit"),
+    _SENT: frozenset({"expect"}),
     _DEBUGGER: listed("gdb lldb gdb-multiarch cgdb pdb ipdb radare2 r2"),
     _SED: listed("sed gsed"),
     _MAKE: listed("make gmake gnumake bmake remake"),
     _SCHEDULE: listed("crontab fcrontab"),
     _CMAKE_RUNS: frozenset({"cmake", "ctest"}),
-    _LISP_DELETES: frozenset({"emacs", "emacsclient"}),
+    **dict.fromkeys((_LISP_DELETES, _LISP_STARTS), frozenset({"emacs", "emacsclient"})),
     _TAR: listed("tar bsdtar gtar ssh scp sftp rsync git"),
 }
 _WITH_PYTHON = listed("gdb lldb cgdb blender gimp freecad sage vim nvim abaqus ipython jupyter manage.py")
@@ -149,13 +174,17 @@ def _found(command: Command, written: Written) -> Iterator[str]:
     if patterns:
         files = [written(word) for word in command.argv[1:]] if len(words) < _MOST else []
         fed = [command.fed_text] if command.fed_text else [output_of([feeder]) for feeder in command.feeders[:_MOST]]
-        given = [*words, *fed, *files, *([_makefile(written)] if program == "make" else [])]
+        made = [output_of([source]) for source in command.arguments_from[:_MOST]]  # `psql -f <(echo …)`
+        values = [word.partition("=")[2] for word in words if word.startswith("--") and "=" in word]
+        given = [*words, *values, *fed, *files, *made, *([_makefile(written)] if program == "make" else [])]
         for text in filter(None, given):
             yield from _matched(text[:_LONGEST], patterns)
             if program in _WITH_PYTHON and not is_too_long(text):
                 yield from (act.text or shlex.join(act.argv) for act in acts_of(text, "python"))
     if program == "cmake" and len(words) > 1 and words[0] == "-E" and words[1] in _CMAKE:
         yield f"{_CMAKE[words[1]]} {shlex.join(words[2:])}"
+    if program in _PATTERNS[_MAKE]:
+        yield from (value for name, _, value in (word.partition("=") for word in words) if name.isidentifier())
     if program not in _NO_GUESS:
         yield from _options(program, words)
 
@@ -172,9 +201,10 @@ def _matched(text: str, patterns: Sequence[re.Pattern[str]]) -> Iterator[str]:
             parts = [
                 part for name, part in enumerate(match.groups(), 1) if part and name != pattern.groupindex.get("by")
             ]
-            text = " ".join(parts) if pattern is _CALLS else parts[0] if parts else ""
-            text = f"rm -rf {text}" if pattern is _LISP_DELETES else text
-            yield text.replace("\\/", "/") if pattern is _SED else text
+            inner = " ".join(parts) if pattern is _CALLS else parts[0] if parts else ""
+            inner = f"{_DOES[pattern]} {inner}" if pattern in _DOES else inner
+            inner = inner.translate(_BRACES) if pattern is _TCL else inner
+            yield inner.replace("\\/", "/") if pattern is _SED else inner
 
 
 def _options(program: str, words: Sequence[str]) -> Iterator[str]:

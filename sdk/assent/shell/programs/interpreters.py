@@ -63,7 +63,7 @@ _CHMOD = re.compile(r"\b(?:os\.chmod|chmodSync|chmod|File\.chmod)\s*\(?\s*(?P<re
 _OCTAL = re.compile(r"\b0o?([0-7]{3,4})\b")
 _FETCHES = re.compile(
     r"urlopen|urlretrieve|require\(['\"](?:node:)?https?['\"]\)|requests\.(?:get|post)|httpx\.(?:get|post)|urllib2?\.|http\.client|fetch\s*\(|https?\.get"
-    r"|LWP::|file_get_contents\s*\(\s*['\"]https?:|open-uri|Net::HTTP|URI\.open|axios|curl_exec"
+    r"|LWP::|\bget\s*\(\s*['\"]https?:|file_get_contents\s*\(\s*['\"]https?:|open-uri|Net::HTTP|URI\.open|axios|curl_exec"
 )
 _EVALUATES = re.compile(
     r"(?<![.\w$-])(?:exec|eval|Function)\b\s*(?:\(|(?=[\w$\"'@]))|builtins\w*['\"]?\)?\.(?:exec|eval)|\b(?:globalThis|window)\.eval"
@@ -98,6 +98,9 @@ _NAMED_TEXTS = re.compile(
     r"(?:^|[;\n\s])\$?(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<text>'[^'\\\n]*'|\"[^\"\\\n]*\")\s*(?=[;\n]|$)"
 )
 _MOST_NAMES = 50
+_WORDS = re.compile(
+    r"\bqw\s{0,4}(?:\(([^()]{0,2000})\)|\[([^\[\]]{0,2000})\]|\{([^{}]{0,2000})\}|/([^/]{0,2000})/|\|([^|]{0,2000})\|)"
+)
 _PERL_MODES = frozenset({"<", ">", ">>", "+<", "+>"})
 _HOME_METHODS = re.compile(rf"(?P<path>'{HOME}[^']*')\s*\)*\.(?P<method>\w+)")
 _IN_A_TEXT = 2000
@@ -130,6 +133,7 @@ def acts_of(code: str, language: str) -> list[Act]:
 
 def _plainer(code: str) -> str:
     """Put in what is known without running it: joined texts, paths below the home, names that stand for one text."""
+    code = _WORDS.sub(lambda found: f"({', '.join(map(repr, (found[found.lastindex or 1] or '').split()))})", code)
     code = _TEMPORARY.sub("'/tmp/tmp.0'", code)
     code = _JOINED_TEXTS.sub("", code)
     for _ in range(_MOST_NAMES):
@@ -231,6 +235,9 @@ def _files(code: str) -> Iterator[Act]:
         if not literals:
             continue
         values = [_value(found) for found in literals]
+        if piped := _opened_pipe(values):
+            yield piped
+            continue
         if len(values) > 1 and values[0] in _PERL_MODES:
             values = [values[1], "w" if ">" in values[0] else "r"]
         if _WRITING.search(call[0]):
@@ -242,6 +249,16 @@ def _files(code: str) -> Iterator[Act]:
             yield Act(argv=("tee", values[0].lstrip("> ")))
         else:
             yield Act(argv=("cat", values[0].lstrip("< ")))
+
+
+def _opened_pipe(values: list[str]) -> Act | None:
+    """Return what `open` runs, where a pipe stands in the place of a file: Perl's and Ruby's."""
+    first, *rest = values
+    if first in {"-|", "|-"} and rest:
+        return Act(argv=tuple(rest)) if len(rest) > 1 else Act(text=rest[0])
+    if first.strip().startswith("|") or first.strip().endswith("|"):
+        return Act(text=first.strip().strip("|"))
+    return None
 
 
 def _modes(code: str) -> Iterator[Act]:

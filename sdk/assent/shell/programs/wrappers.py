@@ -68,7 +68,8 @@ _CONTAINER_RUN = (
     "-v --volume -e --env -p --publish -w --workdir -u --user --name --network --net --entrypoint -h --hostname -l "
     "--label --mount --env-file -m --memory --cpus --platform --restart --add-host --cap-add --cap-drop --device "
     "--dns --gpus --ulimit --tmpfs --security-opt --shm-size --log-driver --pid --ipc --userns -a --attach --link "
-    "--expose --volumes-from --health-cmd --pull --runtime --cidfile"
+    "--expose --volumes-from --health-cmd --pull --runtime --cidfile --context -H --host --config --log-level --root "
+    "--url --connection -c -f --file --profile --project-name --project-directory --index"
 )
 
 _KUBECTL = "-n --namespace -c --container --context --kubeconfig --image -l --selector -o --output --timeout"
@@ -137,7 +138,7 @@ WRAPPERS: Mapping[str, Wrapper] = {
     "nerdctl": _wrapper(_CONTAINER_RUN, 1, subcommands="exec run"),
     "docker-compose": _wrapper(_CONTAINER_RUN, 1, subcommands="exec run"),
     **dict.fromkeys(("kubectl", "oc", "k3s", "microk8s"), _wrapper(_KUBECTL, 1, subcommands="exec run debug rsh")),
-    **dict.fromkeys(("lxc", "incus"), _wrapper("--env --cwd --user --group --mode", 1, subcommands="exec")),
+    **dict.fromkeys(("lxc", "incus"), _wrapper("--env --cwd --user --group --mode", 1, subcommands="exec shell")),
     "lxc-attach": _wrapper("-n --name -u --uid -g --gid -v --set-var"),
     "crictl": _wrapper("--timeout", 1, subcommands="exec"),
     "ctr": _wrapper("--exec-id --cwd -n", 1, subcommands="exec"),
@@ -184,6 +185,19 @@ JOINED = listed("watch ssh tmux parallel sshpass-ssh autossh adb pdsh dsh pssh h
 """They join their words with blanks and give them to a shell."""
 
 
+_OF_A_KIND = frozenset({"compose", "container", "kubectl", "pod"})
+"""Words before a subcommand that say of what kind it is: `docker container exec`, `k3s kubectl exec`."""
+_FOLDERS: Mapping[str, frozenset[str]] = {
+    # options that say in which folder the inner command runs
+    **dict.fromkeys(("env", "genv"), frozenset({"-C", "--chdir"})),
+    "sudo": frozenset({"-D", "--chdir"}),
+    "bwrap": frozenset({"--chdir"}),
+    **dict.fromkeys(("lxc", "incus"), frozenset({"--cwd"})),
+}
+_IMAGES = listed("docker podman nerdctl docker-compose")
+"""All that stands behind the image, or the container, is the command."""
+_ENTRY = frozenset({"--entrypoint"})
+"""What a container runs in the place of its image's own program: the words behind the image are its arguments."""
 _SEPARATED = frozenset({"kubectl", "oc", "k3s", "microk8s", "lxc", "incus"})
 """What stands behind their `--` is the command, wherever it stands."""
 
@@ -195,6 +209,7 @@ class Peeled:
     argv: tuple[Word, ...] = ()
     text: Word | None = None
     environment: tuple[tuple[str, Word], ...] = ()
+    folder: Word | None = None
 
 
 def peel(program: str, argv: Sequence[Word]) -> Peeled | None:
@@ -207,7 +222,9 @@ def peel(program: str, argv: Sequence[Word]) -> Peeled | None:
         return None
     marks = [at for at, word in enumerate(argv) if word.text == "--"]
     if marks and program in _SEPARATED:
-        return Peeled(argv=tuple(argv[marks[0] + 1 :]))
+        ahead = range(start, marks[0])
+        folders = [option_value(argv, at, _FOLDERS.get(program, frozenset())) for at in ahead]
+        return Peeled(argv=tuple(argv[marks[0] + 1 :]), folder=next(filter(None, folders), None))
     if wrapper.separator:
         marks = [at for at, word in enumerate(argv) if word.text == "--"]
         return Peeled(argv=tuple(argv[marks[0] + 1 :])) if marks else None
@@ -218,17 +235,16 @@ def peel(program: str, argv: Sequence[Word]) -> Peeled | None:
 
 def _behind_subcommand(argv: Sequence[Word], wrapper: Wrapper) -> int:
     at = 1
-    while at < len(argv) and argv[at].text.startswith("-"):
-        at = option_end(argv, at, wrapper.values)
-    if at < len(argv) and argv[at].text == "compose":
-        at += 1
+    while at < len(argv) and (argv[at].text.startswith("-") or argv[at].text in _OF_A_KIND):
+        at = option_end(argv, at, wrapper.values) if argv[at].text.startswith("-") else at + 1
     return at + 1 if at < len(argv) and argv[at].text in wrapper.subcommands else 0
 
 
 def _peel_options(program: str, wrapper: Wrapper, argv: Sequence[Word], at: int) -> Peeled:
     environment: list[tuple[str, Word]] = []
-    operands = wrapper.operands
-    while at < len(argv):
+    operands, folder = wrapper.operands, None
+    entry: Word | None = None
+    while at < len(argv) and (operands or program not in _IMAGES):
         text = argv[at].text
         if text == "--":
             at += 1
@@ -241,6 +257,8 @@ def _peel_options(program: str, wrapper: Wrapper, argv: Sequence[Word], at: int)
             argv = [argv[0], *_split(split), *argv[behind:]]
             at = 1
         elif text.startswith("-") and len(text) > 1:
+            folder = option_value(argv, at, _FOLDERS.get(program, frozenset())) or folder
+            entry = option_value(argv, at, _ENTRY) or entry
             at = option_end(argv, at, wrapper.values)
         elif wrapper.assigns and ASSIGNMENT.match(text):
             name, _, value = text.partition("=")
@@ -251,10 +269,10 @@ def _peel_options(program: str, wrapper: Wrapper, argv: Sequence[Word], at: int)
             at += 1
         else:
             break
-    inner = tuple(argv[at:])
+    inner = tuple(argv[at:] if entry is None else (entry, *argv[at:]))
     if program in JOINED and inner:
         return Peeled(text=joined(inner), environment=tuple(environment))
-    return Peeled(argv=inner, environment=tuple(environment))
+    return Peeled(argv=inner, environment=tuple(environment), folder=folder)
 
 
 def option_end(argv: Sequence[Word], at: int, values: frozenset[str]) -> int:

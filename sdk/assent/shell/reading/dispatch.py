@@ -8,6 +8,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from assent.shell.lists import listed
 from assent.shell.programs.finding import listed_by
 from assent.shell.programs.inside import texts_inside
 from assent.shell.programs.interpreters import acts_of, is_too_long
@@ -30,7 +31,10 @@ if TYPE_CHECKING:
     from assent.shell.words.skeleton import RawRedirect
 
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)(\[[^\]]*\])?(\+?)=")
-_ANY_INPUT = frozenset({"sudo", "su", "doas", "ssh", "runuser", "at", "batch", "unshare", "nsenter", "chroot"})
+_ANY_INPUT = listed(
+    "sudo su doas ssh runuser at batch unshare nsenter chroot lxc incus machinectl limactl multipass adb toolbox "
+    "distrobox wsl"
+)
 """Without a command they run a shell that reads standard input."""
 _MOST_CHOICES = 64
 _MOST_WRAPPERS = 32
@@ -204,6 +208,10 @@ class Dispatcher:
                 raise StopReading(f"a command has more than {_MOST_WRAPPERS} wrappers")
             ahead = {name: Value(texts=(text_of(word),)) for name, word in peeled.environment}
             own = [self.emit(command)] if program in CONTAINERS | READ_SETTINGS else []
+            if peeled.folder is not None:
+                scope = scope.copy()
+                scope.move(text_of(peeled.folder))
+                inner = replace(inner, cwd=_cwd(scope))
             return [*own, *self.perform(replace(inner, argv=peeled.argv), scope, ahead)]
         made = [self.emit(command)]
         if program in _ANY_INPUT and (command.feeders or command.fed_text is not None):
