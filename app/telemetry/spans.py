@@ -105,14 +105,17 @@ class Spans:
             yield
 
     @contextmanager
-    def telling(self, receiver: str, event: AuditEvent, submitted: str | None) -> Generator[None]:
-        """Open the span of one message to a receiver, linked to the trace (a `traceparent`) of its request."""
+    def telling(self, receiver: str, event: AuditEvent, submitted: str | None) -> Generator[dict[str, str]]:
+        """Open the span of one message to a receiver, linked to the trace (a `traceparent`) of its request.
+
+        It yields the headers by which the receiver goes on in the message's own trace.
+        """
         attributes = {"assent.webhook": receiver, "assent.event.kind": event.record.kind.value}
         if event.request_id is not None:
             attributes["assent.request.id"] = event.request_id
         with self._opened(f"webhook {receiver}", SpanKind.CLIENT, attributes) as span:
             _link(span, submitted)
-            yield
+            yield {"traceparent": _parent(span)}
 
     @contextmanager
     def transaction(self, lane: str, system: str) -> Generator[Traced]:

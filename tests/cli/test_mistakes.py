@@ -305,6 +305,12 @@ def test_a_condition_that_cannot_be_read_is_told_where_and_what_to_write(conditi
     assert not re.search("expecting|token|mismatched|IDENTIFIER|EOF|Expr", refused.value.why)
 
 
+OLDER = """\
+pg_dump: error: aborting because of server version mismatch
+pg_dump: detail: server version: 16.14; pg_dump version: 15.18 (Debian 15.18-0+deb12u1)"""
+"""What it says of a server that is newer than itself."""
+
+
 @pytest.mark.process
 @pytest.mark.heavy
 @pytest.mark.postgres
@@ -354,6 +360,12 @@ def _mistakes_with(at: Any, folder: Path) -> None:
     silent = f"postgresql://assent_app@127.0.0.1:{bench.listener()}/assent"
     told(LIST, silent, "timeout expired", "nothing answers at 127.0.0.1: look at the network and its firewall")
     told("backup copy", silent, "pg_dump failed", "nothing answers at 127.0.0.1")
+    old = folder / "older" / "pg_dump"
+    old.parent.mkdir()
+    old.write_text(f"#!/bin/sh\necho '{OLDER}' >&2\nexit 1\n")
+    old.chmod(0o755)
+    bench.environ["PATH"] = f"{old.parent}{os.pathsep}{os.environ['PATH']}"
+    told("backup copy", at.backs_up, "server version: 16.14; pg_dump version: 15.18", "put a pg_dump of the server's")
     told(LIST, "postgresql://assent_app@127.0.0.1:1/assent", "Connection refused", "start PostgreSQL, or correct host")
     told(LIST, "postgresql://assent_app@db.invalid/assent", "failed to resolve host", "no such host as db.invalid")
     bench.cleanup.close()

@@ -83,6 +83,7 @@ async def test_every_command_of_the_page_does_what_the_page_says(
             await _trail(reader)
             backup = await reader.does("assent backup /backups/assent-2026-11-23")
             assert "Beside it you need" in backup
+            await reader.desk.run("pause", "--agent", "shop")  # something that no backup knows of
             if kind == "postgresql":
                 await asyncio.to_thread(_dumped_with_the_servers_own, tmp_path, at.backs_up)
         await _restores(reader, tmp_path / "backups" / "assent-2026-11-23")
@@ -203,8 +204,24 @@ def _dumped_with_the_servers_own(folder: Path, backs_up: str) -> None:
     assert (folder / file).stat().st_size > 10_000
 
 
+RESTORES = "pg_restore --create --exit-on-error --dbname postgres FILE"
+"""What `place` does with a backup, in the page's words."""
+
+
 async def _restores(reader: Reader, backup: Path) -> None:
-    await asyncio.to_thread(reader.desk.at.restore, backup)
+    assert RESTORES in PAGE
+    at = reader.desk.at
+    await asyncio.to_thread(at.restore, backup)
+    if at.migrates != at.url:  # nobody gets in who did not before: not every role of the server
+        [(rights,)] = look(at.url, "SELECT datacl::text FROM pg_database WHERE datname = 'assent'")
+        assert sorted(each.partition("=")[0] for each in rights.strip("{}").split(",")) == [
+            "assent_app",
+            "assent_backup",
+            "assent_owner",
+        ]
+    looked = await reader.does("assent doctor", code=1)
+    assert "older than what this gateway has seen of it" in looked
+    assert "the trail is broken" not in looked  # it is whole, and as old as the backup
     [restored] = [each for each in commands() if each.startswith("assent restored")]
     assert "epoch 1" in await reader.does(restored)
     assert "unbroken" in await reader.does("assent audit verify")

@@ -66,8 +66,7 @@ async def place(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Asy
 
         def put_back(copy: Path) -> None:
             tool("dropdb", "--force", "assent")
-            tool("createdb", "--owner", "assent_owner", "assent")
-            tool("pg_restore", "--exit-on-error", "--dbname", "assent", str(copy))
+            tool("pg_restore", "--create", "--exit-on-error", "--dbname", "postgres", str(copy))
 
         await asyncio.to_thread(tool, "sh", str(ROOT / "deploy" / "roles.sh"))
         url = "postgresql://assent_{}@/assent?host=" + str(socket)

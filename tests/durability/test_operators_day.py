@@ -107,10 +107,11 @@ class Served:
     client: httpx2.AsyncClient
     log: Path
 
-    async def ask(self, session: str) -> dict[str, Any]:
-        """Ask, as the agent does; return the request."""
+    async def ask(self, session: str, **more: str) -> dict[str, Any]:
+        """Ask, as the agent does; return the request. `more` are further headers."""
         submission = {"tool": "mail.send", "arguments": {"to": "list@acme.example"}, "session": session}
-        said = await self.client.post("/v1/requests", json=submission)
+        headers = {name.replace("_", "-"): value for name, value in more.items()}
+        said = await self.client.post("/v1/requests", json=submission, headers=headers)
         assert said.status_code == 202, said.text
         return said.json()["request"]
 
@@ -206,7 +207,7 @@ async def _first_hour(desk: Desk, slack: SlackSimulator) -> None:
     file = desk.folder / "assent.yaml"
     file.write_text(file.read_text().replace("type: slack", f'type: slack\n    api_url: "{settings["api_url"]}"'))
     with file.open("a") as more:
-        more.write("retention: {requests: 31d, deliveries: 14d, outbox: 7d}\n")
+        more.write("retention: {requests: 31d, deliveries: 14d, outbox: 7d, deduplication: 2d}\n")
     desk.source()
 
     await desk.run("migrate", BEFORE, database=desk.at.migrates)  # what an earlier release has left
@@ -259,11 +260,19 @@ async def _weeks_later(desk: Desk) -> None:
     desk.program, desk.environ = stepped.PROGRAM, desk.environ | clock.environ
     async with desk.serving() as gateway:
         assert len(look(desk.at.url, "SELECT id FROM requests")) > 1
-        waits = await gateway.ask("weeks")
+        waits = await gateway.ask("weeks", idempotency_key="weekly")
+        assert (await gateway.ask("weeks", idempotency_key="weekly"))["id"] == waits["id"]
         clock.ahead(timedelta(days=40))
         left = [(waits["id"],)]
         await until("rows are gone", lambda: look(desk.at.url, "SELECT id FROM requests") == left, seconds=90)
         await until("it is said", lambda: "retention.done" in gateway.log.read_text())
+        hang = ("deliveries", "idempotency_keys", "decisions", "grants", "executions")
+        hanging = " UNION ".join(f"SELECT request_id FROM {table}" for table in hang)
+        assert look(desk.at.url, hanging) == left
+        errands = "SELECT count(*) FROM outbox WHERE delivery_id NOT IN (SELECT id FROM deliveries)"
+        assert look(desk.at.url, errands) == [(0,)]
+        anew = await gateway.ask("weeks", idempotency_key="weekly")
+        assert anew["id"] != waits["id"]  # its key stood for it for two days
 
 
 async def _cut_off(desk: Desk) -> None:

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from app.cli.beside_database import NEW_DATABASE, counted, seals_of, settings_faults, wrong_schema
 from app.cli.doctor.channels import look_at_channels
 from app.cli.doctor.payments import look_at_file
-from app.cli.doctor.records import look_at_database, look_at_records
+from app.cli.doctor.records import DECLARE, look_at_database, look_at_records
 from app.cli.doctor.secret_files import look_at_secret_files
 from app.cli.doctor.webhooks import look_at_webhooks
 from app.clock import SystemClock
@@ -136,6 +136,8 @@ async def _inside(config: Path, environ: Mapping[str, str], keys: dict[str, list
     store.start()
     try:
         found += await look_at_database(store, settings)
+        if any(finding.mend == DECLARE for finding in found):
+            heads = None  # that file is behind no trail by a fault of the trail's own
         for org in book.orgs():
             found += [*await look_at_records(store, book, org, head_file=heads), *await _pace(store, org)]
             found += await look_at_webhooks(store, book, org)

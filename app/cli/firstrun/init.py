@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 FILE, SECRETS = "assent.yaml", ".env"
 
+_OWNER_FIRST = """\
+with the roles of deploy/roles.sh the gateway's own makes no tables: `assent migrate` first, for that command alone with
+the ASSENT_DATABASE_URL of assent_owner; then `assent serve` without --migrate"""
 _ABOUT_SECRETS = """\
 # Made by `assent init`. Only you can read it; keep it out of git. Keep a copy of ASSENT_SECRET where you keep secrets:
 # every later start needs this very one, and without it nobody can read what the database holds.
@@ -78,6 +81,8 @@ def _write(folder: Path, questions: Questions, org: str | None) -> None:
         typer.echo(f'no ASSENT_SECRET in it: echo "ASSENT_SECRET=$(assent secret)" >> {folder / SECRETS}', err=True)
     if FILE in there:
         _check_old(folder / FILE, known)
+    if known.get("ASSENT_DATABASE_URL", "").startswith("postgresql:"):
+        typer.echo(_OWNER_FIRST)
     typer.echo("\nnext:")
     for line in _commands(folder, spec, unset):
         typer.echo(f"  {line}")

@@ -41,6 +41,7 @@ _POSTGRES: Final = (
     (r"pg_hba", "let this machine in: pg_hba.conf on {host} has no line for it"),
     (r"too many (?:connections|clients)|remaining connection slots",
      "raise max_connections of PostgreSQL, or run fewer gateways"),
+    (r"server version mismatch", "put a pg_dump of the server's version, or a newer one, first in PATH"),
     (r"starting up|shutting down", "it starts or stops: try again in a moment"),
     (r"permission denied|must be owner", _RIGHTS),
 )  # fmt: skip

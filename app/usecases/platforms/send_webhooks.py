@@ -173,8 +173,8 @@ class SendWebhooks:
         body = body_of(event)
         headers = headers_of(event.id, body, secrets=hook.secrets, now=self._clock.now())
         try:
-            with self._spans.telling(hook.name, event, taken.trace) if self._spans else nullcontext():
-                await self._send(hook, body, headers)
+            with self._spans.telling(hook.name, event, taken.trace) if self._spans else nullcontext() as carried:
+                await self._send(hook, body, headers | (carried or {}))
         except NotTakenError as error:
             refusal = error
             missed = await self._store.write(lambda tx: self._missed(tx, cursor, refusal), org=org)

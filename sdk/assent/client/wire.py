@@ -8,6 +8,7 @@ within the client's patience.
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from os import PathLike, fspath
@@ -55,6 +56,18 @@ class Answer:
     body: Json | None
     fault: str = ""
     retry_after: float = 0.0
+
+
+def _carried() -> dict[str, str]:
+    """Return the headers by which the gateway goes on in the trace that this process is in, if it uses OpenTelemetry.
+
+    What an agent's process does not use is not imported for it; of what it carries along only the trace is sent.
+    """
+    carried: dict[str, str] = {}
+    inject = getattr(sys.modules.get("opentelemetry.propagate"), "inject", None)
+    if inject is not None:
+        inject(carried)
+    return {name: carried[name] for name in ("traceparent", "tracestate") if name in carried}
 
 
 class Wire:
@@ -168,7 +181,7 @@ class Wire:
         client, used = await self.open(), await self._key_now()
         content = None if body is None else _encode(body)
         more = {**(headers or {}), **({} if content is None else {"Content-Type": "application/json"})}
-        more["Authorization"] = f"Bearer {used}"
+        more |= {"Authorization": f"Bearer {used}", **_carried()}
         limit = self._pace.read if hold is None else hold + _HOLD_GRACE
         limit = limit if end is None else max(0.0, min(limit, end - self._pace.monotonic()))
         try:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 import sys
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
 
+import httpx2
 import pytest
-from opentelemetry import trace
+from opentelemetry import baggage, trace
+from opentelemetry.context import attach, detach
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -17,6 +20,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from app.telemetry.provider import TracingRefusedError, find_spans, start_provider
 from app.usecases.platforms.send_webhooks import SendWebhooks
+from assent import AsyncGateway, NotEntitledError, ToolCall
 from tests.fixtures.gateway import open_gateway
 from tests.places import ROOT
 from tests.usecases.platforms.test_send_webhooks import Book, hook
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from opentelemetry.sdk.trace import ReadableSpan
+    from opentelemetry.trace import SpanContext
 
     from app.domain.trail.webhooks import Webhook
     from tests.fixtures.gateway import Gateway
@@ -64,7 +69,16 @@ def named(exporter: InMemorySpanExporter, name: str) -> ReadableSpan:
 def ids(span: ReadableSpan) -> tuple[str, str]:
     context = span.get_span_context()
     assert context is not None
+    return context_ids(context)
+
+
+def context_ids(context: SpanContext) -> tuple[str, str]:
     return trace.format_trace_id(context.trace_id), trace.format_span_id(context.span_id)
+
+
+def carried(traceparent: str) -> tuple[str, str]:
+    _, of_trace, of_span, _ = traceparent.split("-")
+    return of_trace, of_span
 
 
 def linked(span: ReadableSpan) -> set[tuple[str, str]]:
@@ -132,11 +146,10 @@ async def test_a_path_is_one_story_from_the_agents_trace_to_the_report(
 async def test_what_a_receiver_is_told_of_a_request_links_to_its_submission(
     traced: Gateway, exporter: InMemorySpanExporter
 ) -> None:
-    g, told = traced, list[bytes]()
+    g, told = traced, dict[str, str]()
 
     async def take(_: Webhook, body: bytes, headers: Mapping[str, str]) -> None:
-        del headers
-        told.append(body)
+        told[json.loads(body)["id"]] = headers["traceparent"]
 
     hooks = cast("Any", Book((hook("https://siem.acme.example/", "request.created", "key.created"),)))
     send = SendWebhooks(
@@ -150,7 +163,34 @@ async def test_what_a_receiver_is_told_of_a_request_links_to_its_submission(
     about = [span for span in spans if dict(span.attributes or {}).get("assent.request.id") == request["id"]]
     assert len(spans) == len(told) > len(about) == 1
     assert linked(about[0]) == {ids(named(exporter, "POST /v1/requests"))}
+    assert {carried(each) for each in told.values()} == {ids(span) for span in spans}
     assert {link for span in spans if span not in about for link in linked(span)} == set()
+
+
+async def test_an_agents_process_that_is_traced_sends_its_trace_along_and_nothing_else_that_it_carries() -> None:
+    """Its own process: what it uses of OpenTelemetry is the agent's affair, and here it is the real one."""
+    said: list[httpx2.Headers] = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        said.append(request.headers)
+        return httpx2.Response(403, json={"code": "forbidden", "detail": "no"})
+
+    async def ask() -> None:
+        transport = httpx2.MockTransport(answer)
+        async with AsyncGateway("http://gateway", "ak_a_b_c", transport=transport) as client:
+            with pytest.raises(NotEntitledError):
+                await client.take(ToolCall("pay", {}), within=5)
+
+    await ask()
+    tracer = TracerProvider().get_tracer("agent")
+    with tracer.start_as_current_span("run") as span:
+        token = attach(baggage.set_baggage("customer", "Acme Ltd"))
+        await ask()
+        detach(token)
+    untraced, traced = said[0], said[-1]
+    assert "traceparent" not in untraced
+    assert carried(traced["traceparent"]) == context_ids(span.get_span_context())
+    assert "baggage" not in traced
 
 
 async def test_no_argument_no_person_and_no_payee_stands_in_a_span(
