@@ -19,6 +19,7 @@ Folder = Annotated[str, Field(max_length=8192, pattern=r"^[^\x00]*$")]
 Totp = Annotated[str, Field(pattern=r"^[0-9]{6}$")]
 Prose = Annotated[str, Field(max_length=4000, pattern=r"^[^\x00]*$")]
 
+_Token = Annotated[str, Field(min_length=1, max_length=16_000, pattern=r"^[A-Za-z0-9_.=-]+$")]
 _LARGEST_BAG = 16 * 1024
 
 
@@ -80,6 +81,11 @@ class CallBody(RunBody):
     claim: Prose | None = Field(default=None, description="the agent's own words for the approver, shown as such")
     host_event: str | None = Field(
         default=None, description="what the agent's program sent to its hook, as text; nothing is judged by it"
+    )
+    requester_token: _Token | None = Field(
+        default=None,
+        repr=False,
+        description="the ID token of whom the agent acts for, or one exchanged for it: a proof",
     )
     can_route: bool = Field(default=False, description="the caller runs a call in the sandbox that `route` names")
 

@@ -43,7 +43,13 @@ def _several(names: Iterable[str]) -> Callable[[Any], tuple[object, ...]]:
     return itemgetter(*names)
 
 
-_YOUNGER_ASKED: dict[str, str | int | None] = {"sub_agent": None, "alone": 0, "cc": "[]", "host_event": None}
+_YOUNGER_ASKED: dict[str, str | int | None] = {
+    "sub_agent": None,
+    "alone": 0,
+    "cc": "[]",
+    "host_event": None,
+    "requester_proof": None,
+}
 """Columns of what is asked that are younger than seals, with what says nothing: sealed where they say something else,
 so that what was sealed before they were there holds."""
 _ASKS = [

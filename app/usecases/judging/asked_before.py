@@ -37,6 +37,7 @@ def asked_again(call: ToolCall, arguments: Mapping[str, JsonValue], *, sub_agent
         session=call.session,
         call_id=call.call_id,
         requester=call.requester,
+        proof=call.proof,
         claim=call.claim,
         sub_agent=sub_agent,
     )
