@@ -75,6 +75,7 @@ from app.usecases.reading.read import Read
 from app.usecases.reading.review import Review
 from app.usecases.reading.wait import Wait, Waiters
 from app.usecases.sessions.lineage import Lineage
+from app.usecases.signing_in.handed_over import ProveRequester
 from app.usecases.upkeep.fail_over import FailOver
 from app.usecases.upkeep.retain import Retain
 from app.usecases.upkeep.sweep import Sweep
@@ -151,8 +152,8 @@ class Container:
         self.timetable = self._timetable()
 
     def _build_usecases(self) -> None:
-        store, book = self.store, self.book
-        quota = Quota(most_pending=self.settings.max_pending_per_agent, most_cards=self.settings.max_cards_per_agent)
+        store, book, settings = self.store, self.book, self.settings
+        self.prove = ProveRequester(book=book, fetch=Outbound().fetch, clock=self.clock)
         self.lineage = Lineage(store=store, book=book, clock=self.clock)
         self.hooks = HookBook(book, self._build_hooks)
         observer = Observer(on_event=log_deed, tracer=self.spans and self.spans.hooks)
@@ -165,8 +166,9 @@ class Container:
             judge=judge,
             channels=self.channels,
             seals=self.seals,
-            quota=quota,
+            quota=Quota(most_pending=settings.max_pending_per_agent, most_cards=settings.max_cards_per_agent),
             attended=self.waiters.attended,
+            prove=self.prove,
         )
         self.decide = DecideByApi(store=store, book=book, seals=self.seals)
         self.cancel = Cancel(store=store)
@@ -194,12 +196,11 @@ class Container:
         self.factors = Factors(store=store, book=book, seals=self.seals)
         self.seal_standing = SealStanding(store=store, seals=self.seals)
         edit = Edit(store=store, book=book, judge=judge, channels=self.channels, seals=self.seals)
-        consulting = ConsultByClick(store=store, book=book, seals=self.seals)
         review = Review(store=store, book=book, seals=self.seals, clock=self.clock)
         self.extend = Extend(store=store, book=book)
         self.reopen = Reopen(store=store, book=book, judge=judge, submit=self.submit)
         others: dict[Action, ClickTaker] = {
-            **dict.fromkeys(ACTIONS, consulting),
+            **dict.fromkeys(ACTIONS, ConsultByClick(store=store, book=book, seals=self.seals)),
             Action.EDIT: EditByClick(edit=edit, store=store, book=book, seals=self.seals),
             Action.REVIEW: ReviewClick(store=store, book=book, seals=self.seals, review=review),
             Action.EXTEND: ExtendClick(store=store, book=book, seals=self.seals),
@@ -267,7 +268,7 @@ class Container:
             renew_access=self.renew_access,
             hide_secrets=lambda: hide_secrets_of(registry.loaded()),
         )
-        self.console, settings = self._console(review), self.settings
+        self.console = self._console(review)
         self.services = Services(
             access=access_for(self.keys, settings.calls_per_second, operations=settings.operations_token),
             submit=self.submit,
@@ -320,7 +321,7 @@ class Container:
             switches=self.switches,
             contact=self.contact,
             office=build_office(self.store, self.book, head_file=self.heads.path, later=self.supervisor.later),
-            fetch=Outbound().fetch,
+            issuers=self.prove.issuers,
             feed=self.feed,
         )
 

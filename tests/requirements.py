@@ -142,6 +142,10 @@ LEDGER: dict[str, Promise] = {
         "A person sees where they are signed in, and ends it, here or everywhere, with what cards' links have opened; "
         "who is named for nothing more sees nothing more."
     ),
+    "S-88": _must(
+        "Who asked is a fact only where an issuer of the file signed it, for a person, a client and an agent of the "
+        "file, within its time; any other token leaves a claim, and where a rule takes the fact, the call is refused."
+    ),
     "S-96": _must(
         "A file that somebody proposes on a page comes into force nowhere, builds no hook, reads nothing of the "
         "environment, and cannot ask what a sensitive value is."

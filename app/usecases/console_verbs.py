@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from app.usecases.proving.factors import Factors
     from app.usecases.reading.follow import Feed
     from app.usecases.reading.review import Review
-    from app.usecases.signing_in.issuer import Fetch
+    from app.usecases.signing_in.issuer import Issuers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ def console_verbs(
     switches: Switches,
     contact: Contact,
     office: Office,
-    fetch: Fetch,
+    issuers: Issuers,
     feed: Feed,
 ) -> ConsoleVerbs:
     """Build them on what the gateway runs on; what it has already is handed in."""
@@ -64,7 +64,7 @@ def console_verbs(
         inbox=Inbox(store=store, book=book, seals=seals),
         decide_page=DecideOnPage(store=store, book=book, seals=seals),
         passkeys=Passkeys(store=store, book=book, seals=seals),
-        elsewhere=Elsewhere(store=store, book=book, seals=seals, clock=clock, fetch=fetch),
+        elsewhere=Elsewhere(store=store, book=book, seals=seals, clock=clock, issuers=issuers),
         factors=factors,
         switches=switches,
         under_pause=UnderPause(store=store),

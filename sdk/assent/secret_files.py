@@ -71,6 +71,20 @@ def find_key(environ: Mapping[str, str]) -> str | None:
     return key
 
 
+def find_token(environ: Mapping[str, str]) -> str | None:
+    """Return ASSENT_REQUESTER_TOKEN, or what stands in the file that ASSENT_REQUESTER_TOKEN_FILE names.
+
+    It is sent with each call, so nothing but a signed token is taken: header, claims and signature. Raises
+    SecretFileError.
+    """
+    name = "ASSENT_REQUESTER_TOKEN"
+    token = (find_secret(environ, name) or "").strip()
+    parts = token.split(".")
+    if token and (len(parts) != 3 or not all(parts) or not token.startswith("eyJ") or not token.isascii()):
+        raise SecretFileError(f"{name}: what it names holds no signed token (eyJ….eyJ….…); nothing was sent")
+    return token or None
+
+
 def is_open_to_all(path: str) -> bool:
     """Say whether any account of this machine may read a file."""
     try:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from app.domain.call.exhibit import Exhibit
+    from app.domain.call.requester_proof import RequesterProof
     from app.domain.request.quorum import Tally
     from app.domain.request.request import ConfirmationRequest, Execution, Grant, Settlement
     from app.domain.text.canonical import JsonValue
@@ -86,6 +87,16 @@ class SettlementView(TypedDict):
     via: str | None
 
 
+class RequesterProofView(TypedDict):
+    """Which issuer said who asked, under which subject; `actor` is for whom the token was exchanged."""
+
+    issuer: str
+    subject: str
+    actor: str | None
+    signed_at: str
+    until: str
+
+
 class GrantedView(TypedDict):
     """The single use of an approval."""
 
@@ -143,7 +154,10 @@ class RequestView(TypedDict):
     sub_agent: Annotated[str | None, Field(description="through whom the agent acts, as it says")]
     session: str | None
     call_id: str | None
-    requester: Annotated[str | None, Field(description="on whose behalf, as the agent says: nobody has verified it")]
+    requester: Annotated[str | None, Field(description="on whose behalf, as the agent says, unless it was proved")]
+    requester_proof: Annotated[
+        RequesterProofView | None, Field(description="what proves who asked: then `requester` is a fact; null: a claim")
+    ]
     tool: str
     title: str
     arguments: dict[str, Any]
@@ -192,6 +206,18 @@ class RequestView(TypedDict):
     message: str
 
 
+def _view_proof(proof: RequesterProof | None) -> RequesterProofView | None:
+    if proof is None:
+        return None
+    return {
+        "issuer": proof.issuer,
+        "subject": proof.subject,
+        "actor": proof.actor,
+        "signed_at": proof.signed_at.isoformat(),
+        "until": proof.until.isoformat(),
+    }
+
+
 def view_request(
     request: ConfirmationRequest, tally: Tally | None, warned: Iterable[Warned] = (), *, whole: bool
 ) -> RequestView:
@@ -216,6 +242,7 @@ def view_request(
         "session": call.session,
         "call_id": call.call_id,
         "requester": call.requester,
+        "requester_proof": _view_proof(call.proof),
         "tool": call.tool,
         "title": request.title,
         "arguments": shown(call.arguments),

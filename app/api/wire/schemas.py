@@ -21,7 +21,7 @@ Prose = Annotated[str, Field(max_length=4000, pattern=r"^[^\x00]*$")]
 
 _Plain = Annotated[str, Field(pattern=r"^[^\x00]*$")]
 _EXACT = ConfigDict(extra="forbid", strict=True)
-
+_Token = Annotated[str, Field(min_length=1, max_length=16_000, pattern=r"^[A-Za-z0-9_.=-]+$")]
 _LARGEST_BAG = 16 * 1024
 
 
@@ -108,6 +108,11 @@ class CallBody(RunBody):
     evidence: list[Annotated[LinkBody | FileBody, Field(discriminator="kind")]] = Field(
         default_factory=list,
         description="links and small files for the people who decide: 8 at most, shown as the agent's claims",
+    )
+    requester_token: _Token | None = Field(
+        default=None,
+        repr=False,
+        description="the ID token of whom the agent acts for, or one exchanged for it: a proof",
     )
     can_route: bool = Field(default=False, description="the caller runs a call in the sandbox that `route` names")
 

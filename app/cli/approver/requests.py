@@ -250,7 +250,9 @@ def _count_warnings(request: Shown) -> str:
 
 def lines_of(request: Shown) -> list[str]:
     """Say what a person needs, top down: the sentence, the arguments, who asks, why, how far, how long, the code."""
+    proof = request.get("requester_proof")
     by = f"; it says: for {clean(request['requester'])} (not verified)" if request["requester"] else ""
+    by = f"; for {clean(request['requester'])} (signed in at {clean(proof['issuer'])})" if proof else by
     said = [
         *(("WARNING", told) for told in warned(request)),
         *(("pays", told) for told in _paid(request)),

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from app.domain.call.requester_proof import RequesterProof
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +25,12 @@ class Submission:
     session: str | None = None
     call_id: str | None = None
     requester: str | None = None
+    requester_token: str | None = field(default=None, repr=False)
+    """What may prove who asked, as it came in: it is checked and let go before anything else is done with the call."""
+    proof: RequesterProof | None = None
+    """What it proved."""
+    unproven: str | None = None
+    """Why it proved nothing."""
     claim: str | None = None
     idempotency_key: str | None = None
     joins: bool = True

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from app.domain.call.exhibit import Exhibit
+    from app.domain.call.requester_proof import RequesterProof
     from app.domain.call.tool import Tool
     from app.domain.money.payment import Payment
     from app.domain.text.canonical import JsonValue
@@ -35,7 +36,8 @@ class ToolCall:
     """One call as the gateway judges it: arguments are validated and have their defaults.
 
     `agent`, `org` and `owner` come from the agent's key. `session`, `call_id`, `requester` and `claim` are what the
-    agent says: they may bar an approver or help to recognise a call, but never allow anything.
+    agent says: they may bar an approver or help to recognise a call, but never allow anything. With `proof`, an issuer
+    of the file says who the requester is, and no longer the agent.
     """
 
     org: str
@@ -50,6 +52,7 @@ class ToolCall:
     sub_agent: str | None = None  # through whom the agent acts
     host_event: str | None = None  # what its program sent to the hook, as it is kept
     evidence: tuple[Exhibit, ...] = ()  # what it brings along for the people who decide
+    proof: RequesterProof | None = None
 
 
 def call_digest(call: ToolCall) -> str:
@@ -81,6 +84,7 @@ def binding_digest(
         "expires_at": expires_at.isoformat(),
         **({"payment": bound_facts(payments)} if payments else {}),
         **({"evidence": [each.bound() for each in call.evidence]} if call.evidence else {}),
+        **({"requester_proof": call.proof.facts()} if call.proof else {}),
     }
     return digest(bound)
 
@@ -109,11 +113,14 @@ def attach_key(call: ToolCall, of_digest: str) -> str | None:
 def attach_base(call: ToolCall, of_digest: str) -> str | None:
     """Name the same calls of the same session and sub-agent and for the same person: their keys begin with it.
 
-    For another person it is another call: whoever it is asked for may not approve it. None: no session.
+    For another person it is another call: whoever it is asked for may not approve it. So it is where one is proved and
+    the other only claimed: a claim gets no card that says who asked as a fact. None: no session.
     """
     if call.session is None:
         return None
     through = () if call.sub_agent is None else (call.sub_agent,)
+    if call.proof is not None:
+        through += ("proved\n",)  # no name has a line break
     return _named((call.agent, call.session, call.requester or "", *through), of_digest)
 
 

@@ -134,7 +134,10 @@ def _asking(request: ConfirmationRequest, terms: Terms) -> tuple[Fact, ...]:
     if asker:
         name, account = terms.name_of(asker), visible(asker)
         requester = account if name == account else f"{name} <{account}>"
+        proof = request.call.proof
         who = say(language, "asks.for", agent=agent, requester=requester)
+        if proof is not None:
+            who = say(language, "asks.proved", agent=agent, requester=requester, issuer=visible(proof.where))
     why = visible(reason_apart(request.why)[0])
     return (Fact(label=say(language, "asks"), value=who), Fact(label=say(language, "why"), value=why))
 

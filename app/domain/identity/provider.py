@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from app.domain.identity.console_session import ConsoleSession
-    from app.domain.people.people import Directory
+    from app.domain.people.people import Directory, Person
 
 SKEW = timedelta(minutes=2)
 """By how much an issuer's clock may differ from ours."""
@@ -26,8 +26,20 @@ _LONGEST = 255
 _WAY = "oidc:"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handed:
+    """Which of an issuer's tokens prove who asked for a call, where an agent hands them over.
+
+    `audiences` are the clients that people sign in to; `actors` says who an agent is to the issuer, by its name here.
+    """
+
+    audiences: tuple[str, ...]
+    actors: Mapping[str, str]
+    max_age: timedelta
+
+
 class BadTokenClaimsError(Exception):
-    """A token does not say what it must. `why` is for the log: whoever brought it is told nothing of it."""
+    """A token does not say what it must. `why` is for the log, and for an agent that brought it; no browser is told."""
 
     def __init__(self, why: str) -> None:
         """Keep why."""
@@ -48,6 +60,7 @@ class Provider:
     algorithms: tuple[str, ...]
     subjects: Mapping[str, str]
     private: bool
+    handed: Handed | None = None  # None: no token of this issuer proves who asked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +77,12 @@ def person_in(
     """Return of whom of the file a token is whose signature was checked. Raises BadTokenClaimsError."""
     _of_this(claims, provider, nonce)
     _of_now(claims, now)
+    known = person_of(claims, provider, directory)
+    return SignedIn(person=known.email, groups=_groups(claims, provider))
+
+
+def person_of(claims: Mapping[str, Any], provider: Provider, directory: Directory) -> Person:
+    """Return whom of the file a token names. Raises BadTokenClaimsError."""
     subject, email = claims.get("sub"), claims.get("email")
     if not isinstance(subject, str) or not 0 < len(subject) <= _LONGEST:
         raise BadTokenClaimsError("it names nobody (sub)")
@@ -78,7 +97,7 @@ def person_in(
         known = directory.find(email)
     if known is None:
         raise BadTokenClaimsError("the file does not have this person")
-    return SignedIn(person=known.email, groups=_groups(claims, provider))
+    return known
 
 
 def via_of(name: str) -> str:
@@ -110,13 +129,21 @@ def _of_this(claims: Mapping[str, Any], provider: Provider, nonce: str | None) -
 
 
 def _of_now(claims: Mapping[str, Any], now: datetime) -> None:
+    times_of(claims, now, oldest=_OLDEST)
+
+
+def times_of(claims: Mapping[str, Any], now: datetime, *, oldest: timedelta) -> tuple[datetime, datetime]:
+    """Return when a token was made and when it ends, if it holds now. Raises BadTokenClaimsError."""
     ends, made, starts = (_instant(claims, name) for name in ("exp", "iat", "nbf"))
     if ends is None or now - SKEW >= ends:
         raise BadTokenClaimsError("it is over, or does not say when it is")
-    if made is None or not -SKEW <= now - made <= _OLDEST:
-        raise BadTokenClaimsError("it was not made just now")
+    if made is None or now - made < -SKEW:
+        raise BadTokenClaimsError("it does not say when it was made, or says a time to come")
+    if now - made > oldest:
+        raise BadTokenClaimsError("it was made too long ago")
     if starts is not None and now + SKEW < starts:
         raise BadTokenClaimsError("it holds only later")
+    return made, ends
 
 
 def _instant(claims: Mapping[str, Any], name: str) -> datetime | None:

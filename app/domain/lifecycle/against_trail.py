@@ -82,6 +82,7 @@ def _stands(request: ConfirmationRequest, replayed: Replayed) -> dict[str, objec
         "session": call.session,
         "call_id": call.call_id,
         "requester": call.requester,
+        "requester_proof": call.proof.facts() if call.proof else None,
         "owner": call.owner,
         "digest": _digest(request, replayed),
         "call_digest": request.call_digest,

@@ -102,6 +102,7 @@ def opened(request: ConfirmationRequest, *, sub_agent: str | None = None) -> Ste
             **({"evidence": [each.facts() for each in request.call.evidence]} if request.call.evidence else {}),
             **({"predecessor": request.predecessor_id} if request.predecessor_id else {}),
             **({"sub_agent": sub_agent} if sub_agent else {}),
+            **({"requester_proof": request.call.proof.facts()} if request.call.proof else {}),
         },
     )
     return Step(request=request, effects=(PostCards(),), record=record)

@@ -108,6 +108,7 @@ def _asked(so_far: Replayed, event: AuditEvent, facts: Mapping[str, Any]) -> Non
         payment=facts.get("payment"),
         cautions=facts.get("cautions", []),
         predecessor=facts.get("predecessor"),
+        requester_proof=facts.get("requester_proof"),
         bound_until=facts.get("expires_at"),
         edition="",
         status="pending",

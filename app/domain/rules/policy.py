@@ -194,7 +194,7 @@ def judge(policy: Policy, call: ToolCall, *, now: datetime, explaining: bool = F
         except ConditionFailedError as error:
             why = f"its condition could not be evaluated: {error.why}"
             trace.append(TraceStep(rule.id, True, why, values_seen(condition, tool, call, scope)))
-            return _in_doubt(policy, rule, tuple(trace))
+            return _in_doubt(policy, rule, call, tuple(trace))
         if holds:
             trace.append(TraceStep(rule.id, True, "its condition is true", values_seen(condition, tool, call, scope)))
             return _answer(policy, rule, tool, call, tuple(trace))
@@ -205,6 +205,8 @@ def judge(policy: Policy, call: ToolCall, *, now: datetime, explaining: bool = F
 
 
 def _answer(policy: Policy, rule: Rule, tool: Tool, call: ToolCall, trace: tuple[TraceStep, ...]) -> Ruling:
+    if rule.proved and call.proof is None:
+        return _unproven(policy, rule, trace)
     if rule.tiers:
         return _by_amount(policy, rule, tool, call, trace)
     match rule.then:
@@ -225,6 +227,16 @@ def _answer(policy: Policy, rule: Rule, tool: Tool, call: ToolCall, trace: tuple
             return ask_or_deny(policy, rule.id, rule.reason or f"Rule {rule.id} asks for approval.", rule.asking, trace)
         case _:
             assert_never(rule.then)
+
+
+def _unproven(policy: Policy, rule: Rule, trace: tuple[TraceStep, ...]) -> Deny:
+    """Refuse what nobody has proved to have asked for, with the mend: for the model, who is no person, to tell one."""
+    reason = (
+        f"Rule {rule.id} takes only calls of a person who is proved to have asked, and who asked for this one is not "
+        "proved. Whoever runs this agent has to hand over that person's ID token with the call (requester_token); "
+        "once they have signed in, the call may be made anew."
+    )
+    return replace(_deny(policy, rule.id, reason, trace), unproven=True)
 
 
 def _by_amount(policy: Policy, rule: Rule, tool: Tool, call: ToolCall, trace: tuple[TraceStep, ...]) -> Ruling:
@@ -258,7 +270,9 @@ def _of_tier(
             assert_never(tier.then)
 
 
-def _in_doubt(policy: Policy, rule: Rule, trace: tuple[TraceStep, ...]) -> Ruling:
+def _in_doubt(policy: Policy, rule: Rule, call: ToolCall, trace: tuple[TraceStep, ...]) -> Ruling:
+    if rule.proved and call.proof is None:
+        return _unproven(policy, rule, trace)
     reason = f"The condition of rule {rule.id} could not be evaluated, so people are asked."
     asking = rule.asking or policy.ask
     # What was permitted beforehand was permitted for what the rule is about, and that is not known here.

@@ -106,6 +106,7 @@ class Rule:
     asking: Asking | None = None
     tiers: tuple[Tier, ...] = ()
     record: bool = True
+    proved: bool = False  # it takes only calls whose requester is proved, and refuses the others
     line: int = 0
     passed_over: TraceStep = field(init=False, repr=False, compare=False)
     """What the trace says where its condition is false: made once, for a call may be held against hundreds of rules."""

@@ -31,9 +31,10 @@ class Allow(_Answer):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deny(_Answer):
-    """The call may not go ahead."""
+    """The call may not go ahead. `unproven`: the rule takes a proof of who asked, and there was none."""
 
     record: bool
+    unproven: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

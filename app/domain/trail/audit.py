@@ -44,8 +44,8 @@ class Kind(StrEnum):
 
     CREATED = (
         "request.created",
-        "{actor} asked for {tool}{payment}; the rule {rule} {asks}{warned}",
-        "{actor} 请求调用 {tool}{payment}；规则 {rule} {asks}{warned}",
+        "{actor} asked for {tool}{payment}{proved}; the rule {rule} {asks}{warned}",
+        "{actor} 请求调用 {tool}{payment}{proved}；规则 {rule} {asks}{warned}",
     )
     VOTE = (
         "request.voted",

@@ -34,6 +34,7 @@ _PHRASES: Mapping[Language, Mapping[str, str]] = {
         "rule": "the rule {rule}",
         "of_tool": ", the tool {tool}",
         "payment": " ({sums} to {payees})",
+        "proved": " for {asker}, who signed in at {issuer}",
         "warned": " ({cautions})",
     },
     Language.ZH: {
@@ -50,6 +51,7 @@ _PHRASES: Mapping[Language, Mapping[str, str]] = {
         "rule": "规则 {rule}",
         "of_tool": "（工具 {tool}）",
         "payment": "（{sums}，付给 {payees}）",
+        "proved": "（代 {asker}，已在 {issuer} 登录核实）",
         "warned": "（{cautions}）",
     },
 }
@@ -109,6 +111,11 @@ def _add_phrases(facts: _Facts, record: Record, phrases: Mapping[str, str], show
         facts["sums"] = " + ".join(f"{shown(currency)} {shown(amount)}" for currency, amount in totals.items())
         facts["payees"] = _text(payment["payees"], shown)
     facts["payment"] = phrase("payment", there="sums" in facts)
+    proof = record.facts.get("requester_proof")
+    if isinstance(proof, dict):
+        proved = cast("Mapping[str, object]", proof)  # `RequesterProof.facts` writes it
+        facts["asker"], facts["issuer"] = (_text(proved.get(name, NOTHING), shown) for name in ("person", "issuer"))
+    facts["proved"] = phrase("proved", there="asker" in facts)
 
 
 def _alarm(facts: _Facts, language: Language) -> str:

@@ -54,6 +54,8 @@ def read_rules(marked: MarkedYaml, around: Surroundings, ask: Asking | None) -> 
         if entry.id in seen:
             marked.report((*path, "id"), f'the id "{entry.id}" again (first on line {seen[entry.id]})')
         seen.setdefault(entry.id, line)
+        if entry.requester is not None and entry.then == "deny":
+            marked.report((*path, "requester"), 'means nothing on a rule that says "then: deny"')
         asking, tiers = _answer(marked, path, entry, around, inherited)
         rule = Rule(
             id=entry.id,
@@ -66,6 +68,7 @@ def read_rules(marked: MarkedYaml, around: Surroundings, ask: Asking | None) -> 
             asking=asking,
             tiers=tiers,
             record=entry.record,
+            proved=entry.requester is not None,
             line=line,
         )
         _refuse_unknown_tools(marked, path, rule, around)
@@ -185,3 +188,13 @@ def _covers(outer: Sequence[NamePattern], inner: Sequence[NamePattern], *, empty
     if empty_is_all and (not outer or not inner):
         return not outer
     return all(any(pattern.text == other.text or pattern.matches(other.text) for pattern in outer) for other in inner)
+
+
+def refuse_unprovable(marked: MarkedYaml, rules: Sequence[Rule], *, proves: bool) -> None:
+    """Note the first rule that takes a proof which nobody can bring."""
+    lines = {rule.line for rule in rules if rule.proved}
+    for index, _ in enumerate(listing(marked, "rules")) if lines and not proves else ():
+        if marked.mark(("rules", index)).line in lines:
+            why = "nobody could be proved: no issuer under sign_in has `requesters`"
+            marked.report(("rules", index, "requester"), why, "say there which tokens are taken")
+            return

@@ -13,10 +13,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from app.domain.call.requester_proof import RequesterProof
 from app.domain.call.tool_call import ToolCall
 from app.domain.people.assurance import Assurance
 from app.domain.people.people import email_key
@@ -64,6 +65,7 @@ class CaseEntry(BaseModel):
     args: dict[str, Any] = {}
     agent: str = ""
     user: str | None = None
+    verified: bool = False
     owner: str | None = None
     session: str | None = None
     at: Annotated[datetime | None, BeforeValidator(parse_instant)] = None
@@ -71,6 +73,12 @@ class CaseEntry(BaseModel):
     rule: str | None = None
     tier: int | None = Field(default=None, ge=1)
     assurance: Assurance | None = Field(default=None, strict=False)
+
+    @model_validator(mode="after")
+    def _of_somebody(self) -> Self:
+        if self.verified and not self.user:
+            raise ValueError('"verified" means nothing without "user"')
+        return self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +110,16 @@ def call_of(entry: CaseEntry, org: str) -> ToolCall:
         requester=email_key(entry.user) if entry.user else None,
         owner=email_key(entry.owner) if entry.owner else None,
         claim=None,
+        proof=_proof(entry),
     )
+
+
+def _proof(entry: CaseEntry) -> RequesterProof | None:
+    """Return what a case supposes: that its user was proved to have asked, by whichever issuer."""
+    if not entry.verified or not entry.user:
+        return None
+    at = entry.at.astimezone(UTC) if entry.at else datetime.fromtimestamp(0, UTC)
+    return RequesterProof(person=email_key(entry.user), issuer="", subject="", signed_at=at, until=at, token="")
 
 
 def in_zone(at: datetime, zone: tzinfo) -> datetime:

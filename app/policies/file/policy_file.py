@@ -21,7 +21,7 @@ from app.domain.text.canonical import digest
 from app.domain.text.language import Language
 from app.policies.asking.asking_section import read_ask, require_ask
 from app.policies.asking.glass_section import read_glass
-from app.policies.asking.rule_section import read_rules
+from app.policies.asking.rule_section import read_rules, refuse_unprovable
 from app.policies.marks.entries import read_entry
 from app.policies.marks.faults import Fault, PolicyFaultsError, near
 from app.policies.marks.surroundings import AnyEnvironment, Surroundings
@@ -189,6 +189,7 @@ def _load(
     standing = guards_beside((*hooks, *agent_hooks)) if guarded else ()
     webhooks = read_webhooks(marked, environ=environ)
     providers = read_sign_in(marked, around.directory, environ=environ)
+    refuse_unprovable(marked, rules, proves=any(each.handed for each in providers))
     roles = read_roles(marked, around.directory, has_claims=any(each.groups for each in providers))
     retention = read_retention(marked, attention, payments)
     if head is None:

@@ -261,6 +261,7 @@ class RuleEntry(OwnAskEntry):
     tiers: list[Any] | None = Field(default=None, min_length=2, max_length=10)
     reason: Reasons | None = None
     record: bool = True
+    requester: Literal["verified"] | None = None
 
 
 class PaymentEntry(_Entry):
@@ -376,19 +377,4 @@ class WebhookEntry(_Entry):
     secret: SecretStr
     secret_old: SecretStr | None = None
     kinds: list[Annotated[str, Field(max_length=60)]] = Field(min_length=1, max_length=100)
-    private: bool = False
-
-
-class SignInEntry(_Entry):
-    """``{issuer: https://…, client_id: …, client_secret: "${NAME}"}``: who signs people in (OpenID Connect)."""
-
-    issuer: Annotated[str, Field(max_length=500)]
-    client_id: Annotated[str, Field(min_length=1, max_length=300)]
-    client_secret: SecretStr
-    label: Annotated[str, Field(min_length=1, max_length=40)] | None = None
-    groups: Annotated[str, Field(min_length=1, max_length=100)] | None = None
-    algorithms: list[Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512"]] = Field(
-        default=["RS256", "PS256", "ES256"], min_length=1
-    )
-    subjects: dict[str, Annotated[str, Field(min_length=1, max_length=255)]] = {}
     private: bool = False

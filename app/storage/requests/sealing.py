@@ -50,6 +50,7 @@ _YOUNGER_ASKED: dict[str, str | int | None] = {
     "cc": "[]",
     "host_event": None,
     "evidence": "[]",
+    "requester_proof": None,
 }
 """Columns of what is asked that are younger than seals, with what says nothing: sealed where they say something else,
 so that what was sealed before they were there holds."""

@@ -6,10 +6,12 @@ a migration: the table, INSERT, SELECT, SAVE, reading back and "has it changed" 
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from app.domain.call.exhibit import Exhibit, ExhibitKind
+from app.domain.call.requester_proof import proof_from
 from app.domain.call.tool_call import ToolCall, attach_key
 from app.domain.money.payment import Payment, plain
 from app.domain.people.assurance import Assurance
@@ -60,6 +62,9 @@ def _attach_key(request: ConfirmationRequest) -> str | None:
 
 _NAMES = listed(str, str, few=True)  # those of the rules and tools of a file
 _STAGES = listed(Stage.facts, lambda found: _stage(**found), few=True)
+_PROOF = Kept(
+    TEXT.type, lambda proof: json.dumps(proof.facts(), sort_keys=True), lambda text: proof_from(json.loads(text))
+)
 _AMOUNT = Kept(TEXT.type, plain, Decimal)
 _NO_OBJECT, _NO_TEXT, _NONE_OF_THEM = '{"":"unreadable"}', "(unreadable)", "[]"
 """What stands for an encrypted value that cannot be read, in a list of requests for one."""
@@ -137,6 +142,7 @@ REQUEST = Columns(
             default="[]",
             hidden=_NONE_OF_THEM,
         ),
+        Column("requester_proof", _PROOF, of="call.proof", nullable=True),
         # Both written by `storage/requests/sealing.py`.
         Column("bound_digest", TEXT, given=True, nullable=True),
         Column("seal", TEXT, given=True, nullable=True),

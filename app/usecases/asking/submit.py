@@ -55,14 +55,19 @@ class Submit:
         seals: Seals,
         quota: Quota,
         attended: Callable[[str, str, int], Awaitable[bool]],
+        prove: Callable[[Submission], Awaitable[Submission]],
     ) -> None:
-        """Take what it works on. `attended` says whether somebody waits for a request (org, id, version)."""
+        """Take what it works on. `attended` says whether somebody waits for a request (org, id, version).
+
+        `prove` looks at the token by which the caller proves who asked.
+        """
         self._store = store
         self._judge = judge
         self._channels = channels
         self._seals = seals
         self._quota = quota
         self._attended = attended
+        self._prove = prove
 
     async def __call__(self, submission: Submission, *, claims: bool = False) -> Answered | Asked:
         """Judge a call. `claims`: the caller means to spend the approval itself, which for some tools it may not.
@@ -70,6 +75,8 @@ class Submit:
         Raises UnknownToolError, BadArgumentsError, InvalidError, IdempotencyMismatchError, TooManyError,
         UnavailableError, ExecutorOnlyError: each of them means that the tool must not run.
         """
+        if submission.requester_token is not None:
+            submission = await self._prove(submission)
         known = await self._judge.look_up(submission)
         pause = known.pause(submission.tool)
         if pause is not None:  # before any hook runs or counts, and whatever stands for the call already

@@ -44,6 +44,7 @@ def asked_again(
         session=call.session,
         call_id=call.call_id,
         requester=call.requester,
+        proof=call.proof,
         claim=call.claim,
         sub_agent=sub_agent,
         evidence=list(evidence),

@@ -37,6 +37,10 @@ def facts_of(judged: Judged, ruling: Ruling) -> dict[str, object]:
         "arguments": canonical(masked(call.arguments, judged.tool.sensitive)).decode(),  # for `policy replay`
         "hidden": list(judged.tool.sensitive),
     }
+    if call.proof is not None:
+        facts["requester_proof"] = call.proof.facts()
+    if judged.unproven is not None:
+        facts["unproven"] = judged.unproven
     if judged.hook is not None:
         facts |= {"hook": judged.hook, "fault": judged.fault}
     return facts

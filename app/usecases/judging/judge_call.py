@@ -88,6 +88,8 @@ class Judged:
     scrub: Scrub
     sub_agent: str | None = None
     evaluation_key: str | None = None
+    unproven: str | None = None
+    """Why the token that came with the call proved nothing."""
     hook: str | None = None
     fault: bool = False
     payments: tuple[Payment, ...] = ()
@@ -218,6 +220,9 @@ class _Judging:
                 why = f"it rewrote the arguments to what cannot be run: {error.detail}"
                 return self._denied(_last(outcome, Deed.REWROTE), why, fault=True)
         ruling, wishes = self._by_the_rules(call, now), self._wishes()
+        if isinstance(ruling, Deny) and ruling.unproven and self._submission.unproven is not None:
+            told = f"The token that came with it proves nothing: {self._submission.unproven}."
+            ruling = replace(ruling, reason=f"{ruling.reason} {told}")
         ruling = at_least_ask(ruling, wishes, self._policy) if wishes else ruling
         objection = None if isinstance(ruling, Deny) else self._objection(ruling)
         return objection or self._judged(call, ruling)
@@ -308,6 +313,7 @@ class _Judging:
             scrub=self._scrub,
             sub_agent=self._submission.sub_agent,
             evaluation_key=self._submission.evaluation_key,
+            unproven=self._submission.unproven,
             payments=payments_of(self._tool.payment, call.arguments) if self._tool.payment else (),
         )
 
@@ -328,6 +334,7 @@ def _call(
         sub_agent=submission.sub_agent,
         host_event=host_event,
         evidence=tuple([each.exhibit for each in offered]),
+        proof=submission.proof,
     )
 
 

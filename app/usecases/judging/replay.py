@@ -14,6 +14,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
+from app.domain.call.requester_proof import proof_from
 from app.domain.call.tool_call import ToolCall
 from app.domain.errors import BadJsonError
 from app.domain.people.assurance import Assurance
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from datetime import datetime
 
+    from app.domain.call.requester_proof import RequesterProof
     from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.policy import Policy
     from app.domain.text.canonical import JsonValue
@@ -277,6 +279,7 @@ def _of_event(event: AuditEvent) -> Recorded | None:
         requester=_text(facts.get("requester")),
         owner=_text(facts.get("owner")),
         claim=None,
+        proof=_proof(facts.get("requester_proof")),
     )
     return Recorded(
         at=event.at,
@@ -287,6 +290,14 @@ def _of_event(event: AuditEvent) -> Recorded | None:
         whole=arguments is not None,
         hidden=tuple(map(str, cast("list[object]", hidden))) if isinstance(hidden, list) else (),
     )
+
+
+def _proof(recorded: object) -> RequesterProof | None:
+    """Read what proved who asked; None where nothing did, or it cannot be read."""
+    try:
+        return proof_from(cast("Mapping[str, object]", recorded)) if isinstance(recorded, dict) else None
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def _arguments(recorded: object) -> dict[str, JsonValue] | None:

@@ -23,7 +23,7 @@ from app.domain.identity.provider import BadTokenClaimsError, person_in, via_of
 from app.domain.identity.seals import BadTokenError
 from app.storage.requests.seen_before import seen_before
 from app.usecases.console.sessions import begin_session
-from app.usecases.signing_in.issuer import Issuers, UnreachedError
+from app.usecases.signing_in.issuer import UnreachedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
     from app.usecases.console.sessions import Begun
-    from app.usecases.signing_in.issuer import Fetch
+    from app.usecases.signing_in.issuer import Issuers
 
 log = structlog.get_logger(__name__)
 
@@ -69,13 +69,13 @@ class _Begun:
 class Elsewhere:
     """The use case."""
 
-    def __init__(self, *, store: Store, book: PolicyBook, seals: Seals, clock: Clock, fetch: Fetch) -> None:
+    def __init__(self, *, store: Store, book: PolicyBook, seals: Seals, clock: Clock, issuers: Issuers) -> None:
         """Take what it works on."""
         self._store = store
         self._book = book
         self._seals = seals
         self._clock = clock
-        self._issuers = Issuers(fetch=fetch, clock=clock)
+        self._issuers = issuers
 
     def offered(self, host: str) -> list[tuple[str, Provider]]:
         """Return who signs people in, as (org, issuer), where pages are reached under this host."""

@@ -9,7 +9,7 @@ import asyncio
 import json
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 from urllib.parse import urlencode, urlsplit
 
 from app.domain.identity.provider import BadTokenClaimsError
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _KEPT_FOR = timedelta(minutes=10)
 _ASKED_AGAIN_AFTER = timedelta(seconds=30)
+_LEFT_ALONE_FOR = timedelta(seconds=5)
+"""After it did not answer: whoever comes meanwhile is told so at once, instead of waiting for the same again."""
 _LONGEST = 16_000  # characters of a token
 
 
@@ -51,20 +53,49 @@ class _Known:
     keys_at: datetime | None = None
 
 
+class Signed(NamedTuple):
+    """What a token says that an issuer has signed, and of which type its header says that it is."""
+
+    claims: Mapping[str, Any]
+    typ: object
+
+
 @dataclass(slots=True, kw_only=True)
 class Issuers:
-    """Asks them."""
+    """Asks them, each of them once at a time: however many calls come with its tokens, it answers for all of them."""
 
     fetch: Fetch
     clock: Clock
     _known: dict[str, _Known] = field(default_factory=dict[str, "_Known"])
+    _asking: dict[str, asyncio.Lock] = field(default_factory=dict[str, "asyncio.Lock"])
+    _failed: dict[str, datetime] = field(default_factory=dict[str, "datetime"])
 
     async def told_by(self, provider: Provider) -> Mapping[str, Any]:
         """Return what an issuer says of itself. Raises UnreachedError."""
+        async with self._one(provider):
+            return await self._told_by(provider)
+
+    def _one(self, provider: Provider) -> asyncio.Lock:
+        return self._asking.setdefault(provider.issuer, asyncio.Lock())
+
+    async def _asked(self, provider: Provider, address: str) -> dict[str, Any]:
+        """Return what stands at an address of an issuer that is not being left alone. Raises UnreachedError."""
+        failed, now = self._failed.get(provider.issuer), self.clock.now()
+        if failed is not None and timedelta(0) <= now - failed < _LEFT_ALONE_FOR:
+            raise UnreachedError("it did not answer a moment ago")
+        try:
+            found = _object(await self.fetch("GET", address, private=provider.private))
+        except (UnreachedError, asyncio.CancelledError):  # whoever asked may have waited for as long as it can
+            self._failed[provider.issuer] = self.clock.now()
+            raise
+        self._failed.pop(provider.issuer, None)
+        return found
+
+    async def _told_by(self, provider: Provider) -> Mapping[str, Any]:
         known, now = self._known.get(provider.issuer), self.clock.now()
         if known is None or not timedelta(0) <= now - known.at < _KEPT_FOR:
             address = f"{provider.issuer.rstrip('/')}/.well-known/openid-configuration"
-            said = _object(await self.fetch("GET", address, private=provider.private))
+            said = await self._asked(provider, address)
             if said.get("issuer") != provider.issuer:
                 raise UnreachedError("it says that it is another issuer")
             for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
@@ -94,6 +125,10 @@ class Issuers:
 
     async def claims_of(self, provider: Provider, token: str) -> Mapping[str, Any]:
         """Return what a token says that this issuer has signed. Raises BadTokenClaimsError and UnreachedError."""
+        return (await self.signed(provider, token)).claims
+
+    async def signed(self, provider: Provider, token: str) -> Signed:
+        """Return what a token says that this issuer has signed. Raises BadTokenClaimsError and UnreachedError."""
         if len(token) > _LONGEST or not token.isascii():
             raise BadTokenClaimsError("it is no token")
         found = await asyncio.to_thread(_read, token, await self._keys(provider), provider.algorithms)
@@ -104,17 +139,18 @@ class Issuers:
         return found
 
     async def _keys(self, provider: Provider, *, anew: bool = False) -> Mapping[str, Any]:
-        said = await self.told_by(provider)
-        known, now = self._known[provider.issuer], self.clock.now()
-        holds = _ASKED_AGAIN_AFTER if anew else _KEPT_FOR
-        if known.keys is None or known.keys_at is None or not timedelta(0) <= now - known.keys_at < holds:
-            known.keys = _object(await self.fetch("GET", said["jwks_uri"], private=provider.private))
-            known.keys_at = now
-        return known.keys
+        async with self._one(provider):
+            said = await self._told_by(provider)
+            known, now = self._known[provider.issuer], self.clock.now()
+            holds = _ASKED_AGAIN_AFTER if anew else _KEPT_FOR
+            if known.keys is None or known.keys_at is None or not timedelta(0) <= now - known.keys_at < holds:
+                known.keys = await self._asked(provider, said["jwks_uri"])
+                known.keys_at = now
+            return known.keys
 
 
-def _read(token: str, keys: Mapping[str, Any], algorithms: tuple[str, ...]) -> Mapping[str, Any] | None:
-    """Return a token's claims if one of the keys has signed it; None otherwise, whatever it is that is wrong."""
+def _read(token: str, keys: Mapping[str, Any], algorithms: tuple[str, ...]) -> Signed | None:
+    """Return what a token says if one of the keys has signed it; None otherwise, whatever it is that is wrong."""
     from joserfc import jwt
     from joserfc.jwk import KeySet
 
@@ -124,7 +160,7 @@ def _read(token: str, keys: Mapping[str, Any], algorithms: tuple[str, ...]) -> M
         found = jwt.decode(token, KeySet.import_key_set({"keys": usable}), algorithms=list(algorithms))  # pyright: ignore[reportArgumentType]
     except Exception:  # noqa: BLE001 - the library answers hostile input with whatever its parsers raise
         return None
-    return found.claims
+    return Signed(found.claims, found.header.get("typ"))
 
 
 def _is_usable(key: Any) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from assent.client.call import proved
 from assent.client.errors import (
     CallRefusedError,
     ClaimRefusedError,
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
     import httpx2
 
-    from assent.client.call import ToolCall
+    from assent.client.call import TokenSource, ToolCall
     from assent.client.models import Claimed, Elsewhere, Json, Question, Verdict
     from assent.client.questions import OnQuestion
 
@@ -70,6 +71,9 @@ class AsyncGateway:
     and certificates named in the environment are not used (whoever sets an agent's environment must not be able to
     stand in for the gateway): pass a `transport` for those. `on_question` answers what approvers ask back while a call
     waits (see `assent.client.questions`); without it nothing happens, and the requester can answer.
+
+    `requester_token` is the ID token of whom the agent acts for, or a function (also an async one) that returns it for
+    each call: it proves who asked, to a gateway whose file takes such tokens.
     """
 
     def __init__(
@@ -81,8 +85,10 @@ class AsyncGateway:
         transport: httpx2.AsyncBaseTransport | None = None,
         pace: Pace | None = None,
         on_question: OnQuestion | None = None,
+        requester_token: TokenSource | None = None,
     ) -> None:
         self.session = session
+        self._token = requester_token
         self.pace = pace or Pace()
         self.claims_made: set[str] = set()
         """The claim ids of this process, by which `resume` tells its own executions from a dead predecessor's."""
@@ -110,7 +116,8 @@ class AsyncGateway:
         The same call of the same session joins the request that stands; `idempotency_key` names this very submission,
         for asking once more after a crash. Raises `TypeError` for arguments that are not JSON, and `GatewayError`.
         """
-        body = replace(call, session=call.session or self.session).as_body()
+        call = await proved(replace(call, session=call.session or self.session), self._token)
+        body = call.as_body()
         headers = {"Idempotency-Key": idempotency_key or self.pace.new_id("idem")}
         end = self._end(within)
         return parse_verdict(await self._wire.ask("POST", "/v1/requests", body=body, headers=headers, end=end))
@@ -139,7 +146,7 @@ class AsyncGateway:
         and `claim` raise.
         """
         claim_id, end = self._named(claim_id), self._end(within)
-        call = replace(call, session=call.session or self.session)
+        call = await proved(replace(call, session=call.session or self.session), self._token)
         hold = 0.0 if on_pending is not None or self._answerer.listens else hold_within(self.pace, within)
         verdict = await self._taken(call, claim_id, idempotency_key or self.pace.new_id("idem"), hold, end)
         if not isinstance(verdict, Pending) or verdict.request.enforced:

@@ -1,6 +1,7 @@
 """Where the gateway is and who this agent is: the user's own configuration, else the environment; never the project.
 
-`~/.config/assent/agent.json` holds `{"url": "https://…", "key": "ak_…", "ca": "/path/ca.pem"}` (`ca` is optional). It
+`~/.config/assent/agent.json` holds `{"url": "https://…", "key": "ak_…", "ca": "/path/ca.pem"}` (`ca` is optional, and
+so is `requester_token_file`, the file into which whoever signs the person in puts their ID token). It
 must belong to the user (or root) and be closed to everyone else. When it exists, ASSENT_URL and ASSENT_KEY are not
 looked at: a project's settings can set a hook's environment, and must not be able to send it to another gateway. The
 home folder is asked of the system, not of $HOME, for the same reason. `--config env` takes the environment alone.
@@ -15,15 +16,22 @@ import stat
 from assent.command.faults import HookError
 from assent.command.shapes import as_object
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 PLACE = ".config/assent/agent.json"
+TOKEN = "ASSENT_REQUESTER_TOKEN"  # noqa: S105 - the name of one
 
 
 class Identity:
     """One gateway and one key; `source` says where they come from."""
 
-    __slots__ = ("base", "ca", "host", "key", "port", "secure", "source")
+    __slots__ = ("base", "ca", "host", "key", "port", "secure", "source", "token_from")
 
-    def __init__(self, *, url: object, key: object, ca: object, source: str) -> None:
+    def __init__(
+        self, *, url: object, key: object, ca: object, source: str, token_from: Mapping[str, str] | None = None
+    ) -> None:
         if not isinstance(url, str) or not isinstance(key, str) or not url or not key:
             raise HookError(
                 f"no gateway or no key ({source}): set 'url' and 'key' in ~/{PLACE} (mode 0600), "
@@ -35,6 +43,8 @@ class Identity:
         self.key = key
         self.ca = ca if isinstance(ca, str) and ca else None
         self.source = source
+        self.token_from = token_from or {}
+        """Where the requester's token is, written as an environment."""
 
     @property
     def url(self) -> str:
@@ -42,12 +52,26 @@ class Identity:
         name = f"[{self.host}]" if ":" in self.host else self.host
         return f"{'https' if self.secure else 'http'}://{name}:{self.port}{self.base}"
 
+    def requester_token(self) -> str | None:
+        """The ID token of the person for whom the agent works, read anew; None, with a note, where it cannot be had."""
+        if not self.token_from:
+            return None
+        from assent.secret_files import SecretFileError, find_token
+
+        try:
+            return find_token(self.token_from)
+        except SecretFileError as fault:  # the call goes on, and proves nobody
+            os.write(2, f"assent: who asks is not proved: {fault}\n".encode(errors="replace"))
+            return None
+
 
 def load_identity(config: str | None) -> Identity:
     """The identity named by `--config`, or the user's file, or the environment. Raises `HookError`."""
     path = config or _user_file()
     if path == "env" or (config is None and not os.path.lexists(path)):
-        return Identity(url=os.environ.get("ASSENT_URL"), key=_key(), ca=None, source="environment")
+        return Identity(
+            url=os.environ.get("ASSENT_URL"), key=_key(), ca=None, source="environment", token_from=_token_from(config)
+        )
     return _read(path)
 
 
@@ -58,6 +82,15 @@ def _key() -> str | None:
         return find_key(os.environ)
     except SecretFileError as fault:
         raise HookError(str(fault)) from fault
+
+
+def _token_from(config: str | None) -> dict[str, str]:
+    """Say where the environment has the token. A file only where the environment was asked for (`--config env`).
+
+    Else whoever sets a hook's environment could have any token of this account sent to a gateway of theirs.
+    """
+    names = (TOKEN, f"{TOKEN}_FILE") if config == "env" else (TOKEN,)
+    return {name: value for name in names if (value := os.environ.get(name, "")).strip()}
 
 
 def _user_file() -> str:
@@ -78,7 +111,9 @@ def _read(path: str) -> Identity:
         raise HookError(f"{path} must be a file of yours that nobody else can read: chmod 600")
     if body is None:
         raise HookError(f"{path} must hold a JSON object")
-    return Identity(url=body.get("url"), key=body.get("key"), ca=body.get("ca"), source=path)
+    token = body.get("requester_token_file")
+    token_from = {f"{TOKEN}_FILE": token} if isinstance(token, str) and token else None
+    return Identity(url=body.get("url"), key=body.get("key"), ca=body.get("ca"), source=path, token_from=token_from)
 
 
 def _parse_url(url: str, source: str) -> tuple[bool, str, int, str]:

@@ -132,6 +132,7 @@ class Judge:
             "tool_use_id": event.call_id,
             "sub_agent": event.sub_agent,
             "user": None,
+            **self._proof(),
             "claim": event.words(),
             "cwd": text(event.raw, "cwd"),
             "host_event": event.as_sent(),
@@ -151,6 +152,11 @@ class Judge:
                     raise
                 attempt += 1
                 pause(attempt, at_least=away.retry_after, at_most=left)
+
+    def _proof(self) -> dict[str, str]:
+        """The requester's token, if there is one; a gateway from before there were any knows no such member."""
+        token = self._identity.requester_token()
+        return {} if token is None else {"requester_token": token}
 
     def _hold_now(self) -> float:
         return max(0.0, min(HOLD, self._watch.remaining() - LEAD))

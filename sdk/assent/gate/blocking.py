@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import httpx2
     from anyio.from_thread import BlockingPortal
 
+    from assent.client.call import TokenSource
     from assent.client.models import Claimed, Elsewhere, Json, Question, Request, Taken, Verdict
     from assent.client.pace import Pace
     from assent.client.questions import OnQuestion
@@ -53,9 +54,16 @@ class Gateway:
         transport: httpx2.AsyncBaseTransport | None = None,
         pace: Pace | None = None,
         on_question: OnQuestion | None = None,
+        requester_token: TokenSource | None = None,
     ) -> None:
         self.asynchronous = AsyncGateway(
-            url, key, session=session, transport=transport, pace=pace, on_question=on_question
+            url,
+            key,
+            session=session,
+            transport=transport,
+            pace=pace,
+            on_question=on_question,
+            requester_token=requester_token,
         )
         self._portal: BlockingPortal | None = None
         self._stack = ExitStack()

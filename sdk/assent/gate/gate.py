@@ -84,7 +84,7 @@ class Gate:
         `execute(**arguments)` is called with the arguments that the gateway stored, and awaited where it wants to be.
         `deadline` is how many seconds until there is an answer at the latest, the tool's own time apart; then the call
         still waits, and the very same call finds it again. `more` are the other members of a `ToolCall` (`requester`,
-        `cwd`, …).
+        `requester_token`, `cwd`, …).
         """
         said = {"call_id": call_id, "session": session, "sub_agent": sub_agent, "claim": claim}
         return await self.run_call(ToolCall(tool, args, **said, **more), execute, deadline=deadline)

@@ -47,6 +47,8 @@ def guarded(
     sub_agent: str | None = None,
     claim: str | None = None,
     call_id: str | None = None,
+    requester: str | None = None,
+    requester_token: str | None = None,
     leave_out: Collection[str] = (),
     deadline: float | None = None,
     control_flow: tuple[type[BaseException], ...] = (),
@@ -58,8 +60,9 @@ def guarded(
     `call_id` is for a guard that is made for one call, by the id that the model gave it: with a session the call then
     has one request (the gateway remembers it for a day). Asked again after a crash, it gets that request, also when it
     was denied, has expired or has run meanwhile; nobody is asked twice. `deadline`, `control_flow` and `abandoned` are
-    the gate's (`assent.gate.gate`). `refusals="return"` returns a `Refused` in the place of a result: `str()` of it is
-    what the model is told.
+    the gate's (`assent.gate.gate`). `requester` and its token are of a guard that is made for one person; where they
+    change, give the gateway the function that returns the token. `refusals="return"` returns a `Refused` in the place
+    of a result: `str()` of it is what the model is told.
 
     The function's parameters, defaults included, are what people see and approve; they must be JSON. `self`, a
     framework's context (`RunContext` and the like) and what `leave_out` names are none of them. Raises `TypeError` at
@@ -68,6 +71,7 @@ def guarded(
     if refusals not in {"raise", "return"}:
         raise ValueError(f'refusals: give "raise" or "return", not {refusals!r}')
     asked = {"session": session, "sub_agent": sub_agent, "claim": claim, "call_id": call_id}
+    asked |= {"requester": requester, "requester_token": requester_token}
     told = _Told(deadline=deadline, control_flow=control_flow, abandoned=abandoned, raises=refusals == "raise")
     return _Guard(gateway, tool, asked, leave_out, told)
 

@@ -29,10 +29,11 @@ class SuspendedCall:
         return self.request_id is not None
 
     def as_json(self) -> str:
-        """The call as one line of JSON, for a checkpoint, a queue or a file."""
+        """The call as one line of JSON, for a checkpoint, a queue or a file; without the requester's token."""
         import json
 
-        told = {"assent": _VERSION, "key": self.key, "request_id": self.request_id, "call": self.call.as_body()}
+        call = replace(self.call, requester_token=None).as_body()  # it proved who asked, and is not to lie about
+        told = {"assent": _VERSION, "key": self.key, "request_id": self.request_id, "call": call}
         return json.dumps(told, allow_nan=False)
 
     @staticmethod

@@ -216,13 +216,15 @@ def connect(options: argparse.Namespace, session: str) -> AsyncGateway:
 
     identity = load_identity(options.config)
     if identity.ca is None:
-        return AsyncGateway(identity.url, identity.key, session=session)
+        return AsyncGateway(identity.url, identity.key, session=session, requester_token=identity.requester_token)
     import ssl
 
     import httpx2
 
     transport = httpx2.AsyncHTTPTransport(verify=ssl.create_default_context(cafile=identity.ca))
-    return AsyncGateway(identity.url, identity.key, session=session, transport=transport)
+    return AsyncGateway(
+        identity.url, identity.key, session=session, transport=transport, requester_token=identity.requester_token
+    )
 
 
 def judge_of(options: argparse.Namespace, gateway: AsyncGateway) -> Judge:

@@ -19,6 +19,9 @@ from tests.sdk.client.test_wire_view import family
 
 OF_THE_KEY = {"org", "agent", "owner", "evaluation_key"}
 OF_THE_HEADER = {"idempotency_key", "joins"}
+OF_THE_PROOF = {"proof", "unproven"}
+"""What became of the requester's token."""
+OF_US = OF_THE_KEY | OF_THE_HEADER | OF_THE_PROOF
 OF_THE_ANSWER = set(schemas.HeldBody.model_fields)
 """How the caller wants to be answered: nothing of it is judged."""
 NOT_OF_RUNTIMES = {"confirm"}
@@ -45,6 +48,7 @@ SAID: dict[str, Any] = {
     "session": "s",
     "call_id": "c",
     "requester": "rex@acme.example",
+    "requester_token": "e30.e30.e30",
     "claim": "it is due",
     "confirm": "the amount",
     "parent_session": "p",
@@ -60,7 +64,7 @@ SAID: dict[str, Any] = {
 
 def test_the_body_of_a_call_and_what_is_judged_have_the_same_members() -> None:
     judged = {field.name: field for field in fields(Submission)}
-    assert set(schemas.Submission.model_fields) - OF_THE_ANSWER == set(judged) - OF_THE_KEY - OF_THE_HEADER == set(SAID)
+    assert set(schemas.Submission.model_fields) - OF_THE_ANSWER == set(judged) - OF_US == set(SAID)
     assert set(PreToolUse.model_fields) == set(schemas.Submission.model_fields) - NOT_OF_RUNTIMES
     for name in SAID:
         member, field = schemas.Submission.model_fields[name], judged[name]

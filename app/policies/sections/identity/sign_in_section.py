@@ -6,10 +6,10 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from app.domain.identity.provider import Provider
+from app.domain.identity.provider import Handed, Provider
 from app.domain.text.addresses import LOOPBACK
 from app.policies.marks.entries import section
-from app.policies.models.file_models import SignInEntry
+from app.policies.models.sign_in_models import SignInEntry
 from app.policies.sections.channel_section import read_settings
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from app.domain.people.people import Directory
     from app.policies.marks.yaml_marks import MarkedYaml, Path
+    from app.policies.models.sign_in_models import RequestersEntry
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 _ISSUER = re.compile(r"(https?)://[A-Za-z0-9.\[\]:-]+(/[\x21-\x22\x24-\x3e\x40-\x7e]*)?")
@@ -65,4 +66,13 @@ def _read(marked: MarkedYaml, path: Path, name: str, entry: SignInEntry, directo
         algorithms=tuple(entry.algorithms),
         subjects=dict(entry.subjects),
         private=entry.private,
+        handed=entry.requesters and _handed(marked, (*path, "requesters"), entry.requesters),
     )
+
+
+def _handed(marked: MarkedYaml, path: Path, entry: RequestersEntry) -> Handed:
+    if len(set(entry.actors.values())) < len(entry.actors):
+        marked.report(
+            (*path, "actors"), "two agents cannot be the same to the issuer: one would act in the other's name"
+        )
+    return Handed(audiences=tuple(entry.audiences), actors=dict(entry.actors), max_age=entry.max_age)

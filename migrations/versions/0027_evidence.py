@@ -1,6 +1,6 @@
 """A request has evidence: links, and files that are kept apart.
 
-Revision: 0032, 2026-11-25
+Revision: 0027, 2026-11-25
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from alembic import op
 
 from app.storage.tables.guards import drop_fence_statements, fence_statements
 
-revision = "0032"
+revision = "0027"
 down_revision = "0026"
 branch_labels = None
 depends_on = None
