@@ -22,7 +22,7 @@ from assent import AsyncGateway, Failed, GatewayError, LeftAlone, Lost, Ran, Ref
 from assent.hooks import Hooks, Settled, Suspended
 from assent.hooks.ready.approval_gate import ApprovalGate
 from examples.payment_ledger import Ledger
-from examples.scripted_model import PAY, PAY_BATCH, WIRE, Message, answer, explain
+from examples.scripted_model import DROP, PAY, PAY_BATCH, WIRE, Message, answer, explain
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -58,7 +58,10 @@ async def main(folder: Path) -> None:
     async def wire(**_: object) -> str:
         raise PermissionError("only the executor has the bank's token")
 
-    tools = {PAY: pay, PAY_BATCH: pay_batch, WIRE: wire}
+    async def drop(table: str) -> str:
+        return f"Dropped the table {table}."  # this example has no database to lose
+
+    tools = {PAY: pay, PAY_BATCH: pay_batch, WIRE: wire, DROP: drop}
     conversation = Conversation(folder)
     url, key = os.environ["ASSENT_URL"], os.environ["ASSENT_KEY"]
     async with AsyncGateway(url, key, session=SESSION, on_question=answer_question) as gateway:
@@ -88,7 +91,7 @@ async def call_tool(session: Session, tools: Tools, call: Message) -> str:
 
 def answer_question(question: Question, request: Request) -> str:
     """Answer what an approver asks back; they read it on the card before they decide."""
-    said = explain(request.arguments.get("invoice"))
+    said = explain(question.text, request.arguments)
     say("asked", question.text)
     say("assistant", said)
     return said
@@ -96,7 +99,7 @@ def answer_question(question: Question, request: Request) -> str:
 
 async def carry_on(gateway: AsyncGateway, session: Session, tools: Tools, ledger: Ledger, call: Message) -> str:
     """Finish a predecessor's call: by its open request, else by what the bank or the settled request knows."""
-    say("resumes", "a call of mine was open when I was killed")
+    say("resumes", "a call of mine was open when I was killed", said="log.open")
     while True:
         try:
             past = await resume(gateway, tools=tools)
@@ -125,9 +128,11 @@ def tell_step(step: Step) -> None:
     """Say how a call stands that waits for people."""
     match step:
         case Suspended():
-            say("holds", f"Waits for people until {step.expires_at:%H:%M:%S} UTC, code {step.code}.")
+            until = f"{step.expires_at:%H:%M:%S}"
+            said = f"Waits for people until {until} UTC, code {step.code}."
+            say("holds", said, said="log.held", until=until, code=str(step.code))
         case Settled():
-            say("holds", f"No longer waits: {step.state}.")
+            say("holds", f"No longer waits: {step.state}.", said="log.settled", state=str(step.state))
         case _:
             pass
 
@@ -168,9 +173,12 @@ class Conversation:
             say("calls", f"{message.tool}({named})")
 
 
-def say(who: str, what: str) -> None:
-    """Print one line of the log; account numbers are nobody's business there."""
-    print(json.dumps({"who": who, "what": re.sub(r"[0-9]{10,}", "•••", what)}), flush=True)
+def say(who: str, what: str, **more: str) -> None:
+    """Print one line of the log; account numbers are nobody's business there.
+
+    `more` is for whoever shows it in another language: the name of the sentence (`said`), and its values.
+    """
+    print(json.dumps({"who": who, "what": re.sub(r"[0-9]{10,}", "•••", what), **more}), flush=True)
 
 
 def _invoices(call: Message) -> list[str]:

@@ -61,13 +61,13 @@ async def draw() -> None:
     IMAGES.mkdir(parents=True, exist_ok=True)
     async with Stage() as stage, serve_page(stage) as url, open_page(url) as page:
         feishu, slack = page.locator("#feishu"), page.locator("#slack")
-        await expect(feishu.get_by_role("button", name="批准", exact=True)).to_be_visible(timeout=20_000)
+        await expect(feishu.get_by_role("button", name="Approve", exact=True)).to_be_visible(timeout=20_000)
         await expect(slack.get_by_role("button", name="Approve", exact=True)).to_be_visible(timeout=20_000)
         await _shoot(page, "demo-waiting")
         await page.locator(".person", has_text="Mallory").click()
         await slack.get_by_role("button", name="Approve", exact=True).click()
         await page.locator("#slack-overlay").get_by_role("button", name="Approve", exact=True).click()
-        await feishu.get_by_role("button", name="批准", exact=True).click()
+        await feishu.get_by_role("button", name="Approve", exact=True).click()
         await expect(page.locator("#feishu-toasts .toast")).to_be_visible()
         await expect(slack.locator(".sl-note")).to_be_visible()
         await _shoot(page, "demo-refused")
@@ -75,13 +75,13 @@ async def draw() -> None:
         await page.locator("#kill-gateway").click()
         await page.locator("#kill-agent").click()
         await expect(page.locator("#start-gateway")).to_be_visible()
-        await feishu.get_by_role("button", name="批准", exact=True).click()
+        await feishu.get_by_role("button", name="Approve", exact=True).click()
         await expect(page.locator("#feishu-toasts .toast")).to_be_visible()
         await _shoot(page, "demo-killed")
         await page.locator("#start-gateway").click()
         await expect(page.locator(".machine.alive")).to_have_count(2, timeout=20_000)
-        await feishu.get_by_role("button", name="批准", exact=True).click()
-        await expect(feishu.get_by_role("button", name="批准", exact=True)).to_have_count(0)
+        await feishu.get_by_role("button", name="Approve", exact=True).click()
+        await expect(feishu.get_by_role("button", name="Approve", exact=True)).to_have_count(0)
         await page.locator("#start-agent").click()
         await expect(page.locator("#ledger .paid")).to_have_count(1, timeout=20_000)
         await expect(page.locator("#trail .card-retired")).to_have_count(2, timeout=20_000)
@@ -98,7 +98,7 @@ async def draw() -> None:
         await expect(page.locator("#trail .card-retired")).to_have_count(4, timeout=20_000)
         async with open_page(url, PHONE) as phone:
             await phone.locator("#ask-large").click()
-            await expect(phone.locator("#feishu").get_by_role("button", name="批准", exact=True)).to_be_visible(
+            await expect(phone.locator("#feishu").get_by_role("button", name="Approve", exact=True)).to_be_visible(
                 timeout=20_000
             )
             await phone.evaluate("scrollTo(0, 0)")

@@ -33,7 +33,7 @@ async def _auto() -> int:
         except NotSoError as fault:
             print(f"\nNOT SO: {fault}", file=sys.stderr)
             for child in stage.children:
-                print(f"\n{child.log.name} ({child.state}), its end:", file=sys.stderr)
+                print(f"\n{child.log.name} ({' '.join(map(str, child.state))}), its end:", file=sys.stderr)
                 print("\n".join(child.log.read_text(errors="replace").splitlines()[-_LAST_LINES:]), file=sys.stderr)
             return 1
     return 0

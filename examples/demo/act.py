@@ -9,7 +9,6 @@ import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, cast
 
-from app.domain.text.language import Language
 from app.domain.words.say import say
 from examples.demo.hands import Cards, Hands
 from examples.demo.stage import AGENT
@@ -41,7 +40,7 @@ class Act:
     async def _asked(self, order: Order, invoice: str) -> str:
         """Let the agent ask; return the request once its card is in both chats."""
         before = len(self._stage.trail.requests())
-        self._stage.ask_agent(order.order(invoice))
+        self._stage.ask_agent(order.order(invoice, self._stage.language))
         request_id = await self._request(before + 1)
         await until("both cards are there", lambda: self._cards.live(request_id) == [True, True])
         return request_id
@@ -70,16 +69,11 @@ class Act:
             await until(f"both cards say “{text}”", lambda text=text: all(self._says(request_id, (text,))))
 
     async def _said(self, request_id: str, key: str, **values: str) -> None:
-        """Look until each card says a sentence in its own language: Feishu's in Chinese, Slack's in English.
+        """Look until both cards say a sentence of the gateway's in the language of now.
 
         Of a sentence with `ANY` among its values, only what follows on that.
         """
-        whole = [say(language, key, **values) for language in (Language.ZH, Language.EN)]
-        zh, en = [each.rpartition(ANY)[2] for each in whole]
-        await until(
-            f"the cards say “{zh}” and “{en}”",
-            lambda: self._says(request_id, [zh])[0] and self._says(request_id, [en])[1],
-        )
+        await self._on_both(request_id, say(self._stage.language, key, **values).rpartition(ANY)[2])
 
     def _says(self, request_id: str, texts: Iterable[str]) -> list[bool]:
         shown = [json.dumps(card(request_id), ensure_ascii=False) for card in (self._cards.feishu, self._cards.slack)]
@@ -100,6 +94,13 @@ class Act:
         modal = slack.modal_of(visitor.slack)
         shown = await self._hands.submit_slack(visitor, modal.id if modal else "", text)
         require(shown.kind != "error", f"what was typed is taken, not {shown}")
+
+    def _code(self, request_id: str) -> str:
+        """Return the code that the agent says it waits for; it must be the one on the cards."""
+        holds = [line["what"] for line in self._stage.agent_log() if line["who"] == "holds" and "code" in line["what"]]
+        code = holds[-1].rpartition("code ")[2].rstrip(".")
+        require(all(self._says(request_id, [code])), f"the cards have the code {code} that the agent waits for")
+        return code
 
     async def _agent_says(self, what: str) -> None:
         await until(f"the agent knows: “{what}”", lambda: any(what in line["what"] for line in self._stage.agent_log()))

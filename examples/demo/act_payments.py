@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from app.domain.text.language import Language
 from app.domain.words.say import say
 from examples.demo.act import Act, require, step
 from examples.demo.orders import BATCH, PAYMENTS, SLICES
@@ -20,13 +19,13 @@ class Amounts(Act):
         stage, slice_ = self._stage, PAYMENTS["slice"]
         wang, before = stage.visitors["wang"], len(stage.trail.requests())
         async with step("¥3,200 to a payee whom the register knows: a rule allows it, and nobody is asked"):
-            stage.ask_agent(PAYMENTS["small"].order(SMALL))
+            stage.ask_agent(PAYMENTS["small"].order(SMALL, stage.language))
             await self._until_paid(SMALL)
             self._require_line(PAYMENTS["small"], SMALL)
         invoices = [f"{SPLIT}-{number}" for number in range(1, SLICES + 1)]
         async with step("¥48,000 to one payee, four times in a row: each is below the limit and goes by itself"):
             for invoice in invoices[:-1]:
-                stage.ask_agent(slice_.order(invoice))
+                stage.ask_agent(slice_.order(invoice, stage.language))
                 await self._until_paid(invoice)
                 self._require_line(slice_, invoice)
             await stage.trail.fetch()
@@ -68,7 +67,7 @@ class Amounts(Act):
         async with step("王芳 types a wrong code in Feishu: refused, and it still waits"):
             typed = {"approve_typed": WRONG}
             shown = await self._hands.press_feishu(wang, self._in_feishu(request_id), "approve", typed)
-            refused = say(Language.ZH, "click.wrong_code", left="2")
+            refused = say(stage.language, "click.wrong_code", left="2")
             require(refused in shown.text, f"she is told “{refused}”, but she saw {shown}")
             await self._settled_as(request_id, "click.refused")
             require(self._cards.live(request_id) == [True, True], "the cards still wait")
@@ -82,10 +81,3 @@ class Amounts(Act):
     async def _press_slack(self, request_id: str, action: str) -> None:
         shown = await self._hands.press_slack(self._stage.visitors["wang"], self._in_slack(request_id), action)
         require(shown.kind == "info", f"Slack takes the press of {action}, not {shown}")
-
-    def _code(self, request_id: str) -> str:
-        """Return the code that the agent says it waits for; it must be the one on the cards."""
-        holds = [line["what"] for line in self._stage.agent_log() if line["who"] == "holds" and "code" in line["what"]]
-        code = holds[-1].rpartition("code ")[2].rstrip(".")
-        require(all(self._says(request_id, [code])), f"the cards have the code {code} that the agent waits for")
-        return code

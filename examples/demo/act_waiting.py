@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-from app.domain.text.language import Language
 from app.domain.words.say import say
 from examples.demo.act import Act, require, step, until
 from examples.demo.orders import PAYMENTS
@@ -66,10 +65,10 @@ class Waiting(Act):
             request_id = await self._asked(PAYMENTS["large"], "2026-0119")
         slack = self._in_slack(request_id)
         async with step("Wang asks a question in Slack; the agent answers, and both cards say so; nothing is decided"):
-            await stage.slack.use(wang.slack, stage.slack.room.id, slack, say(Language.EN, "control.ask"))
+            await stage.slack.use(wang.slack, stage.slack.room.id, slack, say(stage.language, "control.ask"))
             await self._fill_in(wang, QUESTION)
             await self._settled_as(request_id, "request.answered")
-            await self._on_both(request_id, explain("2026-0119"))
+            await self._on_both(request_id, explain(QUESTION, {"invoice": "2026-0119"}))
             require(cards.live(request_id) == [True, True], "the cards still wait")
         async with step("Wang presses Deny; a modal asks why; she says why"):
             await hands.press_slack(wang, slack, "assent_deny")

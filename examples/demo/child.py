@@ -27,13 +27,13 @@ class Child:
         return self._process.pid if self._process is not None and self._process.returncode is None else None
 
     @property
-    def state(self) -> str:
-        """In a few words, for people."""
+    def state(self) -> tuple[str, int]:
+        """Say how it is: ("running", its pid), ("killed", 9), ("ended", its exit code), or ("none", 0)."""
         if self._process is None:
-            return "not started"
+            return "none", 0
         if (code := self._process.returncode) is None:
-            return f"running, pid {self._process.pid}"
-        return "killed" if code == -signal.SIGKILL else f"ended with {code}"
+            return "running", self._process.pid
+        return ("killed", -code) if code == -signal.SIGKILL else ("ended", code)
 
     async def start(self) -> None:
         """Start it, unless it runs."""

@@ -10,6 +10,7 @@ from app.domain.text.language import Language
 from app.domain.words.say import say
 from channels.feishu.simulator.simulator import CannotPressError as CannotPressFeishuError
 from channels.slack.simulator.simulator import CannotPressError as CannotPressSlackError
+from examples.demo import words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from examples.demo.stage import Stage, Visitor
 
 _DENY = {say(language, "deny") for language in Language}
-FEISHU_ERROR = "出错了，请稍后重试 code: 200340"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class Hands:
         except CannotPressFeishuError as why:
             return Shown(kind="warning", text=str(why))
         if press.error is not None:
-            return Shown(kind="error", text=FEISHU_ERROR)
+            return Shown(kind="error", text=words.say(self._stage.language, "feishu.error"))
         return Shown(kind=str((press.toast or {}).get("type", "info")), text=press.sentence)
 
     async def press_slack(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import asynccontextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -17,10 +18,13 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from app.domain.errors import AssentError
+from app.domain.text.language import Language
 from channels.feishu.simulator.server import serve
 from examples.demo.hands import Hands, Shown
 from examples.demo.orders import BUTTONS
 from examples.demo.snapshot import Snapshots
+from examples.demo.visits import style
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -34,7 +38,10 @@ _STATIC = Path(__file__).with_name("static")
 _FILES = {
     "/": ("page.html", "text/html"),
     **{f"/{name}": (name, "text/css") for name in ("page.css", "feishu.css", "slack.css")},
-    **{f"/{name}": (name, "text/javascript") for name in ("page.js", "feishu.js", "slack.js", "dom.js")},
+    **{
+        f"/{name}": (name, "text/javascript")
+        for name in ("page.js", "feishu.js", "slack.js", "console.js", "dom.js", "words.js")
+    },
 }
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -63,6 +70,8 @@ class Page:
         self.app = Starlette(
             routes=[
                 *(Route(path, _file(*found)) for path, found in _FILES.items()),
+                Route("/console.css", _console_style),
+                Route("/console", self._look),
                 Route("/events", self._events),
                 Route("/act", self._act, methods=["POST"]),
             ],
@@ -72,7 +81,7 @@ class Page:
     def ask(self, what: str) -> None:
         """Let the user ask the agent for what a button says. Raises KeyError for one that does not exist."""
         for each in BUTTONS[what].orders:
-            self._stage.ask_agent(each.order(f"2026-{self._invoice:04}"))
+            self._stage.ask_agent(each.order(f"2026-{self._invoice:04}", self._stage.language))
             self._invoice += 1
 
     def end(self) -> None:
@@ -102,14 +111,34 @@ class Page:
 
         return StreamingResponse(pictures(), media_type="text/event-stream", headers=_HEADERS)
 
+    async def _look(self, request: Request) -> Response:
+        """Look at a page of the console as one of the visitors."""
+        visitor = self._stage.visitors.get(request.query_params.get("who", ""))
+        path = request.query_params.get("path", "")
+        if visitor is None or not _is_path(path):
+            return JSONResponse({"error": "there is no such page"}, status_code=400)
+        return JSONResponse(asdict(await self._stage.visits.look(visitor, path)), headers=_HEADERS)
+
     async def _act(self, request: Request) -> Response:
         if request.headers.get("content-type") != "application/json":
             return JSONResponse({"error": "acts are JSON"}, status_code=415)
         try:
-            shown = await self._carry_out(cast("dict[str, object]", await request.json()))
-        except (BadActError, KeyError, ValueError) as why:
+            act = cast("dict[str, object]", await request.json())
+            shown = await self._in_console(act) or asdict(await self._carry_out(act))
+        except (BadActError, AssentError, KeyError, ValueError) as why:
             return JSONResponse({"error": str(why)}, status_code=400)
-        return JSONResponse({"kind": shown.kind, "text": shown.text}, headers=_HEADERS)
+        return JSONResponse(shown, headers=_HEADERS)
+
+    async def _in_console(self, act: dict[str, object]) -> dict[str, object] | None:
+        """Press in the console, or make a link into it; None: the act is another one."""
+        match act:
+            case {"act": "console", "who": str(who), "path": str(path), "fields": dict()} if _is_path(path):
+                fields = cast("Mapping[str, str]", act["fields"])
+                return asdict(await self._stage.visits.press(self._stage.visitors[who], path, fields))
+            case {"act": "link", "who": str(who)}:
+                return {"url": await self._stage.beside.link(self._stage.visitors[who].email)}
+            case _:
+                return None
 
     async def _carry_out(self, act: dict[str, object]) -> Shown:
         nothing = Shown(kind="info", text="")
@@ -125,6 +154,8 @@ class Page:
                 return await self._hands.submit_slack(self._stage.visitors[who], view, fields)
             case {"act": "close", "view": str(view)}:
                 self._hands.close_slack(view)
+            case {"act": "speak", "language": str(language)}:
+                await self._stage.speak(Language(language))
             case {"act": "ask", "what": str(what)}:
                 self.ask(what)
             case {"act": "start", "what": str(what)}:
@@ -152,6 +183,15 @@ class Page:
                 return self._stage.executor
             case _:
                 raise BadActError("there is no such process")
+
+
+def _is_path(path: str) -> bool:
+    """Say whether it is a place on the gateway, and nowhere else."""
+    return path.startswith("/") and not path.startswith("//") and "\\" not in path
+
+
+async def _console_style(_: Request) -> Response:
+    return Response(style(), media_type="text/css", headers=_HEADERS)
 
 
 def _file(name: str, media_type: str):  # noqa: ANN202 - an endpoint of Starlette

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from app.domain.text.language import Language
+from examples.demo.banner import Machines, banner
 from examples.demo.orders import BUTTONS
+from examples.demo.words import say, words
 
 if TYPE_CHECKING:
     from examples.demo.child import Child
@@ -24,24 +27,53 @@ class Snapshots:
 
     def take(self) -> dict[str, object]:
         """Return what is to be seen now."""
-        stage = self._stage
+        stage, language = self._stage, self._stage.language
+        paid, requests = stage.paid(), stage.trail.requests()
+        answers = self.gateway_answers and stage.gateway.pid is not None
         return {
+            "language": language,
+            "words": words(language),
             "visitors": [
-                {"key": v.key, "name": v.name, "role": v.role, "slack": v.slack, "feishu": v.feishu}
+                {
+                    "key": v.key,
+                    "name": v.name,
+                    "role": say(language, f"role.{v.key}"),
+                    "known": v.known,
+                    "slack": v.slack,
+                    "feishu": v.feishu,
+                }
                 for v in stage.visitors.values()
             ],
             "queue": self._queue(),
-            "payments": [{"key": key, "label": each.label, "zh": each.zh} for key, each in BUTTONS.items()],
+            "payments": [
+                {"key": key, "label": each.zh if language is Language.ZH else each.label}
+                for key, each in BUTTONS.items()
+            ],
+            "banner": {
+                key: banner(stage.trail.events, paid, self._machines(answers=answers), language, key)
+                for key in stage.visitors
+            },
+            "newest": requests[-1] if requests else "",
+            "authenticators": {key: each.now() for key, each in stage.authenticators.items()},
             "feishu": self._feishu(),
             "slack": self._slack(),
             "modals": self._modals(),
-            "gateway": _child(stage.gateway) | {"answers": self.gateway_answers and stage.gateway.pid is not None},
-            "agent": _child(stage.agent),
-            "executor": _child(stage.executor),
+            "gateway": _child(stage.gateway, language) | {"answers": answers},
+            "agent": _child(stage.agent, language),
+            "executor": _child(stage.executor, language),
             "log": stage.agent_log()[-_LOG_LINES:],
-            "ledger": [_without_account(entry) for entry in stage.paid()],
-            "trail": stage.trail.lines(),
+            "ledger": [_without_account(entry) for entry in paid],
+            "trail": stage.trail.lines(language),
         }
+
+    def _machines(self, *, answers: bool) -> Machines:
+        stage = self._stage
+        return Machines(
+            gateway=stage.gateway.pid is not None,
+            answers=answers,
+            agent=stage.agent.pid is not None,
+            executor=stage.executor.pid is not None,
+        )
 
     def _feishu(self) -> list[dict[str, object]]:
         """Return the chat's messages, and those in each visitor's own talk with the bot, by the visitor's key."""
@@ -76,14 +108,14 @@ class Snapshots:
 
     def _queue(self) -> str:
         """Say what keeps the agent from the orders that it has not begun."""
-        waiting = self._stage.orders_waiting()
+        waiting, language = self._stage.orders_waiting(), self._stage.language
         if not waiting:
             return ""
-        orders = "1 order waits" if waiting == 1 else f"{waiting} orders wait"
+        orders = say(language, "queue.one" if waiting == 1 else "queue.many", count=waiting)
         if self._stage.agent.pid is None:
-            return f"{orders}: the agent is not running."
+            return orders + say(language, "queue.dead")
         number = self._stage.trail.open_request()
-        return f"{orders}: the agent is busy{f' with #{number}' if number else ''}."
+        return orders + say(language, "queue.busy.with" if number else "queue.busy", number=number)
 
     def _modals(self) -> dict[str, object]:
         """Return each visitor's open modal, by the visitor's key."""
@@ -94,8 +126,9 @@ class Snapshots:
         return modals
 
 
-def _child(child: Child) -> dict[str, object]:
-    return {"running": child.pid is not None, "state": child.state}
+def _child(child: Child, language: Language) -> dict[str, object]:
+    name, value = child.state
+    return {"running": child.pid is not None, "state": say(language, f"machine.{name}", pid=value, code=value)}
 
 
 def _without_account(entry: dict[str, object]) -> dict[str, object]:

@@ -6,6 +6,7 @@ executor are processes of their own, so that killing them is real. They meet onl
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import secrets
@@ -19,18 +20,14 @@ from typing import TYPE_CHECKING, Self
 
 from app.clock import SystemClock
 from app.domain.identity.api_key import Scope
-from app.domain.identity.seals import Seals
-from app.identifiers import RandomIds
-from app.storage.engine.dialect import dialect_for
-from app.storage.make_store import make_store
-from app.usecases.payments.payees import Payees
-from app.usecases.reading.keys import Keys
+from app.domain.text.language import Language
 from channels.feishu.simulator.simulator import FeishuSimulator
 from channels.slack.simulator.simulator import SlackSimulator
 from examples.demo.bank import Bank
+from examples.demo.beside import Beside
 from examples.demo.child import Child
-from examples.demo.orders import KNOWN
 from examples.demo.trail import Trail
+from examples.demo.visits import Visits
 from examples.payment_ledger import Ledger
 from examples.scripted_model import WIRE
 from migrations import run
@@ -38,9 +35,12 @@ from migrations import run
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from examples.demo.beside import Authenticator
+
 CONFIG = Path(__file__).with_name("assent.yaml")
 ROOT = Path(__file__).parents[2]
-AGENT = "payment-agent"
+AGENT, OWNER = "payment-agent", "li@acme.example"
+_RELOADS_WITHIN = 8.0  # the gateway looks at its file every two seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class Visitor:
     key: str
     name: str
     email: str
-    role: str
+    known: bool  # whether the gateway's file has them
     feishu: str
     slack: str
 
@@ -67,6 +67,9 @@ class Stage:
         self.visitors = self._invite()
         people = [self.feishu.platform.people[visitor.feishu] for visitor in self.visitors.values()]
         self.chat = self.feishu.add_chat(*people)
+        self.language = Language.EN
+        self.visits = Visits(self)
+        self.authenticators: dict[str, Authenticator] = {}
 
     async def __aenter__(self) -> Self:
         """Put everything up; the gateway takes a second or two more until it answers."""
@@ -87,14 +90,20 @@ class Stage:
         self.slack.callback_url = f"{self.url}/v1/channels/pay-slack/callback"
         self.feishu.callback_url = f"{self.url}/v1/channels/pay-feishu/callback"
         self.environ = self._gateway_environ()
-        keys = await self._furnish()
+        self.config = self.folder / "assent.yaml"
+        self._write_config()
+        self.beside = Beside(config=self.config, environ=self.environ)
+        run.upgrade(self.environ["ASSENT_DATABASE_URL"])
+        keys = await self.beside.make_keys(AGENT, OWNER)
+        self.authenticators["li"] = await self.beside.enrol(OWNER)
+        self._stack.push_async_callback(self.visits.close)
         names = {visitor.email: visitor.name for visitor in self.visitors.values()}
         self.trail = await self._stack.enter_async_context(Trail(self.url, keys[Scope.AUDITOR], names))
         self.ledger = Ledger(self.folder / "ledger.jsonl")
         self.bank = self._stack.enter_context(Bank(self.folder / "bank.db"))
         self.inbox = self.folder / "inbox.jsonl"
         self.gateway = Child(
-            [*self.assent, "serve", "--config", str(CONFIG), "--port", self.url.rpartition(":")[2]],
+            [*self.assent, "serve", "--config", str(self.config), "--port", self.url.rpartition(":")[2]],
             environ=self.environ,
             log=self.folder / "gateway.log",
         )
@@ -130,6 +139,20 @@ class Stage:
         """The processes that can be killed."""
         return self.gateway, self.agent, self.executor
 
+    async def speak(self, language: Language) -> None:
+        """Have the gateway speak another language, as an operator does: change its file, and have the cards anew."""
+        if language is self.language:
+            return
+        self.language = language
+        before = self._reloads()
+        self._write_config()
+        end = asyncio.get_running_loop().time() + _RELOADS_WITHIN
+        while self.gateway.pid is not None and self._reloads() == before:
+            if asyncio.get_running_loop().time() > end:
+                break  # it is starting, and reads the new file then
+            await asyncio.sleep(0.1)
+        await self.beside.show_anew(self.trail.requests())
+
     def paid(self) -> list[dict[str, object]]:
         """Return everything that was ever paid, by the agent and by the executor, in order."""
         return sorted([*self.ledger.entries(), *self.bank.entries()], key=lambda entry: str(entry["at"]))
@@ -163,13 +186,25 @@ class Stage:
         with self.agent.log.open("a", encoding="utf-8") as file:
             file.write(json.dumps({"who": "killed", "what": what}) + "\n")
 
+    def _write_config(self) -> None:
+        """Write the file that the gateway reads: the repository's, with its address and the language of now."""
+        text = CONFIG.read_text(encoding="utf-8").replace("http://127.0.0.1:8080", self.url)
+        fresh = self.config.with_suffix(".new")
+        fresh.write_text(text.replace("language: en", f"language: {self.language}"), encoding="utf-8")
+        fresh.replace(self.config)
+
+    def _reloads(self) -> int:
+        return self.gateway.log.read_bytes().count(b"policy.reloaded") if self.gateway.log.exists() else 0
+
     def _invite(self) -> dict[str, Visitor]:
         visitors: dict[str, Visitor] = {}
-        for key, name, role in (("wang", "王芳 Wang Fang", "finance lead"), ("mallory", "Mallory", "not an approver")):
+        for key, name in (("wang", "王芳 Wang Fang"), ("li", "李雷 Li Lei"), ("mallory", "Mallory")):
             email = f"{key}@acme.example"
             account = self.feishu.add_person(name.partition(" ")[0], email=email)
             member = self.slack.add_person(f"U0{key.upper()}", name=name.partition(" ")[2] or name, email=email)
-            visitors[key] = Visitor(key=key, name=name, email=email, role=role, feishu=account.open_id, slack=member.id)
+            visitors[key] = Visitor(
+                key=key, name=name, email=email, known=key != "mallory", feishu=account.open_id, slack=member.id
+            )
         return visitors
 
     def _gateway_environ(self) -> dict[str, str]:
@@ -189,37 +224,6 @@ class Stage:
             "SLACK_SIGNING_SECRET": str(slack["signing_secret"]),
             "SLACK_STAND_IN": str(slack["api_url"]),
         }
-
-    async def _furnish(self) -> dict[Scope, str]:
-        """Do what `assent migrate`, `assent keys create` and `assent payees add` do, without starting a dozen programs.
-
-        Return the keys.
-        """
-        clock, url = SystemClock(), self.environ["ASSENT_DATABASE_URL"]
-        run.upgrade(url)
-        seals = Seals([self.environ["ASSENT_SECRET"]])
-        store = make_store(dialect_for(url, clock), RandomIds(), seals=seals)
-        store.start()
-        try:
-            keys = Keys(store=store, seals=seals, clock=clock)
-            agent = await keys.create(
-                org="acme",
-                scope=Scope.AGENT,
-                agent=AGENT,
-                person="li@acme.example",
-                label="the demo's agent",
-                by="demo",
-            )
-            auditor = await keys.create(org="acme", scope=Scope.AUDITOR, label="the demo's timeline", by="demo")
-            executor = await keys.create(
-                org="acme", scope=Scope.EXECUTOR, label="the demo's executor", tools=["*"], by="demo"
-            )
-            payees = Payees(store=store)
-            for name, account in KNOWN:
-                await payees.add("acme", name, account=account, by="demo")
-        finally:
-            await store.stop()
-        return {made.key.scope: made.text for made in (agent, auditor, executor)}
 
 
 def _whole_lines(path: Path) -> list[str]:

@@ -15,13 +15,23 @@ if TYPE_CHECKING:
 
 Event = dict[str, object]
 
-_MACHINES = {"agent": "The agent", "key": "The executor"}
-_PLATFORM = {"pay-feishu": "Feishu", "pay-slack": "Slack"}
+_NAMES = {
+    Language.EN: {
+        "agent": "The agent", "key": "The executor", "pay-feishu": "Feishu", "pay-slack": "Slack",
+        "console": "the console", "demo": "an operator",
+    },
+    Language.ZH: {
+        "agent": "智能体", "key": "执行器", "pay-feishu": "飞书", "pay-slack": "Slack", "console": "控制台",
+        "demo": "运维人员",
+    },
+}  # fmt: skip
 ENDS = frozenset({
     "request.denied", "request.expired", "request.cancelled", "request.undeliverable", "grant.lapsed", "grant.revoked",
     "execution.succeeded", "execution.failed", "execution.unknown",
 })  # fmt: skip
-BEHIND_THE_SCENES = frozenset({"key.created", "key.revoked", "policy.loaded", "payee.added"})
+BEHIND_THE_SCENES = frozenset({
+    "key.created", "key.revoked", "policy.loaded", "payee.added", "factor.invited", "factor.added",
+})  # fmt: skip
 
 
 class Trail:
@@ -71,14 +81,14 @@ class Trail:
         requests = self.requests()
         return len(requests) if requests and not self.of(requests[-1], *ENDS) else None
 
-    def lines(self) -> list[dict[str, str]]:
+    def lines(self, language: Language = Language.EN) -> list[dict[str, str]]:
         """Return the story: when, what, what kind, and of which request (its number from 1, "" if none)."""
         numbers = {request_id: str(number) for number, request_id in enumerate(self.requests(), 1)}
         return [
             {
                 "seq": str(event["seq"]),
                 "at": str(event["at"])[11:19],
-                "what": told(event, self._names),
+                "what": told(event, self._names, language),
                 "kind": str(event["kind"]),
                 "request": numbers.get(str(event["request_id"]), ""),
             }
@@ -87,10 +97,13 @@ class Trail:
         ]
 
 
-def told(event: Event, names: Mapping[str, str]) -> str:
+def told(event: Event, names: Mapping[str, str], language: Language = Language.EN) -> str:
     """Say one event as the gateway does, with the people's names and the platforms' instead of the trail's."""
+    known = _NAMES[language]
     actor = str(event["actor"])
-    who = _MACHINES.get(actor.partition(":")[0], names.get(actor, actor))
+    who = known.get(actor.partition(":")[0], names.get(actor, actor))
     facts = cast("Mapping[str, object]", event["facts"])
     record = Record(kind=Kind(str(event["kind"])), actor=actor, facts=facts)
-    return sentence(record, Language.EN, who=who, shown=lambda value: _PLATFORM.get(str(value), str(value)))
+    return sentence(
+        record, language, who=who, shown=lambda value: known.get(str(value), names.get(str(value), str(value)))
+    )

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from playwright.async_api import expect
 
+from app.domain.text.language import Language
 from examples.demo import act
 from examples.demo.act import NotSoError, until
 from examples.demo.act_executor import INVOICE, Enforced
-from examples.demo.orders import BATCH, BUTTONS, PAYMENTS, WIRE
+from examples.demo.orders import BATCH, BUTTONS, DROP, PAYMENTS, WIRE
 from examples.demo.page import serve_page
 from examples.demo.trail import told
 from examples.screenshots import open_page
+from examples.scripted_model import DROP as DROP_TABLE
 from examples.scripted_model import PAY_BATCH, Message, answer
 from examples.scripted_model import WIRE as WIRE_TOOL
 from tests.examples.test_demo import needs_chromium, puts_a_database_up
@@ -83,13 +85,18 @@ def test_a_wrong_code_and_the_executor_are_told_as_what_they_are() -> None:
 # --- the agent --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("language", Language)
 @pytest.mark.parametrize("button", BUTTONS)
-def test_the_model_understands_every_order_that_the_page_offers(button: str) -> None:
+def test_the_model_understands_every_order_that_the_page_offers(button: str, language: Language) -> None:
     for order in BUTTONS[button].orders:
-        said = order.order("2026-0900")
+        said = order.order("2026-0900", language)
         call = answer([Message(role="user", text=said)])
 
         assert call.arguments is not None, said
+        assert call.text in said
+        if order is DROP:
+            assert (call.tool, call.arguments) == (DROP_TABLE, {"table": "staging_0900"})
+            continue
         wanted = call.arguments.get("lines", [call.arguments])
         assert all(line["payee"] in said for line in wanted)
         assert all(f"{int(str(line['amount']).split('.')[0]):,}" in said for line in wanted)
@@ -119,7 +126,7 @@ async def test_an_agent_that_was_dead_while_the_executor_paid_is_told_its_result
 
 
 async def approve_in_feishu(page: Page) -> None:
-    approve = page.locator("#feishu").get_by_role("button", name="批准", exact=True)
+    approve = page.locator("#feishu").get_by_role("button", name="Approve", exact=True)
     await expect(approve).to_be_visible(timeout=PATIENCE)
     await approve.click()
 
@@ -131,7 +138,7 @@ async def approve_in_feishu(page: Page) -> None:
 async def test_every_button_asks_for_what_it_says_in_both_languages(stage: Stage) -> None:
     async with serve_page(stage) as url, open_page(url) as page:
         for key, button in BUTTONS.items():
-            await expect(page.locator(f"#ask-{key}")).to_have_text(f"{button.label}{button.zh}", timeout=PATIENCE)
+            await expect(page.locator(f"#ask-{key}")).to_have_text(button.label, timeout=PATIENCE)
         await approve_in_feishu(page)
         await page.locator("#ask-split").click()
         await expect(page.locator("#slack")).to_contain_text("over budget payee-day", timeout=PATIENCE)
@@ -157,7 +164,7 @@ async def test_in_the_page_a_new_payee_takes_what_is_typed_and_not_a_click(stage
         typed = page.locator("#feishu input[name=approve_typed]")
         await typed.fill("WR0N-GC0D", timeout=PATIENCE)
         await approve_in_feishu(page)
-        await expect(page.locator("#feishu-toasts .toast")).to_contain_text("还可尝试 2 次")
+        await expect(page.locator("#feishu-toasts .toast")).to_contain_text("Tries left: 2")
         await expect(page.locator("#trail")).to_contain_text(
             "what was typed does not stand on the card", timeout=PATIENCE
         )
@@ -184,7 +191,7 @@ async def test_an_executor_that_was_dead_during_the_approval_is_started_by_the_m
         await expect(page.locator(".machine.dead")).to_contain_text("Executor")
         await page.locator("#ask-wire").click()
         await approve_in_feishu(page)
-        await expect(page.locator("#hint")).to_contain_text("Start what is dead", timeout=PATIENCE)
+        await expect(page.locator("#hint")).to_contain_text("Start the executor", timeout=PATIENCE)
         assert stage.bank.entries() == []
         await page.locator("#start-executor").click()
 

@@ -42,6 +42,12 @@ export function keep(parent, items, render) {
   return added;
 }
 
+// Draw all of a kept list anew at the next picture: its words have changed.
+export function forget(parent) {
+  parent.known = undefined;
+  parent.replaceChildren();
+}
+
 export async function act(body) {
   const answer = await fetch("/act", {
     method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),

@@ -1,6 +1,7 @@
 // Feishu card JSON 2.0, drawn as Feishu draws it; only the elements that our cards use.
 
 import { act, el, once, toast } from "/dom.js";
+import { clock, t } from "/words.js";
 
 const PLACE = () => document.getElementById("feishu-toasts");
 
@@ -9,9 +10,9 @@ export function feishuMessage(message, visitor) {
   return el("article", { class: "fs-message", "data-message": message.key },
     el("div", { class: "fs-avatar", "aria-hidden": "true" }, "A"),
     el("div", { class: "fs-body" },
-      el("div", { class: "fs-author" }, "Assent", el("span", { class: "fs-bot" }, "机器人"),
-        el("time", {}, at.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" }))),
-      message.own && el("div", { class: "fs-own" }, "单聊 · 只有您看得到"),
+      el("div", { class: "fs-author" }, "Assent", el("span", { class: "fs-bot" }, t("feishu.bot")),
+        el("time", {}, clock(at))),
+      message.own && el("div", { class: "fs-own" }, t("feishu.own")),
       message.card ? feishuCard(message, visitor) : el("div", { class: "fs-remark" }, message.text ?? ""),
       (message.remarks ?? []).map((remark) => el("div", { class: "fs-remark" }, remark.text))));
 }

@@ -1,29 +1,40 @@
 // The page: one picture comes over server-sent events each time that something changed, and is drawn.
 
-import { act, el, keep, once } from "/dom.js";
+import { act, el, forget, keep, once } from "/dom.js";
+import { followConsole, goTo, openTab } from "/console.js";
 import { feishuMessage } from "/feishu.js";
 import { slackEntry, slackModal } from "/slack.js";
+import { setWords, t } from "/words.js";
 
 const $ = (id) => document.getElementById(id);
+const LANGUAGES = { en: "EN", zh: "中文" };
+const TAGS = { en: "en", zh: "zh-CN" };
 let who = "wang";
 let picture = null;
+let spoken = "";
 const visitor = () => who;
 
 const source = new EventSource("/events");
 source.onmessage = (event) => { setEnded(false); picture = JSON.parse(event.data); draw(); };
 source.onerror = () => setEnded(true);
 source.addEventListener("ended", () => { source.close(); setEnded(true); });
+setInterval(() => { if (picture && !document.body.classList.contains("ended")) followConsole(picture, who); }, 1000);
+$("console").addEventListener("goto", (event) => goTo(event.detail, picture, who));
+$("console-inbox").addEventListener("click", () => goTo("/", picture, who));
+$("console-newest").addEventListener("click", () => goTo(`/r/${picture.newest}`, picture, who));
+$("console-tab").addEventListener("click", () => openTab(who));
 
 // When the demo is gone, nothing on the page can be pressed: it would go nowhere.
 function setEnded(ended) {
   document.body.classList.toggle("ended", ended);
-  for (const part of document.querySelectorAll("main, .who")) part.inert = ended;
+  for (const part of document.querySelectorAll("main, .who, .speak")) part.inert = ended;
   if (!ended) return;
   $("now").className = "now grey";
-  $("hint").textContent = "The demo has ended.";
+  $("hint").textContent = t("ended");
 }
 
 function draw() {
+  speak();
   const me = picture.visitors.find((each) => each.key === who);
   keep($("who"), picture.visitors.map((each) => ({ ...each, chosen: each.key === who })), personButton);
   drawChat($("feishu"), picture.feishu.filter((message) => !message.own || message.own === who).map((message) =>
@@ -40,6 +51,29 @@ function draw() {
     : [{ key: "none" }], ledgerLine);
   drawList($("trail"), picture.trail.map((line) => ({ key: line.seq, ...line })), trailLine);
   drawNow();
+  followConsole(picture, who);
+}
+
+// One language at a time: the page's own words here; what the gateway says comes in it.
+function speak() {
+  setWords(picture.words);
+  keep($("speak"), Object.keys(LANGUAGES).map((key) => ({ key, chosen: key === picture.language })), languageButton);
+  if (spoken === picture.language) return;
+  spoken = picture.language;
+  document.documentElement.lang = TAGS[spoken];
+  document.title = t("title");
+  $("speak").setAttribute("aria-label", t("language"));
+  for (const node of document.querySelectorAll("[data-t]")) node.textContent = t(node.dataset.t);
+  for (const node of document.querySelectorAll("[data-label]")) node.setAttribute("aria-label", t(node.dataset.label));
+  for (const node of document.querySelectorAll("[data-title]")) node.title = t(node.dataset.title);
+  $("console-tab").title = t("console.tab.why");
+  for (const list of ["feishu", "slack", "machines", "log", "ledger"]) forget($(list));
+}
+
+function languageButton(item) {
+  const button = el("button", { type: "button", lang: TAGS[item.key], "aria-pressed": String(item.chosen) }, LANGUAGES[item.key]);
+  button.addEventListener("click", () => once(button, () => act({ act: "speak", language: item.key })));
+  return button;
 }
 
 function drawChat(place, items, render) {
@@ -62,44 +96,38 @@ function personButton(person) {
   return button;
 }
 
-// --- the machines -----------------------------------------------------------------------------------------------------
-
-const MACHINES = { gateway: "Gateway", agent: "Agent", executor: "Executor" };
+// --- behind the scenes ------------------------------------------------------------------------------------------------
 
 function machine(item) {
   const starting = item.running && item.answers === false;
   const kind = !item.running ? "dead" : starting ? "starting" : "alive";
   const deed = item.running ? "kill" : "start";
   const button = el("button", { type: "button", class: `deed ${deed}`, id: `${deed}-${item.key}` },
-    item.running ? "kill -9" : "Start it");
+    item.running ? "kill -9" : t("start"));
   button.addEventListener("click", () => once(button, () => act({ act: deed, what: item.key })));
   return el("div", { class: `machine ${kind}` }, el("span", { class: "dot", "aria-hidden": "true" }),
-    el("div", {}, el("b", {}, MACHINES[item.key]), el("small", {}, starting ? "starting…" : item.state.replace("running, ", ""))), button);
+    el("div", {}, el("b", {}, t(item.key)), el("small", {}, starting ? t("machine.starting") : item.state)), button);
 }
 
 function payment(item) {
-  const button = el("button", { type: "button", class: "ask", id: `ask-${item.key}` }, item.label, el("small", { lang: "zh" }, item.zh));
+  const button = el("button", { type: "button", class: "ask", id: `ask-${item.key}` }, item.label);
   button.addEventListener("click", () => once(button, () => act({ act: "ask", what: item.key })));
   return button;
 }
 
-const SPEAKERS = {
-  started: "", user: "User", assistant: "Model", calls: "Calls", tool: "Answer", resumes: "Resumes", waits: "Waits",
-  asked: "Asked", killed: "", error: "Error", holds: "Holds",
-};
-
 function logLine(line) {
-  const speaker = SPEAKERS[line.who] ?? line.who;
-  const what = line.who === "started" ? `▶ started, ${line.what}` : line.who === "killed" ? `✕ ${line.what}` : line.what;
-  return el("li", { class: line.who }, speaker && el("b", {}, speaker), el("span", {}, what));
+  if (line.who === "started") return el("li", { class: line.who }, el("span", {}, `▶ ${t("log.started")} ${line.what}`));
+  if (line.who === "killed") return el("li", { class: line.who }, el("span", {}, `✕ ${line.what}`));
+  return el("li", { class: line.who }, el("b", {}, t(`log.${line.who}`)),
+    el("span", {}, line.said ? t(line.said, line) : line.what));
 }
 
 function ledgerLine(entry) {
-  if (entry.key === "none") return el("p", { class: "empty" }, "Nothing was paid.");
+  if (entry.key === "none") return el("p", { class: "empty" }, t("ledger.none"));
   const grant = String(entry.grant);
   return el("div", { class: "paid" },
     el("b", {}, `${entry.amount.toLocaleString("en")} ${entry.currency}`), el("span", {}, entry.payee),
-    el("small", { title: grant }, `${entry.receipt} · ${grant.startsWith("none") ? "allowed by a rule" : `grant ${grant.slice(0, 12)}…`}`));
+    el("small", { title: grant }, `${entry.receipt} · ${grant.startsWith("none") ? t("ledger.rule") : `${t("ledger.grant")} ${grant.slice(0, 12)}…`}`));
 }
 
 function trailLine(line) {
@@ -107,49 +135,14 @@ function trailLine(line) {
     el("i", {}, line.request && `#${line.request}`), el("span", {}, line.what));
 }
 
-// --- where the newest request stands, in one line ----------------------------------------------------------------------
-
-const STEPS = ["The agent asks", "On hold, cards sent", "A person decides", "It runs once, or not at all"];
+// --- where the newest call stands: what is said comes from the rows, see examples/demo/banner.py --------------------------
 
 function drawNow() {
-  const newest = picture.trail.filter((line) => line.request).at(-1)?.request;
-  const last = Math.max(0, ...picture.trail.map((line) => Number(line.request) || 0));
-  const lines = picture.trail.filter((line) => line.request === String(last));
-  const enforced = lines.some((line) => line.kind === "grant.claimed" && line.what.startsWith("The executor"));
-  // A payment that a rule allowed is no request: if it is what happened last, it is what the banner speaks of.
-  const allowed = picture.trail.findLastIndex((line) => line.kind === "call.allowed");
-  const asked = picture.trail.findLastIndex((line) => line.kind === "request.created");
-  const [done, end, hint, skipped = -1] = allowed > asked
-    ? [4, "good", "A rule allowed this one: nobody was asked. The ledger says whether it is paid.", 2]
-    : newest ? stand(new Set(lines.map((line) => line.kind)), enforced) : [0, "", "The agent is starting; its first payment comes in a moment."];
-  $("hint").textContent = hint;
-  $("now").className = `now ${end}`;
-  keep($("steps"), STEPS.map((text, index) => ({ key: index, text, state: index === skipped ? "skipped" : index < done ? "done" : index === done ? "next" : "" })),
-    (step) => el("li", { class: step.state }, step.text));
-}
-
-function stand(kinds, enforced) {
-  const { gateway, agent, executor } = picture;
-  const ends = {
-    "execution.succeeded": [4, "good", "Paid, exactly once, exactly what was approved. Both cards are settled."],
-    "request.denied": [4, "bad", "Denied. The agent was told no, and why. This one was not paid."],
-    "request.expired": [4, "grey", "Nobody answered in time. Silence is not consent: this one was not paid.", 2],
-    "request.undeliverable": [4, "grey", "Nobody could be reached: this one was not paid.", 2],
-    "execution.reconciled": [4, "good", "The executor asked the bank: it was paid, once. The cards show the receipt."],
-    "execution.unknown": [4, "bad", enforced
-      ? `Whether it was paid is not known.${executor.running ? "" : " Start the executor:"} it asks the bank, and runs nothing twice.`
-      : "The agent died while it was paying: the ledger tells, and it is never run again."],
-  };
-  for (const [kind, answer] of Object.entries(ends)) if (kinds.has(kind)) return answer;
-  if (kinds.has("request.approved")) {
-    if (!gateway.running) return [3, "good", "Approved, and the gateway was killed. Start it: the approval is safe."];
-    if (enforced && executor.running) return [3, "good", "The bank has booked it and is slow to say so: kill -9 the executor, now!"];
-    if (enforced) return [3, "wait", "The executor died in the middle. In ten seconds its time is over, and nobody knows what became of it."];
-    if (!executor.running) return [3, "good", "Approved. Start what is dead: it pays, once."];
-    return [3, "good", agent.running ? "Approved. Now it is paid." : "Approved while the agent is dead. Start the agent: it pays, once."];
-  }
-  if (!gateway.running) return [2, "wait", "The gateway is dead; the question is not lost. Start it, and decide."];
-  if (!agent.running) return [2, "wait", "The agent is dead, its question still stands. Decide now, and start it afterwards."];
-  if (!gateway.answers) return [2, "wait", "The gateway starts…"];
-  return [2, "wait", "Press 批准 or Approve, 拒绝 or Deny. Or kill something first: nothing gets lost."];
+  const { steps, tone, hint, key } = picture.banner[who];
+  if ($("hint").textContent !== hint) $("hint").textContent = hint;
+  $("now").className = `now ${tone}`;
+  $("now").dataset.key = key;
+  keep($("steps"), steps.map((step, index) => ({ key: index, ...step })),
+    (step) => el("li", { class: step.state }, el("i", { "aria-hidden": "true", class: { "✕": "no", "?": "no", "!": "no" }[step.mark] ?? "" }, step.mark),
+      step.text));
 }

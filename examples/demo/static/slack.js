@@ -1,6 +1,7 @@
 // Slack's Block Kit, drawn as Slack draws it; only the blocks that our cards use.
 
 import { act, el, once, toast } from "/dom.js";
+import { clock, t } from "/words.js";
 
 const PLACE = () => document.getElementById("slack-toasts");
 const OVERLAY = () => document.getElementById("slack-overlay");
@@ -12,10 +13,10 @@ export function slackEntry(entry, visitor) {
   return el("article", { class: note ? "sl-message sl-note" : "sl-message", "data-ts": entry.ts },
     el("div", { class: "sl-avatar", "aria-hidden": "true" }, "A"),
     el("div", { class: "sl-body" },
-      note && el("div", { class: "sl-only" }, "👁 Only visible to you"),
-      own && el("div", { class: "sl-only" }, "💬 Direct message to you"),
-      el("div", { class: "sl-author" }, el("b", {}, "Assent"), el("span", { class: "sl-app" }, "APP"),
-        at && el("time", {}, clock(at)), entry.versions > 1 && el("span", { class: "sl-edited" }, "(edited)")),
+      note && el("div", { class: "sl-only" }, `👁 ${t("slack.note")}`),
+      own && el("div", { class: "sl-only" }, `💬 ${t("slack.own")}`),
+      el("div", { class: "sl-author" }, el("b", {}, "Assent"), el("span", { class: "sl-app" }, t("slack.app")),
+        at && el("time", {}, clock(at)), entry.versions > 1 && el("span", { class: "sl-edited" }, t("slack.edited"))),
       (entry.blocks.length ? entry.blocks : [{ type: "section", text: { type: "mrkdwn", text: entry.text } }])
         .map((block) => draw(block, entry, visitor)),
       (entry.replies ?? []).map((reply) => el("div", { class: "sl-reply" },
@@ -46,14 +47,10 @@ function words(text) {
   return text.text
     .replace(/<!date\^(\d+)\^([^|>]*)\|[^>]*>/g, (_, seconds, format) => {
       const at = new Date(Number(seconds) * 1000);
-      return format.replace("{date_short_pretty}", "today at").replace("{time}", clock(at));
+      return format.replace("{date_short_pretty}", t("slack.today")).replace("{time}", clock(at));
     })
     .replace(/<@([A-Z0-9]+)>/g, "@$1")
     .replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
-}
-
-function clock(at) {
-  return at.toLocaleTimeString([], { hour: "numeric", minute: "2-digit" });
 }
 
 function button(element, entry, visitor) {
@@ -104,10 +101,10 @@ export function slackModal(modal, visitor, people) {
   const close = () => act({ act: "close", view: modal.id });
   const form = el("form", { class: "sl-dialog sl-modal", role: "dialog", "aria-label": words(view.title) },
     el("header", {}, el("h3", {}, words(view.title)),
-      el("button", { class: "sl-x", type: "button", "aria-label": "Close", onclick: close }, "×")),
+      el("button", { class: "sl-x", type: "button", "aria-label": t("close"), onclick: close }, "×")),
     view.blocks.map((block) => (block.type === "input" ? input(block, modal.errors[block.block_id], people) : draw(block, {}, visitor))),
     el("footer", {},
-      el("button", { class: "sl-button", type: "button", onclick: close }, view.close ? words(view.close) : "Close"),
+      el("button", { class: "sl-button", type: "button", onclick: close }, view.close ? words(view.close) : t("close")),
       view.submit && el("button", { class: "sl-button primary", type: "submit" }, words(view.submit))));
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
@@ -119,7 +116,7 @@ export function slackModal(modal, visitor, people) {
 
 function input(block, fault, people) {
   return el("label", { class: "sl-input" },
-    el("b", {}, words(block.label), block.optional && el("i", {}, " (optional)")), box(block, people),
+    el("b", {}, words(block.label), block.optional && el("i", {}, ` ${t("slack.optional")}`)), box(block, people),
     fault && el("span", { class: "sl-fault" }, fault), block.hint && el("small", {}, words(block.hint)));
 }
 
@@ -127,7 +124,7 @@ function box(block, people) {
   const { element } = block;
   const shared = { name: block.block_id, required: !block.optional };
   if (element.type === "users_select") {
-    return el("select", { ...shared, class: "sl-people" }, el("option", { value: "" }, "Select a person"),
+    return el("select", { ...shared, class: "sl-people" }, el("option", { value: "" }, t("slack.person")),
       people.map((each) => el("option", { value: each.slack, selected: each.slack === element.initial_user }, each.name)));
   }
   const node = el(element.multiline ? "textarea" : "input", {
