@@ -21,8 +21,7 @@ from app.clock import SystemClock
 from app.domain.identity.api_key import Scope
 from app.domain.identity.seals import Seals
 from app.identifiers import RandomIds
-from app.storage.engine.dialect import dialect_for
-from app.storage.make_store import make_store
+from app.storage.make_store import dialect_for, make_store
 from app.usecases.payments.payees import Payees
 from app.usecases.reading.keys import Keys
 from channels.feishu.simulator.simulator import FeishuSimulator
