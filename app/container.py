@@ -18,9 +18,9 @@ from app.domain.request.action import Action
 from app.hooks.org_hooks import Supplies, build_hooks
 from app.identifiers import RandomIds
 from app.policies.file.policy_book import PolicyBook
-from app.storage.engine.dialect import Postgres, dialect_for
 from app.storage.engine.unanswered import KINDS
-from app.storage.make_store import make_store
+from app.storage.make_store import dialect_for, make_store
+from app.storage.place.address import is_postgres, libpq_url
 from app.storage.trail.head_file import head_file_of
 from app.telemetry.figures import Telemetry
 from app.telemetry.logs import hide_secrets_of, log_deed
@@ -89,7 +89,6 @@ from app.usecases.upkeep.watch_writes import WatchWrites
 from app.workers.after_commit import AfterCommit
 from app.workers.channel_work import ChannelWork
 from app.workers.configuration import Configuration
-from app.workers.notifications import Notifications
 from app.workers.outbound import Outbound
 from app.workers.supervisor import Supervisor
 from app.workers.timers import Timers
@@ -393,8 +392,9 @@ class Container:
         self.supervisor.keep("feed", self.feed.run)
         self.supervisor.keep("sessions", self.lineage.run)
         self.supervisor.keep("webhooks", self.webhooks.run)
-        dialect = self.store.dialect
-        if isinstance(dialect, Postgres):
-            listener = Notifications(dialect.url, heard=self.after_commit.heard, missed=self.after_commit.missed)
+        if is_postgres(url := self.settings.database_url):
+            from app.workers.notifications import Notifications
+
+            listener = Notifications(libpq_url(url), heard=self.after_commit.heard, missed=self.after_commit.missed)
             self.supervisor.keep("notifications", listener.run)
         self.timetable.begin(self.timers)

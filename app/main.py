@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from starlette.responses import JSONResponse
+from starlette.routing import Route
 
 from app.api.agents.evidence import evidence_router
 from app.api.agents.hooks import hooks_router
@@ -24,40 +26,28 @@ from app.api.operator.health import health_router
 from app.api.operator.payees import payees_router
 from app.api.operator.switches import switches_router
 from app.api.operator.trail import trail_router
-from app.api.wire.operations import named_schemas
 from app.api.wire.problems import install
 from app.console.routes import console_routers
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from fastapi import FastAPI
-    from fastapi.telemetry import TelemetryConfig
+    from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import Response
 
     from app.container import Container
-
-_UNTOLD: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
-"""The framework's own spans and logs are off: they repeat what came in and what errors say. Ours hold no argument."""
 
 
 def create_app(container: Container) -> Application:
     """Build the application. The container is opened when the application starts, and closed when it stops."""
 
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
+    async def lifespan(_: Starlette) -> AsyncGenerator[None]:
         async with container:
             yield
 
-    app = Application(
-        title="Assent",
-        version="1",
-        summary="A durable human-in-the-loop approval gateway for AI agents.",
-        lifespan=lifespan,
-        telemetry=_UNTOLD,
-        openapi_url=None,  # and so no pages of the framework, whose scripts would come from strangers
-    )
+    app = Application(lifespan=lifespan)
     install(app)
     app.state.services = container.services  # for what is not a route: the answers to errors
     routers = (
@@ -79,31 +69,12 @@ def create_app(container: Container) -> Application:
         health_router(container.services),
         *console_routers(container.console),
     )
-    # Not include_router: its lazy wrapper is walked on every call. Ours go first: routes are tried in their order.
-    app.router.routes[:0] = [route for router in routers for route in router.routes]
-    _describe_bodies(app)
+    app.router.routes.extend(route for router in routers for route in router.routes)
 
     async def describe(request: Request) -> Response:
         container.services.access.to_operations(request)
-        return JSONResponse(app.openapi())
+        return JSONResponse(await asyncio.to_thread(app.openapi))
 
-    app.add_route("/openapi.json", describe, include_in_schema=False)
+    app.router.routes.append(Route("/openapi.json", describe, include_in_schema=False))
     app.stand_behind_front(container)
     return app
-
-
-def _describe_bodies(app: FastAPI) -> None:
-    """Put the models of bodies and answers, which routes read and write themselves, into OpenAPI."""
-    plain = app.openapi
-
-    def openapi() -> dict[str, object]:
-        if app.openapi_schema:
-            return app.openapi_schema
-        document = plain()
-        known = document.setdefault("components", {}).setdefault("schemas", {})
-        known.update(named_schemas())
-        document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
-        document["security"] = [{"key": []}]
-        return document
-
-    app.openapi = openapi  # pyright: ignore[reportAttributeAccessIssue] - the documented way to extend it

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import gc
+import importlib
 import os
 import socket
 import sys
@@ -27,8 +28,7 @@ from app.domain.errors import AssentError
 from app.domain.identity.seals import seal_ids
 from app.identifiers import RandomIds
 from app.main import create_app
-from app.storage.engine.dialect import dialect_for
-from app.storage.make_store import make_store
+from app.storage.make_store import dialect_for, make_store
 from app.storage.trail.head_file import head_file_of
 from app.telemetry.logs import configure_logs
 from app.telemetry.provider import TracingRefusedError, start_provider
@@ -46,6 +46,9 @@ log = structlog.get_logger(__name__)
 
 STOPS_WITHIN = 10
 """Seconds that calls in flight have to end when a stop is asked for; whoever ends the process waits longer."""
+
+_SOON = ("httpx2", "sse_starlette.sse")
+"""No start waits for these, and no first webhook or stream shall: they are loaded as soon as the gateway serves."""
 
 _SQLITE = "sqlite:///"
 _ANSWERS_WITHIN = 5.0
@@ -136,6 +139,7 @@ class _Server(uvicorn.Server):
         gc.enable()
         if self.started:  # not before: whoever reads it in the log may call
             log.info("gateway.ready", orgs=list(self._container.book.orgs()))
+            self._container.supervisor.later(_warm_up())
             self._container.supervisor.later(self._say_how_it_stands())
 
     async def _say_how_it_stands(self) -> None:
@@ -159,6 +163,11 @@ class _Server(uvicorn.Server):
         self._container.waiters.stop()
         self._container.feed.stop()
         await super().shutdown(sockets)
+
+
+async def _warm_up() -> None:
+    for name in _SOON:
+        await asyncio.to_thread(importlib.import_module, name)
 
 
 def run_server(

@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from app.domain.identity.seals import MIN_SECRET
-from app.storage.engine.address import SCHEMES, is_postgres, is_readable
+from app.storage.place.address import SCHEMES, is_postgres, is_readable
 from assent.secret_files import SecretFileError, find_secret
 
 PREFIX = "ASSENT_"

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from app.clock import SystemClock
 from app.domain.trail.audit import Kind, Record
 from app.identifiers import RandomIds
-from app.storage.engine.dialect import dialect_for
-from app.storage.make_store import make_store
+from app.storage.make_store import dialect_for, make_store
 from benchmarks import references
 from benchmarks.databases import NAMES
 from benchmarks.processes import ORG

@@ -17,8 +17,7 @@ from app.clock import SystemClock
 from app.domain.identity.api_key import Scope
 from app.domain.identity.seals import Seals
 from app.identifiers import RandomIds
-from app.storage.engine.dialect import dialect_for
-from app.storage.make_store import make_store
+from app.storage.make_store import dialect_for, make_store
 from app.usecases.reading.keys import Keys
 from benchmarks.lean_http import Connection, encode
 

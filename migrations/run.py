@@ -19,7 +19,7 @@ from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 from sqlalchemy import event
 
-from app.storage.engine.private_files import PRIVATE, keep_private
+from app.storage.place.private_files import PRIVATE, keep_private
 from migrations.state import engine_of
 
 if TYPE_CHECKING:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import psycopg
 import sqlalchemy as sa
 
-from app.storage.engine.address import is_postgres, libpq_url
-from app.storage.engine.line import bounds_of
+from app.storage.place.address import is_postgres, libpq_url
+
+if TYPE_CHECKING:
+    import psycopg
 
 NEWEST = "0028"
 """The newest revision; a test compares it with the migrations."""
@@ -30,6 +31,10 @@ def engine_of(url: str) -> sa.Engine:
     """Return an engine that keeps no connection, with the driver that we ship: psycopg 3 for PostgreSQL."""
     if not is_postgres(url):
         return sa.create_engine(sa.make_url(url), poolclass=sa.NullPool)
+    import psycopg
+
+    from app.storage.engine.line import bounds_of
+
     address = libpq_url(url)
 
     # Its own way of connecting knows one host only.

@@ -22,11 +22,10 @@ from app.policies.file.policy_book import PolicyBook, config_check
 from app.policies.marks.faults import PolicyFaultsError, near
 from app.settings import Settings, is_of_its_file
 from app.storage.database.mends import lacking_rights, mend_of
-from app.storage.database.pooler import SHARED, shares_sessions
-from app.storage.engine.dialect import dialect_for
 from app.storage.engine.trouble import database_fault
 from app.storage.identity.secret_ids import list_seal_ids
-from app.storage.make_store import make_store
+from app.storage.make_store import dialect_for, make_store
+from app.storage.place.address import is_postgres
 from app.usecases.console.sessions import Sessions
 from app.usecases.proving.factors import Factors
 from app.usecases.proving.seal_standing import SealStanding, foreign
@@ -157,6 +156,10 @@ def _say_rights(url: str) -> bool:
 
 def refuse_shared_sessions(url: str) -> None:
     """End with 2 if a pooler gives sessions away between transactions. Raises psycopg.Error."""
+    if not is_postgres(url):
+        return
+    from app.storage.database.pooler import SHARED, shares_sessions
+
     if shares_sessions(url):
         typer.echo(f"ASSENT_DATABASE_URL: {SHARED}", err=True)
         raise typer.Exit(code=2)

@@ -12,10 +12,9 @@ from urllib.parse import unquote
 
 import structlog
 import typer
-from psycopg.conninfo import conninfo_to_dict
 
 from app.cli.beside_database import counted
-from app.storage.engine.address import is_postgres, libpq_url
+from app.storage.place.address import is_postgres, libpq_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -92,5 +91,7 @@ def database_shown(url: str) -> str:
     """Name a database without what one logs in with."""
     if not is_postgres(url):
         return f"SQLite, {unquote(url.removeprefix('sqlite:///').partition('?')[0])}"
+    from psycopg.conninfo import conninfo_to_dict
+
     said = conninfo_to_dict(libpq_url(url))
     return f"PostgreSQL, {said.get('dbname', 'of the same name')} on {said.get('host', 'this machine')}"

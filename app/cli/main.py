@@ -282,7 +282,7 @@ def audit_show(
     plain: Annotated[bool, typer.Option("--plain", help="a sentence for each event instead of JSON")] = False,
 ) -> None:
     """Print the trail, one JSON object (or, with --plain, one sentence) a line."""
-    from app.api.wire.event_view import view_event
+    from app.api.operator.event_view import view_event
     from app.cli.beside_database import beside_gateway, render_event, run_command
 
     async def show() -> None:

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fastapi import APIRouter, Request, Response
-
-from app.api.wire.bodies import PlainRoute
+from app.api.wire.routes import Request, Response, Router
 from app.console.answers import see, told
 from app.console.pages import page
 from app.console.visit import base_of, form_of, is_own, language_of, remember_language, sessions_in
@@ -34,9 +32,9 @@ _READY = ("amount", "payee", "unknown", "later")
 _VERDICTS: dict[str, Verdict | None] = {"approve": Verdict.APPROVE, "deny": Verdict.DENY, "withdraw": None}
 
 
-def deciding_router(c: ConsoleVerbs) -> APIRouter:
+def deciding_router(c: ConsoleVerbs) -> Router:
     """Build the routes of the page."""
-    router = APIRouter(route_class=PlainRoute, include_in_schema=False)
+    router = Router(include_in_schema=False)
 
     @router.get("/r/{request_id}")
     async def show(request_id: str, request: Request) -> Response:

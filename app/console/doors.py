@@ -9,9 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from fastapi import APIRouter, Request, Response
-
-from app.api.wire.bodies import PlainRoute
+from app.api.wire.routes import Request, Response, Router
 from app.console.answers import see, told
 from app.console.pages import SERVED, page, static_text
 from app.console.sign_in.passkey_door import sign_in_page
@@ -24,9 +22,9 @@ if TYPE_CHECKING:
 _DOOR = "/sign-in"
 
 
-def doors_router(c: ConsoleVerbs) -> APIRouter:
+def doors_router(c: ConsoleVerbs) -> Router:
     """Build the routes of the way in."""
-    router = APIRouter(route_class=PlainRoute, include_in_schema=False)
+    router = Router(include_in_schema=False)
 
     @router.get(_DOOR)
     async def door(request: Request) -> Response:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fastapi import APIRouter, Request, Response
-
-from app.api.wire.bodies import PlainRoute
 from app.api.wire.files import file_answer
+from app.api.wire.routes import Request, Response, Router
 from app.console.answers import told
 from app.console.visit import sessions_in
 
@@ -15,9 +13,9 @@ if TYPE_CHECKING:
     from app.usecases.console_verbs import ConsoleVerbs
 
 
-def evidence_pages_router(c: ConsoleVerbs) -> APIRouter:
+def evidence_pages_router(c: ConsoleVerbs) -> Router:
     """Build the route."""
-    router = APIRouter(route_class=PlainRoute, include_in_schema=False)
+    router = Router(include_in_schema=False)
 
     @router.get("/r/{request_id}/evidence/{number}")
     async def file(request_id: str, number: str, request: Request) -> Response:

@@ -6,9 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fastapi import APIRouter, Request, Response
-
-from app.api.wire.bodies import PlainRoute
+from app.api.wire.routes import Request, Response, Router
 from app.console.answers import see, told
 from app.console.pages import page
 from app.console.visit import (
@@ -32,9 +30,9 @@ if TYPE_CHECKING:
     from app.usecases.console_verbs import ConsoleVerbs
 
 
-def inbox_router(c: ConsoleVerbs) -> APIRouter:
+def inbox_router(c: ConsoleVerbs) -> Router:
     """Build the routes."""
-    router = APIRouter(route_class=PlainRoute, include_in_schema=False)
+    router = Router(include_in_schema=False)
 
     @router.get("/")
     async def inbox(request: Request) -> Response:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fastapi import APIRouter, Request, Response
-
-from app.api.wire.bodies import PlainRoute
+from app.api.wire.routes import Request, Response, Router
 from app.console.visit import sessions_in
 from app.domain.errors import NotFoundError, TooManyError, UnauthenticatedError
 
@@ -19,9 +17,9 @@ _DIGITS = 15
 _COMES_BACK_AFTER = 3_000  # milliseconds; a gateway that restarts is there again by then
 
 
-def live_router(c: ConsoleVerbs) -> APIRouter:
+def live_router(c: ConsoleVerbs) -> Router:
     """Build the routes: beside each page, for a link's cookie is of that one address."""
-    router = APIRouter(route_class=PlainRoute, include_in_schema=False)
+    router = Router(include_in_schema=False)
 
     @router.get("/live")
     async def of_any(request: Request) -> Response:

@@ -19,12 +19,11 @@ from app.console.sign_in.mine import mine_router
 from app.console.sign_in.passkey_door import passkey_door_router
 
 if TYPE_CHECKING:
-    from fastapi import APIRouter
-
+    from app.api.wire.routes import Router
     from app.usecases.console_verbs import ConsoleVerbs
 
 
-def console_routers(c: ConsoleVerbs) -> tuple[APIRouter, ...]:
+def console_routers(c: ConsoleVerbs) -> tuple[Router, ...]:
     """Return them in the order in which they are tried."""
     return (
         request_stories_router(c),

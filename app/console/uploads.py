@@ -10,7 +10,7 @@ from app.api.wire.bodies import read_body
 from app.domain.errors import UnauthenticatedError
 
 if TYPE_CHECKING:
-    from fastapi import Request
+    from app.api.wire.routes import Request
 
 _KIND = "multipart/form-data"
 _MOST_PARTS = 8

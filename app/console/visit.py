@@ -11,8 +11,7 @@ from app.domain.text.language import Language
 from app.usecases.signing_in.passkeys import origin_of
 
 if TYPE_CHECKING:
-    from fastapi import Request, Response
-
+    from app.api.wire.routes import Request, Response
     from app.domain.rules.policy import Policy
     from app.usecases.console.sessions import Begun, Right
     from app.usecases.console_verbs import ConsoleVerbs

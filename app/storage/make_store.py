@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
+import sqlalchemy as sa
+
+from app.storage.engine.dialect import Sqlite
 from app.storage.engine.store import Store
 from app.storage.engine.transaction import Together
 from app.storage.identity.vault import Vault
+from app.storage.place.address import is_postgres, libpq_url
 from app.storage.requests.requests import lock_many
 from app.storage.trail.audit_chain import append_all
 
 if TYPE_CHECKING:
     from app.domain.identity.seals import Seals
-    from app.ports import IdFactory
+    from app.ports import Clock, IdFactory
     from app.storage.engine.dialect import Dialect
+    from app.storage.engine.postgres import Postgres
 
 
 def make_store(dialect: Dialect, ids: IdFactory, *, seals: Seals | None) -> Store:
@@ -23,3 +29,16 @@ def make_store(dialect: Dialect, ids: IdFactory, *, seals: Seals | None) -> Stor
     """
     vault = Vault(seals) if seals is not None else None
     return Store(dialect, ids, together=Together(lock=lock_many, append=append_all, seals=seals, vault=vault))
+
+
+def dialect_for(url: str, clock: Clock) -> Sqlite | Postgres:
+    """Choose by URL: ``sqlite:///path`` or ``postgresql://…``. Raises ValueError for anything else."""
+    if is_postgres(url):
+        from app.storage.engine.postgres import Postgres
+
+        return Postgres(libpq_url(url))
+    parsed = sa.make_url(url)
+    backend = parsed.get_backend_name()
+    if backend == "sqlite" and parsed.database not in {None, "", ":memory:"}:
+        return Sqlite(unquote(str(parsed.database)), clock)
+    raise ValueError(f"ASSENT_DATABASE must be sqlite:///FILE or postgresql://…, not {backend!r}")

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 import structlog
 
-from app.storage.engine.dialect import CHANNEL
 from app.storage.engine.line import bounds_of, cut
+from app.storage.statements.payloads import CHANNEL
 
 if TYPE_CHECKING:
     from collections.abc import Callable

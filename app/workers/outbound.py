@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-import httpx2
-
 from app.domain.text.addresses import why_not
 from app.usecases.platforms.send_webhooks import NotTakenError
 from app.usecases.signing_in.issuer import UnreachedError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
+
+    import httpx2
 
     from app.domain.trail.webhooks import Webhook
 
@@ -85,6 +85,8 @@ class Outbound:
         return found
 
     async def _bounded(self, message: _Message) -> tuple[httpx2.Response, bytes]:
+        import httpx2  # who sends nothing need not load it
+
         try:
             async with asyncio.timeout(self._seconds):
                 return await self._send(message)
@@ -94,6 +96,8 @@ class Outbound:
             raise NotTakenError(f"no connection ({type(error).__name__})") from None
 
     async def _send(self, message: _Message) -> tuple[httpx2.Response, bytes]:
+        import httpx2
+
         url = httpx2.URL(message.url)
         port = url.port or (443 if url.scheme == "https" else 80)
         address = await self._address(url.host, port, private=message.private)

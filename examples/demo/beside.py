@@ -20,8 +20,7 @@ from app.domain.identity.totp import STEP_SECONDS
 from app.identifiers import RandomIds
 from app.policies.file.policy_book import PolicyBook
 from app.storage.cards.deliveries import list_deliveries, mark_outdated
-from app.storage.engine.dialect import dialect_for
-from app.storage.make_store import make_store
+from app.storage.make_store import dialect_for, make_store
 from app.storage.requests.requests import lock_request
 from app.usecases.console.sessions import Sessions
 from app.usecases.payments.payees import Payees

@@ -6,12 +6,16 @@ import json
 import os
 import subprocess
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from migrations import run
 from tests.places import ROOT
 from tests.project.source_tree import imported_packages, module_name, python_files, shown, syntax
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # The files that hold a platform's SDK; everything else must be importable without loading one, or what pages take.
 SDK_HOMES = ("client.py", "listener.py")
@@ -155,3 +159,73 @@ def test_the_domain_does_no_io_and_has_no_clock() -> None:
     }
 
     assert not strays
+
+
+# What nothing loads until somebody needs it: a start would wait for it, and every gateway would keep it in memory.
+LATER = (
+    *SDKS,
+    "alembic",
+    "fastapi",
+    "httpx2",
+    "psycopg",
+    "sse_starlette",
+    "tree_sitter",
+)
+MODULES_OF_A_START = 1_430
+"""Modules in memory when a gateway on a SQLite file is ready: counted, for each costs a start some 0.6 ms."""
+
+START = r"""
+import asyncio, json, os, sys
+from pathlib import Path
+
+import app.cli.main
+from app.cli.beside_database import check_schema, read_settings, refuse_faults
+from app.cli.greeting import Greeting
+from app.container import Container
+from app.main import create_app
+from app.serve import hold_database, refuse_restored, run_server
+
+settings, config = read_settings(), Path(sys.argv[1])
+refuse_faults(config)
+check_schema(settings.database_url, migrate_first=False, writes=True)
+asyncio.run(refuse_restored(settings))
+
+async def start():
+    container = Container(settings, config, dict(os.environ))
+    create_app(container)
+    async with container:
+        print(json.dumps(sorted(sys.modules)))
+
+asyncio.run(start())
+"""
+
+
+@pytest.mark.process
+def test_a_start_loads_what_it_needs_and_nothing_else(tmp_path: Path) -> None:
+    """Modules are counted: seconds would tell of the machine."""
+    url = f"sqlite:///{tmp_path / 'assent.db'}"
+    run.upgrade(url)
+    (tmp_path / "assent.yaml").write_text(
+        "org: acme\ndefault: ask\npeople: {ann@acme.example: {}}\ngroups: {all: [ann@acme.example]}\n"
+        "ask: {stages: [{of: [all]}], channels: [api]}\ntools: {pay: {}}\n"
+        "rules: [{id: r, tools: [pay], when: 'args.amount < 5', then: allow}]\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", START, str(tmp_path / "assent.yaml")],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=50,
+        env={
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "sdk")]),
+            "ASSENT_DATABASE_URL": url,
+            "ASSENT_SECRET": "of-a-test-and-of-nothing-else-0123456789",
+            "ASSENT_PUBLIC_URL": "http://127.0.0.1",
+        },
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    loaded = json.loads(done.stdout.splitlines()[-1])
+    assert sorted({name.partition(".")[0] for name in loaded} & set(LATER)) == []
+    assert len(loaded) <= MODULES_OF_A_START

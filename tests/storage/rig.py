@@ -13,9 +13,10 @@ from app.clock import SystemClock
 from app.domain.identity.seals import Seals
 from app.domain.lifecycle.lifecycle import opened
 from app.identifiers import RandomIds
-from app.storage.engine.dialect import Postgres, Sqlite, dialect_for
+from app.storage.engine.dialect import Sqlite
+from app.storage.engine.postgres import Postgres
 from app.storage.identity.vault import ValueKey, number_of
-from app.storage.make_store import make_store
+from app.storage.make_store import dialect_for, make_store
 from app.storage.requests.requests import lock_request
 from app.storage.tables.request_columns import EXECUTION, REQUEST
 from app.usecases.proving.seal_standing import SealStanding

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fastapi import APIRouter, Request, Response
-
-from app.api.wire.bodies import PlainRoute
 from app.api.wire.files import file_answer
 from app.api.wire.operations import gives_file
+from app.api.wire.routes import Request, Response, Router
 from app.domain.identity.api_key import Scope
 
 if TYPE_CHECKING:
     from app.api.wire.services import Services
 
 
-def evidence_router(c: Services) -> APIRouter:
+def evidence_router(c: Services) -> Router:
     """Build the route."""
-    router = APIRouter(tags=["requests"], route_class=PlainRoute)
+    router = Router(tags=["requests"])
 
     @router.get("/v1/requests/{request_id}/evidence/{number}", **gives_file())
     async def evidence(request_id: str, number: str, request: Request) -> Response:

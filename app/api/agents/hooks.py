@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from fastapi import APIRouter, Request, Response
-
 from app.api.agents import moments
 from app.api.agents.one_call import Held, answer_held, judge_held
 from app.api.wire import schemas
-from app.api.wire.bodies import MOST_BYTES_OF_A_MOMENT, PlainRoute, answer, read_model
+from app.api.wire.bodies import MOST_BYTES_OF_A_MOMENT, answer, read_model
 from app.api.wire.operations import takes
+from app.api.wire.routes import Request, Response, Router
 from app.api.wire.verdicts import answer_call, caller_of, evaluation_key_of, refuse_evaluation, submitted, view_bag
 from app.domain.errors import NotFoundError
 from app.domain.identity.api_key import AGENTS, ApiKey
@@ -38,9 +37,9 @@ _BLOCKED = {
 _RESUMED = frozenset({"resume", "resumed", "compact"})  # as Claude Code says it: the history goes on
 
 
-def hooks_router(c: Services) -> APIRouter:
+def hooks_router(c: Services) -> Router:
     """Build the route."""
-    router = APIRouter(tags=["hooks"], route_class=PlainRoute)
+    router = Router(tags=["hooks"])
 
     @router.post("/v1/hooks/{event}", **takes(moments.BODIES, schemas.AnswerView | schemas.MomentView, 202))
     async def hook(event: Moment, request: Request) -> Response:

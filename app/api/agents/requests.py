@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fastapi import APIRouter, Request, Response
-
 from app.api.agents.one_call import LONGEST_WAIT, Held, answer_held, answer_return, expect_back, judge_held
 from app.api.wire import schemas
-from app.api.wire.bodies import PlainRoute, answer, read_model
+from app.api.wire.bodies import answer, read_model
 from app.api.wire.operations import asks, takes
 from app.api.wire.queries import ListQuery, cursor_behind, number_of, parameter
+from app.api.wire.routes import Request, Response, Router
 from app.api.wire.verdicts import (
     access_to,
     answer_call,
@@ -49,9 +48,9 @@ _LIST_PARAMETERS = [
 ]
 
 
-def requests_router(c: Services) -> APIRouter:  # noqa: C901 - a router is a list of short routes
+def requests_router(c: Services) -> Router:  # noqa: C901 - a router is a list of short routes
     """Build the routes under /v1."""
-    router = APIRouter(tags=["requests"], route_class=PlainRoute)
+    router = Router(tags=["requests"])
 
     async def shown(request: ConfirmationRequest, key: ApiKey) -> RequestView:
         return await view_shown(c, key, request)

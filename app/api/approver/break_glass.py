@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.api.approver.standing_approvals import Digest, view_people
-from app.api.wire.bodies import PlainRoute, answer, read_model
+from app.api.wire.bodies import answer, read_model
 from app.api.wire.operations import asks, takes
+from app.api.wire.routes import Request, Response, Router
 from app.api.wire.schemas import Id, NothingBody, Totp
 from app.domain.identity.api_key import Scope
 from app.domain.money.payment import plain
@@ -97,9 +97,9 @@ class GlassesView(BaseModel):
 """The models of bodies, for OpenAPI."""
 
 
-def break_glass_router(c: Services) -> APIRouter:
+def break_glass_router(c: Services) -> Router:
     """Build the routes."""
-    router = APIRouter(tags=["break-glass"], route_class=PlainRoute)
+    router = Router(tags=["break-glass"])
 
     @router.get("/v1/break-glass", **asks([], GlassesView))
     async def page(request: Request) -> Response:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.api.wire.bodies import PlainRoute, answer, read_model
+from app.api.wire.bodies import answer, read_model
 from app.api.wire.operations import takes
+from app.api.wire.routes import Request, Response, Router
 from app.api.wire.schemas import Email, NothingBody, RequestView
 from app.api.wire.verdicts import access_to, view_shown
 from app.domain.card.form import MOST
@@ -70,9 +70,9 @@ _BODIES_BY_BLANKS: dict[tuple[Blank, ...], type[BaseModel]] = {
 """The models of bodies, for OpenAPI."""
 
 
-def consulting_router(c: Services) -> APIRouter:
+def consulting_router(c: Services) -> Router:
     """Build the routes under /v1/requests/{request_id}."""
-    router = APIRouter(tags=["requests"], route_class=PlainRoute)
+    router = Router(tags=["requests"])
 
     async def consult(key: ApiKey, request_id: str, wish: Wish, digest: str | None = None) -> Response:
         found = await c.consult(
@@ -91,7 +91,7 @@ def consulting_router(c: Services) -> APIRouter:
 
         path = f"/v1/requests/{{request_id}}/{verb.route}"
         described = takes(body_of, RequestView)
-        router.add_api_route(path, act, methods=["POST"], name=verb.action.value, description=verb.does, **described)
+        router.add(path, act, methods=["POST"], name=verb.action.value, description=verb.does, **described)
 
     for verb in VERBS:
         if verb.does:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.api.wire.bodies import PlainRoute, answer, read_model
+from app.api.wire.bodies import answer, read_model
 from app.api.wire.operations import asks, takes
+from app.api.wire.routes import Request, Response, Router
 from app.api.wire.schemas import PROBLEMS, Email, Totp
 from app.domain.identity.api_key import Scope
 
@@ -88,9 +88,9 @@ class FactorsView(BaseModel):
 _NOTHING: dict[int | str, dict[str, object]] = {204: {"description": "Done."}, **PROBLEMS}
 
 
-def factors_router(c: Services) -> APIRouter:
+def factors_router(c: Services) -> Router:
     """Build the routes under /v1/factors."""
-    router = APIRouter(tags=["second factors"], route_class=PlainRoute)
+    router = Router(tags=["second factors"])
 
     @router.get("/v1/factors", **asks([], FactorsView))
     async def page(request: Request) -> Response:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.api.wire import schemas
-from app.api.wire.bodies import PlainRoute, answer, read_model
+from app.api.wire.bodies import answer, read_model
 from app.api.wire.operations import takes
+from app.api.wire.routes import Request, Response, Router
 from app.api.wire.verdicts import view_shown
 from app.domain.identity.api_key import Scope
 
@@ -28,9 +28,9 @@ class LiftBody(BaseModel):
 """The models of bodies, for OpenAPI."""
 
 
-def lifting_router(c: Services) -> APIRouter:
+def lifting_router(c: Services) -> Router:
     """Build the route."""
-    router = APIRouter(tags=["requests"], route_class=PlainRoute)
+    router = Router(tags=["requests"])
 
     @router.post("/v1/requests/{request_id}/lift", **takes(LiftBody, schemas.RequestView))
     async def lift(request_id: str, request: Request) -> Response:

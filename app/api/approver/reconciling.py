@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fastapi import APIRouter, Request, Response
-
 from app.api.wire import schemas
-from app.api.wire.bodies import PlainRoute, answer, read_model
+from app.api.wire.bodies import answer, read_model
 from app.api.wire.operations import takes
+from app.api.wire.routes import Request, Response, Router
 from app.api.wire.verdicts import access_to, caller_of, view_shown
 from app.domain.identity.api_key import AGENTS, Scope
 from app.domain.request.request import ExecutionStatus
@@ -18,9 +17,9 @@ if TYPE_CHECKING:
     from app.api.wire.services import Services
 
 
-def reconciling_router(c: Services) -> APIRouter:
+def reconciling_router(c: Services) -> Router:
     """Build the route."""
-    router = APIRouter(tags=["requests"], route_class=PlainRoute)
+    router = Router(tags=["requests"])
 
     @router.post("/v1/requests/{request_id}/reconcile", **takes(schemas.ReconcileBody, schemas.RequestView))
     async def reconcile(request_id: str, request: Request) -> Response:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fastapi import APIRouter, Request, Response
-
 from app.api.wire import schemas
-from app.api.wire.bodies import PlainRoute, answer, read_model
+from app.api.wire.bodies import answer, read_model
 from app.api.wire.operations import takes
+from app.api.wire.routes import Request, Response, Router
 from app.domain.identity.api_key import Scope
 
 if TYPE_CHECKING:
     from app.api.wire.services import Services
 
 
-def review_links_router(c: Services) -> APIRouter:
+def review_links_router(c: Services) -> Router:
     """Build the route under /v1 that makes a link."""
-    router = APIRouter(tags=["requests"], route_class=PlainRoute)
+    router = Router(tags=["requests"])
 
     @router.post("/v1/requests/{request_id}/review-link", **takes(schemas.NothingBody, schemas.ReviewLinkView))
     async def link(request_id: str, request: Request) -> Response:

@@ -7,11 +7,11 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated
 
-from fastapi import APIRouter, Request, Response
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from app.api.wire.bodies import PlainRoute, answer, read_model
+from app.api.wire.bodies import answer, read_model
 from app.api.wire.operations import asks, takes
+from app.api.wire.routes import Request, Response, Router
 from app.api.wire.schemas import PROBLEMS, Id
 from app.domain.identity.api_key import Scope
 from app.domain.money.payment import plain
@@ -100,9 +100,9 @@ class StandingApprovalsView(BaseModel):
 """The models of bodies, for OpenAPI."""
 
 
-def standing_router(c: Services) -> APIRouter:
+def standing_router(c: Services) -> Router:
     """Build the routes."""
-    router = APIRouter(tags=["standing approvals"], route_class=PlainRoute)
+    router = Router(tags=["standing approvals"])
 
     @router.get("/v1/standing-approvals", **asks([], StandingApprovalsView))
     async def page(request: Request) -> Response:

@@ -1,28 +1,27 @@
 """What every call passes first: it gets a name, is led to its route, is counted, and is told of in one line.
 
-Our own routes are answered without the framework's layers. It describes them, and answers what is none of them: unknown
-paths, other methods, addresses with a slash too many. A `PlainRoute` needs nothing of it on the way: no dependency, no
-model, no middleware. Errors become the same problem documents (`app.api.wire.problems`).
+Our own routes are answered without the framework's layers. It answers what is none of them: unknown paths, other
+methods, addresses with a slash too many. Errors become the same problem documents (`app.api.wire.problems`).
 """
 
 from __future__ import annotations
 
 import re
 import time
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from fastapi import FastAPI
+from starlette.applications import Starlette
 from starlette.requests import Request
 from structlog.contextvars import bind_contextvars
 
-from app.api.wire.bodies import PlainRoute
+from app.api.wire.operations import describe
 from app.api.wire.problems import answer_to
+from app.api.wire.routes import PlainRoute
 from app.telemetry.logs import log_act
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from starlette.applications import Starlette
     from starlette.routing import BaseRoute
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -55,10 +54,11 @@ class Told(Protocol):
         ...
 
 
-class Application(FastAPI):
+class Application(Starlette):
     """The framework, behind the front."""
 
     _front: Front | None = None
+    _described: dict[str, Any] | None = None
 
     def stand_behind_front(self, told: Told) -> None:
         """Put the front before the routes that there are now."""
@@ -67,6 +67,12 @@ class Application(FastAPI):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a call."""
         await (self._front or super().__call__)(scope, receive, send)
+
+    def openapi(self) -> dict[str, Any]:
+        """Return what our routes are to OpenAPI, worked out when somebody asks for the first time."""
+        if self._described is None:
+            self._described = describe([route for route in self.routes if isinstance(route, PlainRoute)])
+        return self._described
 
 
 class Front:

@@ -5,20 +5,19 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from fastapi import APIRouter, Request, Response
-
 from app.api.wire import schemas
 from app.api.wire.bodies import answer, read_model
 from app.api.wire.operations import reads
+from app.api.wire.routes import Request, Response, Router
 from app.domain.identity.api_key import ApiKey, Scope
 
 if TYPE_CHECKING:
     from app.api.wire.services import Services
 
 
-def administration_router(c: Services) -> APIRouter:
+def administration_router(c: Services) -> Router:
     """Build the routes."""
-    router = APIRouter(tags=["administration"], responses=schemas.PROBLEMS)
+    router = Router(tags=["administration"], responses=schemas.PROBLEMS)
 
     @router.get("/v1/keys")
     async def page(request: Request) -> Response:

@@ -6,11 +6,11 @@ import time
 from typing import TYPE_CHECKING
 
 import structlog
-from fastapi import APIRouter, Request, Response
 from starlette.responses import JSONResponse
 
 from app.api.wire import schemas
 from app.api.wire.bodies import Unproven
+from app.api.wire.routes import Request, Response, Router
 from app.domain.errors import UnauthenticatedError
 from app.ports import CallbackRejectedError, Challenge, HttpAnswer, InboundCall
 
@@ -23,9 +23,9 @@ _BODY_SECONDS = 2.0
 log = structlog.get_logger(__name__)
 
 
-def callbacks_router(c: Services) -> APIRouter:
+def callbacks_router(c: Services) -> Router:
     """Build the route."""
-    router = APIRouter(tags=["channels"], responses=schemas.PROBLEMS)
+    router = Router(tags=["channels"], responses=schemas.PROBLEMS)
     unproven = Unproven()
 
     @router.post("/v1/channels/{name}/callback")

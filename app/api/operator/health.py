@@ -6,9 +6,8 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from fastapi import APIRouter, Request, Response
-
 from app.api.wire.bodies import answer
+from app.api.wire.routes import Request, Response, Router
 from app.domain.errors import UnavailableError
 from app.domain.trail.replicas import Matter
 
@@ -16,22 +15,24 @@ if TYPE_CHECKING:
     from app.api.wire.services import Services
 
 
-def health_router(c: Services) -> APIRouter:
+def health_router(c: Services) -> Router:
     """Build the routes."""
-    router = APIRouter(tags=["operations"])
+    router = Router(tags=["operations"])
 
     @router.get("/healthz")
-    async def healthz() -> Response:
+    async def healthz(request: Request) -> Response:
         """The process runs."""
+        del request
         return answer({"status": "ok"})
 
     @router.get("/readyz")
-    async def readyz() -> Response:
+    async def readyz(request: Request) -> Response:
         """The process can do its work: the database answers, its own files and secret are in order, it is not stopping.
 
         In what gateways differ, and which channels nothing reaches, is said beside it; only what makes this very one
         unfit makes it unready.
         """
+        del request
         if c.waiters.stopping:
             raise UnavailableError("stopping")
         await c.read.answers()

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fastapi import APIRouter, Request, Response
-
 from app.api.wire import schemas
-from app.api.wire.bodies import PlainRoute, answer, read_model
+from app.api.wire.bodies import answer, read_model
 from app.api.wire.operations import asks, takes
+from app.api.wire.routes import Request, Response, Router
 from app.domain.errors import InvalidError
 from app.domain.identity.api_key import Scope
 
@@ -19,9 +18,9 @@ if TYPE_CHECKING:
 _NAME = {"name": "name", "in": "query", "required": True, "schema": {"type": "string"}}
 
 
-def payees_router(c: Services) -> APIRouter:
+def payees_router(c: Services) -> Router:
     """Build the routes."""
-    router = APIRouter(tags=["payees"], route_class=PlainRoute)
+    router = Router(tags=["payees"])
 
     @router.get("/v1/payees", **asks([], schemas.PayeesView))
     async def page(request: Request) -> Response:

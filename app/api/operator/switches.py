@@ -6,12 +6,12 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated
 
 import structlog
-from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.api.wire import schemas
-from app.api.wire.bodies import PlainRoute, answer, read_model
+from app.api.wire.bodies import answer, read_model
 from app.api.wire.operations import asks, takes
+from app.api.wire.routes import Request, Response, Router
 from app.domain.call.name_pattern import NamePattern
 from app.domain.errors import AssentError, InvalidError
 from app.domain.identity.api_key import Scope
@@ -63,9 +63,9 @@ class PauseView(schemas.SwitchView):
 """The models of bodies, for OpenAPI."""
 
 
-def switches_router(c: Services) -> APIRouter:
+def switches_router(c: Services) -> Router:
     """Build the routes."""
-    router = APIRouter(tags=["administration"], route_class=PlainRoute)
+    router = Router(tags=["administration"])
 
     @router.get("/v1/switches", **asks([], schemas.SwitchesView))
     async def page(request: Request) -> Response:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from fastapi import APIRouter, Request, Response
-from sse_starlette.sse import EventSourceResponse
-
+from app.api.operator.event_view import view_event
 from app.api.wire import schemas
-from app.api.wire.bodies import PlainRoute, answer
-from app.api.wire.event_view import view_event
+from app.api.wire.bodies import answer
 from app.api.wire.queries import number_of, parameter
+from app.api.wire.routes import Request, Response, Router
 from app.domain.errors import InvalidError, TooManyError
 from app.domain.identity.api_key import AGENTS, READERS, Scope
 
@@ -27,9 +25,9 @@ _DIGITS = 15
 _AFTER = parameter("after", "integer", "events behind this place in the trail")
 
 
-def trail_router(c: Services) -> APIRouter:
+def trail_router(c: Services) -> Router:
     """Build the routes."""
-    router = APIRouter(tags=["audit"], route_class=PlainRoute, responses=schemas.PROBLEMS)
+    router = Router(tags=["audit"], responses=schemas.PROBLEMS)
 
     @router.get("/v1/audit", openapi_extra={"parameters": [_AFTER, parameter("limit", "integer", "1000 at most")]})
     async def page(request: Request) -> Response:
@@ -67,6 +65,8 @@ def trail_router(c: Services) -> APIRouter:
         start = int(last) if last else None if after is None else int(after)
         if c.feed.crowded(key.id):
             raise TooManyError("too many streams, of all or of this key", retry_after=5)
+        from sse_starlette.sse import EventSourceResponse
+
         return EventSourceResponse(_stream(c, request, key, start), ping=15)
 
     return router

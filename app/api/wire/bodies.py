@@ -1,16 +1,12 @@
-"""Calls in, safely: a size limit before anything is kept, strict JSON before anything is believed, then the schema.
-
-Routes that read their bodies so leave FastAPI nothing to solve, validate or serialise: they are `PlainRoute`s.
-"""
+"""Calls in, safely: a size limit before anything is kept, strict JSON before anything is believed, then the schema."""
 
 from __future__ import annotations
 
 import asyncio
 import re
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
 from starlette.responses import JSONResponse
 
@@ -18,11 +14,10 @@ from app.domain.errors import BadJsonError, InvalidError, TooLargeError, TooSlow
 from app.domain.text.canonical import MAX_VALUES, parse_json
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping
+    from collections.abc import AsyncGenerator, Iterable, Mapping
     from datetime import datetime
 
     from starlette.requests import Request
-    from starlette.responses import Response
 
 MOST_BYTES = 256 * 1024
 """The largest body that is accepted anywhere but where a tool's result or a whole model request comes in."""
@@ -46,22 +41,6 @@ _STAMP = re.compile(r"[0-9]{10}", re.ASCII)
 _SIGNATURE = re.compile(r"(?:v[0-9]=)?[0-9a-f]{64}", re.ASCII)
 
 M = TypeVar("M", bound=BaseModel)
-
-
-class PlainRoute(APIRoute):
-    """Calls its function with the request and the path's parameters; the function returns the response.
-
-    FastAPI's OpenAPI without FastAPI's work on every call: its documented way to leave that out.
-    """
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return what is called for each request."""
-        endpoint = self.endpoint
-
-        async def respond(request: Request) -> Response:
-            return await endpoint(request=request, **request.path_params)
-
-        return respond
 
 
 async def read_body(request: Request, *, most: int = MOST_BYTES, seconds: float | None = None) -> bytes:

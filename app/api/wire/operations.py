@@ -6,15 +6,22 @@ A route names its models; they are built when somebody asks for the description,
 from __future__ import annotations
 
 from types import UnionType
-from typing import Any, Literal, get_args
-
-from pydantic import TypeAdapter
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from app.api.wire import schemas
 from app.domain.call.file_type import MediaType
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fastapi.telemetry import TelemetryConfig
+
+    from app.api.wire.routes import PlainRoute
+
 _REFS = "#/components/schemas/{model}"
 _Mode = Literal["validation", "serialization"]
+
+_UNTOLD: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
 
 _named: dict[str, tuple[Any, _Mode]] = {schemas.ProblemView.__name__: (schemas.ProblemView, "serialization")}
 
@@ -48,8 +55,37 @@ def answers(back: Any, *more: int) -> dict[int | str, dict[str, Any]]:
     return {**dict.fromkeys((200, *more), good), **schemas.PROBLEMS}
 
 
-def named_schemas() -> dict[str, Any]:
+def describe(routes: Sequence[PlainRoute]) -> dict[str, Any]:
+    """Return the OpenAPI document of these routes. FastAPI writes it, and is loaded for nothing else."""
+    from fastapi import FastAPI
+
+    app = FastAPI(
+        title="Assent",
+        version="1",
+        summary="A durable human-in-the-loop approval gateway for AI agents.",
+        telemetry=_UNTOLD,
+    )
+    for each in routes:
+        app.add_api_route(
+            each.path,
+            each.endpoint,
+            methods=sorted(each.methods),
+            name=each.name,
+            include_in_schema=each.include_in_schema,
+            **each.described,
+        )
+    document = app.openapi()
+    known = document.setdefault("components", {}).setdefault("schemas", {})
+    known.update(_named_schemas())
+    document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
+    document["security"] = [{"key": []}]
+    return document
+
+
+def _named_schemas() -> dict[str, Any]:
     """Return the schema of every model that a route named, and of those within it, by name."""
+    from pydantic import TypeAdapter
+
     found: dict[str, Any] = {}
     for name, (model, mode) in _named.items():
         schema = TypeAdapter(model).json_schema(ref_template=_REFS, mode=mode)

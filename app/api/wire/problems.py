@@ -16,7 +16,7 @@ from app.usecases.proving.note_refusals import Attempt
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from fastapi import FastAPI
+    from starlette.applications import Starlette
     from starlette.requests import Request
 
     from app.api.wire.services import Services
@@ -65,7 +65,7 @@ _REFUSED = (errors.UnauthenticatedError, errors.ForbiddenError, errors.ConflictE
 _SAID_BY_VOTES = frozenset({"not_eligible", "step_up_needed", "too_soon"})  # the vote's own event says it
 
 
-def install(app: FastAPI) -> None:
+def install(app: Starlette) -> None:
     """Answer every error as a problem document."""
     for kind, handler in _HANDLERS.items():
         app.add_exception_handler(kind, handler)

@@ -13,8 +13,7 @@ from app.domain.identity.seals import Seals
 from app.identifiers import RandomIds
 from app.ports import AccountStatus, ChannelRefusedError, ChannelUnavailableError, Finding, Severity
 from app.renewal import RenewingChannel
-from app.storage.engine.dialect import dialect_for
-from app.storage.make_store import make_store
+from app.storage.make_store import dialect_for, make_store
 from app.usecases.platforms.renew_access import MEND, RenewAccess
 from app.workers.supervisor import Supervisor
 from channels import registry

@@ -28,12 +28,11 @@ from app.ports import Finding, Severity
 from app.settings import Settings
 from app.storage.database.mends import lacking_rights, mend_of
 from app.storage.database.pooler import SHARED, shares_sessions
-from app.storage.engine.address import is_postgres, libpq_url
-from app.storage.engine.dialect import dialect_for
 from app.storage.engine.line import bounds_of
 from app.storage.engine.trouble import database_fault
 from app.storage.identity.api_keys import list_keys
-from app.storage.make_store import make_store
+from app.storage.make_store import dialect_for, make_store
+from app.storage.place.address import is_postgres, libpq_url
 from app.storage.trail.head_file import head_file_of
 from app.usecases.reading.at_start import warnings_at_start
 from app.usecases.upkeep.watch_pace import WatchPace

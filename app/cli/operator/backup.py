@@ -24,7 +24,7 @@ After a restore say `assent restored`, before a gateway starts: docs/operations.
 def backup(path: Annotated[Path, typer.Argument(help="the file to write; none may be there")]) -> None:
     """Write a backup: a SQLite file, or what pg_restore reads. On PostgreSQL it connects as ASSENT_BACKUP_URL says."""
     from app.cli.beside_database import database_or_exit, read_settings
-    from app.storage.engine.address import is_postgres
+    from app.storage.place.address import is_postgres
 
     settings = read_settings()
     url = settings.database_url
@@ -59,7 +59,7 @@ def _copy(url: str, into: Path) -> None:
     import sqlite3
     from contextlib import closing
 
-    from app.storage.engine.private_files import keep_private
+    from app.storage.place.private_files import keep_private
     from app.storage.trail.head_file import sqlite_file
 
     keep_private(str(into))
@@ -105,8 +105,8 @@ def _dump(url: str, into: Path) -> None:
     from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
     from app.storage.database.mends import mend_of
-    from app.storage.engine.address import libpq_url
     from app.storage.engine.line import bounds_of
+    from app.storage.place.address import libpq_url
 
     tool = shutil.which("pg_dump")
     if tool is None:

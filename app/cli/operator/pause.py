@@ -140,8 +140,7 @@ async def _store() -> AsyncGenerator[Store]:
     from app.cli.beside_database import check_schema, database_or_exit, read_settings, seals_of
     from app.clock import SystemClock
     from app.identifiers import RandomIds
-    from app.storage.engine.dialect import dialect_for
-    from app.storage.make_store import make_store
+    from app.storage.make_store import dialect_for, make_store
 
     settings = read_settings()
     url = settings.database_url

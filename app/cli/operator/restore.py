@@ -51,8 +51,7 @@ async def _declare(by: str, reason: str) -> None:
     from app.clock import SystemClock
     from app.identifiers import RandomIds
     from app.serve import hold_database
-    from app.storage.engine.dialect import dialect_for
-    from app.storage.make_store import make_store
+    from app.storage.make_store import dialect_for, make_store
     from app.storage.trail.head_file import head_file_of
     from app.usecases.upkeep.restored import DeclareRestored
     from app.usecases.upkeep.watch_heads import WatchHeads

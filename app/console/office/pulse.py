@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fastapi import APIRouter, Request, Response
-
-from app.api.wire.bodies import PlainRoute
+from app.api.wire.routes import Request, Response, Router
 from app.console.answers import see, told
 from app.console.pages import page
 from app.console.visit import base_of, language_of, person_of, remember_language, sent_by
@@ -24,9 +22,9 @@ _SWITCH = {"pause": True, "lift": False}
 _MOST_REASON = 1_000
 
 
-def pulse_router(c: ConsoleVerbs) -> APIRouter:
+def pulse_router(c: ConsoleVerbs) -> Router:
     """Build the routes."""
-    router = APIRouter(route_class=PlainRoute, include_in_schema=False)
+    router = Router(include_in_schema=False)
 
     @router.get("/console/pulse")
     async def show(request: Request) -> Response:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fastapi import APIRouter, Request, Response
-
-from app.api.wire.bodies import PlainRoute
+from app.api.wire.routes import Request, Response, Router
 from app.console.answers import see, told
 from app.console.pages import page
 from app.console.uploads import form_with_file
@@ -44,9 +42,9 @@ _TEXT = {
 }
 
 
-def rules_router(c: ConsoleVerbs) -> APIRouter:
+def rules_router(c: ConsoleVerbs) -> Router:
     """Build the routes."""
-    router = APIRouter(route_class=PlainRoute, include_in_schema=False)
+    router = Router(include_in_schema=False)
 
     async def answered(request: Request, work: Callable[[], Awaitable[Response]]) -> Response:
         return await told(request, work, closed="signed_out", forbidden="not_for_you")

@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from fastapi import APIRouter, Request, Response
-
-from app.api.wire.bodies import PlainRoute
+from app.api.wire.routes import Request, Response, Router
 from app.console.answers import see, told
 from app.console.sign_in.desk import Desk
 from app.console.visit import base_of
@@ -18,9 +16,9 @@ if TYPE_CHECKING:
     from app.usecases.proving.factors import Enrolment
 
 
-def authenticator_router(c: ConsoleVerbs) -> APIRouter:
+def authenticator_router(c: ConsoleVerbs) -> Router:
     """Build the routes."""
-    router, desk = APIRouter(route_class=PlainRoute, include_in_schema=False), Desk(c)
+    router, desk = Router(include_in_schema=False), Desk(c)
 
     @router.post("/me/app")
     async def begin(request: Request) -> Response:

@@ -15,8 +15,7 @@ from app.domain.words.say import say
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from fastapi import Request, Response
-
+    from app.api.wire.routes import Request, Response
     from app.domain.errors import AssentError
     from app.domain.identity.console_session import ConsoleSession
     from app.domain.rules.policy import Policy

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fastapi import APIRouter, Request, Response
-
-from app.api.wire.bodies import PlainRoute
+from app.api.wire.routes import Request, Response, Router
 from app.console.answers import see, told
 from app.console.sign_in.passkey_door import sign_in_page
 from app.console.visit import base_of, begun_in, keep_begun, keep_session
@@ -20,9 +18,9 @@ _LONGEST = 4_000  # characters of a query
 _MOST = 12
 
 
-def issuer_door_router(c: ConsoleVerbs) -> APIRouter:
+def issuer_door_router(c: ConsoleVerbs) -> Router:
     """Build the routes."""
-    router = APIRouter(route_class=PlainRoute, include_in_schema=False)
+    router = Router(include_in_schema=False)
 
     @router.get("/sign-in/with/{org}/{name}")
     async def leave(org: str, name: str, request: Request) -> Response:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fastapi import APIRouter, Request, Response
-
-from app.api.wire.bodies import PlainRoute
+from app.api.wire.routes import Request, Response, Router
 from app.console.answers import see, told
 from app.console.sign_in.desk import Desk
 from app.console.sign_in.passkey_door import as_json
@@ -21,9 +19,9 @@ if TYPE_CHECKING:
 _DONE = {"session": "me.session_ended", "passkey": "me.passkey_made", "app": "me.app_made"}
 
 
-def mine_router(c: ConsoleVerbs) -> APIRouter:
+def mine_router(c: ConsoleVerbs) -> Router:
     """Build the routes."""
-    router, desk = APIRouter(route_class=PlainRoute, include_in_schema=False), Desk(c)
+    router, desk = Router(include_in_schema=False), Desk(c)
 
     @router.get("/me")
     async def show(request: Request) -> Response:

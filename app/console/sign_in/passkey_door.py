@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fastapi import APIRouter, Request, Response
-
-from app.api.wire.bodies import PlainRoute, answer
+from app.api.wire.bodies import answer
+from app.api.wire.routes import Request, Response, Router
 from app.console.answers import see, told
 from app.console.pages import page
 from app.console.visit import base_of, form_of, is_own, keep_session, language_of, sessions_in
@@ -20,9 +19,9 @@ if TYPE_CHECKING:
     from app.usecases.signing_in.passkeys import Asked
 
 
-def passkey_door_router(c: ConsoleVerbs) -> APIRouter:
+def passkey_door_router(c: ConsoleVerbs) -> Router:
     """Build the routes."""
-    router = APIRouter(route_class=PlainRoute, include_in_schema=False)
+    router = Router(include_in_schema=False)
 
     @router.post("/sign-in/passkey/options")
     async def ask(request: Request) -> Response:

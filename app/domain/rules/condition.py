@@ -14,7 +14,8 @@ import difflib
 import re
 from dataclasses import dataclass, field
 from datetime import timedelta, timezone
-from typing import TYPE_CHECKING, TypeVar
+from operator import eq, ge, gt, le, lt
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from app.domain.money.exact_money import AMOUNT, amount
 from app.domain.text.condition_syntax import say_syntax
@@ -52,7 +53,11 @@ _WHOLE_TOOL = re.compile(r"(?<![\w.])tool(?!\w|\s*[.\[])")
 _STEP = re.compile(r"""[A-Za-z_]\w*|"[^"]*"|'[^']*'""")
 _WORD = re.compile(r"[A-Za-z]\w*")
 _CHAINED = re.compile(r"[<>]=?[^<>=!&|?:,()\[\]{}]+[<>]")
-_FIRST_EQUALITY = re.compile(r'\s*args\.(?P<name>[A-Za-z_]\w*)\s*==\s*"(?P<text>[^"\\]*)"\s*(?:&&|\Z)')
+_DEMAND = re.compile(
+    r"\s*args\.(?P<name>[A-Za-z_]\w*)\s*"
+    r"""(?:==\s*"(?P<text>[^"\\]*)"|(?P<sign>==|<=|>=|<|>)\s*(?P<number>-?(?:0|[1-9][0-9]{0,14})))\s*(?:&&|\Z)"""
+)
+_SIGNS = {"==": eq, "<": lt, "<=": le, ">": gt, ">=": ge}
 _PANIC = "PanicException"  # a defect in the Rust binding; not an Exception, and its class cannot be imported
 
 
@@ -73,6 +78,14 @@ class ConditionFailedError(Exception):
         """Keep the reason."""
         super().__init__(why)
         self.why = why
+
+
+class Demand(NamedTuple):
+    """What a condition demands of one argument: to be this text, or to stand so to this whole number."""
+
+    name: str
+    compare: Callable[..., bool]
+    wanted: str | int
 
 
 class Scope:
@@ -129,10 +142,22 @@ class Condition:
     sees: tuple[str, ...] = ()
     needs: frozenset[str] = frozenset()  # the variables, and `amount`
     body: Body = field(default=Body(0, 0, ()), repr=False, compare=False)
-    demands: tuple[str, str] | None = field(default=None, repr=False, compare=False)
-    """An argument and the text that it must be: with another text there the condition is false, whatever else it says,
-    and need not be evaluated."""
+    demands: tuple[Demand, ...] = field(default=(), repr=False, compare=False)
+    """What must all be true, in the order in which the condition says it, as far as that is so plain."""
     _program: cel.Program = field(repr=False, compare=False)
+
+    def is_surely_false(self, arguments: Mapping[str, JsonValue]) -> bool:
+        """Say whether it is false whatever else it says, without evaluating it: of hundreds of rules, most are.
+
+        A demand is only as good as those before it: where one of them is of another type, evaluating may fail.
+        """
+        for name, compare, wanted in self.demands:
+            given = arguments.get(name)
+            if type(given) is not type(wanted):
+                return False
+            if not compare(given, wanted):
+                return True
+        return False
 
     def holds(self, scope: Scope) -> bool:
         """Say whether it is true of the call. Raises ConditionFailedError if that cannot be said."""
@@ -185,26 +210,31 @@ def compile_condition(source: str) -> Condition:
         reads=_paths(_ARGS, source),
         sees=(*others, *(f"tool.{fact}" for fact in facts)),
         body=body_of(plain),
-        demands=_demanded(source, plain) if "args" in variables else None,
+        demands=_demanded(source, plain) if "args" in variables else (),
         needs=frozenset({*(variables & set(VARIABLES)), *(functions & {AMOUNT})}),
         _program=program,
     )
 
 
-def _demanded(source: str, plain: str) -> tuple[str, str] | None:
-    """Return what the first of several conditions that must all be true demands of an argument; `plain`: no texts.
+def _demanded(source: str, plain: str) -> tuple[Demand, ...]:
+    """Return what the first of several conditions that must all be true demand of arguments; `plain`: no texts.
 
-    What it demands is false before the others are looked at, so that they can neither save it nor fail.
+    The first that is false is so before the others are looked at, so that they can neither save it nor fail.
     """
-    first = _FIRST_EQUALITY.match(source)
-    if first is None:
-        return None
     depth = 0
     for sign in plain:
         depth += (sign in "([{") - (sign in ")]}")
         if depth == 0 and sign in "|?":
-            return None  # the first condition is only one way among several
-    return first["name"], first["text"]
+            return ()  # the first conditions are only one way among several
+    found: list[Demand] = []
+    said = _DEMAND.match(source)
+    while said is not None:
+        if said["number"] is None:
+            found.append(Demand(said["name"], eq, said["text"]))
+        else:
+            found.append(Demand(said["name"], _SIGNS[said["sign"]], int(said["number"])))
+        said = _DEMAND.match(source, said.end()) if said.end() < len(source) else None
+    return tuple(found)
 
 
 def scope_of(

@@ -180,12 +180,9 @@ def judge(policy: Policy, call: ToolCall, *, now: datetime, explaining: bool = F
         if condition is None:
             trace.append(TraceStep(rule.id, matched=True, why="has no condition"))
             return _answer(policy, rule, tool, call, tuple(trace))
-        if condition.demands is not None and not explaining:
-            name, wanted = condition.demands
-            given = arguments.get(name)
-            if given != wanted and type(given) is str:  # certainly false: of hundreds of rules, most are
-                trace.append(rule.passed_over)
-                continue
+        if not explaining and condition.is_surely_false(arguments):
+            trace.append(rule.passed_over)
+            continue
         if scope is None:
             known = call.tool in policy.tools
             scope = look(tool, call, now, known=known, zone=policy.zone, hours=policy.hours)

@@ -166,7 +166,7 @@ Reasons = Annotated[
 
 
 class _Entry(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
 
 class PartEntry(_Entry):
@@ -328,7 +328,7 @@ class AwayEntry(_Entry):
 class PersonEntry(BaseModel):
     """One person; further keys are channel kinds with the person's account id there."""
 
-    model_config = ConfigDict(extra="allow", strict=True, frozen=True)
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True, defer_build=True)
     __pydantic_extra__: dict[str, Annotated[str, Field(pattern=r"^[A-Za-z0-9_:@.-]{2,128}$")]]  # pyright: ignore[reportIncompatibleVariableOverride]  pydantic's own way
 
     name: str = Field(default="", max_length=200)

@@ -10,11 +10,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
-import psycopg
-from psycopg.conninfo import conninfo_to_dict
-
-from app.storage.engine.address import is_postgres, libpq_url
-from app.storage.engine.line import bounds_of
+from app.storage.place.address import is_postgres, libpq_url
 
 _ADDRESS: Final = "ASSENT_DATABASE_URL"
 _ROLES: Final = "deploy/roles.sh makes the roles and the database, and docs/operations.md#backups says what each is for"
@@ -61,6 +57,10 @@ def lacking_rights(url: str) -> tuple[str, str] | None:
     """Say which tables the role of this URL may not write, and the mend; None where it may, or on SQLite."""
     if not is_postgres(url):
         return None
+    import psycopg
+
+    from app.storage.engine.line import bounds_of
+
     address = libpq_url(url)
     with psycopg.connect(address, **bounds_of(address)) as connection:
         rows = connection.execute(_UNWRITABLE).fetchall()
@@ -71,6 +71,9 @@ def lacking_rights(url: str) -> tuple[str, str] | None:
 
 
 def _of_server(told: str, url: str) -> str:
+    import psycopg
+    from psycopg.conninfo import conninfo_to_dict
+
     try:
         said = conninfo_to_dict(libpq_url(url))
     except psycopg.ProgrammingError:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 
-from app.storage.engine.address import is_postgres, libpq_url
 from app.storage.engine.line import OPENS_WITHIN, bounds_of, cut_after
+from app.storage.place.address import is_postgres, libpq_url
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 from enum import Enum
 from urllib.parse import unquote, urlsplit
-
-import psycopg
 
 
 class Trouble(Enum):
@@ -75,8 +74,8 @@ def trouble_of(error: BaseException) -> Trouble | None:
     """Return what a driver's error says of the whole database; None if it says nothing, or only of one unit."""
     if isinstance(error, SupersededError):
         return Trouble.SUPERSEDED
-    if isinstance(error, psycopg.Error):
-        state = error.sqlstate or ""
+    if _is_of_postgres(error):
+        state = getattr(error, "sqlstate", None) or ""
         return _SQLSTATES.get(state) or _SQLSTATE_CLASSES.get(state[:2])
     if isinstance(error, sqlite3.Error):
         if str(error).startswith(_NO_SUCH):
@@ -86,10 +85,16 @@ def trouble_of(error: BaseException) -> Trouble | None:
     return None
 
 
+def _is_of_postgres(error: object) -> bool:
+    """Whether the driver of PostgreSQL raised it: one that nobody has loaded has raised nothing."""
+    driver = sys.modules.get("psycopg")
+    return driver is not None and isinstance(error, driver.Error)
+
+
 def database_fault(error: Exception, url: str) -> str | None:
     """Say in one line, without the password, what the database or its driver complains of; None for other errors."""
     cause: object = getattr(error, "orig", None) or error  # SQLAlchemy wraps the driver's own
-    if not isinstance(cause, sqlite3.Error | psycopg.Error):
+    if not isinstance(cause, sqlite3.Error) and not _is_of_postgres(cause):
         return "its address cannot be read" if type(error).__module__.startswith("sqlalchemy.") else None
     told = " ".join(str(cause).split())
     password = urlsplit(url).password or ""

@@ -17,8 +17,8 @@ from urllib.parse import unquote, urlsplit
 
 from sqlalchemy import bindparam, select
 
-from app.storage.engine.private_files import PRIVATE
 from app.storage.engine.transaction import Statement
+from app.storage.place.private_files import PRIVATE
 from app.storage.tables.tables import audit_events, audit_heads
 from app.storage.trail.cuts import find_cut, why_unsealed
 from app.storage.trail.restores import get_epoch

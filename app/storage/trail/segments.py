@@ -18,7 +18,7 @@ from app.domain.identity.seals import BadTokenError
 from app.domain.text.canonical import plain_canonical
 from app.domain.trail.audit import AuditEvent, Kind, Record
 from app.domain.trail.chain import chained, leaf_of
-from app.storage.engine.private_files import PRIVATE
+from app.storage.place.private_files import PRIVATE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,7 @@ from unittest.mock import patch
 from structlog.testing import capture_logs
 
 from app.api.intake.front import Direct
-from app.api.wire.bodies import PlainRoute
+from app.api.wire.routes import PlainRoute
 
 if TYPE_CHECKING:
     import pytest

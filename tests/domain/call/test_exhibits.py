@@ -10,7 +10,7 @@ import pytest
 from app.domain.call.exhibit import MOST, MOST_OF_A_FILE, MOST_TOGETHER, Exhibit, read_evidence, sent_again
 from app.domain.call.file_type import MOST_ON_A_SIDE, FileFaultError, MediaType, type_of
 from app.domain.errors import InvalidError
-from tests.fixtures.exhibits import ALL, INVOICE, PHOTO, a_file, a_link, chunk, jpeg, pdf, png
+from tests.domain.call.exhibits import ALL, INVOICE, PHOTO, a_file, a_link, chunk, jpeg, pdf, png
 from tests.requirements import requirement
 
 

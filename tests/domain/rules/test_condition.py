@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from operator import eq, ge, gt, le, lt
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -15,6 +16,7 @@ from app.domain.rules.condition import (
     BadConditionError,
     Condition,
     ConditionFailedError,
+    Demand,
     compile_condition,
     scope_of,
 )
@@ -257,23 +259,41 @@ def test_a_condition_knows_what_it_sees_besides_the_arguments() -> None:
     assert condition.reads == ("user",)
 
 
+CNY = Demand("currency", eq, "CNY")
+
+
 @pytest.mark.parametrize(
     ("source", "demands"),
     [
-        ('args.currency == "CNY"', ("currency", "CNY")),
-        (' args.currency=="CNY"  &&  args.n > 5 && (args.a || args.b)', ("currency", "CNY")),
-        ('args.currency == "" && args.payee in ["a || b", "c ? d : e"]', ("currency", "")),
-        ('args.currency == "CNY" || args.n > 5', None),
-        ('args.currency == "CNY" && args.n > 5 || args.ok', None),
-        ('args.currency == "CNY" && args.ok ? args.a : args.b', None),
-        ('!(args.currency == "CNY" && args.n > 5)', None),
-        ('args.n > 5 && args.currency == "CNY"', None),
-        ('args.currency == "CN" + "Y"', None),
-        ('args.currency == """CNY""" && args.ok', None),
-        ('args.currency == "C\\u004eY" && args.ok', None),
-        ("args.currency.size() == 3", None),
-        ('args.to.currency == "CNY"', None),
+        ('args.currency == "CNY"', (CNY,)),
+        (' args.currency=="CNY"  &&  args.n > 5 && (args.a || args.b)', (CNY, Demand("n", gt, 5))),
+        ('args.currency == "" && args.payee in ["a || b", "c ? d : e"]', (Demand("currency", eq, ""),)),
+        (
+            'args.n <= -5 && args.m==0 && args.currency == "CNY" && args.k >= 7',
+            (Demand("n", le, -5), Demand("m", eq, 0), CNY, Demand("k", ge, 7)),
+        ),
+        ('args.n < 100 && user != agent && args.currency == "CNY"', (Demand("n", lt, 100),)),
+        ('args.currency == "CNY" || args.n > 5', ()),
+        ('args.currency == "CNY" && args.n > 5 || args.ok', ()),
+        ("args.n > 5 && args.ok ? args.a : args.b", ()),
+        ('!(args.currency == "CNY" && args.n > 5)', ()),
+        ('args.n > 5.5 && args.currency == "CNY"', ()),
+        ("args.n > 5u", ()),
+        ("args.n > 0x10", ()),
+        ("args.n > 5 + 5", ()),
+        ("args.n > 05", ()),
+        ("args.n > 9007199254740993", ()),
+        ("args.n != 5", ()),
+        ("5 < args.n", ()),
+        ('args.currency == "CN" + "Y"', ()),
+        ('args.currency == """CNY""" && args.ok', ()),
+        ('args.currency == "C\\u004eY" && args.ok', ()),
+        ("args.currency.size() == 3", ()),
+        ('args.to.currency == "CNY"', ()),
     ],
 )
-def test_a_condition_knows_which_text_it_cannot_do_without(source: str, demands: tuple[str, str] | None) -> None:
-    assert compile_condition(source).demands == demands
+def test_a_condition_knows_what_it_plainly_demands(source: str, demands: tuple[Demand, ...]) -> None:
+    try:
+        assert compile_condition(source).demands == demands
+    except BadConditionError:
+        assert demands == ()

@@ -166,7 +166,7 @@ def test_an_allow_looks_at_nothing_but_the_rules_of_its_tool(monkeypatch: pytest
     )
     ruling = judge(judged, asked, now=NOON)
     assert [step.rule_id for step in ruling.trace] == ["r0", "r1", "r2"]
-    assert (len(matches), len(holds), len(looks)) == (0, 2, 1)  # of another payee: false without a look
+    assert (len(matches), len(holds), len(looks)) == (0, 1, 1)  # of another payee, and too little: false without a look
 
 
 @pytest.mark.parametrize("rest", ["", " && args.n > 5", " && args.absent > 5", " && (args.n > 5 || args.absent)"])
@@ -175,11 +175,24 @@ def test_an_allow_looks_at_nothing_but_the_rules_of_its_tool(monkeypatch: pytest
 )
 def test_a_rule_passed_over_without_a_look_would_not_have_answered(given: Any, rest: str) -> None:
     condition = compile_condition(f'args.currency == "CNY"{rest}')
-    assert condition.demands == ("currency", "CNY")
+    assert condition.demands[0].wanted == "CNY"
     arguments = {"n": 1} if given == "left out" else {"n": 1, "currency": given}
     quick, slow = (
         judge(policy(Rule(id="r", tools=PAY, when=when, then=Then.ALLOW), ask=OFFICE), call(**arguments), now=NOON)
-        for when in (condition, replace(condition, demands=None))
+        for when in (condition, replace(condition, demands=()))
+    )
+    assert quick == slow
+
+
+@pytest.mark.parametrize("sign", ["==", "<", "<=", ">", ">="])
+@pytest.mark.parametrize("rest", ["", ' && args.currency == "CNY"', " && args.absent > 5 && args.n < 0"])
+@pytest.mark.parametrize("given", [4, 5, 6, -5, 0, 2**53 - 1, 5.0, 5.5, True, None, "five", [], {}, "left out"])
+def test_a_rule_about_a_number_is_passed_over_only_where_it_is_false(given: Any, sign: str, rest: str) -> None:
+    condition = compile_condition(f"args.n {sign} 5{rest}")
+    arguments: dict[str, Any] = {"currency": "EUR"} if given == "left out" else {"currency": "EUR", "n": given}
+    quick, slow = (
+        judge(policy(Rule(id="r", tools=PAY, when=when, then=Then.ALLOW), ask=OFFICE), call(**arguments), now=NOON)
+        for when in (condition, replace(condition, demands=()))
     )
     assert quick == slow
 

@@ -12,8 +12,7 @@ import pytest
 from app.clock import SystemClock
 from app.domain.trail.chain import first_fault
 from app.identifiers import RandomIds
-from app.storage.engine.dialect import dialect_for
-from app.storage.make_store import make_store
+from app.storage.make_store import dialect_for, make_store
 from app.storage.trail.audit_chain import list_events
 from app.storage.trail.head_file import head_file_of
 from app.usecases.upkeep.restored import DeclareRestored

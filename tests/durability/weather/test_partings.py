@@ -17,8 +17,7 @@ from app.domain.request.decision import Verdict
 from app.domain.request.request import State
 from app.identifiers import RandomIds
 from app.policies.file.policy_book import PolicyBook
-from app.storage.engine.dialect import dialect_for
-from app.storage.make_store import make_store
+from app.storage.make_store import dialect_for, make_store
 from tests.domain.samples import FINANCE
 from tests.durability.fault_proxy import fault_proxy
 from tests.durability.gateway_process import scene, until

@@ -6,8 +6,8 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from app.settings import Settings
-from app.storage.engine.address import libpq_url
 from app.storage.engine.line import bounds_of
+from app.storage.place.address import libpq_url
 from tests.requirements import requirement
 
 SECRET = "address-" * 5

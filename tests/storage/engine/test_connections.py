@@ -14,7 +14,8 @@ from app.clock import SystemClock
 from app.domain.errors import UnavailableError
 from app.storage.engine import dialect
 from app.storage.engine import store as engine_store
-from app.storage.engine.dialect import Postgres, Sqlite
+from app.storage.engine.dialect import Sqlite
+from app.storage.engine.postgres import Postgres
 from app.storage.engine.transaction import Statement
 from app.storage.tables.tables import requests
 from tests.domain.samples import a_call

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.lifecycle.lifecycle import advance
-from app.storage.engine.dialect import CHANNEL, from_us, to_us
-from app.storage.statements.payloads import payloads
+from app.storage.engine.dialect import from_us, to_us
+from app.storage.statements.payloads import CHANNEL, payloads
 from app.workers.notifications import Notifications
 from tests.domain.samples import START, vote
 from tests.storage.rig import ORG, ManualClock, given_request, open_store, stepping

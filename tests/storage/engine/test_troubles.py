@@ -34,8 +34,9 @@ BOUND = 12.0
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.storage.engine.dialect._LOCK_SECONDS", 1)
-    monkeypatch.setattr("app.storage.engine.dialect._LITTLE_SECONDS", 0.1)
+    for dialect in ("app.storage.engine.dialect", "app.storage.engine.postgres"):
+        monkeypatch.setattr(f"{dialect}.LOCK_SECONDS", 1)
+        monkeypatch.setattr(f"{dialect}.LITTLE_SECONDS", 0.1)
 
 
 @contextmanager

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.storage.engine.dialect import Postgres
 from app.storage.engine.line import Server
+from app.storage.engine.postgres import Postgres
 from app.storage.engine.transaction import EVERY_ORG, Link
 from app.storage.trail.restores import get_epoch
 from app.usecases.upkeep.fail_over import FailOver

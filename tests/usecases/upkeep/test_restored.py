@@ -17,9 +17,8 @@ from app.cli.main import app
 from app.embedded import embedded_gateway
 from app.identifiers import RandomIds
 from app.serve import StartRefusedError, hold_database
-from app.storage.engine.dialect import dialect_for
 from app.storage.engine.transaction import EVERY_ORG, Statement
-from app.storage.make_store import make_store
+from app.storage.make_store import dialect_for, make_store
 from app.storage.tables.payment_tables import standing_approvals
 from app.storage.trail.head_file import Heads, find_heads, head_file_of, read_heads, write_heads
 from app.storage.trail.restores import list_restores

@@ -1,0 +1,1 @@
+"""Where the database is: its address, and the files around it, which are their owner's alone."""
