@@ -222,6 +222,7 @@ async def _restores(reader: Reader, backup: Path) -> None:
     looked = await reader.does("assent doctor", code=1)
     assert "older than what this gateway has seen of it" in looked
     assert "the trail is broken" not in looked  # it is whole, and as old as the backup
+    assert "`assent restored` says so first" in await reader.does("assent audit verify", code=1)
     [restored] = [each for each in commands() if each.startswith("assent restored")]
     assert "epoch 1" in await reader.does(restored)
     assert "unbroken" in await reader.does("assent audit verify")

@@ -171,7 +171,8 @@ class VerifyTrail:
 
     async def _held_against(self, org: str, mine: Heads, walk: Walk) -> list[Fault]:
         lost = await self._store.read(lambda tx: find_lost(tx, mine), org=EVERY_ORG, long=True)
-        return [Fault(min(walk.last[0], mine.orgs[org][0]), f"{self._path}: {lost}")] if lost else []
+        said = f"{self._path}: {lost}; if it was restored from a backup, `assent restored` says so first"
+        return [Fault(min(walk.last[0], mine.orgs[org][0]), said)] if lost else []
 
     async def _known(self) -> tuple[Heads | None, str | None]:
         if self._path is None:

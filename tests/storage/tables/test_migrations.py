@@ -21,6 +21,7 @@ from migrations import run
 from migrations.state import NEWEST, engine_of, find_present
 from tests.requirements import requirement
 from tests.storage.rig import behind, look
+from tests.storage.tables.only_adds import look_at, taken_away
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -122,6 +123,68 @@ def test_the_guards_are_in_place(database_url: str) -> None:
 def test_the_newest_schema_is_the_last_migration() -> None:
     script = Path(run.__file__).parent
     assert ScriptDirectory(str(script)).get_current_head() == NEWEST
+
+
+# --- beside gateways of the release before ----------------------------------------------------------------------------
+
+BEFORE_RELEASES = "0019"
+"""The last step of before the first release: from the next one on two releases stand side by side."""
+
+CONTRACTED: dict[str, list[str]] = {}
+"""What a step takes away, in the words of `taken_away`: only what the release before it has no use for any more."""
+
+
+@requirement("F-43")
+@pytest.mark.heavy
+def test_a_step_only_adds_so_that_gateways_of_the_release_before_go_on(empty_url: str) -> None:
+    run.bring(empty_url, BEFORE_RELEASES)
+    before = look_at(empty_url)
+    assert before.binds
+    for step in [each for each in run.known() if each > BEFORE_RELEASES]:
+        run.bring(empty_url, step)
+        after = look_at(empty_url)
+        assert taken_away(before, after) == CONTRACTED.get(step, []), step
+        before = after
+
+
+@requirement("F-43")
+@pytest.mark.parametrize(
+    ("statements_of_a_step", "fault"),
+    [
+        (("ALTER TABLE counters RENAME TO counts",), "counters.org is gone"),
+        (("ALTER TABLE api_keys DROP COLUMN label",), "api_keys.label is gone"),
+        (("CREATE UNIQUE INDEX ix ON api_keys (label)",), "api_keys: rows are refused that were not: unique label"),
+        (("ALTER TABLE api_keys ADD COLUMN x TEXT CHECK (x <> label)",), "refused that were not: check x <> label"),
+        (("ALTER TABLE api_keys ADD COLUMN x TEXT", "CREATE INDEX ix ON api_keys (x)"), None),
+        (("ALTER TABLE api_keys ADD COLUMN x TEXT NOT NULL DEFAULT ''", "CREATE TABLE y (z TEXT NOT NULL)"), None),
+    ],
+)
+def test_a_step_that_takes_something_away_is_named(
+    sqlite_url: str, statements_of_a_step: tuple[str, ...], fault: str | None
+) -> None:
+    before = look_at(sqlite_url)
+    with behind(sqlite_url) as owner:
+        for statement in statements_of_a_step:
+            owner.execute(statement)
+    found = taken_away(before, look_at(sqlite_url))
+    assert found == [] if fault is None else any(fault in each for each in found), found
+
+
+@requirement("F-43")
+@pytest.mark.postgres
+@pytest.mark.parametrize(
+    ("statement", "fault"),
+    [
+        ("ALTER TABLE api_keys ALTER COLUMN agent SET NOT NULL", "api_keys.agent was allowed to be left out or empty"),
+        ("ALTER TABLE api_keys ADD COLUMN x TEXT NOT NULL", "api_keys.x is new, and rows without it are refused"),
+        ("ALTER TABLE api_keys ALTER COLUMN label TYPE VARCHAR(40)", "api_keys.label was TEXT, and is VARCHAR(40)"),
+    ],
+)
+def test_a_column_that_becomes_stricter_is_named(postgres_url: str, statement: str, fault: str) -> None:
+    before = look_at(postgres_url)
+    with behind(postgres_url) as owner:
+        owner.execute(statement)
+    assert taken_away(before, look_at(postgres_url)) == [fault]
 
 
 # --- several at once, back, and elsewhere -----------------------------------------------------------------------------
