@@ -43,13 +43,14 @@ class _Waits:
             since[id(job)] = time.perf_counter()
             submit(self, job)
 
-        def served(self: Lane, jobs: Sequence[Job]) -> None:
+        def served(self: Lane, jobs: Sequence[Job]) -> Sequence[Job]:
             began = time.perf_counter()
             waited = [began - since.pop(id(job), began) for job in jobs]
-            serve_batch(self, jobs)
+            left = serve_batch(self, jobs)
             if waits.is_on and self._write:
                 waits.queued += waited
                 waits.worked += [time.perf_counter() - began] * len(jobs)
+            return left
 
         lane.submit = submitted
         lane._serve_batch = served
