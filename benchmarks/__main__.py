@@ -72,8 +72,8 @@ def measures(kinds: Sequence[str]) -> dict[str, tuple[tuple[str, ...], Measure]]
         "cards": (("C1",), measure_cards),
         "fairness-sqlite": (("P10",), lambda run: measure_fairness(run, "sqlite")),
         "fairness-postgresql": (("P10",), lambda run: measure_fairness(run, "postgresql")),
-        "load-sqlite": (("L1", "L2"), lambda run: measure_load(run, "sqlite")),
-        "load-postgresql": (("L1", "L2"), lambda run: measure_load(run, "postgresql")),
+        "load-sqlite": (("L1", "L2", "L3"), lambda run: measure_load(run, "sqlite")),
+        "load-postgresql": (("L1", "L2", "L3"), lambda run: measure_load(run, "postgresql")),
     }
     return {name: each for name, each in listed.items() if "postgresql" in kinds or not name.endswith("postgresql")}
 

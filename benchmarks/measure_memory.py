@@ -38,7 +38,7 @@ async def measure_memory(run: Run) -> list[Row]:
             reference=f"floor {bare:.1f} KiB",
             ratio=times(attached, bare),
             must=(below(attached, 40, "40 KiB"),),
-            stretch=(at_most(attached, 1.1, bare, "floor"), below(attached, 28, "28 KiB")),
+            stretch=(at_most(attached, 1.1, bare, "floor"), below(attached, 25, "25 KiB")),
             figures={"assent": attached, "floor": bare},
         ),
         Row(

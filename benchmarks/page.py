@@ -44,7 +44,7 @@ make bench ARGS="P1 --profile /tmp/profile" # where the gateway's time goes by f
 ```
 
 P6's kill comes amid decisions from 64 connections; afterwards every acknowledged decision must be in the database once.
-P10 writes through the gateway's store without HTTP. L1 and L2 have no counterpart elsewhere: they watch for plans that
+P10 writes through the gateway's store without HTTP. L1 to L3 have no counterpart elsewhere: they watch for plans that
 go wrong when tables grow. A peer that cannot be installed is *not measured*, and then no goal that names it is met.
 """
 _BUSY = """

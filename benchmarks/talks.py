@@ -79,6 +79,11 @@ class GatewayTalk:
             self.outcome(opened.path, claim_id),
         ]
 
+    def page(self, cursor: str) -> bytes:
+        """List what waits, 50 at a time, as an approver: from the newest, or from where the last page ended."""
+        query = f"status=pending&limit=50{cursor and '&cursor='}{cursor}"
+        return encode("GET", f"/v1/requests?{query}", key=self._keys.approver)
+
     def one_call(self, claim_id: str, seconds: int) -> bytes:
         """Ask, wait and claim at once."""
         body = {**CALL, "wait": seconds, "claim_id": claim_id}

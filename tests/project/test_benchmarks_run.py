@@ -17,7 +17,10 @@ from tests.places import ROOT
 if TYPE_CHECKING:
     from pathlib import Path
 
-GOALS = {"P1", "P2", "P2d", "P3", "P4", "P4b", "P5", "P5b", "P6", "P7", "P7b", "P8", "P9", "P10", "P11", "L1", "L2"}
+GOALS = {
+    *("P1", "P2", "P2d", "P3", "P4", "P4b", "P5", "P5b", "P6", "P7", "P7b", "P8", "P9", "P10", "P11"),
+    *("L1", "L2", "L3"),
+}
 
 
 @pytest.mark.parametrize(
