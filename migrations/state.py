@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from app.storage.engine.address import is_postgres, libpq_url
 from app.storage.engine.line import bounds_of
 
-NEWEST = "0026"
+NEWEST = "0033"
 """The newest revision; a test compares it with the migrations."""
 
 
