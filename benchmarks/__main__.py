@@ -33,6 +33,7 @@ _SLOW_TWINS = {
     "recovery-postgresql",
     "fairness-postgresql",
     "load-postgresql",
+    "pages-postgresql",
 }  # the quick look does their SQLite twins
 
 
@@ -45,6 +46,7 @@ def measures(kinds: Sequence[str]) -> dict[str, tuple[tuple[str, ...], Measure]]
     from benchmarks.measure_hooks import measure_chain, measure_command_guard
     from benchmarks.measure_load import measure_load
     from benchmarks.measure_memory import measure_memory
+    from benchmarks.measure_pages import measure_pages
     from benchmarks.measure_recovery import measure_recovery
     from benchmarks.measure_replicas import measure_replicas
     from benchmarks.measure_rules import measure_rules
@@ -74,6 +76,8 @@ def measures(kinds: Sequence[str]) -> dict[str, tuple[tuple[str, ...], Measure]]
         "fairness-postgresql": (("P10",), lambda run: measure_fairness(run, "postgresql")),
         "load-sqlite": (("L1", "L2", "L3"), lambda run: measure_load(run, "sqlite")),
         "load-postgresql": (("L1", "L2", "L3"), lambda run: measure_load(run, "postgresql")),
+        "pages-sqlite": (("W1",), lambda run: measure_pages(run, "sqlite")),
+        "pages-postgresql": (("W1",), lambda run: measure_pages(run, "postgresql")),
     }
     return {name: each for name, each in listed.items() if "postgresql" in kinds or not name.endswith("postgresql")}
 

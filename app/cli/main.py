@@ -22,6 +22,7 @@ from app.cli.firstrun.init import init
 from app.cli.hooks import check_calls, hooks_app
 from app.cli.operator.audit import cut, export, verify
 from app.cli.operator.backup import backup
+from app.cli.operator.channels import channels_app
 from app.cli.operator.destroy_values import destroy_values
 from app.cli.operator.factors import factors_app
 from app.cli.operator.link import link
@@ -66,6 +67,7 @@ for group, name in (
     (requests_app, "requests"),
     (factors_app, "factors"),
     (webhooks_app, "webhooks"),
+    (channels_app, "channels"),
 ):
     app.add_typer(group, name=name)
 app.command("init")(init)

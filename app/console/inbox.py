@@ -21,7 +21,7 @@ from app.domain.errors import ForbiddenError, NotFoundError
 from app.domain.request.decision import Verdict
 from app.domain.words.say import say
 from app.usecases.console.decide_page import Wanted
-from app.usecases.console.inbox import MOST_LOOKED, MOST_SHOWN
+from app.usecases.console.inbox import MOST_SHOWN
 from app.usecases.console.office.rights import pages_of
 
 if TYPE_CHECKING:
@@ -86,7 +86,6 @@ async def _drawn(c: ConsoleVerbs, request: Request, right: Right, form: dict[str
         "lists": lists,
         "stands": hashlib.sha256(repr([lists.counted, rows]).encode()).hexdigest()[:16],
         "after": after,
-        "most_looked": MOST_LOOKED,
         "told": results,
         "notice": say(language, "inbox.together.none") if form is not None and not marked else "",
         "reader": right.person,

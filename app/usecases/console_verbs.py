@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from app.usecases.console.decide_page import DecideOnPage
 from app.usecases.console.inbox import Inbox
 from app.usecases.console.live import Live
+from app.usecases.console.office.channel_trial import ChannelTrial
 from app.usecases.console.sessions import Sessions
 from app.usecases.pauses.under_pause import UnderPause
 from app.usecases.signing_in.elsewhere import Elsewhere
@@ -42,6 +43,7 @@ class ConsoleVerbs:
     under_pause: UnderPause
     contact: Contact
     live: Live
+    trial: ChannelTrial
 
 
 def console_verbs(
@@ -71,4 +73,5 @@ def console_verbs(
         contact=contact,
         office=office,
         live=Live(store=store, book=book, feed=feed),
+        trial=ChannelTrial(store=store, book=book, seals=seals, channels=contact.channels),
     )

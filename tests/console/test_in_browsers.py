@@ -14,12 +14,13 @@ from tests.requirements import requirement
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from playwright.async_api import Locator, Page
+    from playwright.async_api import Locator, Page, Route
 
     from tests.fixtures.gateway import Gateway
 
 pytestmark = [needs_chromium, pytest.mark.process, pytest.mark.heavy, pytest.mark.timeout(120)]
 
+TABLET = {"width": 820, "height": 1180}
 ORDER = {"payee": "Hengtong Trading Co. Ltd", "amount": "80000.50", "currency": "CNY", "ref": "INV-2026-031"}
 
 
@@ -196,3 +197,57 @@ async def test_the_inbox_is_gone_through_by_the_keyboard_and_fits_a_phone_with_n
         await without.get_by_role("button", name="在所有设备上退出").click()
         await expect(without.locator("h1")).to_have_text("您尚未登录")
         served.complaints.clear()  # that page is a 401
+
+
+@requirement("S-29")
+async def test_a_tablet_and_a_page_at_two_hundred_per_cent_show_all_of_it_and_the_bar_can_be_reached(
+    gateway: Gateway,
+) -> None:
+    await enrolled(gateway)
+    ordinary, typed = await order(gateway, "L1"), await order(gateway, "L3")
+    async with seats(gateway) as served:
+        for request in (ordinary, typed):
+            page = await served.before(request, viewport=TABLET)
+            await assert_on_one_screen(page, TABLET)
+            for width in (PHONE["width"] // 2, DESK["width"] // 2):  # what is left of a window at 200 %
+                await page.set_viewport_size({"width": width, "height": 400})
+                await assert_all_can_be_reached(page, width)
+
+
+async def assert_all_can_be_reached(page: Page, width: int) -> None:
+    """Nothing hangs over the side, and the bar hides nothing for good."""
+    assert await page.evaluate("document.documentElement.scrollWidth") == width
+    for each in ("button.go", ".deny > summary"):
+        await page.locator(each).scroll_into_view_if_needed()
+        found = await box(page.locator(each))
+        assert 0 <= found["x"] < found["right"] <= width
+    await page.locator("details.part").last.scroll_into_view_if_needed()
+    last, bar = await box(page.locator("details.part").last), await box(page.locator(".bar"))
+    assert last["y"] < bar["y"]
+
+
+@requirement("S-22")
+async def test_a_press_whose_answer_is_lost_counts_once_and_the_page_says_what_stands_when_the_gateway_is_back(
+    gateway: Gateway,
+) -> None:
+    lost, unsent = await order(gateway, "L1"), await order(gateway, "L1", ref="INV-2026-032")
+
+    async def without_answer(route: Route) -> None:
+        if route.request.method == "POST" and lost["id"] in route.request.url:
+            await route.fetch(max_redirects=0)  # it arrives and is recorded; then the gateway is gone
+        await route.abort("connectionreset")
+
+    async with seats(gateway) as served:
+        for request in (lost, unsent):
+            page = await served.before(request, java_script_enabled=False)
+            await page.route("**/r/*", without_answer)
+            async with page.expect_event("requestfailed"):
+                await page.locator("button.go").click(no_wait_after=True)
+            await page.unroute("**/r/*")
+            await page.goto(f"{served.url}/r/{request['id']}")
+            if request is unsent:  # nothing arrived: it is pressed again
+                await page.locator("button.go").click()
+            await expect(page.locator(".pill")).to_have_text("Approved")
+        served.complaints.clear()  # the browser has said that it lost the gateway
+    for request in (lost, unsent):
+        assert [kind for kind, _ in gateway.trail(request)].count("request.approved") == 1

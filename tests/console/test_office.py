@@ -109,6 +109,7 @@ async def test_a_story_says_each_event_once_in_its_order_and_how_long_was_waited
     await gateway.claim(request)
     await gateway.advance(timedelta(minutes=4))
     await gateway.report(request)
+    await gateway.quiet()  # who asked hears how it ended
     alice = await Person.signed_in(gateway)
     page = (await alice.get(f"/console/requests/{request['id']}")).text
     for told in ("waited for people: 10 min", "approved, not begun: 1 min", "ran: 4 min", "15 min from left to right"):

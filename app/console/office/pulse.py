@@ -11,7 +11,9 @@ from app.console.visit import base_of, language_of, person_of, remember_language
 from app.domain.errors import UnauthenticatedError
 from app.domain.text.visible import visible
 from app.domain.words.say import say
+from app.usecases.console.office.budgets_used import MOST_SPENDS
 from app.usecases.console.office.pulse_page import OUTCOMES
+from app.usecases.console.rights import Page
 
 if TYPE_CHECKING:
     from app.domain.rules.policy import Policy
@@ -50,6 +52,15 @@ def pulse_router(c: ConsoleVerbs) -> Router:
 
         return await told(request, paused, closed="signed_out", forbidden="not_for_you")
 
+    @router.post("/console/pulse/test")
+    async def post_test(request: Request) -> Response:
+        async def posted() -> Response:
+            right, policy, form = await sent_by(c, request)
+            made = await c.trial.post(right, form.get("channel", ""))
+            return see(f"{base_of(policy)}/console/pulse?test={made}#test", policy)
+
+        return await told(request, posted, closed="signed_out", forbidden="not_for_you")
+
     return router
 
 
@@ -57,10 +68,16 @@ async def _drawn(c: ConsoleVerbs, request: Request, right: Right, *, notice: str
     policy = c.sessions.policy_of(right)
     language = language_of(request, policy)
     found = await c.office.pulse.show(right, language)
+    asked = request.query_params.get("test", "")
+    tested = await c.trial.look(right, asked, language) if asked and Page.PAUSE in found.pages else None
     values = {
         "found": found,
         "outcomes": OUTCOMES,
+        "tested": tested,
+        "test_id": asked,
+        "most_spends": MOST_SPENDS,
         "tallest": max([1, *(day.total for day in found.days)]),
+        "channels": [spec.name for spec in policy.channels],
         "lights": _lights(c, policy),
         "seal": c.sessions.seal_of(right),
         "most_reason": _MOST_REASON,

@@ -8,20 +8,24 @@ and does not repeat them.
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 from app.domain.request.redact import scrubbed
+from app.domain.words.say import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from app.domain.text.canonical import JsonValue
+    from app.domain.text.language import Language
 
 MOST_KEPT = 16 * 1024
 """Characters of it that are kept."""
 MOST_SENT = 32 * 1024
 """Bytes of it that a body may have besides the call."""
 CUT = " … (cut: {kept} of {had} characters are kept)"
+_IS_CUT = re.compile(r" … \(cut: ([0-9]{1,9}) of ([0-9]{1,9}) characters are kept\)\Z")
 
 
 def kept_event(told: str, arguments: Mapping[str, JsonValue], sensitive: Iterable[str], *, had: int) -> str:
@@ -32,6 +36,11 @@ def kept_event(told: str, arguments: Mapping[str, JsonValue], sensitive: Iterabl
         for written in _spellings(arguments):
             text = scrubbed(text, written, paths)
     return text if len(text) <= MOST_KEPT else text[:MOST_KEPT] + CUT.format(kept=MOST_KEPT, had=had)
+
+
+def event_in(kept: str, language: Language) -> str:
+    """Return what is kept, as a reader is told it: that it was cut stands in their language."""
+    return _IS_CUT.sub(lambda cut: say(language, "review.host_event.cut", kept=cut[1], had=cut[2]), kept)
 
 
 def _spellings(arguments: Mapping[str, JsonValue]) -> list[dict[str, JsonValue]]:

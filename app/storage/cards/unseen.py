@@ -46,6 +46,9 @@ _LOOKED = Statement(
     )
     .values(looked=bindparam("looked"))
 )
+_IS_SEEN = Statement(
+    select(deliveries.c.id).where(deliveries.c.id == bindparam("delivery_id"), deliveries.c.looked == SEEN)
+)
 _AGAIN = Statement(
     select(deliveries.c.id).where(deliveries.c.id == bindparam("delivery_id"), deliveries.c.looked == POSTED_AGAIN)
 )
@@ -69,3 +72,8 @@ def mark_missing(tx: Tx, delivery: Delivery) -> bool:
     if tx.one(_AGAIN, delivery_id=delivery.id) is not None:
         return False
     return tx.run(_LOOKED, delivery_id=delivery.id, of_revision=delivery.revision, looked=POSTED_AGAIN) == 1
+
+
+def is_seen(tx: Tx, delivery_id: str) -> bool:
+    """Say whether the platform was asked for a card: it shows it, or does not say."""
+    return tx.one(_IS_SEEN, delivery_id=delivery_id) is not None

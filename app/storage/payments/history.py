@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 MOST = 200
 """So many earlier payments are looked at: more tell a reader no more."""
 
+MOST_SHARING = 2_000
+"""So many of the newest payments into one account are looked at for who shares it."""
+
 _OF_ORG = spends.c.org == bindparam("for_org")
 _WELL = spends.join(requests, requests.c.id == spends.c.request_id)
 _BEFORE = Statement(
@@ -46,8 +49,9 @@ class Before:
 @cache
 def _sharing(size: int) -> Statement:
     named = spends.c.account_key.in_([bindparam(f"account_{index}") for index in range(size)])
-    counted = select(func.count(spends.c.payee_key.distinct()).label("payees"))
-    return Statement(counted.select_from(_WELL).where(_OF_ORG, named, *WENT_WELL))
+    lately = select(spends.c.payee_key).select_from(_WELL).where(_OF_ORG, named, *WENT_WELL)
+    lately = lately.order_by(spends.c.at.desc()).limit(MOST_SHARING).subquery()
+    return Statement(select(func.count(lately.c.payee_key.distinct()).label("payees")))
 
 
 def list_before(tx: Tx, payee_key: str, name: str, *, account_key: str) -> list[Before]:

@@ -5,10 +5,9 @@ Each is one walk along an index, from the place where the last page ended, and f
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from sqlalchemy import BigInteger, Integer, Text, and_, bindparam, func, literal_column, or_, select
+from sqlalchemy import BigInteger, Integer, Text, and_, bindparam, literal_column, or_, select
 
 from app.storage.engine.dialect import to_us
 from app.storage.engine.transaction import Statement, Tx
@@ -26,6 +25,9 @@ if TYPE_CHECKING:
     from app.domain.request.quorum import Stage
     from app.domain.request.request import ConfirmationRequest, Risk
 
+MOST_VOTES = 2_000
+"""So many votes of a person are looked through for those that still wait: whoever votes on more is not kept waiting."""
+
 _LAST = 2**63 - 1
 _OF_ORG = requests.c.org == bindparam("for_org")
 _OF_PERSON = bindparam("of_person", type_=Text())
@@ -40,12 +42,6 @@ def _behind(instant: ColumnElement[int], *, newest_first: bool = False) -> Colum
     return and_(enters, or_(further, requests.c.id > _ID))
 
 
-_KINDS = Statement(
-    select(requests.c.stages, func.count().label("rows"))
-    .where(_OF_ORG, _PENDING)
-    .group_by(requests.c.stages)
-    .limit(_MOST)
-)
 _DECIDED = Statement(
     select(requests.c.id, decisions.c.decided_at.label("at"))
     .select_from(decisions.join(requests, requests.c.id == decisions.c.request_id))
@@ -54,10 +50,17 @@ _DECIDED = Statement(
     .order_by(decisions.c.decided_at.desc(), requests.c.id)
     .limit(_MOST)
 )
+_LATEST = (
+    select(decisions.c.request_id)
+    .where(decisions.c.org == bindparam("for_org"), decisions.c.person == _OF_PERSON)
+    .order_by(decisions.c.decided_at.desc())
+    .limit(MOST_VOTES)
+    .subquery()
+)
 _VOTED = Statement(
     select(requests.c.id)
-    .select_from(decisions.join(requests, requests.c.id == decisions.c.request_id))
-    .where(decisions.c.org == bindparam("for_org"), decisions.c.person == _OF_PERSON, _PENDING)
+    .select_from(_LATEST.join(requests, requests.c.id == _LATEST.c.request_id))
+    .where(_OF_ORG, _PENDING)
     .order_by(requests.c.expires_at, requests.c.id)
     .limit(_MOST)
 )
@@ -80,23 +83,12 @@ _STAGES: Callable[[str], tuple[Stage, ...]] = next(
 )
 
 
-@cache
-def _waiting(kinds: int) -> Statement:
-    """Select what waits of one risk; sizes are powers of two, so that there are few statements. 0: of any kind."""
-    found = select(requests.c.id, requests.c.expires_at.label("at")).where(
-        _OF_ORG, _PENDING, requests.c.risk == bindparam("risk"), _behind(requests.c.expires_at)
-    )
-    if kinds:
-        found = found.where(requests.c.stages.in_([bindparam(f"kind_{index}", type_=Text()) for index in range(kinds)]))
-    return Statement(found.order_by(requests.c.expires_at, requests.c.id).limit(_MOST))
-
-
-class Kind(NamedTuple):
-    """Waiting requests that are asked of the same people."""
-
-    text: str  # as it is stored
-    stages: tuple[Stage, ...]
-    waiting: int
+_WAITING = Statement(
+    select(requests.c.id, requests.c.expires_at.label("at"), requests.c.stages)
+    .where(_OF_ORG, _PENDING, requests.c.risk == bindparam("risk"), _behind(requests.c.expires_at))
+    .order_by(requests.c.expires_at, requests.c.id)
+    .limit(_MOST)
+)
 
 
 class Place(NamedTuple):
@@ -109,26 +101,27 @@ class Place(NamedTuple):
 FIRST, NEWEST = Place(0, ""), Place(_LAST, "")
 
 
-def list_kinds(tx: Tx, *, most: int) -> list[Kind]:
-    """Return of whom the waiting requests are asked, each once."""
-    rows = tx.all(_KINDS, for_org=tx.org, most=most)
-    return [Kind(row["stages"], _STAGES(row["stages"]), int(row["rows"])) for row in rows]
+class Waiting(NamedTuple):
+    """A request that waits, and of whom it is asked, as that is stored: the same text for the same people."""
+
+    place: Place
+    asked_of: str
 
 
-def list_waiting(
-    tx: Tx, risk: Risk, kinds: Sequence[Kind] | None, *, behind: Place, since: datetime, most: int
-) -> list[Place]:
-    """Return what waits for people with this risk, the next to expire first; with `kinds`, of these alone."""
-    texts = [each.text for each in kinds or ()]
-    size = 2 ** (len(texts) - 1).bit_length() if texts else 0
-    named = {f"kind_{index}": text for index, text in enumerate([*texts, *texts[-1:] * (size - len(texts))])}
+def stages_of(asked_of: str) -> tuple[Stage, ...]:
+    """Return of whom a request is asked."""
+    return _STAGES(asked_of)
+
+
+def list_waiting(tx: Tx, risk: Risk, *, behind: Place, since: datetime, most: int) -> list[Waiting]:
+    """Return what waits for people with this risk, the next to expire first."""
     start = max(behind, Place(to_us(since), "\x7f"))  # what is over already waits for nobody
-    rows = tx.all(_waiting(size), for_org=tx.org, risk=risk.value, at=start.at, behind_id=start.id, most=most, **named)
-    return _places(rows)
+    rows = tx.all(_WAITING, for_org=tx.org, risk=risk.value, at=start.at, behind_id=start.id, most=most)
+    return [Waiting(Place(int(row["at"]), row["id"]), row["stages"]) for row in rows]
 
 
 def list_voted(tx: Tx, person: str, *, most: int) -> list[str]:
-    """Return what still waits and has a vote of this person, the next to expire first."""
+    """Return what still waits of the last `MOST_VOTES` that this person voted on, the next to expire first."""
     return [row["id"] for row in tx.all(_VOTED, for_org=tx.org, of_person=person, most=most)]
 
 

@@ -67,6 +67,7 @@ _FILTERS: Mapping[str, ColumnElement[bool]] = {
     "least": _paid(spends.c.amount >= bindparam("least", type_=BigInteger())),
     "most_paid": _paid(spends.c.amount <= bindparam("most_paid", type_=BigInteger())),
     "person": or_(*(requests.c[name] == bindparam("person") for name in ("requester", "owner", "settled_by")), _VOTED),
+    "agent": requests.c.agent == bindparam("agent"),
     "tool": _like(requests.c.tool, "tool"),
     "code": requests.c.code == bindparam("code"),
     "text": _said(_like(audit_events.c.facts, "text")),

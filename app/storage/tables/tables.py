@@ -15,6 +15,8 @@ PostgreSQL, exact, ordered, and free of driver conversions.
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import (
     BigInteger,
     CheckConstraint,
@@ -135,6 +137,10 @@ Index(
 )
 Index("ix_requests_open", requests.c.org, requests.c.agent, requests.c.state)
 Index("ix_requests_session", requests.c.org, requests.c.agent, requests.c.session)
+Index("ix_requests_states", requests.c.org, requests.c.state, requests.c.created_at)  # counted without a look at a row
+_WHERES = ("postgresql_where", "sqlite_where")
+_DECIDED: dict[str, Any] = dict.fromkeys(_WHERES, text("status IN ('approved', 'denied')"))
+Index("ix_requests_decided", requests.c.org, requests.c.created_at, requests.c.id, **_DECIDED)
 
 decisions = Table(
     "decisions",
@@ -214,6 +220,8 @@ Index(
     postgresql_where=text("status = 'live' AND looked <> 1"),
     sqlite_where=text("status = 'live' AND looked <> 1"),
 )
+_UNDELIVERED: dict[str, Any] = dict.fromkeys(_WHERES, text("status = 'undeliverable'"))
+Index("ix_deliveries_undeliverable", deliveries.c.org, deliveries.c.request_id, **_UNDELIVERED)
 Index(
     "ix_deliveries_carrier",
     deliveries.c.carrier_id,

@@ -35,10 +35,12 @@ _PAGE = Statement(
     .order_by(audit_events.c.seq)
     .limit(bindparam("most"))
 )
+# Found by their request and sorted then: in the order of `seq` itself, the whole trail would be walked for them.
+_BY_SEQ = audit_events.c.seq + literal_column("0")
 _OF_REQUEST = Statement(
     select(audit_events)
     .where(audit_events.c.org == bindparam("for_org"), audit_events.c.request_id == bindparam("of_request"))
-    .order_by(audit_events.c.seq)
+    .order_by(_BY_SEQ)
 )
 
 
@@ -50,7 +52,7 @@ _OF_REQUESTS = Statement(
         audit_events.c.org == bindparam("for_org"),
         audit_events.c.request_id.in_([bindparam(f"id_{index}") for index in range(_MANY)]),
     )
-    .order_by(audit_events.c.seq)
+    .order_by(_BY_SEQ)
 )
 
 

@@ -20,10 +20,10 @@ from app.storage.requests.concerning import (
     Place,
     list_asked,
     list_decided,
-    list_kinds,
     list_voted,
     list_waiting,
     read_all,
+    stages_of,
 )
 from app.storage.sessions.switches import list_switches
 from app.storage.trail.audit_chain import get_head
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from app.policies.file.policy_book import PolicyBook
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
-    from app.storage.requests.concerning import Kind
     from app.usecases.console.sessions import Right
 
 MOST_LOOKED = 128
@@ -58,8 +57,10 @@ BESIDE = 6
 
 NAMES = ("decide", "others", "asked", "done")
 
-_KINDS = 64
-"""Of so many different stages of one person, what waits is picked by them; of more, each request is looked at."""
+WALKED = 2_000
+"""So many requests that wait one page walks past, to find those that are for this person; the next goes on there."""
+
+_STEP = 250
 
 _WEIGHT = (Risk.HIGH, Risk.NORMAL, Risk.LOW)
 _MARK = re.compile(r"(high|normal|low)\.([0-9]{1,18})\.([A-Za-z0-9_-]{1,80})")
@@ -99,6 +100,7 @@ class Lists:
     asked: Page = Page()
     counted: int  # to decide, of those that were looked at
     open_ended: bool  # whether there may be more of them
+    walked: int  # so many that wait were walked past for them
     head: int  # how far the trail had come: what is behind it has not been shown
     alone: str  # the one list that is shown; "" for all
     read_at: str
@@ -146,6 +148,10 @@ class _Look:
         self._now = tx.now()
         self._me = email_key(right.person)
         self._paused = bool(pauses_of(list_switches(tx)))
+        self._concerns: dict[str, bool] = {}
+        self._walked = 0
+        acting = policy.directory.acting_on(self._now.astimezone(policy.zone).date())
+        self._names = {right.person, *(of for to, of in acting if to == right.person)}
 
     def lists(self, alone: str, after: Mark | None) -> Lists:
         """Read them."""
@@ -159,6 +165,7 @@ class _Look:
             asked=self._newest(list_asked, self._me, alone, after) if first or alone == "asked" else Page(),
             counted=len(mine),
             open_ended=more,
+            walked=self._walked,
             head=get_head(self._tx)[0],
             alone=alone,
             read_at=instant_text(self._now, self._policy.zone),
@@ -166,8 +173,8 @@ class _Look:
 
     def _to_decide(self, after: Mark | None) -> tuple[list[ConfirmationRequest], list[ConfirmationRequest], str, bool]:
         """Return what is for this person, what of the same is not, where the next page begins, and if there is more."""
-        marks = self._waiting(after or Mark(Risk.HIGH, FIRST))
-        more, marks = len(marks) > MOST_LOOKED, marks[:MOST_LOOKED]
+        marks, walked = self._waiting(after or Mark(Risk.HIGH, FIRST))
+        more, marks = len(marks) > MOST_LOOKED or walked is not None, marks[:MOST_LOOKED]
         known = {mark.place.id: mark for mark in marks}
         mine: list[ConfirmationRequest] = []
         others: list[ConfirmationRequest] = []
@@ -182,37 +189,41 @@ class _Look:
                 mine.append(request)
             elif not may.withdraw and not self._asked(request):
                 others.append(request)
-        beyond = known[mine[MOST_SHOWN - 1].id] if len(mine) > MOST_SHOWN else marks[-1] if more else None
+        last = walked if walked is not None else marks[-1] if more else None
+        beyond = known[mine[MOST_SHOWN - 1].id] if len(mine) > MOST_SHOWN else last
         return mine, others, str(beyond) if beyond else "", more
 
-    def _waiting(self, start: Mark) -> list[Mark]:
-        """Return one more than are looked at, in the order of their weight."""
-        kinds = self._kinds()
+    def _waiting(self, start: Mark) -> tuple[list[Mark], Mark | None]:
+        """Return one more than are looked at, in the order of their weight; and where the walk was ended, if it was."""
         found: list[Mark] = []
-        if kinds is not None and not kinds:
-            return found
         for risk in _WEIGHT[_WEIGHT.index(start.risk) :]:
-            behind, left = start.place if risk is start.risk else FIRST, MOST_LOOKED + 1 - len(found)
-            if left > 0:
-                places = list_waiting(self._tx, risk, kinds, behind=behind, since=self._now, most=left)
-                found += [Mark(risk, place) for place in places]
-        return found
+            behind = start.place if risk is start.risk else FIRST
+            while len(found) <= MOST_LOOKED:
+                if self._walked >= WALKED:
+                    return found, Mark(risk, behind)
+                step = min(_STEP, WALKED - self._walked)
+                rows = list_waiting(self._tx, risk, behind=behind, since=self._now, most=step)
+                found += [Mark(risk, row.place) for row in rows if self._may_concern(row.asked_of)]
+                self._walked += len(rows)
+                if len(rows) < step:
+                    break
+                behind = rows[-1].place
+        return found[: MOST_LOOKED + 1], None
 
-    def _kinds(self) -> list[Kind] | None:
-        """Return the stages in which this person may have a place. None: too many to pick by them."""
-        kinds = list_kinds(self._tx, most=_KINDS * 8 + 1)
+    def _may_concern(self, asked_of: str) -> bool:
+        """Say whether this person may have a place in some stages. Many requests are asked of the same people."""
+        known = self._concerns.get(asked_of)
+        if known is None:
+            names = (n for stage in stages_of(asked_of) for n in (*stage.of, *stage.open_to))
+            known = self._concerns[asked_of] = any(map(self._stands_for_me, names))
+        return known
+
+    def _stands_for_me(self, name: str) -> bool:
+        """Say whether a name may stand for this person; of one that is not the file's, nobody can say it."""
         directory = self._policy.directory
-        today = self._now.astimezone(self._policy.zone).date()
-        people = {self._right.person, *(of for to, of in directory.acting_on(today) if to == self._right.person)}
-
-        def concerns(name: str) -> bool:
-            """Say whether a name may stand for this person; of one that is not the file's, nobody can say it."""
-            if "@" not in name and name not in directory.groups:
-                return True
-            return not people.isdisjoint(directory.members(name))
-
-        own = [each for each in kinds if any(concerns(n) for stage in each.stages for n in (*stage.of, *stage.open_to))]
-        return own if len(own) <= _KINDS and len(kinds) <= _KINDS * 8 else None
+        if "@" not in name and name not in directory.groups:
+            return True
+        return not self._names.isdisjoint(directory.members(name))
 
     def _others(self, found: list[ConfirmationRequest], alone: str) -> Page:
         """Return what waits for others: what this person voted on, and what is not for them to decide."""

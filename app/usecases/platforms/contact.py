@@ -37,7 +37,7 @@ class Contact:
         self.heard: dict[str, float] = {}
         """When a genuine call last came, by the monotonic clock. Written as it is: every click passes here."""
         self.clock: Callable[[], float] = time.monotonic
-        self._channels = channels
+        self.channels = channels
         self._down: dict[str, float] = {}
         self._sent: dict[str, float] = {}
         self._unsent: set[str] = set()
@@ -55,7 +55,7 @@ class Contact:
         """Return the channels whose connection has been down for too long. To be asked every few seconds."""
         now = self.clock()
         listening = [
-            (name, each) for (_, name), each in self._channels.all().items() if isinstance(each, ListeningChannel)
+            (name, each) for (_, name), each in self.channels.all().items() if isinstance(each, ListeningChannel)
         ]
         self._down = {name: self._down.get(name, now) for name, each in listening if not each.connected}
         return [name for name, since in self._down.items() if now - since >= DEAF_AFTER]
@@ -64,7 +64,7 @@ class Contact:
         """Return how it stands with each channel of the file now, by its name and the direction."""
         now = time.monotonic()
         found: dict[tuple[str, str], Direction] = {}
-        for (_, name), channel in self._channels.all().items():
+        for (_, name), channel in self.channels.all().items():
             tried = name in self._sent or name in self._unsent
             stands = channel.connected if isinstance(channel, ListeningChannel) else None
             found[name, SEND] = Direction(

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from app.domain.call.name_pattern import NamePattern
+from app.domain.call.trial_call import TRIAL_AGENT
 from app.domain.errors import AssentError, InvalidError, NotFoundError, UnauthenticatedError, UnavailableError
 from app.domain.identity.api_key import AGENTS, ApiKey, Scope, hash_of_key, is_newest, opens
 from app.domain.people.people import email_key
@@ -73,6 +74,8 @@ class Keys:
             raise InvalidError(f"a key of scope {scope.value} needs the agent's name", path="agent")
         if scope is Scope.APPROVER and not person:
             raise InvalidError("an approver's key needs the person's e-mail", path="person")
+        if agent == TRIAL_AGENT:
+            raise InvalidError("test cards ask in this name: no agent has it", path="agent")
         if scope is Scope.EXECUTOR and (agent or person):
             raise InvalidError("an executor's key is no agent's and no person's: leave both out", path="scope")
         if (scope is Scope.EXECUTOR) != bool(tools) or not all(tools):

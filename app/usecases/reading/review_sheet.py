@@ -16,12 +16,13 @@ from app.domain.card.request_warnings import warning_sentence, warnings_in
 from app.domain.card.shown_call import ShownCall
 from app.domain.money.amounts import CURRENCIES
 from app.domain.people.people import RELATIONS
+from app.domain.request.host_event import event_in
 from app.domain.request.quorum import count, steps
 from app.domain.rules.name_of import name_of
 from app.domain.text.visible import visible
 from app.domain.trail.told import told
 from app.domain.words.say import say
-from app.usecases.cards.compose import around, pause_told, terms_for, title_in
+from app.usecases.cards.compose import around, pause_told, terms_for, title_in, why_in
 from app.usecases.cards.outcome_facts import place_facts
 from app.usecases.reading.evidence import exhibits_shown
 from app.usecases.voters.electorate import voters_shown
@@ -91,6 +92,7 @@ def sheet_for(
     terms = terms_for(request, policy, language)
     titled = replace(request, title=title_in(request, policy.tools.get(request.call.tool), language))
     shown = around(replace(titled, call=replace(request.call, evidence=())))  # which stands apart here
+    shown = replace(shown, why=why_in(shown, policy, language))
     card = card_for(shown, terms, revision=0, tally=None, tokens=None, budget=sys.maxsize)
     call = ShownCall(shown, terms)
     warned = warnings_in(call, pause=pause_told(pause, policy) if pause is not None else None)
@@ -141,7 +143,8 @@ def _times(request: ConfirmationRequest, terms: Terms) -> Iterator[Fact]:
 
 def _host_event(request: ConfirmationRequest, language: Language) -> Iterator[Fact]:
     if request.call.host_event:
-        yield Fact(label=say(language, "review.host_event"), value=visible(clean(request.call.host_event)))
+        told = visible(clean(event_in(request.call.host_event, language)))
+        yield Fact(label=say(language, "review.host_event"), value=told)
 
 
 def _stages(request: ConfirmationRequest, policy: Policy, terms: Terms) -> Iterator[Fact]:

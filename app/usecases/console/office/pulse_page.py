@@ -23,6 +23,7 @@ from app.storage.searching.count_pulse import (
     list_votes_in,
 )
 from app.storage.sessions.switches import list_switches
+from app.usecases.console.office.budgets_used import budgets_used
 from app.usecases.console.office.rights import pages_of, refusal_for
 from app.usecases.console.office.timeline import short
 from app.usecases.console.rights import Page
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from app.policies.file.policy_book import PolicyBook
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
+    from app.usecases.console.office.budgets_used import Use
     from app.usecases.console.sessions import Right
 
 DAYS = 7
@@ -97,6 +99,8 @@ class PulsePage:
     half: str  # of the decisions came within this
     most: str  # nine of ten
     loads: tuple[Load, ...]
+    budgets: tuple[Use, ...]  # none for whom amounts are not for
+    budgets_cut: bool  # whether more was paid than was looked at
     pauses: tuple[Paused, ...]
     whole_paused: bool
     pages: frozenset[Page]
@@ -138,6 +142,8 @@ def _page(tx: Tx, right: Right, policy: Policy, language: Language) -> PulsePage
     by_day = [count_states(tx, since, until) for since, until in itertools.pairwise(edges)]
     waiting, oldest = count_waiting(tx)
     took, votes = sorted(list_decided_in(tx, edges[0])), list_votes_in(tx, edges[0])
+    pages = pages_of(right)
+    budgets, cut = budgets_used(tx, policy, language, now) if Page.TRAIL in pages else ((), False)
     pauses = [each for each in list_switches(tx) if each.is_on and each.name == PAUSE]
     return PulsePage(
         waiting=waiting,
@@ -151,6 +157,8 @@ def _page(tx: Tx, right: Right, policy: Policy, language: Language) -> PulsePage
         half=short(_within(took, 0.5), language) if took else "",
         most=short(_within(took, 0.9), language) if took else "",
         loads=tuple(_loads(votes, policy)),
+        budgets=budgets,
+        budgets_cut=cut,
         pauses=tuple(
             Paused(
                 what=visible(" · ".join(filter(None, (each.agent, each.tool)))),
@@ -161,7 +169,7 @@ def _page(tx: Tx, right: Right, policy: Policy, language: Language) -> PulsePage
             for each in pauses
         ),
         whole_paused=any(not each.agent and not each.tool for each in pauses),
-        pages=pages_of(right),
+        pages=pages,
         read_at=instant_text(now, policy.zone),
     )
 

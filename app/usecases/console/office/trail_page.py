@@ -44,7 +44,20 @@ if TYPE_CHECKING:
 
     Answer = tuple[list[ConfirmationRequest], tuple[int, str] | None, frozenset[Page], datetime]
 
-FIELDS = ("payee", "least", "most_paid", "person", "tool", "code", "text", "outcome", "since", "until", "saved")
+FIELDS = (
+    "payee",
+    "least",
+    "most_paid",
+    "person",
+    "agent",
+    "tool",
+    "code",
+    "text",
+    "outcome",
+    "since",
+    "until",
+    "saved",
+)
 SAVED = ("unknown", "glass", "expired", "quick")
 
 MOST = 50
