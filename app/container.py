@@ -37,7 +37,6 @@ from app.usecases.clicks.extend_click import ExtendClick
 from app.usecases.clicks.receive import ClickTaker, Receive
 from app.usecases.clicks.reopen_click import ReopenClick
 from app.usecases.clicks.review_click import ReviewClick
-from app.usecases.console.office.build import build_office
 from app.usecases.console_verbs import console_verbs
 from app.usecases.deciding.cancel import Cancel
 from app.usecases.deciding.consult import Consult
@@ -312,14 +311,15 @@ class Container:
         )
 
     def _console(self, review: Review) -> ConsoleVerbs:
-        ground = (self.store, self.book, self.seals, self.clock)
         return console_verbs(
-            *ground,
+            *(self.store, self.book, self.seals, self.clock),
             review=review,
             factors=self.factors,
             switches=self.switches,
             contact=self.contact,
-            office=build_office(self.store, self.book, head_file=self.heads.path, later=self.supervisor.later),
+            keys=self.keys,
+            head_file=self.heads.path,
+            later=self.supervisor.later,
             issuers=self.prove.issuers,
             feed=self.feed,
         )

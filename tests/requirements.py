@@ -146,6 +146,10 @@ LEDGER: dict[str, Promise] = {
         "Who asked is a fact only where an issuer of the file signed it, for a person, a client and an agent of the "
         "file, within its time; any other token leaves a claim, and where a rule takes the fact, the call is refused."
     ),
+    "S-89": _must(
+        "Only an administrator of the file opens the page of people and keys; what is done there bears their name, and "
+        "what gives somebody more than they had takes a fresh second factor of theirs, for that alone."
+    ),
     "S-96": _must(
         "A file that somebody proposes on a page comes into force nowhere, builds no hook, reads nothing of the "
         "environment, and cannot ask what a sensitive value is."

@@ -9,6 +9,7 @@ from app.console.doors import doors_router
 from app.console.evidence import evidence_pages_router
 from app.console.inbox import inbox_router
 from app.console.live import live_router
+from app.console.office.admin import admin_router
 from app.console.office.pulse import pulse_router
 from app.console.office.requests import request_stories_router
 from app.console.office.rules import rules_router
@@ -30,6 +31,7 @@ def console_routers(c: ConsoleVerbs) -> tuple[Router, ...]:
         trail_page_router(c),
         pulse_router(c),
         rules_router(c),
+        admin_router(c),
         doors_router(c),
         deciding_router(c),
         evidence_pages_router(c),

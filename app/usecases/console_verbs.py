@@ -9,12 +9,16 @@ from app.usecases.console.decide_page import DecideOnPage
 from app.usecases.console.inbox import Inbox
 from app.usecases.console.live import Live
 from app.usecases.console.office.channel_trial import ChannelTrial
+from app.usecases.console.office.build import build_office
 from app.usecases.console.sessions import Sessions
 from app.usecases.pauses.under_pause import UnderPause
 from app.usecases.signing_in.elsewhere import Elsewhere
 from app.usecases.signing_in.passkeys import Passkeys
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from pathlib import Path
+
     from app.domain.identity.seals import Seals
     from app.policies.file.policy_book import PolicyBook
     from app.ports import Clock
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
     from app.usecases.platforms.contact import Contact
     from app.usecases.proving.factors import Factors
     from app.usecases.reading.follow import Feed
+    from app.usecases.reading.keys import Keys
     from app.usecases.reading.review import Review
     from app.usecases.signing_in.issuer import Issuers
 
@@ -56,7 +61,9 @@ def console_verbs(
     factors: Factors,
     switches: Switches,
     contact: Contact,
-    office: Office,
+    keys: Keys,
+    head_file: Path | None,
+    later: Callable[[Coroutine[object, object, None]], None],
     issuers: Issuers,
     feed: Feed,
 ) -> ConsoleVerbs:
@@ -71,7 +78,7 @@ def console_verbs(
         switches=switches,
         under_pause=UnderPause(store=store),
         contact=contact,
-        office=office,
+        office=build_office(store, book, seals, head_file=head_file, later=later, factors=factors, keys=keys),
         live=Live(store=store, book=book, feed=feed),
         trial=ChannelTrial(store=store, book=book, seals=seals, channels=contact.channels),
     )

@@ -52,6 +52,7 @@ class Aim(StrEnum):
     ENROL = "enrol"
     SIGN_IN = "sign-in"
     APPROVE = "approve"
+    ACT = "act"  # what else takes a second factor: `covers` says what
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

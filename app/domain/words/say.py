@@ -18,6 +18,7 @@ from app.domain.words import outcome as words_outcome
 from app.domain.words import pauses as words_pauses
 from app.domain.words import payments as words_payments
 from app.domain.words import permits as words_permits
+from app.domain.words.pages import admin as words_admin
 from app.domain.words.pages import pulse as words_pulse
 from app.domain.words.pages import rules as words_rules
 from app.domain.words.pages import story as words_story
@@ -237,6 +238,7 @@ _ZH: Mapping[str, str] = {
 }
 
 _PARTS = (
+    words_admin,
     words_console,
     words_consultations,
     words_assurance,

@@ -38,6 +38,9 @@ _END_MINE = Statement(
 _MINE = Statement(
     select(sessions).where(_OF_ORG, _OPEN, _OF_PERSON).order_by(sessions.c.begun_at.desc(), sessions.c.id)
 )
+_EVERYBODYS = Statement(
+    select(sessions).where(_OF_ORG, _OPEN).order_by(sessions.c.begun_at.desc(), sessions.c.id).limit(bindparam("most"))
+)
 _OUT = (sign_outs.c.org == bindparam("for_org"), sign_outs.c.person == bindparam("of_person"))
 _LEFT = Statement(select(sign_outs.c.at).where(*_OUT))
 _LEAVE = Statement(update(sign_outs).where(*_OUT).values(at=bindparam("new_at")))
@@ -104,6 +107,12 @@ def list_sessions(tx: Tx, person: str) -> list[ConsoleSession]:
     found = [_from_row(row) for row in tx.all(_MINE, for_org=tx.org, of_person=person)]
     now = tx.now()
     return [each for each in found if each.live(now)]
+
+
+def list_open_sessions(tx: Tx, *, most: int) -> list[ConsoleSession]:
+    """Return the sessions of the org that hold, of the newest `most`."""
+    now = tx.now()
+    return [each for row in tx.all(_EVERYBODYS, for_org=tx.org, most=most) if (each := _from_row(row)).live(now)]
 
 
 def left_at(tx: Tx, person: str) -> datetime | None:

@@ -38,11 +38,9 @@ _OPENS: Mapping[Role, frozenset[Page]] = {
 
 
 def pages_for(policy: Policy, person: str, claims: Collection[str] = ()) -> frozenset[Page]:
-    """Return all that a person may see. `claims`: the groups that came with their session."""
+    """Return all that a person may see, or do. `claims`: the groups that came with their session.
+
+    Each page asks it of its session, in the unit that reads or acts (`office/rights.py`).
+    """
     roles = roles_of(policy.directory, policy.roles, person, claims)
     return frozenset(page for role in roles for page in _OPENS[role])
-
-
-def may_see(policy: Policy, person: str, page: Page, claims: Collection[str] = ()) -> bool:
-    """Say whether a person may see a page, or do what it is for. Who is named nowhere may what they always might."""
-    return page in pages_for(policy, person, claims)

@@ -75,16 +75,22 @@ class Factors:
         self._book = book
         self._seals = seals
 
-    async def invite(self, org: str, person: str, *, by: str) -> Invitation:
+    async def invite(
+        self, org: str, person: str, *, by: str, proof: Callable[[Tx], AssentError | None] = lambda _: None
+    ) -> Invitation:
         """Let a person set a factor up, or another one in the place of theirs. A newer invitation ends an older one.
 
-        Raises InvalidError for whom the file does not know.
+        `proof` looks, in the same unit, whether whoever invites may. Raises InvalidError for whom the file does not
+        know, and what `proof` returns.
         """
         who = self._known(org, person)
         code = "".join(secrets.choice(_LETTERS) for _ in range(_CODE_LETTERS))
         sealed = ".".join(self._seals.seal("invitation", _named(org, who, code)))
 
-        def unit(tx: Tx) -> datetime:
+        def unit(tx: Tx) -> datetime | AssentError:
+            refused = proof(tx)
+            if refused is not None:
+                return refused
             now = tx.now()
             until = now + INVITATION_HOLDS
             before = lock_factor(tx, who)

@@ -15,7 +15,7 @@ from app.domain.identity.passkey import Aim
 from app.domain.people.assurance import Assurance
 from app.domain.people.people import email_key
 from app.domain.request.decision import Evidence
-from app.domain.request.request import API
+from app.domain.request.request import API, CONSOLE
 from app.usecases.passkeys.answered import covered_by, use_answer
 from app.usecases.proving.may_count import may_count, standing_worth
 from app.usecases.proving.second_factor import Tried, has_factor, has_totp, locked, look_at_totp
@@ -117,6 +117,22 @@ def prove_factor(tx: Tx, seals: Seals, *, person: str, totp: str | None) -> Step
         return locked(tx, tried.until)
     left = "" if tried.left == MOST_WRONG else f" (tries left: {tried.left})"
     return StepUpNeededError(f"{_why(tried)}; nothing was done{left}", assurance=level, wrong="totp", left=tried.left)
+
+
+def prove_act(
+    tx: Tx, seals: Seals, *, person: str, given: Given, covers: tuple[str, ...]
+) -> StepUpNeededError | LockedError | None:
+    """Look at the second factor for an act of somebody in the console: an app's code, or what a passkey signed for it.
+
+    None: it was right, and is spent.
+    """
+    if given.passkey is None:
+        return prove_factor(tx, seals, person=person, totp=given.totp)
+    why = use_answer(tx, given.passkey, aim=Aim.ACT, person=email_key(person), covers=covers)
+    if why is None:
+        return None
+    tx.append(refused_click(Evidence(channel=CONSOLE), why=why, person=person))
+    return StepUpNeededError("your passkey did not sign this, now and once", wrong="passkey")
 
 
 def _lacking(tx: Tx, request: ConfirmationRequest, person: str, given: Given) -> StepUpNeededError | None:

@@ -216,6 +216,26 @@ class Passkeys:
             await self._store.write(note, org=right.org)
             raise ForbiddenError("the passkey did not sign this") from None
 
+    async def ask_act(self, right: Right, covers: tuple[str, ...]) -> Asked:
+        """Say what a browser needs to have an act signed that takes a second factor. Raises InvalidError."""
+        site = _site(self._policy(right.org))
+
+        def look(tx: Tx) -> tuple[Challenge, tuple[Passkey, ...]]:
+            known = tuple(list_passkeys(tx, email_key(right.person)))
+            return self._challenge(tx, Aim.ACT, right, covers), known
+
+        challenge, known = await self._store.read(look, org=right.org)
+        token = render_challenge(self._seals, challenge)
+        options = await _beside(partial(request_options, site=site, challenge=signed_for(token), known=known))
+        return Asked(options=options, challenge=token)
+
+    async def acted(self, right: Right, token: str, answer: str) -> Proven:
+        """Check what a passkey of the person signed for an act in this session. Raises ForbiddenError."""
+        try:
+            return await self._signed(self._answered(right, token, Aim.ACT), token, answer)
+        except UnauthenticatedError:
+            raise ForbiddenError("the passkey did not sign this") from None
+
     async def ask_sign_in(self) -> Asked:
         """Say what a browser needs to have a sign-in signed, by whichever passkey its person chooses."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from app.usecases.console.office.admin_page import Administration
 from app.usecases.console.office.proposed_file import ProposedFile
 from app.usecases.console.office.pulse_page import Pulse
 from app.usecases.console.office.request_page import RequestStory
@@ -18,8 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from pathlib import Path
 
+    from app.domain.identity.seals import Seals
     from app.policies.file.policy_book import PolicyBook
     from app.storage.engine.store import Store
+    from app.usecases.proving.factors import Factors
+    from app.usecases.reading.keys import Keys
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,14 +36,18 @@ class Office:
     pulse: Pulse
     rules: Rules
     proposed: ProposedFile
+    admin: Administration
 
 
 def build_office(
     store: Store,
     book: PolicyBook,
+    seals: Seals,
     *,
     head_file: Path | None,
     later: Callable[[Coroutine[object, object, None]], None],
+    factors: Factors,
+    keys: Keys,
 ) -> Office:
     """Build them."""
     return Office(
@@ -49,4 +57,5 @@ def build_office(
         rules=Rules(store=store, book=book, standing=StandingApprovals(store=store, book=book)),
         proposed=ProposedFile(store=store, book=book),
         verify=VerifyNow(store=store, book=book, head_file=head_file, later=later),
+        admin=Administration(store=store, book=book, seals=seals, factors=factors, keys=keys),
     )

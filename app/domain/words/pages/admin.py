@@ -1,0 +1,103 @@
+"""What the administrators' page says, in each language."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+EN: Mapping[str, str] = {
+    "office.admin": "People and keys",
+    "admin.title": "People and keys",
+    "admin.seek": "Name, e-mail, agent or key",
+    "admin.seek.go": "Look for",
+    "admin.people": "People of the file",
+    "admin.people.why": "Roles are given in the file. What is done here is in the trail under your name.",
+    "admin.role.auditor": "auditor",
+    "admin.role.operator": "operator",
+    "admin.role.admin": "administrator",
+    "admin.claims": "Also {role}: whom their issuer says to be in {group}.",
+    "admin.app.none": "no app",
+    "admin.app.begun": "app begun, not confirmed",
+    "admin.app.since": "app since {date}",
+    "admin.invited": "invited until {at}",
+    "admin.passkey": "passkey of {date}, last used {used}",
+    "admin.never": "never",
+    "admin.endless": "never",
+    "admin.more": "{count} more: look for one by name.",
+    "admin.none": "Nobody and nothing of this name.",
+    "admin.do": "Change",
+    "admin.sign_out": "Sign out everywhere",
+    "admin.take": "Take all second factors away",
+    "admin.take.one": "Take this passkey away",
+    "admin.sure": "Yes, do it",
+    "admin.invite": "Invite to a second factor",
+    "admin.invite.why": "Whom you invite to a second factor sets up an app or a passkey with a code, signed in as "
+    "themselves. Yours is asked for, because this gives somebody more than they have.",
+    "admin.invite.own": "You have no second factor of your own yet, and inviting takes one. Another administrator can "
+    "invite you; the first one is invited by whoever runs the gateway.",
+    "admin.totp": "The six digits that your app shows",
+    "admin.totp.or": "The six digits that your app shows; leave empty to use your passkey",
+    "admin.invitation": "The invitation for {person}, shown this once, until {at}:",
+    "admin.invitation.how": "Hand it over yourself, over another way than the one by which they sign in. They open "
+    "their own page, behind their name, and type it there.",
+    "admin.keys": "Keys that work",
+    "admin.key": "{scope}, of {whose}; made {created}, ends: {ends}",
+    "admin.signed_in": "signed in: {count}",
+    "admin.revoke": "Revoke for good",
+    "admin.keys.none": "There are no keys.",
+    "admin.done.revoked": "The key works no more.",
+    "admin.done.taken": "Taken away, and signed out everywhere.",
+    "admin.done.signed_out": "Signed out everywhere.",
+    "admin.unsure": "Nothing was done: mark that you are sure.",
+    "admin.gone": "Nothing was done: it is not there any more.",
+    "admin.wrong": "Nobody was invited: your second factor is not right, or was used already.",
+}
+ZH: Mapping[str, str] = {
+    "office.admin": "人员与密钥",
+    "admin.title": "人员与密钥",
+    "admin.seek": "姓名、邮箱、智能体或密钥",
+    "admin.seek.go": "查找",
+    "admin.people": "配置文件中的人员",
+    "admin.people.why": "角色由配置文件授予。在此所做的操作会以您的名义记入审计记录。",
+    "admin.role.auditor": "审计员",
+    "admin.role.operator": "运维员",
+    "admin.role.admin": "管理员",
+    "admin.claims": "另有{role}：身份提供方声明属于 {group} 的人员。",
+    "admin.app.none": "无验证器应用",
+    "admin.app.begun": "验证器应用已开始设置，尚未确认",
+    "admin.app.since": "验证器应用（{date} 起）",
+    "admin.invited": "邀请有效至 {at}",
+    "admin.passkey": "通行密钥（{date} 添加，上次使用 {used}）",
+    "admin.never": "从未",
+    "admin.endless": "不过期",
+    "admin.more": "另有 {count} 项：请按名称查找。",
+    "admin.none": "没有符合的人员或密钥。",
+    "admin.do": "更改",
+    "admin.sign_out": "在所有设备上退出登录",
+    "admin.take": "移除全部第二因素",
+    "admin.take.one": "移除此通行密钥",
+    "admin.sure": "确定执行",
+    "admin.invite": "邀请设置第二因素",
+    "admin.invite.why": "受邀设置第二因素的人以本人身份登录后，用邀请码设置验证器应用或通行密钥。"
+    "这会使他人获得更多权限，因此需要您本人的第二因素。",
+    "admin.invite.own": "您本人尚无第二因素，而发出邀请需要它。"
+    "可由另一位管理员邀请您；第一位管理员由网关的运维人员邀请。",
+    "admin.totp": "您的验证器应用显示的六位数字",
+    "admin.totp.or": "您的验证器应用显示的六位数字；留空则使用通行密钥",
+    "admin.invitation": "给 {person} 的邀请码，仅显示这一次，有效至 {at}：",
+    "admin.invitation.how": "请您亲自转交，且不要使用对方登录所用的途径。"
+    "对方打开自己姓名下的个人页面，在那里输入邀请码。",
+    "admin.keys": "有效的密钥",
+    "admin.key": "{scope}，归属 {whose}；创建于 {created}，到期：{ends}",
+    "admin.signed_in": "已登录 {count} 处",
+    "admin.revoke": "永久吊销",
+    "admin.keys.none": "没有密钥。",
+    "admin.done.revoked": "该密钥已失效。",
+    "admin.done.taken": "已移除，并已在所有设备上退出登录。",
+    "admin.done.signed_out": "已在所有设备上退出登录。",
+    "admin.unsure": "未执行任何操作：请勾选确认。",
+    "admin.gone": "未执行任何操作：它已不存在。",
+    "admin.wrong": "未发出邀请：您的第二因素不正确，或已被使用。",
+}
