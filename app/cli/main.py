@@ -15,6 +15,7 @@ import typer
 
 from app.cli.approver.break_glass import break_glass_app
 from app.cli.approver.decide import approve, deny
+from app.cli.approver.evidence import evidence
 from app.cli.approver.reconcile import reconcile
 from app.cli.approver.requests import requests_app
 from app.cli.approver.standing_approvals import standing_app
@@ -74,6 +75,7 @@ app.command("init")(init)
 app.command("check")(check_calls)
 requests_app.command("approve")(approve)
 requests_app.command("deny")(deny)
+requests_app.command("evidence")(evidence)
 requests_app.command("reconcile")(reconcile)
 app.command("read-only")(read_only)
 app.command("pause")(pause)

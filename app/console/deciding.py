@@ -84,8 +84,9 @@ async def _drawn(
     values = values_of(found, language, notice=refused.sentence if refused else "", reason=reason)
     values |= {"to_inbox": right.request_id is None}
     status = 409 if refused else 200
-    shows = any(each.is_picture for each in found.sheet.evidence)
-    answer = await page(request, "decide.html", language, values, policy=policy, status=status, pictures=shows)
+    shows = policy.url and any(each.is_picture for each in found.sheet.evidence)
+    pictures = f"{policy.url}/r/{request_id}/evidence/" if shows else ""
+    answer = await page(request, "decide.html", language, values, policy=policy, status=status, pictures=pictures)
     return remember_language(request, answer, policy)
 
 

@@ -46,10 +46,10 @@ _HEADERS = {
 }
 
 
-def _policy(nonce: str, *, pictures: bool) -> str:
+def _policy(nonce: str, pictures: str) -> str:
     """Return what a page may load and do: what its nonce names, and forms to ourselves. Nothing of strangers.
 
-    `pictures`: ours as well, which are the files of a request.
+    `pictures`: where those stand that it may show, which are the files of its request.
     """
     return "; ".join(
         (
@@ -57,7 +57,7 @@ def _policy(nonce: str, *, pictures: bool) -> str:
             f"style-src 'nonce-{nonce}'",
             f"script-src 'nonce-{nonce}'",
             "connect-src 'self'",
-            *(("img-src 'self'",) if pictures else ()),
+            *((f"img-src {pictures}",) if pictures else ()),
             "form-action 'self'",
             "base-uri 'none'",
             "frame-ancestors 'none'",
@@ -101,7 +101,7 @@ async def page(
     *,
     policy: Policy | None = None,
     status: int = 200,
-    pictures: bool = False,
+    pictures: str = "",
 ) -> Response:
     """Return a whole page. What it loads it names from where it stands: a proxy's path need not be known for that."""
     root = "../" * (request.url.path.count("/") - 1) or "./"
@@ -116,7 +116,7 @@ async def draw(
     status: int = 200,
     secure: bool = False,  # noqa: FBT001, FBT002 - as `page` says it
     *,
-    pictures: bool = False,
+    pictures: str = "",
 ) -> Response:
     """Return a whole page of what its template is given."""
     nonce = secrets.token_urlsafe(16)
@@ -136,7 +136,7 @@ async def draw(
     # A form proves where it comes from, which takes the origin: `no-referrer` would have browsers leave it out.
     headers = {
         **_HEADERS,
-        "Content-Security-Policy": _policy(nonce, pictures=pictures),
+        "Content-Security-Policy": _policy(nonce, pictures),
         "Referrer-Policy": "same-origin",
     }
     if secure:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from app.usecases.console.decide_page import DecideOnPage
 from app.usecases.console.inbox import Inbox
 from app.usecases.console.live import Live
-from app.usecases.console.office.channel_trial import ChannelTrial
 from app.usecases.console.office.build import build_office
+from app.usecases.console.office.channel_trial import ChannelTrial
 from app.usecases.console.sessions import Sessions
 from app.usecases.pauses.under_pause import UnderPause
 from app.usecases.signing_in.elsewhere import Elsewhere

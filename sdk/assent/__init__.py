@@ -7,7 +7,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # `typing` costs the hook command 3 ms; type checkers know the name
 if TYPE_CHECKING:
-    from assent.client.call import ToolCall
+    from assent.client.call import ToolCall, evidence_file, evidence_link
     from assent.client.errors import (
         AssentError,
         CallRefusedError,
@@ -49,6 +49,8 @@ __all__ = [  # noqa: RUF022 - grouped as _HOMES is
     "AsyncGateway",
     "Gateway",
     "ToolCall",
+    "evidence_file",
+    "evidence_link",
     "AssentError",
     "CallRefusedError",
     "ClaimRefusedError",
@@ -95,7 +97,7 @@ _HOMES = {
     "client.gateway": "AsyncGateway",
     "gate.aftermath": "ToolElsewhere UnknownOutcomeError",
     "gate.blocking": "BlockingGate Gateway",
-    "client.call": "ToolCall",
+    "client.call": "ToolCall evidence_file evidence_link",
     "client.errors": "AssentError CallRefusedError ClaimRefusedError GatewayAwayError GatewayError KeyRefusedError "
     "NotEntitledError UnexpectedAnswerError UnknownRequestError",
     "client.unapproved": "NotApprovedError StillPendingError",

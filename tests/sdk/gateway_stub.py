@@ -65,6 +65,7 @@ class Row:
     claim: str | None = None
     execution: dict[str, Any] | None = None
     enforced: bool = False
+    evidence: list[dict[str, Any]] = field(default_factory=list)
     outcomes: list[dict[str, Any]] = field(default_factory=list)
 
     @property
@@ -281,6 +282,7 @@ class StubGateway:
             created_at=now,
             expires_at=now + self.lifetime,
             enforced=self.enforced,
+            evidence=body.get("evidence") or [],
         )
         self.rows[row.id] = row
         return {"id": row.id, "attached": False}

@@ -261,6 +261,7 @@ def lines_of(request: Shown) -> list[str]:
         ("why", f"{clean(request['reason'])} (rule {clean(request['rule'] or '-')})"),
         *((clean(name), _value(value)) for name, value in request["arguments"].items()),
         *(("changed", f"by {clean(request['edited_by'])}: {told}") for told in _edits(request)),
+        *((f"evidence {each['number']}", _exhibit(each)) for each in request["evidence"]),
         *((f"{clean(each['by'])} asks", clean(each["text"])) for each in request["questions"]),
         *(
             (f"answer of {clean(each['answered_by'])}", f"{clean(each['answer'])} (not verified)")
@@ -298,6 +299,14 @@ def _paid(request: Shown) -> list[str]:
     if len(told) > 1:
         told.append("in all " + " + ".join(f"{total:f} {clean(currency)}" for currency, total in sums.items()))
     return told
+
+
+def _exhibit(each: Shown) -> str:
+    """Say what came along. A link is written out, for nobody has looked where it leads."""
+    if each["kind"] == "link":
+        called = f" (the agent calls it: {clean(each['title'])})" if each["title"] else ""
+        return f"{clean(each['url'])}{called}"
+    return f"{clean(each['title'])}, {clean(each['media_type'])}, {each['size']} bytes, SHA-256 {clean(each['sha256'])}"
 
 
 def _place(request: Shown) -> list[str]:

@@ -147,6 +147,11 @@ def why_missing(tx: Tx, request_id: str) -> AssentError:
     return UnsealedError() if request_id in tx.refused else NotFoundError()
 
 
+def is_as_sealed(tx: Tx, rows: Sequence[Row], request: ConfirmationRequest) -> bool:
+    """Say whether rows that nobody locked are what a gateway wrote: for a look that is to hold, and changes nothing."""
+    return tx.seals is None or (rows[0]["unread"] is None and _fault(tx, rows, request) is None)
+
+
 def _fault(tx: Tx, rows: Sequence[Row], request: ConfirmationRequest) -> str | None:
     row = rows[0]
     bound, seal = row["bound_digest"], row["seal"]

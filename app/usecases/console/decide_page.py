@@ -34,6 +34,7 @@ from app.storage.identity.passkeys import list_passkeys
 from app.storage.requests.requests import find_request, lock_request
 from app.storage.requests.sealing import why_missing
 from app.storage.requests.seen_before import seen_before, was_seen
+from app.storage.searching.find_alike import find_approved_alike
 from app.storage.trail.audit_chain import get_head, list_of_request
 from app.usecases.console.glance import glance_at
 from app.usecases.console.rows import facts_together
@@ -141,7 +142,15 @@ class DecideOnPage:
             press = drawn(request, session=right.name, at=since.drawn_at if since and again else now)
             events, pause = list_of_request(tx, request_id), pause_shown(tx, request)
             page = DecidePage(
-                sheet=sheet_for(request, events, policy, language, reader=right.person, pause=pause),
+                sheet=sheet_for(
+                    request,
+                    events,
+                    policy,
+                    language,
+                    reader=right.person,
+                    pause=pause,
+                    earlier=_earlier(tx, request, policy, right.person, now),
+                ),
                 glance=glance_at(tx, request, policy, language, reader=right.person, now=now),
                 press=render_press(self._seals, press),
                 stands=press.stood,
@@ -246,6 +255,15 @@ def _refusal(
     if request is None or right.request_id not in {None, request_id}:
         return NotFoundError()
     return None if may_look(request, policy, right.person, now=now) else ForbiddenError()
+
+
+def _earlier(
+    tx: Tx, request: ConfirmationRequest, policy: Policy, person: str, now: datetime
+) -> ConfirmationRequest | None:
+    """Return the last call like it that people approved before it was settled, if this person may see that one."""
+    until = request.settlement.at if request.settlement else now
+    found = find_approved_alike(tx, request, until=until)
+    return found if found is not None and may_look(found, policy, person, now=now) else None
 
 
 def _reason_fault(reason: str | None, language: Language) -> str | None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 _KILO = 1_000
+_SUM = 16  # letters of a SHA-256 that people compare; the API and the trail have it whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +57,7 @@ def exhibits_shown(request: ConfirmationRequest, language: Language) -> Iterator
             yield ShownExhibit(number=number, name=each.host, told=(leads, *called, each.url or ""), url=each.url or "")
         elif each.type is not None:
             size = f"{each.type.suffix.upper()} · {_size(each.size or 0)}"
-            told = (size, say(language, "console.evidence.sum", sha256=each.sha256))
+            told = (size, say(language, "console.evidence.sum", sha256=each.sha256[:_SUM]))
             name, is_picture = on_one_line(each.title), each.type.is_picture
             yield ShownExhibit(number=number, name=name, told=told, is_picture=is_picture)
 

@@ -24,6 +24,7 @@ from app.domain.trail.told import told
 from app.domain.words.say import say
 from app.usecases.cards.compose import around, pause_told, terms_for, title_in, why_in
 from app.usecases.cards.outcome_facts import place_facts
+from app.usecases.reading.earlier import compared
 from app.usecases.reading.evidence import exhibits_shown
 from app.usecases.voters.electorate import voters_shown
 from app.usecases.writing.clean import clean
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from app.domain.text.language import Language
     from app.domain.trail.audit import AuditEvent
     from app.storage.sessions.switches import Switch
+    from app.usecases.reading.earlier import Earlier
     from app.usecases.reading.evidence import ShownExhibit
 
 
@@ -69,6 +71,7 @@ class Sheet:
     record: tuple[Entry, ...]
     ids: tuple[Fact, ...]
     evidence: tuple[ShownExhibit, ...]
+    earlier: Earlier | None  # what differs from the last call like it that people approved
     host_event: tuple[Fact, ...]  # what the agent's program sent to its hook
     zone: str
     digest: str
@@ -87,8 +90,12 @@ def sheet_for(
     *,
     reader: str,
     pause: Switch | None = None,
+    earlier: ConfirmationRequest | None = None,
 ) -> Sheet:
-    """Compose the page of a request for one person. `events` are the request's own; `pause` is what binds it now."""
+    """Compose the page of a request for one person. `events` are the request's own; `pause` is what binds it now.
+
+    `earlier` is the last call like it that people approved, if the reader may see that one.
+    """
     terms = terms_for(request, policy, language)
     titled = replace(request, title=title_in(request, policy.tools.get(request.call.tool), language))
     shown = around(replace(titled, call=replace(request.call, evidence=())))  # which stands apart here
@@ -119,6 +126,7 @@ def sheet_for(
             Fact(label=say(language, "review.policy"), value=request.policy_version),
         ),
         evidence=tuple(exhibits_shown(request, language)),
+        earlier=compared(request, earlier, policy, language) if earlier is not None else None,
         host_event=tuple(_host_event(request, language)),
         zone=str(policy.zone),
         digest=request.digest,

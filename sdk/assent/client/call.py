@@ -1,4 +1,4 @@
-"""`ToolCall`: a call that is about to happen, as the gateway is asked about it."""
+"""`ToolCall`: a call that is about to happen, as the gateway is asked about it, and what it brings along."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from pathlib import Path
 
     from assent.client.models import Json
 
     TokenSource = str | Callable[[], str | Awaitable[str | None] | None]
     """The requester's token, or what returns it anew for each call: tokens do not last."""
+
+_BEGINNINGS = ((b"%PDF-", "application/pdf"), (b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +43,12 @@ class ToolCall:
     """The name of the sub-agent that calls, whose own hooks and rules are added."""
     cwd: str | None = None
     """The agent's working directory, for guards of paths."""
+    evidence: list[Json] = field(default_factory=list["Json"])
+    """Links and small files for the people who decide (`evidence_link`, `evidence_file`)."""
 
     def as_body(self) -> Json:
         """The call as it is sent: what is left out is not said."""
-        return {name: value for name in _MEMBERS if (value := getattr(self, name)) is not None}
+        return {name: value for name in _MEMBERS if (value := getattr(self, name)) not in (None, [])}
 
 
 async def proved(call: ToolCall, source: TokenSource | None) -> ToolCall:
@@ -56,3 +61,23 @@ async def proved(call: ToolCall, source: TokenSource | None) -> ToolCall:
 
 
 _MEMBERS = tuple(each.name for each in fields(ToolCall))
+
+
+def evidence_link(url: str, title: str = "") -> Json:
+    """A link for the people who decide: https, in ASCII, without a secret in it. Nobody fetches it."""
+    return {"kind": "link", "url": url, **({"title": title} if title else {})}
+
+
+def evidence_file(content: bytes | Path, name: str = "") -> Json:
+    """A PDF, PNG or JPEG for the people who decide, as bytes or as a file; the gateway says how large it may be.
+
+    Raises ValueError for anything else, and for bytes without a name; OSError for a file that cannot be read.
+    """
+    import base64
+
+    raw = content if isinstance(content, bytes) else content.read_bytes()
+    called = name or ("" if isinstance(content, bytes) else content.name)
+    kind = next((kind for beginning, kind in _BEGINNINGS if raw.startswith(beginning)), None)
+    if kind is None or not called:
+        raise ValueError(f"evidence is a named PDF, PNG or JPEG; {called or 'bytes without a name'} is none")
+    return {"kind": "file", "name": called, "media_type": kind, "content": base64.b64encode(raw).decode()}

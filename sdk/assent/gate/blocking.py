@@ -210,12 +210,13 @@ class BlockingGate:
         session: str | None = None,
         sub_agent: str | None = None,
         claim: str | None = None,
+        evidence: list[Json] | None = None,
         deadline: float | None = None,
         **more: str | None,
     ) -> Ran | Replayed | Refused:
         """See `Gate.run`."""
         said = {"call_id": call_id, "session": session, "sub_agent": sub_agent, "claim": claim}
-        return self.run_call(ToolCall(tool, args, **said, **more), execute, deadline=deadline)
+        return self.run_call(ToolCall(tool, args, evidence=evidence or [], **said, **more), execute, deadline=deadline)
 
     def run_call(
         self, call: ToolCall, execute: Callable[..., Any], *, deadline: float | None = None
@@ -233,12 +234,15 @@ class BlockingGate:
         session: str | None = None,
         sub_agent: str | None = None,
         claim: str | None = None,
+        evidence: list[Json] | None = None,
         deadline: float | None = None,
         **more: str | None,
     ) -> SuspendedCall | Replayed | Refused:
         """See `Gate.open`."""
         said = {"call_id": call_id, "session": session, "sub_agent": sub_agent, "claim": claim}
-        return self.gateway.run(partial(self.asynchronous.open, tool, args, deadline=deadline, **said, **more))
+        return self.gateway.run(
+            partial(self.asynchronous.open, tool, args, evidence=evidence, deadline=deadline, **said, **more)
+        )
 
     def finish(
         self, suspended: SuspendedCall | str, execute: Callable[..., Any], *, deadline: float | None = None

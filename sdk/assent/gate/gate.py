@@ -76,6 +76,7 @@ class Gate:
         session: str | None = None,
         sub_agent: str | None = None,
         claim: str | None = None,
+        evidence: list[Json] | None = None,
         deadline: float | None = None,
         **more: str | None,
     ) -> Ran | Replayed | Refused:
@@ -83,11 +84,14 @@ class Gate:
 
         `execute(**arguments)` is called with the arguments that the gateway stored, and awaited where it wants to be.
         `deadline` is how many seconds until there is an answer at the latest, the tool's own time apart; then the call
-        still waits, and the very same call finds it again. `more` are the other members of a `ToolCall` (`requester`,
+        still waits, and the very same call finds it again. `evidence` is shown to the people who decide
+        (`evidence_link`, `evidence_file`). `more` are the other members of a `ToolCall` (`requester`,
         `requester_token`, `cwd`, …).
         """
         said = {"call_id": call_id, "session": session, "sub_agent": sub_agent, "claim": claim}
-        return await self.run_call(ToolCall(tool, args, **said, **more), execute, deadline=deadline)
+        return await self.run_call(
+            ToolCall(tool, args, evidence=evidence or [], **said, **more), execute, deadline=deadline
+        )
 
     async def run_call(
         self, call: ToolCall, execute: Execute, *, deadline: float | None = None
@@ -188,6 +192,7 @@ class Gate:
         session: str | None = None,
         sub_agent: str | None = None,
         claim: str | None = None,
+        evidence: list[Json] | None = None,
         deadline: float | None = None,
         **more: str | None,
     ) -> SuspendedCall | Replayed | Refused:
@@ -196,7 +201,7 @@ class Gate:
         Where no people have to be asked, it does not wait (`SuspendedCall.waits`): finish it at once.
         """
         said = {"call_id": call_id, "session": session, "sub_agent": sub_agent, "claim": claim}
-        return await self.open_call(ToolCall(tool, args, **said, **more), deadline=deadline)
+        return await self.open_call(ToolCall(tool, args, evidence=evidence or [], **said, **more), deadline=deadline)
 
     async def open_call(self, call: ToolCall, *, deadline: float | None = None) -> SuspendedCall | Replayed | Refused:
         """`open`, of a call that is written out."""

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection
     from typing import Literal
 
+    from assent.client.models import Json
     from assent.gate.abandoned import Abandoned
     from assent.gate.blocking import Gateway
     from assent.gate.outcomes import Ran, Replayed
@@ -46,6 +47,7 @@ def guarded(
     session: str | None = None,
     sub_agent: str | None = None,
     claim: str | None = None,
+    evidence: list[Json] | Callable[..., list[Json]] | None = None,
     call_id: str | None = None,
     requester: str | None = None,
     requester_token: str | None = None,
@@ -56,6 +58,9 @@ def guarded(
     refusals: Literal["raise", "return"] = "raise",
 ) -> _Guard:
     """Guard a function as `tool`. `session` files its calls (default: the gateway's), `claim` speaks to the approver.
+
+    `evidence` is shown to the people who decide (`evidence_link`, `evidence_file`): the same for every call, or made by
+    a function of the arguments that they see (`evidence(**arguments)`).
 
     `call_id` is for a guard that is made for one call, by the id that the model gave it: with a session the call then
     has one request (the gateway remembers it for a day). Asked again after a crash, it gets that request, also when it
@@ -72,7 +77,9 @@ def guarded(
         raise ValueError(f'refusals: give "raise" or "return", not {refusals!r}')
     asked = {"session": session, "sub_agent": sub_agent, "claim": claim, "call_id": call_id}
     asked |= {"requester": requester, "requester_token": requester_token}
-    told = _Told(deadline=deadline, control_flow=control_flow, abandoned=abandoned, raises=refusals == "raise")
+    told = _Told(
+        deadline=deadline, control_flow=control_flow, abandoned=abandoned, raises=refusals == "raise", evidence=evidence
+    )
     return _Guard(gateway, tool, asked, leave_out, told)
 
 
@@ -86,11 +93,18 @@ class _Told:
         control_flow: tuple[type[BaseException], ...],
         abandoned: Abandoned,
         raises: bool,
+        evidence: list[Json] | Callable[..., list[Json]] | None,
     ) -> None:
+        nothing: list[Json] = []
+        self._evidence = nothing if evidence is None else evidence
         self.deadline = deadline
         self.control_flow = control_flow
         self.abandoned: Abandoned = abandoned
         self._raises = raises
+
+    def evidence_for(self, arguments: Json) -> list[Json]:
+        """What a call with these arguments brings along."""
+        return self._evidence(**arguments) if callable(self._evidence) else self._evidence
 
     def result_of(self, found: Ran | Replayed | Refused) -> Any:
         """What the function's caller gets."""
@@ -118,6 +132,9 @@ class _Guard:
         self._leave_out = leave_out
         self._told = told
 
+    def _call(self, arguments: Json) -> ToolCall:
+        return ToolCall(self._tool, arguments, evidence=self._told.evidence_for(arguments), **self._asked)
+
     @overload
     def __call__(self, function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]: ...
     @overload
@@ -132,7 +149,7 @@ class _Guard:
             @wraps(function)
             async def guarded_async(*args: P.args, **kwargs: P.kwargs) -> Any:
                 bound = bind(*args, **kwargs)
-                call = ToolCall(self._tool, bound.arguments, **self._asked)
+                call = self._call(bound.arguments)
                 return told.result_of(
                     await gate.run_call(call, partial(function, **bound.besides), deadline=told.deadline)
                 )
@@ -145,7 +162,7 @@ class _Guard:
         @wraps(function)
         def guarded_sync(*args: P.args, **kwargs: P.kwargs) -> Any:
             bound = bind(*args, **kwargs)
-            call = ToolCall(self._tool, bound.arguments, **self._asked)
+            call = self._call(bound.arguments)
             return told.result_of(blocking.run_call(call, partial(function, **bound.besides), deadline=told.deadline))
 
         remember_bare(guarded_sync, function)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from structlog.testing import capture_logs
 
-from tests.domain.call.exhibits import ALL, INVOICE, PHOTO, a_file, a_link, jpeg, pdf
+from tests.domain.exhibit_files import ALL, INVOICE, PHOTO, a_file, a_link, jpeg, pdf
 from tests.fixtures.tampering import Stranger
 from tests.requirements import requirement
 

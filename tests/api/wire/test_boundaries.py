@@ -208,6 +208,7 @@ async def _links(g: Gateway) -> list[tuple[str, dict[str, Any]]]:
                 .replace("{key_id}", g.rows("SELECT id FROM api_keys WHERE scope = 'auditor'")[0]["id"])
                 .replace("{version}", g.container.book.current("acme").policy.version)
                 .replace("{question_id}", "que_1")
+                .replace("{number}", "1")
                 .replace("{standing_id}", "sta_1")
                 .replace("{glass_id}", "gls_1")
                 .replace("{person}", "alice@acme.example")

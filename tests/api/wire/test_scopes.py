@@ -20,6 +20,7 @@ READ: set[Route] = {
     ("GET", "/v1/requests"),
     ("GET", "/v1/requests/{request_id}"),
     ("GET", "/v1/requests/{request_id}/events"),
+    ("GET", "/v1/requests/{request_id}/evidence/{number}"),
     ("GET", "/v1/events"),
 }
 AGENTS: set[Route] = READ | {

@@ -93,6 +93,7 @@ async def test_openapi_names_every_route_its_bodies_and_its_problems(gateway: Ga
         ("POST", "/v1/requests/{request_id}/review-link"),
         ("POST", "/v1/requests/{request_id}/cancel"),
         ("POST", "/v1/requests/{request_id}/reconcile"),
+        ("GET", "/v1/requests/{request_id}/evidence/{number}"),
         ("POST", "/v1/requests/{request_id}/lift"),
         ("POST", "/v1/requests/{request_id}/handover"),
         ("POST", "/v1/requests/{request_id}/approvers"),

@@ -10,7 +10,8 @@ import pytest
 from app.domain.call.exhibit import MOST, MOST_OF_A_FILE, MOST_TOGETHER, Exhibit, read_evidence, sent_again
 from app.domain.call.file_type import MOST_ON_A_SIDE, FileFaultError, MediaType, type_of
 from app.domain.errors import InvalidError
-from tests.domain.call.exhibits import ALL, INVOICE, PHOTO, a_file, a_link, chunk, jpeg, pdf, png
+from tests.domain.exhibit_files import ALL, INVOICE, PHOTO, a_file, a_link, chunk, jpeg, pdf, png
+from tests.domain.samples import a_call, a_request
 from tests.requirements import requirement
 
 
@@ -128,6 +129,25 @@ def test_pictures_as_cameras_and_programs_write_them_are_taken() -> None:
 def test_what_could_be_taken_for_something_else_is_refused_with_a_mend(given: dict[str, Any], says: str) -> None:
     assert says in refused(given)
     assert refused(a_link(), given).startswith("evidence.1.")
+
+
+@requirement("S-02")
+def test_an_approval_is_of_the_evidence_that_was_shown_and_without_any_it_is_what_it_was() -> None:
+    def digest(*given: dict[str, Any]) -> str:
+        return a_request(call=a_call(evidence=tuple(read(*given)))).digest
+
+    bare = digest()
+    assert bare == a_request().digest
+    others = [
+        digest(a_link()),
+        digest(a_link(title="Order 8")),
+        digest(a_link("https://erp.acme.example/orders/8")),
+        digest(a_file(INVOICE)),
+        digest(a_file(INVOICE, name="b.pdf")),
+        digest(a_file(pdf(size=1))),
+        digest(a_link(), a_file(INVOICE)),
+    ]
+    assert len({bare, *others}) == 8
 
 
 def test_how_much_a_call_brings_along_is_bounded() -> None:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.domain.call.exhibit import read_evidence
 from app.domain.card.card_for import HIDDEN, card_for, masked, message_for_model, outcome_sentence
 from app.domain.card.shown_call import Terms
 from app.domain.lifecycle.lifecycle import advance
@@ -20,6 +21,7 @@ from app.domain.request.quorum import Stage, count
 from app.domain.request.request import ExecutionStatus, GrantStatus, State, Status
 from app.domain.text.language import Language
 from app.domain.words.say import CATALOGUE
+from tests.domain.exhibit_files import ALL, INVOICE, a_file, a_link
 from tests.domain.samples import START, a_call, a_decision, a_request, approved, claimed, settled, vote, voters
 from tests.requirements import requirement
 
@@ -76,6 +78,28 @@ def texts(of: Card) -> str:
 
 def with_arguments(arguments: dict[str, Any], **changes: Any) -> ConfirmationRequest:
     return a_request(call=a_call(arguments=arguments), **changes)
+
+
+EVIDENCE = tuple(
+    each.exhibit
+    for each in read_evidence(
+        [*ALL, a_link("https://bank.example/x"), a_file(INVOICE, name=f"a\u202eb {'x' * 90}")], told=str
+    )
+)
+
+
+@requirement("S-18", "S-105")
+def test_a_card_says_that_there_is_evidence_and_where_and_shows_none_of_it() -> None:
+    brought = a_request(call=a_call(evidence=EVIDENCE))
+    fact = next(fact for fact in card(brought, page="https://gate.example/r/req_1").facts if "Evidence" in fact.label)
+    assert fact.label == "Evidence (from the agent, not verified)"
+    assert fact.value == "3 files, 2 links: “See all of it” shows them (invoice.pdf, photo.png, erp.acme.example, …)"
+    only = card(a_request(call=a_call(evidence=EVIDENCE[-1:])), language=Language.ZH)
+    fact = next(fact for fact in only.facts if "附件" in fact.label)
+    assert fact.value.startswith("1 个文件：请通过网关查看此请求（a\\u{202E}b xxxx")
+    assert len(fact.value) < 80
+    assert card(a_request()).facts == tuple(each for each in card(brought).facts if "Evidence" not in each.label)
+    assert "orders/7" not in texts(card(brought)), "no address of an agent's is on a card"
 
 
 # --- masking ----------------------------------------------------------------------------------------------------------

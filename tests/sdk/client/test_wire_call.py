@@ -57,6 +57,7 @@ SAID: dict[str, Any] = {
     "cwd": "/srv",
     "host_event": '{"hook_event_name": "PreToolUse"}',
     "metadata": {"turn": 1},
+    "evidence": [{"kind": "link", "url": "https://erp.acme.example/7"}],
     "evaluation": False,
     "can_route": True,
 }

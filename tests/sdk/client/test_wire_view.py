@@ -30,7 +30,7 @@ MAY_BE_MISSING = {"code", "reason"}
 ONLY_IN_RAW = {
     Request: (
         "status agent sub_agent requester requester_proof changed call_digest policy_version channels stages decisions "
-        "grant revoked_why predecessor risk assurance payments cautions allowed_by extensions handovers host_event"
+        "grant revoked_why predecessor risk assurance payments cautions allowed_by extensions handovers host_event evidence"
     ),
     Execution: "ended_at result error",
     Question: "by answered_by answered_at",

@@ -8,13 +8,26 @@ from typing import TYPE_CHECKING, TypedDict
 
 import pytest
 
-from assent import AsyncGateway, Gateway, NotApprovedError, RefusalCode, Refused, ToolCall, current_grant, guarded
+from assent import (
+    AsyncGateway,
+    Gate,
+    Gateway,
+    NotApprovedError,
+    RefusalCode,
+    Refused,
+    ToolCall,
+    current_grant,
+    evidence_file,
+    evidence_link,
+    guarded,
+)
 from tests.requirements import requirement
 from tests.sdk.gateway_stub import KEY, StubGateway
 from tests.sdk.pace import ManualSeconds, manual_pace, quick_pace
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
+    from pathlib import Path
 
     from tests.sdk.stub_faults import Fault
 
@@ -383,3 +396,40 @@ async def test_a_refusal_is_a_value_where_a_framework_would_try_a_raising_tool_a
     assert RAN == []
     with pytest.raises(ValueError, match="refusals"):
         guarded(client, tool="oa__purchase_pay", refusals="swallow")  # pyright: ignore[reportArgumentType]
+
+
+async def test_what_a_call_brings_along_goes_with_it(gateway: StubGateway, client: AsyncGateway) -> None:
+    link = evidence_link("https://erp.acme.example/7", "Order 7")
+
+    @guarded(client, tool="pay", evidence=lambda order: [evidence_link(f"https://erp.acme.example/{order}")])
+    async def pay(order: int) -> int:
+        return order
+
+    @guarded(client, tool="pay_again", evidence=[link])
+    async def pay_again(order: int) -> int:
+        return order
+
+    running = [asyncio.ensure_future(each) for each in (pay(8), pay_again(9))]
+    by_hand = asyncio.ensure_future(Gate(client).run("by_hand", {}, dict, evidence=[link]))
+    await asyncio.to_thread(gateway.arrived, "get", 3)
+    brought = {row.tool: row.evidence for row in gateway.rows.values()}
+    assert brought == {
+        "pay": [{"kind": "link", "url": "https://erp.acme.example/8"}],
+        "pay_again": [link],
+        "by_hand": [link],
+    }
+    for row in list(gateway.rows.values()):
+        gateway.decide(row.id, "approved")
+    assert await running[0] == 8
+    await asyncio.gather(*running)
+    await by_hand
+
+
+def test_a_file_is_said_to_be_what_it_begins_like(tmp_path: Path) -> None:
+    (tmp_path / "invoice.pdf").write_bytes(b"%PDF-1.7\n")
+    file = evidence_file(tmp_path / "invoice.pdf")
+    assert file == {"kind": "file", "name": "invoice.pdf", "media_type": "application/pdf", "content": "JVBERi0xLjcK"}
+    assert evidence_file(b"\x89PNG\r\n\x1a\n", "a.png")["media_type"] == "image/png"
+    for content, name in ((b"GIF89a", "a.gif"), (b"%PDF-1.7", "")):
+        with pytest.raises(ValueError, match="a named PDF, PNG or JPEG"):
+            evidence_file(content, name)

@@ -40,9 +40,11 @@ async def test_people_are_asked_and_what_they_approve_is_good_once_and_reported_
         assert [tool.name for tool in (await client.list_tools()).tools] == [
             "request_approval", "check_request", "report_outcome",
         ]  # fmt: skip
-        running = asyncio.ensure_future(told(client, "request_approval", **WIRE))
+        exhibit = {"kind": "link", "url": "https://erp.acme.example/7"}
+        running = asyncio.ensure_future(told(client, "request_approval", **WIRE, evidence=[exhibit]))
         await asyncio.to_thread(gateway.arrived, "check")
         row = gateway.only
+        assert row.evidence == [exhibit]
         assert (row.tool, row.claim) == ("mcp__assent__request_approval", "the invoice is due")
         assert row.arguments == {"action": "wire 80000 EUR to ACME", "details": {"amount": 80000}}
         gateway.decide(row.id, "approved")

@@ -14,6 +14,7 @@ import pytest
 
 from app.domain.trail.retention import Retention
 from app.usecases.upkeep.retain import Retain
+from tests.domain.exhibit_files import ALL
 from tests.fixtures.gateway import ACME, ManualClock, open_gateway
 from tests.fixtures.spending import paying
 from tests.fixtures.standing import ALICE, approved, submit, write_standing
@@ -23,7 +24,7 @@ from tests.requirements import requirement
 from tests.usecases.payments.test_payees import FIRST, asked, cautions, payment, ran
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
     from app.domain.trail.audit import AuditEvent
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 DAY = timedelta(days=1)
 KEEPS = "retention: {requests: 31d, deliveries: 14d, outbox: 7d}\n"
-HANGING = ("decisions", "grants", "executions", "deliveries", "lifts", "idempotency_keys", "spends")
+HANGING = ("exhibits", "decisions", "grants", "executions", "deliveries", "lifts", "idempotency_keys", "spends")
 
 
 @asynccontextmanager
@@ -61,9 +62,10 @@ def standing(g: Gateway) -> set[str]:
     return {row["id"] for row in g.rows("SELECT id FROM requests")}
 
 
-async def end_as(g: Gateway, end: str, **more: Any) -> dict[str, Any]:
+async def end_as(g: Gateway, end: str, *, evidence: Sequence[object] = (), **more: Any) -> dict[str, Any]:
     """Bring a request to one of its ends, or leave it before one."""
-    request = await g.ask("pay_two" if end == "shown" else "long" if end == "pending" else "by_api", more)
+    tool = "pay_two" if end == "shown" else "long" if end == "pending" else "by_api"
+    request = await g.ask(tool, more, evidence=list(evidence))
     if end in {"claimed", "succeeded", "failed", "pending_elsewhere"}:
         await g.decide(request)
         assert (await g.claim(request)).status_code == 200
@@ -89,13 +91,13 @@ async def test_what_is_over_goes_with_all_that_hangs_on_it_and_nothing_else_is_t
 ) -> None:
     async with keeping(sqlite_url, tmp_path / "orgs", platform) as g:
         assert isinstance(g.clock, ManualClock)
-        old = [await end_as(g, end, n=end) for end in OVER]
+        old = [await end_as(g, end, n=end, evidence=ALL[:1]) for end in OVER]
         expires, lapses = await end_as(g, "expires", n=1), await end_as(g, "approved", n=2)
         unknown, elsewhere = await end_as(g, "claimed", n=3), await end_as(g, "pending_elsewhere", n=4)
         await g.advance(timedelta(hours=1))
         assert (await g.read(unknown))["state"] == "unknown"
         g.clock.advance(32 * DAY)
-        new = [await end_as(g, end, m=end) for end in (*OVER, *NOT_OVER)]
+        new = [await end_as(g, end, m=end, evidence=ALL[:1]) for end in (*OVER, *NOT_OVER)]
         left = {each["id"] for each in (unknown, elsewhere, *new)}
         before = {each["id"]: await g.read(each) for each in (unknown, elsewhere, *new)}
         await g.container.retain()

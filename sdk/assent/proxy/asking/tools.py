@@ -27,6 +27,19 @@ _ADVICE = (
     "This is advice that you asked for: you carry the action out yourself, and nothing but your word holds you to it."
 )
 _TEXT = {"type": "string", "minLength": 1}
+_EXHIBIT: Object = {
+    "type": "object",
+    "properties": {
+        "kind": {"enum": ["link", "file"]},
+        "url": {**_TEXT, "maxLength": 2000, "description": "of a link: https, in ASCII"},
+        "title": {"type": "string", "maxLength": 120, "description": "of a link: what it is"},
+        "name": {**_TEXT, "maxLength": 120, "description": "of a file"},
+        "media_type": {"enum": ["application/pdf", "image/png", "image/jpeg"], "description": "of a file"},
+        "content": {**_TEXT, "description": "of a file: base64"},
+    },
+    "required": ["kind"],
+    "additionalProperties": False,
+}
 TOOLS: list[Object] = [
     {
         "name": "request_approval",
@@ -41,6 +54,12 @@ TOOLS: list[Object] = [
                 "action": {**_TEXT, "maxLength": 2000, "description": "what you want to do, in one sentence"},
                 "details": {"type": "object", "description": "every fact of it: amounts, names, paths, commands"},
                 "why": {"type": "string", "maxLength": 2000, "description": "your reason, shown as your own words"},
+                "evidence": {
+                    "type": "array",
+                    "maxItems": 8,
+                    "items": _EXHIBIT,
+                    "description": "what they should look at besides: links, and small files",
+                },
             },
             "required": ["action"],
             "additionalProperties": False,
@@ -105,12 +124,13 @@ class Asking:
         details = arguments.get("details", {})
         if not isinstance(details, dict):
             raise BadArgumentsError("'details' must be an object")
-        if unknown := arguments.keys() - {"action", "details", "why"}:
+        if unknown := arguments.keys() - {"action", "details", "why", "evidence"}:
             raise BadArgumentsError(f"unknown: {', '.join(sorted(unknown))}")
         said: Object = {"action": _text(arguments, "action", needed=True), "details": cast("Object", details)}
         why = _text(arguments, "why")
+        evidence = _evidence(arguments)
         self._made += 1
-        call = ToolCall(ASKED, said, claim=why or None, call_id=f"{self._session}-{self._made}")
+        call = ToolCall(ASKED, said, claim=why or None, call_id=f"{self._session}-{self._made}", evidence=evidence)
         return self._told(await self._gate.obtain(call, deadline=self._deadline))
 
     async def _check(self, request_id: str) -> Object:
@@ -169,6 +189,13 @@ class Asking:
 def _answer(decision: str, note: str, **more: Any) -> Object:
     told = {"decision": decision, **{name: value for name, value in more.items() if value is not None}, "note": note}
     return {**texts(json.dumps(told, ensure_ascii=False)), "structuredContent": told}
+
+
+def _evidence(arguments: Object) -> list[Object]:
+    found = arguments.get("evidence", [])
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in cast("list[object]", found)):
+        raise BadArgumentsError("'evidence' must be a list of objects")
+    return cast("list[Object]", found)  # what is in them the gateway looks at, and says what is wrong
 
 
 def _text(arguments: Object, name: str, *, needed: bool = False) -> str:
