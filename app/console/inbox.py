@@ -22,7 +22,7 @@ from app.domain.request.decision import Verdict
 from app.domain.words.say import say
 from app.usecases.console.decide_page import Wanted
 from app.usecases.console.inbox import MOST_SHOWN
-from app.usecases.console.office.rights import pages_of
+from app.usecases.console.sessions import pages_of
 
 if TYPE_CHECKING:
     from app.domain.text.language import Language

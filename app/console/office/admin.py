@@ -6,9 +6,7 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fastapi import APIRouter, Request, Response
-
-from app.api.wire.bodies import PlainRoute
+from app.api.wire.routes import Request, Response, Router
 from app.console.answers import see, told
 from app.console.pages import page
 from app.console.sign_in.passkey_door import as_json
@@ -29,9 +27,9 @@ if TYPE_CHECKING:
 _DONE = {"revoked", "taken", "signed_out"}
 
 
-def admin_router(c: ConsoleVerbs) -> APIRouter:
+def admin_router(c: ConsoleVerbs) -> Router:
     """Build the routes."""
-    router = APIRouter(route_class=PlainRoute, include_in_schema=False)
+    router = Router(include_in_schema=False)
 
     async def answered(request: Request, work: Callable[[], Awaitable[Response]]) -> Response:
         return await told(request, work, closed="signed_out", forbidden="not_for_you")

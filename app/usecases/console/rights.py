@@ -40,7 +40,7 @@ _OPENS: Mapping[Role, frozenset[Page]] = {
 def pages_for(policy: Policy, person: str, claims: Collection[str] = ()) -> frozenset[Page]:
     """Return all that a person may see, or do. `claims`: the groups that came with their session.
 
-    Each page asks it of its session, in the unit that reads or acts (`office/rights.py`).
+    Each page asks it of its session, in the unit that reads or acts (`refusal_for`).
     """
     roles = roles_of(policy.directory, policy.roles, person, claims)
     return frozenset(page for role in roles for page in _OPENS[role])

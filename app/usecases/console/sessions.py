@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from app.domain.errors import AssentError, InvalidError, NotFoundError, UnauthenticatedError
+from app.domain.errors import AssentError, ForbiddenError, InvalidError, NotFoundError, UnauthenticatedError
 from app.domain.identity.console_session import LASTS, id_in, new_session, opens_session
 from app.domain.identity.provider import claimed_by
 from app.domain.identity.review_link import SESSION_FOR, Purpose, SignIn, parse_right, render_token
@@ -65,6 +65,20 @@ class Right:
     name: str  # the session's own unguessable name
     until: datetime
     pages: frozenset[Page] = frozenset()  # what the file's roles open to the person, as of this visit
+
+
+def pages_of(right: Right) -> frozenset[Page]:
+    """Return what the person of a session may open; one request's session opens none."""
+    return right.pages if right.request_id is None else frozenset()
+
+
+def refusal_for(tx: Tx, right: Right, page: Page) -> AssentError | None:
+    """Say why a session may not open a page at this instant; None if it may."""
+    if tx.now() >= right.until:
+        return UnauthenticatedError()
+    if page not in pages_of(right):
+        return ForbiddenError()
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

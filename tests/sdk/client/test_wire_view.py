@@ -29,8 +29,9 @@ MAY_BE_MISSING = {"code", "reason"}
 """The wire always has them; the SDK does without."""
 ONLY_IN_RAW = {
     Request: (
-        "status agent sub_agent requester requester_proof changed call_digest policy_version channels stages decisions "
-        "grant revoked_why predecessor risk assurance payments cautions allowed_by extensions handovers host_event evidence"
+        "status agent sub_agent requester requester_proof changed call_digest policy_version channels stages "
+        "decisions grant revoked_why predecessor risk assurance payments cautions allowed_by extensions handovers "
+        "host_event evidence"
     ),
     Execution: "ended_at result error",
     Question: "by answered_by answered_at",

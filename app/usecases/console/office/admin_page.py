@@ -23,8 +23,8 @@ from app.storage.identity.api_keys import list_keys
 from app.storage.identity.console_sessions import end_everywhere, list_open_sessions
 from app.storage.identity.factors import list_factors
 from app.storage.identity.passkeys import list_passkeys
-from app.usecases.console.office.rights import pages_of, refusal_for
 from app.usecases.console.rights import Page
+from app.usecases.console.sessions import pages_of, refusal_for
 from app.usecases.proving.proof import prove_act
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from app.domain.trail.refused import refused_words
 from app.domain.words.people.trial import MENDS
 from app.domain.words.say import say
 from app.usecases.asking.trial_card import TrialCard
-from app.usecases.console.office.rights import refusal_for
 from app.usecases.console.rights import Page
+from app.usecases.console.sessions import refusal_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,9 +17,9 @@ from app.domain.text.visible import visible
 from app.domain.trail.audit import Kind, Record
 from app.policies.file.recorded import version_of
 from app.policies.marks.faults import PolicyFaultsError
-from app.usecases.console.office.rights import refusal_for
 from app.usecases.console.office.rules_page import values_told
 from app.usecases.console.rights import Page
+from app.usecases.console.sessions import refusal_for
 from app.usecases.judging.propose_rules import ProposeRules
 from app.usecases.judging.replay import Replay
 from app.usecases.reading.read import Read

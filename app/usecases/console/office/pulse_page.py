@@ -24,9 +24,9 @@ from app.storage.searching.count_pulse import (
 )
 from app.storage.sessions.switches import list_switches
 from app.usecases.console.office.budgets_used import budgets_used
-from app.usecases.console.office.rights import pages_of, refusal_for
 from app.usecases.console.office.timeline import short
 from app.usecases.console.rights import Page
+from app.usecases.console.sessions import pages_of, refusal_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -21,9 +21,9 @@ from app.storage.requests.requests import find_request
 from app.storage.requests.seen_before import seen_before, was_seen
 from app.storage.trail.audit_chain import list_of_request
 from app.usecases.console.glance import MayDo, glance_of
-from app.usecases.console.office.rights import pages_of, refusal_for
 from app.usecases.console.office.timeline import timeline_of
 from app.usecases.console.rights import Page
+from app.usecases.console.sessions import pages_of, refusal_for
 from app.usecases.executing.claim import Caller
 from app.usecases.pauses.stop_paused import pause_shown
 from app.usecases.reading.review import may_look

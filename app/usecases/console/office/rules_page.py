@@ -18,8 +18,8 @@ from app.domain.trail.audit import Kind, Record
 from app.storage.requests.seen_before import seen_before
 from app.storage.trail.policy_versions import find_policy, list_policies
 from app.usecases.console.office.call_form import call_in, fields_for
-from app.usecases.console.office.rights import pages_of, refusal_for
 from app.usecases.console.rights import Page
+from app.usecases.console.sessions import pages_of, refusal_for
 from app.usecases.judging.explain import explain
 from app.usecases.permits.standing import StandingApprovals, list_shown, may_end
 

@@ -25,10 +25,10 @@ from app.storage.payments.spends import units_of
 from app.storage.requests.request_lists import END_OF_TIME
 from app.storage.requests.seen_before import seen_before
 from app.storage.searching.find_requests import find_requests
-from app.usecases.console.office.rights import pages_of, refusal_for
 from app.usecases.console.office.timeline import short
 from app.usecases.console.rights import Page
 from app.usecases.console.rows import item_of
+from app.usecases.console.sessions import pages_of, refusal_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

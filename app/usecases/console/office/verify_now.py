@@ -11,8 +11,8 @@ from app.domain.card.card_for import instant_text
 from app.domain.errors import AssentError
 from app.domain.text.visible import visible
 from app.domain.trail.audit import Kind, Record
-from app.usecases.console.office.rights import refusal_for
 from app.usecases.console.rights import Page
+from app.usecases.console.sessions import refusal_for
 from app.usecases.proving.verify_trail import VerifyTrail
 
 if TYPE_CHECKING:
