@@ -52,7 +52,7 @@ _COUNT = """async ([picture, most, apart]) => {
 
 # Not every machine has a font for emoji; their place is drawn, their text is what was sent.
 _MARKS = """() => {
-  const MARKS = { "🟠": ["●", "#e8912d"], "🔴": ["●", "#c8102e"],
+  const MARKS = { "🚨": ["▲", "#c8102e"], "⏰": ["◷", "#b46508"], "🟠": ["●", "#e8912d"], "🔴": ["●", "#c8102e"],
     "✅": ["✔", "#1e8e5a"], "⛔": ["⊘", "#c8102e"], "❌": ["✘", "#c8102e"],
     "⌛": ["◔", "#6b6f76"], "⏳": ["◔", "#b46508"], "✏️": ["✎", "#7f3bf5"],
     "💬": ["❞", "#3b5bdb"], "👥": ["⚇", "#3b5bdb"], "👁": ["◉", "#616061"], "⚠️": ["⚠", "#c8102e"] };

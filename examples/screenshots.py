@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 IMAGES = ROOT / "docs" / "images"
 LAPTOP = (1280, 800)
 PHONE = (390, 844)
-PATIENCE = 30_000  # milliseconds
+PATIENCE = 90_000  # milliseconds
 
 
 def find_chromium() -> str | None:
