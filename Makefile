@@ -209,7 +209,7 @@ screenshots: $(INSTALLED)  ## redraw docs/images from the running demo (needs a 
 	@$(BIN)/python -m examples.screenshots
 
 .PHONY: gallery
-gallery: $(INSTALLED)  ## redraw docs/images/gallery: every card, on both platforms, in both languages (needs a Chromium)
+gallery: $(INSTALLED)  ## redraw docs/images/gallery: every card on both platforms, the console, in both languages (needs a Chromium)
 	@$(BIN)/python -m examples.gallery
 
 .PHONY: coverage

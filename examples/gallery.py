@@ -26,10 +26,12 @@ from channels.slack.card import TEXT_BUDGET as SLACK_BUDGET
 from channels.slack.card import render
 from channels.slack.details.forms import modal
 from channels.slack.simulator.blocks import check_blocks, check_view
+from examples.demo.words import words
 from examples.gallery_assurance import assurance, assurance_forms
 from examples.gallery_catalogue import ASKED_AT, PEOPLE, Exhibit, Pane, card_of, hostile, states
+from examples.gallery_console import draw_console
 from examples.gallery_consulting import consulting, modals
-from examples.gallery_palette import take_picture
+from examples.gallery_palette import draw_marks, take_picture
 from examples.gallery_payments import payments
 from examples.gallery_review import draw_pages
 from examples.screenshots import find_chromium, has_chinese_font
@@ -66,7 +68,6 @@ body { margin: 0; padding: 16px; background: #e9ebee; }
 main { columns: 4; column-gap: 16px; }
 figure { break-inside: avoid; margin: 0 0 16px; padding: 10px 12px 12px; border-radius: 8px; background: #fff; }
 .feishu figure { background: #f5f6f7; }
-.mark { display: inline-block; min-width: 1.1em; font-style: normal; font-weight: 700; }
 #slack-overlay { position: static; padding: 0; background: none; }
 select.sl-button.open { width: auto; height: auto; padding: 4px; text-align: left; font-weight: 400; }
 .sl-dialog { border: 1px solid #ddd; box-shadow: none; }
@@ -75,8 +76,10 @@ figcaption { margin-bottom: 6px; color: #63676d; font: 600 12px/1.4 ui-monospace
 <script type="module">
 import * as platform from "/PLATFORM.js";
 import { el } from "/dom.js";
+import { setWords } from "/words.js";
 const draw = platform.slackEntry ?? platform.feishuMessage;
-const { people, exhibits } = await (await fetch("/entries")).json();
+const { people, exhibits, words } = await (await fetch("/entries")).json();
+setWords(words);
 const overlay = document.querySelector("#slack-overlay");
 for (const { name, entry, view, menu_open } of exhibits) {
   let drawn;
@@ -95,23 +98,6 @@ for (const { name, entry, view, menu_open } of exhibits) {
 }
 overlay.remove();
 document.activeElement.blur();
-// Not every machine has a font for emoji; their place is drawn, their text is what the platform was sent.
-const MARKS = { "🟠": ["●", "#e8912d"], "🔴": ["●", "#c8102e"],
-  "✅": ["✔", "#1e8e5a"], "⛔": ["⊘", "#c8102e"], "❌": ["✘", "#c8102e"],
-  "⌛": ["◔", "#6b6f76"], "⏳": ["◔", "#b46508"], "✏️": ["✎", "#7f3bf5"],
-  "💬": ["❞", "#3b5bdb"], "👥": ["⚇", "#3b5bdb"], "⚠️": ["⚠", "#c8102e"] };
-const emoji = new RegExp(Object.keys(MARKS).join("|"), "u");
-const walker = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
-for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-  const found = emoji.exec(node.data);
-  if (!found || node.parentNode.className === "mark") continue;
-  const rest = node.splitText(found.index);
-  rest.data = rest.data.slice(found[0].length);
-  const [glyph, colour] = MARKS[found[0]];
-  const mark = el("i", { class: "mark" }, glyph);
-  mark.style.color = colour;
-  rest.before(mark);
-}
 document.body.dataset.drawn = "yes";
 </script></body></html>"""
 
@@ -120,6 +106,7 @@ def entries(platform: str, sheet: str, language: Language) -> dict[str, object]:
     """Return what the page draws: every exhibit as the platform has taken it. Raises what the stand-ins raise."""
     shown = _slack if platform == "slack" else _feishu
     return {
+        "words": words(language),
         "people": [{"name": name, "slack": f"U{number}"} for number, name in enumerate(PEOPLE.values())],
         "exhibits": [{"name": exhibit.name, **shown(exhibit, language)} for exhibit in _SHEETS[sheet](language)],
     }
@@ -139,7 +126,7 @@ async def draw() -> None:
                 target.write_bytes(await take_picture(page))
                 _tell(target)
                 await page.close()
-        for picture in await draw_pages(browser, IMAGES):
+        for picture in [*await draw_pages(browser, IMAGES), *await draw_console(browser, IMAGES)]:
             _tell(picture)
         await browser.close()
 
@@ -170,6 +157,7 @@ async def open_sheet(browser: Browser, platform: str, sheet: str, language: Lang
     await page.route("**/*", answer)
     await page.goto(f"{_ORIGIN}/")
     await page.locator("body[data-drawn]").wait_for(timeout=20_000)
+    await draw_marks(page)
     if complaints or await page.locator(".unknown").count():
         raise AssertionError(f"the page does not draw everything: {complaints}")
     return page

@@ -50,6 +50,39 @@ _COUNT = """async ([picture, most, apart]) => {
 }"""
 
 
+# Not every machine has a font for emoji; their place is drawn, their text is what was sent.
+_MARKS = """() => {
+  const MARKS = { "🚨": ["▲", "#c8102e"], "⏰": ["◷", "#b46508"], "🟠": ["●", "#e8912d"], "🔴": ["●", "#c8102e"],
+    "✅": ["✔", "#1e8e5a"], "⛔": ["⊘", "#c8102e"], "❌": ["✘", "#c8102e"],
+    "⌛": ["◔", "#6b6f76"], "⏳": ["◔", "#b46508"], "✏️": ["✎", "#7f3bf5"],
+    "💬": ["❞", "#3b5bdb"], "👥": ["⚇", "#3b5bdb"], "👁": ["◉", "#616061"], "⚠️": ["⚠", "#c8102e"] };
+  const emoji = new RegExp(Object.keys(MARKS).join("|"), "u");
+  const frames = [...document.querySelectorAll("iframe")].map((each) => each.contentDocument?.body);
+  for (const root of [document.body, ...frames].filter(Boolean)) {
+    const walker = root.ownerDocument.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+      const found = emoji.exec(node.data);
+      const around = node.parentNode.nodeName;
+      if (!found || around === "OPTION" || around === "SCRIPT" || node.parentNode.className === "mark") continue;
+      const rest = node.splitText(found.index);
+      rest.data = rest.data.slice(found[0].length);
+      const [glyph, colour] = MARKS[found[0]];
+      const mark = root.ownerDocument.createElement("i");
+      mark.className = "mark";
+      mark.textContent = glyph;
+      Object.assign(mark.style,
+        { color: colour, display: "inline-block", minWidth: "1.1em", fontStyle: "normal", fontWeight: "700" });
+      rest.before(mark);
+    }
+  }
+}"""
+
+
+async def draw_marks(page: Page) -> None:
+    """Draw the emoji of a page, and of what stands in its frames, as marks that every machine has."""
+    await page.evaluate(_MARKS)
+
+
 async def take_picture(page: Page) -> bytes:
     """Return the whole page as a PNG with a palette."""
     return await shrink(page, await page.screenshot(full_page=True))

@@ -85,7 +85,7 @@ async def draw_pages(browser: Browser, folder: Path, *, dark: bool = False) -> l
 
 def _complain(complaints: list[str], said: ConsoleMessage) -> None:
     if "favicon" not in said.text:
-        complaints.append(said.text)
+        complaints.append(f"{said.text} ({said.location['url']})")
 
 
 async def _send(page: Response, route: Route) -> None:
@@ -95,6 +95,8 @@ async def _send(page: Response, route: Route) -> None:
     name = route.request.url.rpartition("/")[2].partition("?")[0]
     if name in SERVED:
         await route.fulfill(status=200, content_type=SERVED[name], body=static_text(name))
+    elif name in {"favicon.ico", "live"}:
+        await route.fulfill(status=204)  # browsers ask for the one, our script for the other: nothing moves here
     else:
         await route.abort()
 

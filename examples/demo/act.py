@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 ANY = "\0"
 """Stands for a value that cannot be known beforehand."""
 _PATIENCE_SECONDS = 20.0
+STARTS_WITHIN = 90.0
+"""Seconds for the gateway's start: the first one after a checkout compiles every module."""
 
 
 class NotSoError(Exception):
@@ -134,15 +136,16 @@ def require(condition: bool, what: str) -> None:
         raise NotSoError(what)
 
 
-async def until(what: str, so: Callable[[], object]) -> None:
-    """Look until it is so, twenty times a second. Raises NotSoError."""
-    end = time.monotonic() + _PATIENCE_SECONDS
+async def until(what: str, so: Callable[[], object], *, within: float | None = None) -> None:
+    """Look until it is so, twenty times a second, for some seconds. Raises NotSoError."""
+    patience = _PATIENCE_SECONDS if within is None else within
+    end = time.monotonic() + patience
     while True:
         seen = so()
         if await seen if asyncio.iscoroutine(seen) else seen:
             return
         if time.monotonic() > end:
-            raise NotSoError(f"{what}: not within {_PATIENCE_SECONDS:.0f} seconds")
+            raise NotSoError(f"{what}: not within {patience:.0f} seconds")
         await asyncio.sleep(0.05)
 
 

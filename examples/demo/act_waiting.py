@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from app.domain.words.say import say
-from examples.demo.act import Act, require, step, until
+from examples.demo.act import STARTS_WITHIN, Act, require, step, until
 from examples.demo.orders import PAYMENTS
 from examples.scripted_model import explain
 
@@ -22,7 +22,7 @@ class Waiting(Act):
         stage, hands, cards = self._stage, self._hands, self._cards
         wang, mallory = stage.visitors["wang"], stage.visitors["mallory"]
         async with step("the gateway serves (a process of its own, on SQLite)"):
-            await until("the gateway answers", stage.trail.fetch)
+            await until("the gateway answers", stage.trail.fetch, within=STARTS_WITHIN)
         async with step("the agent asks; the call is on hold, and a card is in Feishu and in Slack"):
             request_id = await self._asked(PAYMENTS["large"], FIRST_INVOICE)
         feishu = self._in_feishu(request_id)
@@ -38,7 +38,7 @@ class Waiting(Act):
             require(shown.kind == "error", f"Feishu reports an error, not {shown}")
         async with step("the gateway starts again; 王芳 presses Approve while the agent is still dead"):
             await stage.gateway.start()
-            await until("the gateway answers", stage.trail.fetch)
+            await until("the gateway answers", stage.trail.fetch, within=STARTS_WITHIN)
             shown = await hands.press_feishu(wang, feishu, "approve")
             require(shown.kind == "success", f"the click is recorded, not {shown}")
             await self._settled_as(request_id, "request.approved")

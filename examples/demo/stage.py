@@ -94,10 +94,12 @@ class Stage:
         self._write_config()
         self.beside = Beside(config=self.config, environ=self.environ)
         run.upgrade(self.environ["ASSENT_DATABASE_URL"])
-        keys = await self.beside.make_keys(AGENT, OWNER)
+        keys = self.keys = await self.beside.make_keys(AGENT, OWNER)
         self.authenticators["li"] = await self.beside.enrol(OWNER)
         self._stack.push_async_callback(self.visits.close)
         names = {visitor.email: visitor.name for visitor in self.visitors.values()}
+        for visitor in self.visitors.values():  # the trail knows no more of a stranger than the account that pressed
+            names |= {f"account:{account}": visitor.name for account in (visitor.feishu, visitor.slack)}
         self.trail = await self._stack.enter_async_context(Trail(self.url, keys[Scope.AUDITOR], names))
         self.ledger = Ledger(self.folder / "ledger.jsonl")
         self.bank = self._stack.enter_context(Bank(self.folder / "bank.db"))

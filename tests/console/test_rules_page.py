@@ -52,6 +52,24 @@ def running(gateway: Gateway) -> str:
     return (gateway.config / "acme.yaml").read_text()
 
 
+async def test_the_rules_are_read_in_one_language(gateway: Gateway) -> None:
+    tiers = (
+        "  - {id: paid, tools: [pay_L1], when: \"args.ref == 'x'\", tiers: [{up_to: {CNY: 500}, then: allow}, {}], "
+        "channels: [api], stages: [{of: [finance]}]}\n"
+    )
+    names = "groups:\n  finance: {name: {en: Finance, zh: 财务}, members: "
+    gateway.rewrite("rules:\n", f"rules:\n{tiers}")
+    listed = next(line for line in running(gateway).splitlines() if line.startswith("  finance:"))
+    gateway.rewrite(f"groups:\n{listed}", f"{names}{listed.partition(': ')[2]}}}")
+    olga = await in_office(gateway, OLGA, "auditor")
+    en, zh = [(await olga.get("/console/rules", accept_language=each)).text for each in ("en", "zh-CN")]
+    assert "the tier up to CNY 500: allow; the highest tier: ask people" in en
+    assert "1 × Finance · L1" in en
+    assert "CNY 500 以内一档: 允许; 最高一档: 请人审批" in zh
+    assert "1 × 财务 · L1" in zh
+    assert "the tier" not in zh
+
+
 @requirement("S-20", "S-43")
 async def test_the_rules_are_for_whom_the_file_lets_and_each_look_is_in_the_trail(either_gateway: Gateway) -> None:
     gateway = either_gateway

@@ -27,11 +27,15 @@ _HEAD = """\
 # docs/rules.md builds rules step by step, docs/configuration.md explains every key.
 """
 
-_NO_CHAT = "channels: [api]               # no chat yet: people decide by `assent requests`, or over the API"
+_NO_CHAT = "channels: [api]               # no chat yet: people decide in the console, or by `assent requests`"
 
 _DEFAULT = """\
 default: deny                   # what no rule below names does not run; `ask` would ask people about it instead
 """
+
+# Cards would lead colleagues to a machine that is theirs: with a chat, people put the address there themselves.
+_HERE = "url: http://127.0.0.1:8080      # the console, where people see and decide; `assent link PERSON` signs in\n"
+_ELSEWHERE = "# url: https://HOST             # where people reach the console; cards lead there then\n"
 
 _ASK = """\
 ask:                            # how people are asked, unless a rule says otherwise
@@ -76,7 +80,7 @@ def write_first_file(org: str, answers: Answers) -> str:
     return "\n".join(
         [
             _HEAD,
-            f"org: {org}\n{_DEFAULT}",
+            f"org: {org}\n{_ELSEWHERE if answers.platform else _HERE}{_DEFAULT}",
             _ASK.format(group=_GROUP, channels=channels, alone=alone),
             "\n".join(_people(answers)),
             *("\n".join(block) for block in [[*_channels(answers)], [*_tools(answers.asked)]] if block),

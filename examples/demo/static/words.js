@@ -11,5 +11,5 @@ export function t(key, values = {}) {
 
 // Times as the reader of the language writes them, whatever the browser was installed in.
 export function clock(at) {
-  return at.toLocaleTimeString(document.documentElement.lang, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+  return at.toLocaleTimeString(document.documentElement.lang || [], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 }

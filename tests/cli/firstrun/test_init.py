@@ -28,6 +28,9 @@ pytestmark = pytest.mark.may_block
 WANG = ("--approver", "wang@acme.example")
 
 
+_ADDRESS = "http://127.0.0.1:8080"
+
+
 def init(folder: Path, *words: str) -> Result:
     return CliRunner().invoke(app, ["init", str(folder), *words])
 
@@ -80,6 +83,9 @@ def test_every_platform_has_a_first_channel_that_is_sound(tmp_path: Path, kind: 
     assert set(re.findall(r'"\$\{(\w+)\}"', written)) == {need.name for need in needs}
     assert all(re.search(f"^{need.name}=$", secrets, re.MULTILINE) for need in needs)
     assert ("channels: [api]" in written) == (kind == "none")
+    # Whoever is without a chat has the console at once; a card in a chat leads nobody to a machine of their own.
+    assert re.findall(r"^(?:# )?url: (\S+)", written, re.MULTILINE) == [_ADDRESS if kind == "none" else "https://HOST"]
+    assert ("\nurl: " in written) == (kind == "none")
     if kind != "none":
         told = next_lines(done)[0].partition(" && ")[2].split()
         assert told[0] == "assent"

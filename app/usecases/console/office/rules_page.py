@@ -15,6 +15,8 @@ from app.domain.errors import AssentError, InvalidError, NotFoundError
 from app.domain.rules.name_of import name_of
 from app.domain.text.visible import visible
 from app.domain.trail.audit import Kind, Record
+from app.domain.words.reasons import reason_in
+from app.domain.words.say import say
 from app.storage.requests.seen_before import seen_before
 from app.storage.trail.policy_versions import find_policy, list_policies
 from app.usecases.console.office.call_form import call_in, fields_for
@@ -26,6 +28,7 @@ from app.usecases.permits.standing import StandingApprovals, list_shown, may_end
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from app.domain.request.quorum import Stage
     from app.domain.rules.policy import Policy
     from app.domain.rules.rule import Rule
     from app.domain.text.language import Language
@@ -190,7 +193,7 @@ def _page(tx: Tx, right: Right, policy: Policy, language: Language, tool: str) -
     return RulesPage(
         runs=policy.version,
         versions=tuple(_version(each, policy) for each in list_policies(tx, most=MOST_VERSIONS)),
-        rules=tuple(_rule(each) for each in policy.rules[:MOST_RULES]),
+        rules=tuple(_rule(each, policy, language) for each in policy.rules[:MOST_RULES]),
         more_rules=max(0, len(policy.rules) - MOST_RULES),
         default=policy.default.value,
         standing=tuple(_standing(tx, each, right, policy, language) for each in shown[:MOST_STANDING]),
@@ -211,10 +214,14 @@ def _version(kept: Kept, policy: Policy) -> Version:
     )
 
 
-def _rule(rule: Rule) -> RuleLine:
+def _rule(rule: Rule, policy: Policy, language: Language) -> RuleLine:
+    def named(stage: Stage) -> str:
+        return ", ".join(name_of(policy, each, language) for each in stage.of)
+
     asking, when = rule.asking, rule.when.source.strip() if rule.when else ""
-    stages = " → ".join(f"{each.need} × {', '.join(each.of)}" for each in asking.stages) if asking else ""
-    tiers = "; ".join(f"{each.told()}: {each.then.value}" for each in rule.tiers)
+    stages = " → ".join(f"{each.need} × {named(each)}" for each in asking.stages) if asking else ""
+    answers = [(reason_in(each.told(), language, ()), say(language, f"rules.{each.then.value}")) for each in rule.tiers]
+    tiers = "; ".join(f"{tier}: {answer}" for tier, answer in answers)
     return RuleLine(
         id=rule.id,
         tools=visible(_cut(", ".join(pattern.text for pattern in rule.tools))),
