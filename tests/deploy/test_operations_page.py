@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from tests.durability.test_operators_day import Served
 
-pytestmark = [pytest.mark.process, pytest.mark.heavy, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.process, pytest.mark.heavy, pytest.mark.timeout(600)]  # forty commands, each a process
 
 PAGE = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
 IN_COMPOSE = "docker compose exec gateway-a "
@@ -210,6 +210,7 @@ RESTORES = "pg_restore --create --exit-on-error --dbname postgres FILE"
 
 async def _restores(reader: Reader, backup: Path) -> None:
     assert RESTORES in PAGE
+    assert RESTORES.replace("pg_restore", "pg_restore --username postgres").replace("FILE", "< assent.dump") in PAGE
     at = reader.desk.at
     await asyncio.to_thread(at.restore, backup)
     if at.migrates != at.url:  # nobody gets in who did not before: not every role of the server
