@@ -61,6 +61,7 @@ async def test_what_is_the_same_is_said_to_be_and_what_is_no_measure_is_not_ment
     await g.advance(timedelta(minutes=1))
     first = await asked(g, FIRST)
     assert (await g.claim(first)).status_code == 200
+    await g.advance(timedelta(minutes=1))
     denied = await asked(g, {**FIRST, "n": 5}, approve=False)
     await g.decide(denied, "deny")
     again = await g.ask("by_api", FIRST, session="s-1")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from app.domain.call.exhibit import MOST_OF_A_FILE, read_evidence
 from app.domain.call.tool import Tool, check_arguments, title_for
 from app.domain.call.tool_call import ToolCall, near_key
 from app.domain.errors import AssentError
@@ -20,6 +21,7 @@ from assent.hooks.contract.moments import Moment
 from assent.hooks.ready.redact import redact
 from assent.shell.reading import reader
 from assent.shell.reading.reader import read_script
+from tests.domain.exhibit_files import a_file, a_link, jpeg, png
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -100,6 +102,18 @@ def _as_conditions(text: str) -> None:
             continue
 
 
+def _as_evidence(text: str) -> None:
+    raw = text.encode("utf-8", "replace")
+    files = [(b"%PDF-1.7\n", "application/pdf"), (png()[:-12], "image/png"), (jpeg()[:-2], "image/jpeg")]
+    given = [a_file((begin + raw)[:MOST_OF_A_FILE], kind, text[:200] or "x") for begin, kind in files]
+    given += [a_link(f"https://{text}", title=text[:200]), {**given[0], "content": text}]
+    for each in given:
+        try:
+            read_evidence([each], told=str)
+        except AssentError:
+            continue
+
+
 READERS: dict[str, Callable[[str], object]] = {
     "shell": read_script,
     "command guard": lambda text: _judged(_COMMANDS, "exec", {"command": text}),
@@ -112,6 +126,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "redaction": redact,
     "look-alikes": lambda text: find_lookalikes(text, strict=True),
     "visible text": visible,
+    "evidence": _as_evidence,
     "json": _as_json,
     "value": _as_value,
     "call": _as_call,

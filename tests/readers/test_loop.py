@@ -19,6 +19,7 @@ import pytest
 from app.api.wire.bodies import MOST_BYTES
 from app.domain.text.canonical import MAX_VALUES
 from channels.feishu.simulator.server import serve
+from tests.domain.exhibit_files import a_file, a_link, jpeg
 from tests.fixtures.gateway import open_gateway
 from tests.fixtures.patience import HANGS
 from tests.readers.measure import LARGEST, SIZES
@@ -85,6 +86,9 @@ def body_of(reader: str, text: str) -> bytes:
     """Return the body that brings a text before this reader."""
     if reader == "json":
         return b'{"tool": "u", "arguments": {"a": [' + text.encode()
+    if reader == "evidence":
+        brought = [a_file(jpeg(scan=text.encode()), "image/jpeg", "a.jpg"), a_link(f"https://a.example/{text[:3_000]}")]
+        return json.dumps({"tool": "u", "arguments": {}, "evidence": brought}).encode()
     tool, arguments = CALLS[reader](text)
     return json.dumps({"tool": tool, "arguments": arguments}, ensure_ascii=False).encode()
 
@@ -129,7 +133,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[Steps]:
 
 
 def test_every_reader_has_its_call() -> None:
-    assert {*CALLS, "json"} == set(READERS)
+    assert {*CALLS, "json", "evidence"} == set(READERS)
 
 
 @requirement("S-61")
