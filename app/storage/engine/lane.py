@@ -14,6 +14,7 @@ answered at once, its connection is cut, and what of it has not been committed b
 
 from __future__ import annotations
 
+import queue
 import threading
 import time
 from operator import attrgetter
@@ -23,14 +24,12 @@ import structlog
 
 from app.domain.errors import AssentError, UnavailableError
 from app.failpoints import failpoint
+from app.storage.engine import unanswered
 from app.storage.engine.dialect import Failure
 from app.storage.engine.transaction import EVERY_ORG, Batch, LostGuardError, Tx
 from app.storage.engine.trouble import Trouble, said_of, trouble_of
-from app.storage.engine.unanswered import UNTOLD, explained, kind_of, learn_fate, refuse, still_patient
-from app.storage.engine.waiting import Waiting
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Callable, Sequence
 
     from app.ports import IdFactory
@@ -44,9 +43,8 @@ MOST = 128
 ENOUGH = 1.0
 """Seconds after which a batch begins no other unit: the rest is a commit of its own, right behind it.
 
-A unit that reads waits after each answer for its turn among this process's threads: five milliseconds where another
-one is busy, many times that on a busy machine. A hundred such units are slow then, not silent: they must not come near
-`LONGEST`, which throws their work away, or what whoever watches bears with.
+A unit that reads waits after each answer for its turn among this process's threads, milliseconds where others are busy.
+A hundred such units are slow, not silent: they must not come near `LONGEST`, which throws their work away.
 """
 
 LONGEST = 8.0
@@ -95,7 +93,8 @@ class Lane:
         self._write = write
         self._committed = committed
         self._failed = failed
-        self._waiting = Waiting(MOST)
+        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._left: Sequence[Job] = ()  # what the batch before has not come to
         self._connection: Any = None
         self.longest = longest
         self.turn = 0
@@ -107,8 +106,7 @@ class Lane:
         self._gate = threading.Lock()  # between this thread and whoever abandons its batch
         self._current: Sequence[Job] = ()
         self._ran: list[Job] = []
-        self._abandoned = False
-        self._committing = False
+        self._abandoned = self._committing = False
         self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
 
     def start(self) -> None:
@@ -117,17 +115,17 @@ class Lane:
 
     def stop(self) -> None:
         """Finish what waits, then end the thread and close the connection. Blocks; call it off the loop."""
-        self._waiting.put(None)
+        self._jobs.put(None)
         self._thread.join()
 
     @property
     def backlog(self) -> int:
         """Return about how many units wait."""
-        return len(self._waiting)
+        return self._jobs.qsize() + len(self._left)
 
     def submit(self, job: Job) -> None:
         """Queue a unit."""
-        self._waiting.put(job)
+        self._jobs.put(job)
 
     def abandon(self, turn: int) -> None:
         """Give up on the batch of this turn, if it still runs: answer its callers, and cut its connection.
@@ -143,19 +141,21 @@ class Lane:
                 self._dialect.cut(connection)  # behind the gate: nobody closes it meanwhile
         self._failed(Trouble.SILENT.value)
         log.error("store.silent", units=len(jobs), committing=committing)
-        refusal = UnavailableError(UNTOLD) if committing else UnavailableError(said_of(Trouble.SILENT), retry_after=2)
-        for job in jobs:
-            refuse(job, refusal)
+        unanswered.refuse_abandoned(jobs, committing=committing)
 
     def refuse_waiting(self, trouble: Trouble) -> None:
         """Answer those whose turn has not come: it will not come soon. Safe to call from any thread."""
-        self._waiting.refuse(trouble)
+        unanswered.refuse_queued(self._jobs, trouble)
 
     def _serve(self) -> None:
-        while not self._waiting.has_ended:
-            jobs = self._waiting.take()
+        stopping = False
+        while self._left or not stopping:
+            # What was left comes alone, or whoever came later, of another org, could pass it time and again.
+            jobs, self._left = list(self._left), ()
+            if not jobs:
+                jobs, stopping = self._next_jobs()
             if self._little or self.trouble is not None:
-                jobs = still_patient(jobs, self.trouble or Trouble.LOCKED)
+                jobs = unanswered.still_patient(jobs, self.trouble or Trouble.LOCKED)
             if not jobs:
                 continue
             self._begin_turn(jobs)
@@ -164,8 +164,18 @@ class Lane:
                 self.turn += 1
                 self._current = ()
                 if not self._abandoned:  # or they have been answered, too
-                    self._waiting.put_back(left)
+                    self._left = left
         self._disconnect()
+
+    def _next_jobs(self) -> tuple[list[Job], bool]:
+        """Wait for a unit, and return it with those behind it; and whether it was the end."""
+        jobs: list[Job] = []
+        while not jobs or (len(jobs) < MOST and not self._jobs.empty()):
+            job = self._jobs.get()
+            if job is None:
+                return jobs, True
+            jobs.append(job)
+        return jobs, False
 
     def _begin_turn(self, jobs: Sequence[Job]) -> None:
         with self._gate:
@@ -229,7 +239,7 @@ class Lane:
                 _answer([job])
                 return None
         trouble = self._noted(error)
-        refuse(job, explained(error))
+        unanswered.refuse(job, unanswered.explained(error))
         return trouble
 
     def _hopeless(self, error: Exception) -> bool:
@@ -244,14 +254,14 @@ class Lane:
             self._commit(connection, jobs, batch, began)
         except Exception as error:
             failure = self._dialect.failure(error)
-            if (kind := kind_of(error, failure)) is not None:
+            if (kind := unanswered.kind_of(error, failure)) is not None:
                 self._failed(kind)
             if failure is Failure.LOST:
                 self._disconnect()
                 if not self._committing:
                     raise
                 # Returns only if the transaction committed. Once its callers have been answered, nobody asks any more.
-                learn_fate(self._dialect, batch.ticket, batch, error, given_up=lambda: self._abandoned)
+                unanswered.learn_fate(self._dialect, batch.ticket, batch, error, given_up=lambda: self._abandoned)
             else:
                 self._roll_back()
                 raise
@@ -347,8 +357,7 @@ class Lane:
                 self._disconnect()
                 self.trouble = trouble_of(error) or Trouble.UNREACHABLE
                 self._failed(self.trouble.value)
-                log.error("store.unreachable", error=type(error).__name__)  # noqa: TRY400 - an outage, not a defect
-                raise UnavailableError(said_of(self.trouble), retry_after=2) from error
+                raise unanswered.unreachable(error, self.trouble) from error
             self._little, self._is_new = False, True
             if self.trouble in {Trouble.UNREACHABLE, Trouble.SUPERSEDED}:
                 self.trouble = None
@@ -357,8 +366,7 @@ class Lane:
     def _roll_back(self) -> None:
         self._scope = None
         try:
-            # Not execute("ROLLBACK"): only this also lets psycopg forget statements that a broken pipeline never
-            # prepared.
+            # Not execute("ROLLBACK"): only this lets psycopg forget statements that a broken pipeline never prepared.
             self._connection.rollback()
         except Exception:  # noqa: BLE001 - a connection that cannot roll back is thrown away, which rolls back too
             self._disconnect()
@@ -367,11 +375,7 @@ class Lane:
         self._scope = None
         with self._gate:
             connection, self._connection = self._connection, None
-        if connection is not None:
-            try:
-                connection.close()
-            except Exception:  # noqa: BLE001 - it is broken already
-                log.info("connection.dropped")
+        unanswered.close(connection)
 
 
 def _answer(jobs: Sequence[Job]) -> None:
@@ -380,7 +384,10 @@ def _answer(jobs: Sequence[Job]) -> None:
     for job in jobs:
         by_loop.setdefault(job.loop, []).append(job)
     for loop, answered in by_loop.items():
-        _call(loop, _resolve, answered)
+        try:
+            loop.call_soon_threadsafe(_resolve, answered)
+        except RuntimeError:
+            log.info("answer.dropped")  # the loop is closed: nobody waits any more
 
 
 def _resolve(jobs: Sequence[Job]) -> None:
@@ -391,10 +398,3 @@ def _resolve(jobs: Sequence[Job]) -> None:
             job.future.set_exception(job.result)
         else:
             job.future.set_result(job.result)
-
-
-def _call(loop: asyncio.AbstractEventLoop, callback: Callable[..., None], *arguments: object) -> None:
-    try:
-        loop.call_soon_threadsafe(callback, *arguments)
-    except RuntimeError:
-        log.info("answer.dropped")  # the loop is closed: nobody waits any more

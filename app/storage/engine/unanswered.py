@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import queue
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -102,3 +103,38 @@ def refuse(job: Job, error: Exception) -> None:
 
     with suppress(RuntimeError):  # the loop is closed: nobody waits any more
         job.loop.call_soon_threadsafe(fail)
+
+
+def refuse_abandoned(jobs: Sequence[Job], *, committing: bool) -> None:
+    """Answer those whose batch was given up: whoever may have been committed is told that nobody knows."""
+    refusal = UnavailableError(UNTOLD) if committing else UnavailableError(said_of(Trouble.SILENT), retry_after=2)
+    for job in jobs:
+        refuse(job, refusal)
+
+
+def refuse_queued(jobs: queue.SimpleQueue[Job | None], trouble: Trouble) -> None:
+    """Answer those whose turn has not come: it will not come soon. Safe to call from any thread."""
+    for _ in range(jobs.qsize()):
+        try:
+            job = jobs.get_nowait()
+        except queue.Empty:
+            return
+        if job is None:
+            jobs.put(None)  # the lane is to stop; nothing is queued behind
+            return
+        refuse(job, UnavailableError(said_of(trouble), retry_after=2))
+
+
+def close(connection: Any) -> None:
+    """Close a connection, if there is one; it may be broken already."""
+    try:
+        if connection is not None:
+            connection.close()
+    except Exception:  # noqa: BLE001 - it is broken already
+        log.info("connection.dropped")
+
+
+def unreachable(error: Exception, trouble: Trouble) -> UnavailableError:
+    """Note that no connection could be made, and return what its callers are told."""
+    log.error("store.unreachable", error=type(error).__name__)
+    return UnavailableError(said_of(trouble), retry_after=2)
