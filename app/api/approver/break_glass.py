@@ -29,7 +29,7 @@ _Prose = Annotated[
 
 
 class _Wire(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
 
 class EmergencyBody(_Wire):
@@ -57,7 +57,7 @@ class GlassReviewBody(_Wire):
     note: _Prose
 
 
-class GlassView(BaseModel):
+class GlassView(BaseModel, defer_build=True):
     """A broken glass as it stands. `state`: proposed, active, ended, revoked."""
 
     id: str
@@ -88,7 +88,7 @@ class GlassView(BaseModel):
     review: str | None
 
 
-class GlassesView(BaseModel):
+class GlassesView(BaseModel, defer_build=True):
     """All of them: what is not reviewed yet first, then the newest first."""
 
     items: list[GlassView]

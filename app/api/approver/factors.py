@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class _Wire(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
 
 class InvitationBody(_Wire):
@@ -40,7 +40,7 @@ class FirstCodeBody(_Wire):
     totp: Totp = Field(description="the six digits that the app shows now")
 
 
-class InvitationView(BaseModel):
+class InvitationView(BaseModel, defer_build=True):
     """An invitation. `code` is shown this once: hand it to the person by another way than their key has."""
 
     person: str
@@ -48,7 +48,7 @@ class InvitationView(BaseModel):
     expires_at: str
 
 
-class EnrolmentView(BaseModel):
+class EnrolmentView(BaseModel, defer_build=True):
     """What goes into the app, as a QR code of `uri` or by hand. Shown this once."""
 
     secret: str
@@ -56,7 +56,7 @@ class EnrolmentView(BaseModel):
     confirm_by: str
 
 
-class FactorView(BaseModel):
+class FactorView(BaseModel, defer_build=True):
     """How far a person has come. `invited_until`: an invitation, or a secret without its first code, holds until then.
 
     Codes count while it is `active`, also while it is being replaced.
@@ -69,7 +69,7 @@ class FactorView(BaseModel):
     set_at: str
 
 
-class PasskeyView(BaseModel):
+class PasskeyView(BaseModel, defer_build=True):
     """One passkey of a person."""
 
     id: str
@@ -78,7 +78,7 @@ class PasskeyView(BaseModel):
     used_at: str | None
 
 
-class FactorsView(BaseModel):
+class FactorsView(BaseModel, defer_build=True):
     """Who has a second factor, or is about to: apps that show codes (`items`), and passkeys."""
 
     items: list[FactorView]

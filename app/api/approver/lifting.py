@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class LiftBody(BaseModel):
     """Lift the refusal that follows a denial: the call may be asked about again."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
     reason: Annotated[str, Field(max_length=1000, pattern=r"^[^\x00]*$")] | None = None
 

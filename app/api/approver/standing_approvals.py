@@ -41,7 +41,7 @@ Reason = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00]*$")]
 
 
 class _Wire(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
 
 class StandingApprovalBody(_Wire):
@@ -62,7 +62,7 @@ class ConfirmBody(_Wire):
     digest: Digest
 
 
-class StandingApprovalView(BaseModel):
+class StandingApprovalView(BaseModel, defer_build=True):
     """A standing approval as it stands. `state`: proposed, active, used up, ended, revoked."""
 
     id: str
@@ -91,7 +91,7 @@ class StandingApprovalView(BaseModel):
     revoked_at: str | None
 
 
-class StandingApprovalsView(BaseModel):
+class StandingApprovalsView(BaseModel, defer_build=True):
     """All of them, the newest first."""
 
     items: list[StandingApprovalView]

@@ -32,7 +32,7 @@ _Reason = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00]*$")]
 class PauseBody(BaseModel):
     """Pause an org, one of its agents, a tool, or a tool of one agent; or lift exactly that pause."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
     on: bool
     agent: schemas.Id | None = Field(
@@ -46,7 +46,7 @@ class PauseBody(BaseModel):
     )
 
 
-class EndedView(BaseModel):
+class EndedView(BaseModel, defer_build=True):
     """What was ended because of a pause. `more`: others wait still, and the same call again goes on with them."""
 
     cancelled: int
