@@ -76,7 +76,7 @@ class Settings(BaseSettings):
         default="", description="addresses and networks, separated by commas, that say whom a call comes from"
     )
     max_call_bytes: Annotated[int, Field(ge=16_384, le=2_097_152)] = Field(
-        default=262_144,
+        default=1_114_112,
         description="of a call with its arguments, as it comes in; a card shows the beginning of long ones",
     )
     max_streams: Annotated[int, Field(ge=1)] = 500

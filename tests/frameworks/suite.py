@@ -432,15 +432,16 @@ def unknown_tool(stage: Stage) -> None:
 
 @case
 def odd_arguments(stage: Stage) -> None:
-    """NUL, any script and a megabyte arrive as they were sent, or are refused in words; the run goes on."""
+    """Any script and a megabyte arrive as they were sent, and NUL too, or it is refused in words; the run goes on."""
     texts = {"call_1": "a\0b", "call_2": "付款 💸 é\u202e", "call_3": "x" * 1_000_000}
     said = stage.run([call("look", name, what=text) for name, text in texts.items()])
     goes_on(said)
     assert said.told["call_2"] == f"seen {texts['call_2']}"
     ran = [each["what"] for each in stage.ran()]
-    for name, text in texts.items():
-        assert (text in ran) == (said.told[name] == f"seen {text}"), said.told[name][:300]
-        assert text in ran or said.told[name].startswith("Not "), said.told[name][:300]
+    assert texts["call_2"] in ran
+    assert texts["call_3"] in ran  # what its model is shown of so long a result is the framework's matter
+    assert (texts["call_1"] in ran) == (said.told["call_1"] == f"seen {texts['call_1']}"), said.told["call_1"][:300]
+    assert texts["call_1"] in ran or said.told["call_1"].startswith("Not "), said.told["call_1"][:300]
 
 
 @case

@@ -16,23 +16,25 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import pytest
 
-from app.api.wire.bodies import MOST_BYTES
 from app.domain.text.canonical import MAX_VALUES
+from app.settings import Settings
 from channels.feishu.simulator.server import serve
 from tests.domain.exhibit_files import a_file, a_link, jpeg
 from tests.fixtures.gateway import open_gateway
 from tests.fixtures.patience import HANGS
+from tests.fixtures.review_visits import Visitor, with_url
 from tests.readers.measure import LARGEST, SIZES
 from tests.readers.readers import READERS
 from tests.readers.worst import kept
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Awaitable, Callable, Iterator
     from pathlib import Path
 
     from tests.fixtures.memory_platform import MemoryPlatform
 
+MOST_BYTES: int = Settings.model_fields["max_call_bytes"].default
 MOST_SECONDS = 0.1 if sys.gettrace() is None else 0.4  # coverage looks at every line: that is no work of ours
 HOLDS = """
   - {id: pattern, tools: [t], when: 'args.text.matches("^([A-Za-z0-9]+[- ]?)+$")', then: allow}
@@ -168,3 +170,68 @@ async def test_no_call_holds_the_loop_for_longer_than_a_neighbour_may_wait(
     assert not slow
     assert 202 in said
     assert said <= {200, 202, 422}
+
+
+BIG = {
+    "letters": "x",
+    "accents": "é",
+    "unseen": "\u200b",
+    "escaped": '"\\',
+    "lines": "\n",
+    "letters of others": "\u0430b",
+    "far": "𝔸",
+    "marks": "e\u0301",
+}
+"""Of each as much as makes a megabyte of a body."""
+
+
+@requirement("S-61", "S-32")
+@pytest.mark.heavy
+@pytest.mark.may_block
+@pytest.mark.parametrize("shape", BIG)
+async def test_a_call_of_a_megabyte_holds_the_loop_nowhere_on_its_way(
+    sqlite_url: str, config: Path, platform: MemoryPlatform, steps: Steps, shape: str
+) -> None:
+    file = with_url(config) / "acme.yaml"
+    asks = "{id: any, tools: [u], then: ask, stages: [{of: [finance], allow_editor: true}], channels: [chat, api]}"
+    text = file.read_text().replace("default: deny\n", "default: deny\nguards: on\n")
+    file.write_text(text.replace("\ntools:\n", "\ntools:\n  u: {}\n").replace("\nrules:\n", f"\nrules:\n  - {asks}\n"))
+    again = BIG[shape]
+    cost = len(json.dumps(again, ensure_ascii=False).encode()) - 2
+    arguments = {"text": again * (1_040_000 // cost)}
+    more: dict[str, Any] = {"calls_per_second": 1e9}
+    async with open_gateway(sqlite_url, config, platform, **more) as g:
+        visitor = Visitor(gateway=g)
+        slow, sent = dict[str, float](), json.dumps({"tool": "u", "arguments": arguments}, ensure_ascii=False).encode()
+        agent, json_type = await g.key("agent:shop"), {"content-type": "application/json"}
+
+        async def within(what: str, call: Awaitable[httpx2.Response], status: int) -> httpx2.Response:
+            steps.take()
+            said = await call
+            await g.quiet()
+            assert said.status_code == status, said.text[:500]
+            if (longest := steps.take()) > MOST_SECONDS:
+                slow[what] = round(longest, 3)
+            return said
+
+        small = await g.ask("u", {"text": "ab"})  # what is made once is there now
+        asked = await within("ask", g.http.post("/v1/requests", content=sent, headers=agent | json_type), 202)
+        request = asked.json()["request"]
+        path = f"/v1/requests/{request['id']}"
+        await within("read", g.call("GET", path), 200)
+        await within("list", g.call("GET", "/v1/requests?open=true"), 200)
+        await within("events", g.call("GET", f"{path}/events"), 200)
+        await visitor.visit(small)
+        await visitor.enter((await visitor.link(request)).json()["url"])
+        await within("page", visitor.look(request), 200)
+        edited = json.dumps(
+            {"verdict": "approve", "digest": request["digest"], "arguments": {"text": again + arguments["text"][:-20]}},
+            ensure_ascii=False,
+        )
+        alice = await g.key("alice@acme.example")
+        await within("edit", g.http.post(f"{path}/decisions", content=edited.encode(), headers=alice | json_type), 200)
+        await within("page of it", visitor.look(request), 200)
+        now = (await g.call("GET", path)).json()
+        await within("claim", g.claim(now), 200)
+        await within("outcome", g.report(now), 200)
+    assert not slow

@@ -7,6 +7,7 @@ else of a call is to be changed is changed through the API, which takes whole ar
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import unicodedata
 from copy import deepcopy
@@ -21,7 +22,7 @@ from app.domain.text.canonical import MAX_INT, canonical, path_text
 from app.domain.text.language import Language
 from app.domain.text.masking import masked
 from app.domain.text.paths import DECIMAL, steps_of
-from app.domain.text.visible import visible, visible_value
+from app.domain.text.visible import visible
 from app.domain.words.say import say
 
 if TYPE_CHECKING:
@@ -167,11 +168,18 @@ def changes_for_model(request: ConfirmationRequest) -> str:
     return "; ".join(told)
 
 
+_MOST_LOOKED_AT = 32 * _LONGEST_TOLD
+"""Characters of a value from which its beginning is made: runs of blanks become short, and all else long."""
+
+
 def _told(arguments: Mapping[str, JsonValue], name: str) -> str:
     if name not in arguments:
         return "(left out)"
-    text = visible_value(arguments[name])
-    return text if len(text) <= _LONGEST_TOLD else text[: _LONGEST_TOLD - 1] + "…"
+    value = arguments[name]
+    written = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+    text = visible(written[:_MOST_LOOKED_AT])
+    whole = len(written) <= _MOST_LOOKED_AT and len(text) <= _LONGEST_TOLD
+    return text if whole else text[: _LONGEST_TOLD - 1] + "…"
 
 
 def _bytes_of(arguments: Mapping[str, JsonValue], name: str) -> bytes | None:

@@ -280,26 +280,27 @@ async def test_a_body_over_the_limit_is_cut_off_before_it_is_kept(gateway: Gatew
     headers = await gateway.key("agent:shop")
     if announced:
         headers["content-length"] = str(64_000 * 1024)
-    for path in ("/v1/requests", "/v1/channels/chat/callback"):
+    most = gateway.container.settings.max_call_bytes
+    for path, limit in (("/v1/requests", most), ("/v1/channels/chat/callback", bodies.MOST_BYTES)):
         sent = 0
         said = await gateway.http.post(path, content=body(), headers=headers)
         assert (said.status_code, said.headers["content-type"]) == (413, MEDIA)
-        assert sent <= (0 if announced else 2 * bodies.MOST_BYTES)
+        assert sent <= (0 if announced else 2 * limit)
 
 
 @requirement("S-32")
-async def test_a_call_of_a_megabyte_comes_in_whole_where_the_operator_lets_it(
+async def test_a_call_of_a_megabyte_comes_in_whole_by_default(
     sqlite_url: str, config: Path, platform: MemoryPlatform
 ) -> None:
     arguments = {"text": "é" * 500_000}
-    async with open_gateway(sqlite_url, config, platform, max_call_bytes=1_100_000) as g:
+    async with open_gateway(sqlite_url, config, platform) as g:
         request = await g.ask("by_api", arguments)
         await g.decide(request)
         claimed = await g.claim(request)
         assert claimed.json()["arguments"] == arguments
         held = {"tool_name": "by_api", "tool_input": {"text": "x" * 1_000_000}}
         assert (await g.call("POST", "/v1/hooks/PreToolUse", held)).status_code == 202
-        for body in ({"tool": "by_api", "arguments": {"text": "x" * 1_100_000}}, {"tool": "by_api", "arguments": {}}):
+        for body in ({"tool": "by_api", "arguments": {"text": "x" * 1_114_112}}, {"tool": "by_api", "arguments": {}}):
             said = await g.call("POST", "/v1/requests", body)
             assert said.status_code == (413 if body["arguments"] else 202)
         many = {"tool": "by_api", "arguments": {"numbers": [0] * 20_000}}

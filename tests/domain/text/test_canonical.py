@@ -12,7 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.domain.errors import BadJsonError
-from app.domain.text.canonical import _BRACKETS, MAX_INT, canonical, check_value, digest, parse_json, plain_canonical
+from app.domain.text import canonical as canonical_module
+from app.domain.text.canonical import (
+    _BRACKETS,
+    MAX_INT,
+    MAX_VALUES,
+    canonical,
+    check_value,
+    digest,
+    parse_json,
+    plain_canonical,
+)
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
@@ -285,3 +295,38 @@ def test_the_standards_own_numbers_keys_and_texts() -> None:
     assert list(json.loads(canonical(keys))) == ["\r", "1", "\x80", "\u00f6", "\u20ac", "\U0001f600", "\ufb33"]
     assert canonical('\u20ac$\x0f\nA\'B"\\\\"/') == '"\u20ac$\\u000f\\nA\'B\\"\\\\\\\\\\"/"'.encode()
     assert canonical("\u00c5") != canonical("A\u030a")  # composed and decomposed stay what they are
+
+
+@requirement("S-61")
+@pytest.mark.parametrize("before", ["", '{"a":[', "[" * 60 + "]" * 60, "[]" * 70])
+@pytest.mark.parametrize("again", ["[]", '"a"', "]", '"a",', '"x"[', '{"a":1}', "{}", '":"'])
+def test_a_megabyte_that_is_no_json_is_refused_after_a_few_thousand_parts_of_it(before: str, again: str) -> None:
+    raw = (before + again * (1_000_000 // len(again))).encode()
+    looked_at = 0
+
+    class Counted:
+        def __init__(self, pattern: re.Pattern[bytes]) -> None:
+            self._pattern = pattern
+
+        def finditer(self, text: bytes) -> Iterator[re.Match[bytes]]:
+            nonlocal looked_at
+            for found in self._pattern.finditer(text):
+                looked_at += 1
+                yield found
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("_BRACKETS", "_OPENINGS"):
+            patch.setattr(canonical_module, name, Counted(getattr(canonical_module, name)))
+        with pytest.raises(BadJsonError):
+            parse_json(raw)
+    assert looked_at < 8 * MAX_VALUES
+
+
+texts = st.text('"\\[]{},a', max_size=4)
+
+
+@given(st.recursive(st.none() | texts, lambda inner: st.lists(inner) | st.dictionaries(texts, inner)))
+def test_what_is_json_within_the_bounds_is_read_whatever_stands_in_its_texts(value: object) -> None:
+    raw = json.dumps(value).encode()
+    count = raw.count(b",") + raw.count(b"[") + raw.count(b"{")
+    assert parse_json(raw, max_depth=50, max_values=max(1, count)) == value

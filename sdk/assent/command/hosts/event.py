@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _LONGEST_WORDS = 4_000  # of the gateway
 _MOST_TOLD = 14_000  # of an event: the gateway keeps 16 Ki characters
 _SHORT = 40
+_OF_ONE_KIND = ("command", "file_path")
+"""What an event has that is about a call of one kind of tool, and names neither tool nor arguments."""
 _ARGUMENTS = "(the call's arguments)"
 
 
@@ -51,7 +53,8 @@ class Event:
             return known
         if not self.moment and self.host.event_of is None:
             raise HookError("the event has no text in 'hook_event_name'")
-        if any(name in self.raw for name in (*self.host.tool, *self.host.arguments)):
+        of_one_kind = _OF_ONE_KIND if self.host.call_of else ()
+        if any(name in self.raw for name in (*self.host.tool, *self.host.arguments, *of_one_kind)):
             raise HookError(
                 f"{self.host.name} asks about a call at {self.moment!r}, an event that this version does not know"
             )

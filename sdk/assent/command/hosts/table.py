@@ -78,13 +78,18 @@ _CLAUDE_TELLS = _seen(
 
 
 def _copilot_event(raw: dict[str, Any]) -> str | None:
-    """Name the event: in its own (camelCase) form only some name themselves."""
+    """Name the event: in its own (camelCase) form only some name themselves, and not those about a call's arguments.
+
+    A result that is there and empty is none: what could be a question is taken for one.
+    """
     named = raw.get("hook_event_name") or raw.get("hookName")
-    if named is not None or "toolName" not in raw:
+    if named or "toolName" not in raw:
         return str(named or ("sessionEnd" if "reason" in raw else ""))
-    if raw.get("toolResult") is not None:
+    if "toolInput" in raw:  # a permissionRequest that has lost its name: nobody knows how it wants to be answered
+        return ""
+    if raw.get("toolResult"):
         return "postToolUse"
-    return "postToolUseFailure" if raw.get("error") is not None else "preToolUse"
+    return "postToolUseFailure" if raw.get("error") else "preToolUse"
 
 
 def _cursor_call(raw: dict[str, Any], event: str) -> tuple[str, dict[str, Any]] | None:
