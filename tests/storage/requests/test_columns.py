@@ -21,6 +21,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from app.domain.call.requester_proof import RequesterProof
 from app.domain.call.tool_call import ToolCall
 from app.domain.lifecycle.step import Step
 from app.domain.money.payment import Payment
@@ -71,6 +72,7 @@ SIMPLE: dict[Any, st.SearchStrategy[Any]] = {
 }
 WITHIN = (
     ToolCall,
+    RequesterProof,
     Settlement,
     Stage,
     Timer,
