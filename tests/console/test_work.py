@@ -14,7 +14,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from app.domain.request.request import Risk
 from app.domain.rules.spending import Per
 from app.storage.engine import transaction
-from app.storage.engine.dialect import dialect_for
+from app.storage.make_store import dialect_for
 from app.storage.payments import budget_use
 from app.storage.searching import count_pulse, find_requests
 from app.usecases.console import inbox

@@ -32,3 +32,27 @@ def test_no_claim_is_sent_once_the_watch_says_that_the_host_is_gone(monkeypatch:
         asking._claim()
     assert sent == []
     assert asking._claim_id is None, "there is nothing to give back"
+
+
+def test_the_requesters_token_goes_along_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[Any] = []
+
+    def exchange(_identity: Any, _method: str, _path: str, body: Any, **_: Any) -> dict[str, Any]:
+        sent.append(body)
+        return {"decision": "allow"}
+
+    monkeypatch.setattr(judging, "exchange", exchange)
+    event = SimpleNamespace(
+        session="s", tool="bash", arguments={}, call_id="c", sub_agent=None, raw={}, words=str, as_sent=str
+    )
+    for token in ("eyJ.of.rita", None):
+        asking = Judge.__new__(Judge)
+        asking.__dict__ |= {
+            "_watch": SimpleNamespace(remaining=lambda: 5.0),
+            "_event": event,
+            "_identity": SimpleNamespace(requester_token=lambda token=token: token),
+            "_patience": 1.0,
+        }
+        assert asking._submit() == {"decision": "allow"}
+    assert sent[0]["requester_token"] == "eyJ.of.rita"
+    assert "requester_token" not in sent[1]

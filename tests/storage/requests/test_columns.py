@@ -22,6 +22,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from app.domain.call.exhibit import Exhibit
+from app.domain.call.requester_proof import RequesterProof
 from app.domain.call.tool_call import ToolCall
 from app.domain.lifecycle.step import Step
 from app.domain.money.payment import Payment
@@ -72,6 +73,7 @@ SIMPLE: dict[Any, st.SearchStrategy[Any]] = {
 }
 WITHIN = (
     ToolCall,
+    RequesterProof,
     Settlement,
     Stage,
     Timer,

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import httpx2
 import pytest
 
 from app.cli.approver.requests import lines_of
@@ -16,10 +17,12 @@ from app.domain.trail.told import told
 from app.policies.file.case_file import read_cases
 from app.policies.file.policy_file import load_policy
 from app.policies.marks.faults import PolicyFaultsError
-from assent import ToolCall
+from assent import AsyncGateway, ToolCall
 from assent.client.call import proved
 from assent.command.identity import load_identity
 from assent.gate.asking import call_key
+from assent.gate.gate import Gate
+from assent.gate.guarded import guarded
 from assent.gate.suspended import SuspendedCall
 from channels import registry
 from tests.domain.card.test_card_for import card
@@ -114,6 +117,32 @@ async def test_the_client_asks_for_the_token_of_each_call_and_keeps_none() -> No
     assert TOKEN not in repr(own)
     assert TOKEN not in SuspendedCall(call=own, key="k").as_json()
     assert call_key(own) == call_key(call)  # a new token is no new call
+
+
+async def test_the_token_travels_with_the_call_and_only_with_it() -> None:
+    sent: list[tuple[str, dict[str, object]]] = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        sent.append((request.url.path, json.loads(request.content or b"{}")))
+        return httpx2.Response(200, json={"decision": "deny", "rule": "proved", "reason": "no proof", "message": ""})
+
+    gateway = AsyncGateway(
+        "http://gate.test", "ak_x", transport=httpx2.MockTransport(answer), requester_token=lambda: TOKEN
+    )
+    async with gateway:
+        for found in (
+            await gateway.check(ToolCall("pay", {})),
+            await gateway.take(ToolCall("pay", {})),
+            await Gate(gateway).run("pay", {}, dict, requester_token="eyJ.own.one"),
+            await guarded(gateway, tool="pay", requester_token="eyJ.own.two", refusals="return")(pay)(),
+        ):
+            assert "requester_token" not in repr(found)
+    own = [body.get("requester_token") for _, body in sent]
+    assert own == [TOKEN, TOKEN, "eyJ.own.one", "eyJ.own.two"]
+
+
+async def pay() -> None:
+    """Never runs here."""
 
 
 @requirement("S-58")
