@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 ANY = "\0"
 """Stands for a value that cannot be known beforehand."""
-_PATIENCE_SECONDS = 20.0
+_PATIENCE_SECONDS = 60.0  # the first card of a platform imports its SDK, which a busy machine is slow at
 STARTS_WITHIN = 90.0
 """Seconds for the gateway's start: the first one after a checkout compiles every module."""
 

@@ -14,6 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx2
 
 from app.console.pages import static_text
+from app.domain.errors import UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,7 +52,7 @@ class Visits:
             if seen.status == 401 and visitor.known:
                 await self._sign_in(visitor)
                 seen = await self._send(visitor, "GET", path)
-        except httpx2.HTTPError:
+        except (httpx2.HTTPError, UnavailableError):  # the gateway, or its database, has no time for us
             return Seen(path=path, status=0, html="")
         return seen
 

@@ -10,7 +10,14 @@ const AGAIN = 10_000;  // milliseconds: what is left of the time stands on the p
 let place = { who: "", path: HOME, request: "" };
 let drawn = { key: "", stands: null };
 let looking = false;
+let leaving = new AbortController();
 let seenAt = 0;
+
+// When the demo ends, nobody waits for a page any more.
+export function leaveConsole(ended) {
+  if (ended) leaving.abort();
+  else if (leaving.signal.aborted) leaving = new AbortController();
+}
 
 // `picture` has moved on, or somebody else looks: go along, unless something is being typed into the page as it stands.
 export async function followConsole(picture, who) {
@@ -20,10 +27,10 @@ export async function followConsole(picture, who) {
   }
   drawHead(picture, me);
   const key = JSON.stringify([place.who, place.path, picture.language, picture.trail.length, picture.gateway.answers]);
-  if (looking || (key === drawn.key && Date.now() - seenAt < AGAIN)) return;
+  if (leaving.signal.aborted || looking || (key === drawn.key && Date.now() - seenAt < AGAIN)) return;
   looking = true;
   try {
-    const answer = await fetch(`/console?${new URLSearchParams({ who, path: place.path })}`);
+    const answer = await fetch(`/console?${new URLSearchParams({ who, path: place.path })}`, { signal: leaving.signal });
     show(await answer.json(), me, key);
   } catch { /* the demo has ended, and says so elsewhere */ } finally { looking = false; }
 }

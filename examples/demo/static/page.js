@@ -1,7 +1,7 @@
 // The page: one picture comes over server-sent events each time that something changed, and is drawn.
 
 import { act, el, forget, keep, once } from "/dom.js";
-import { followConsole, goTo, openTab } from "/console.js";
+import { followConsole, goTo, leaveConsole, openTab } from "/console.js";
 import { feishuMessage } from "/feishu.js";
 import { slackEntry, slackModal } from "/slack.js";
 import { setWords, t } from "/words.js";
@@ -26,6 +26,7 @@ $("console-tab").addEventListener("click", () => openTab(who));
 
 // When the demo is gone, nothing on the page can be pressed: it would go nowhere.
 function setEnded(ended) {
+  leaveConsole(ended);
   document.body.classList.toggle("ended", ended);
   for (const part of document.querySelectorAll("main, .who, .speak")) part.inert = ended;
   if (!ended) return;
