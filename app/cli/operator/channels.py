@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from app.domain.rules.policy import Policy
     from app.ports import Channel
-    from app.usecases.asking.trial_card import Trial, TrialCard
+    from app.usecases.asking.trial_card import CardProgress, TrialCard
 
 channels_app = typer.Typer(no_args_is_help=True, help="Ways to reach people.")
 
@@ -79,7 +79,7 @@ async def follow(
     say(f"{channel.name} took it. Press Approve or Deny on it; nothing runs because of it")
     told = 0
 
-    def moved(it: Trial) -> bool:
+    def moved(it: CardProgress) -> bool:
         return it.counted is not None or it.over or len(it.pressed) > told
 
     while (found := await _until(trial, policy, request_id, moved, wait)).counted is None:
@@ -107,15 +107,15 @@ async def follow(
 def mend_for(step: str) -> str:
     """Say what to do about a step that did not come, or about why a press did not count."""
     from app.domain.text.language import Language
-    from app.domain.words.people.trial import MENDS
+    from app.domain.words.people.trial_card import MENDS
     from app.domain.words.say import say
 
     return say(Language.EN, f"trial.mend.{step if step in MENDS else 'other'}")
 
 
 async def _until(
-    trial: TrialCard, policy: Policy, request_id: str, came: Callable[[Trial], bool], within: float
-) -> Trial:
+    trial: TrialCard, policy: Policy, request_id: str, came: Callable[[CardProgress], bool], within: float
+) -> CardProgress:
     """Look until something came, or the time is over; return what was seen last."""
     import asyncio
 

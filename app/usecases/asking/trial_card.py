@@ -48,7 +48,7 @@ class Pressed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
+class CardProgress:
     """How far a test card has come."""
 
     channel: str
@@ -82,10 +82,10 @@ class TrialCard:
 
         return await self._store.write(unit, org=policy.org)
 
-    async def look(self, policy: Policy, request_id: str) -> Trial:
+    async def look(self, policy: Policy, request_id: str) -> CardProgress:
         """Return how far a test card has come. Raises NotFoundError."""
 
-        def unit(tx: Tx) -> Trial | NotFoundError:
+        def unit(tx: Tx) -> CardProgress | NotFoundError:
             request = find_request(tx, request_id)
             return _told(tx, request) if request and request.call.agent == TRIAL_AGENT else NotFoundError()
 
@@ -121,7 +121,7 @@ class TrialCard:
         )
 
 
-def _told(tx: Tx, request: ConfirmationRequest) -> Trial:
+def _told(tx: Tx, request: ConfirmationRequest) -> CardProgress:
     copies = list_deliveries(tx, request.id)
     posted = any(each.message is not None for each in copies)
     pressed: list[Pressed] = []
@@ -146,7 +146,7 @@ def _told(tx: Tx, request: ConfirmationRequest) -> Trial:
         None,
     )
     final = request.settlement is not None
-    return Trial(
+    return CardProgress(
         channel=request.channels[0],
         posted=posted,
         shown=any(is_seen(tx, each.id) for each in copies),

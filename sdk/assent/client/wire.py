@@ -7,6 +7,7 @@ within the client's patience.
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 from dataclasses import dataclass
@@ -64,9 +65,8 @@ def _carried() -> dict[str, str]:
     What an agent's process does not use is not imported for it; of what it carries along only the trace is sent.
     """
     carried: dict[str, str] = {}
-    inject = getattr(sys.modules.get("opentelemetry.propagate"), "inject", None)
-    if inject is not None:
-        inject(carried)
+    if "opentelemetry.trace" in sys.modules:
+        importlib.import_module("opentelemetry.propagate").inject(carried)
     return {name: carried[name] for name in ("traceparent", "tracestate") if name in carried}
 
 

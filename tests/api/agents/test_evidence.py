@@ -107,7 +107,7 @@ async def test_what_cannot_be_shown_is_refused_with_the_place_of_the_fault_and_n
 
 
 async def test_it_comes_within_the_bound_of_the_body(gateway: Gateway) -> None:
-    body = {"tool": "pay", "arguments": {"payee": "A", "amount": 1}, "evidence": [a_file(pdf(size=200_000))]}
+    body = {"tool": "pay", "arguments": {"payee": "A", "amount": 1}, "evidence": [a_file(pdf(size=300_000))] * 3}
     assert (await gateway.call("POST", "/v1/requests", body)).status_code == 413
 
 

@@ -61,7 +61,7 @@ async def test_every_route_of_a_verb_is_there_and_every_command(gateway: Gateway
     found = set(requests.list_commands(Context(requests)))
     said = {verb.command for verb in VERBS if verb.command}
     # What is read, and what is done about a request that is settled: no card has a control for it.
-    assert found == said | {"list", "show", "lift", "reconcile"}
+    assert found == said | {"list", "show", "evidence", "lift", "reconcile"}
     assert [verb.action for verb in VERBS if not verb.command] == [Action.MORE]
 
 

@@ -88,7 +88,7 @@ def test_a_new_file_is_opened_once_whoever_writes_to_it_has_let_go(sqlite_file: 
 def test_a_new_file_that_somebody_goes_on_writing_to_is_refused_in_time(
     sqlite_file: Sqlite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dialect, "_LOCK_SECONDS", 0.05)
+    monkeypatch.setattr(dialect, "LOCK_SECONDS", 0.05)
     writer, opened = sqlite3.connect(sqlite_file._path, isolation_level=None), sqlite_file.connect()
     writer.execute("CREATE TABLE a (b)")
     writer.execute("BEGIN IMMEDIATE")

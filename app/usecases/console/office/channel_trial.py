@@ -9,7 +9,7 @@ from app.domain.errors import NotFoundError
 from app.domain.rules.name_of import name_of
 from app.domain.text.visible import visible
 from app.domain.trail.refused import refused_words
-from app.domain.words.people.trial import MENDS
+from app.domain.words.people.trial_card import MENDS
 from app.domain.words.say import say
 from app.usecases.asking.trial_card import TrialCard
 from app.usecases.console.rights import Page
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from app.policies.file.policy_book import PolicyBook
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
-    from app.usecases.asking.trial_card import Pressed, Trial
+    from app.usecases.asking.trial_card import CardProgress, Pressed
     from app.usecases.console.sessions import Right
     from app.usecases.platforms.channel_book import ChannelBook
 
@@ -74,7 +74,7 @@ class ChannelTrial:
         await self._store.read(unit, org=right.org)
 
 
-def _steps(found: Trial, policy: Policy, language: Language) -> Iterator[Step]:
+def _steps(found: CardProgress, policy: Policy, language: Language) -> Iterator[Step]:
     channel = visible(found.channel)
     if not found.posted:
         text = say(language, "trial.not_posted", why=visible(found.failed)) if found.failed else ""
