@@ -25,7 +25,7 @@ from app.domain.words.pages import story as words_story
 from app.domain.words.pages import trail as words_trail
 from app.domain.words.people import relations as words_relations
 from app.domain.words.people import signing_in as words_signing_in
-from app.domain.words.people import trial as words_trial
+from app.domain.words.people import trial_card as words_trial
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
