@@ -136,7 +136,8 @@ def _subject(body: Any) -> dict[str, Any]:
             said = body.request
             return {
                 "request": ModelRequest(
-                    model=said.model,
+                    provider=said.provider or "",
+                    model=said.model or "",
                     system=said.system,
                     messages=tuple(said.messages),
                     tools=tuple(said.tools),

@@ -64,11 +64,12 @@ class UserPromptSubmit(_Moment):
 
 
 class ModelRequestBody(BaseModel):
-    """What is about to go to the model; further members are kept."""
+    """What is about to go to the model; further members are kept. A null provider or model is one that is not known."""
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True)
 
-    model: str = ""
+    provider: str | None = ""
+    model: str | None = ""
     system: str = ""
     messages: list[dict[str, Any]] = []
     tools: list[dict[str, Any]] = []

@@ -80,6 +80,8 @@ def cheaper(ctx: HookContext) -> HookResult | None:
         raise TypeError("no request")
     if ctx.request.model == "forbidden":
         return deny("this model is not ours")
+    if ctx.request.provider == "elsewhere":
+        return deny("this provider is not ours")
     return send(replace(ctx.request, model="small", system=f"{ctx.request.system}!"))
 
 

@@ -282,6 +282,23 @@ async def test_a_model_request_is_changed_and_keeps_what_we_do_not_know(hooked: 
     assert (blocked["decision"], blocked["hook"]) == ("deny", "cheaper")
 
 
+@pytest.mark.parametrize("said", [{}, {"provider": None, "model": None}, {"provider": "", "model": ""}])
+async def test_a_model_request_whose_provider_and_model_nobody_knows_is_judged_all_the_same(
+    hooked: Gateway, said: dict[str, Any]
+) -> None:
+    shown = (await moment(hooked, "PreModelRequest", request=said))["request"]
+    assert (shown["provider"], shown["model"]) == ("", "small")
+
+
+async def test_a_hook_sees_whose_model_is_asked_and_may_refuse_it(hooked: Gateway) -> None:
+    """OpenClaw's message.before tells provider and model."""
+    for whose, decision in (("openai", "allow"), ("elsewhere", "deny")):
+        body = await moment(hooked, "PreModelRequest", request={"provider": whose, "model": "big"})
+        assert (body["decision"], body.get("request", {}).get("provider")) == (
+            decision, whose if decision == "allow" else None,
+        )  # fmt: skip
+
+
 async def test_a_result_is_replaced_or_withheld(hooked: Gateway) -> None:
     for response, result in (("dirty", "cleaned"), ("fine", None)):
         body = await moment(hooked, "PostToolUse", tool_name="ping", tool_response=response)
@@ -331,6 +348,9 @@ async def test_an_unknown_moment_is_told_the_known_ones(gateway: Gateway) -> Non
         ("PreToolUse", {"tool_name": "ping", "tool_input": {}, "session_id": 5}, "session_id"),
         ("UserPromptSubmit", {}, "prompt"),
         ("PreModelRequest", {"request": {"messages": "x"}}, "request.messages"),
+        ("PreModelRequest", {"request": {"provider": 5}}, "request.provider"),
+        ("PreModelRequest", {"request": {"provider": ["openai"]}}, "request.provider"),
+        ("PreModelRequest", {"request": {"model": {}}}, "request.model"),
         ("PostToolUse", {"tool_name": "ping", "duration_ms": "5"}, "duration_ms"),
         ("Stop", {"stop_hook_active": "yes"}, "stop_hook_active"),
         ("SessionStart", {"metadata": {"x": "y" * 17_000}}, "metadata"),

@@ -115,9 +115,13 @@ async def test_a_command_sees_the_event_on_its_standard_input(tmp_path: Path) ->
         ),
         (event(Moment.POST_TOOL_USE_FAILURE, error="boom"), {"error": "boom", "duration_ms": None}),
         (
-            event(Moment.PRE_MODEL_REQUEST, request=ModelRequest(model="m", messages=({"role": "user"},))),
+            event(
+                Moment.PRE_MODEL_REQUEST,
+                request=ModelRequest(provider="p", model="m", messages=({"role": "user"},)),
+            ),
             {
                 "request": {
+                    "provider": "p",
                     "model": "m",
                     "system": "",
                     "messages": [{"role": "user"}],
@@ -236,9 +240,14 @@ async def test_a_route_names_its_sandbox() -> None:
         (event(Moment.STOP), {"decision": "block", "reason": "run the tests"}, {"send_back": "run the tests"}),
         (event(Moment.STOP), {"continue": False}, {"allow": True}),
         (
-            event(Moment.PRE_MODEL_REQUEST, request=ModelRequest(model="a", system="s")),
+            event(Moment.PRE_MODEL_REQUEST, request=ModelRequest(provider="p", model="a", system="s")),
             {"decision": "modify", "request": {"model": "b", "messages": [{"role": "user"}]}},
-            {"modified_request": ModelRequest(model="b", system="s", messages=({"role": "user"},))},
+            {"modified_request": ModelRequest(provider="p", model="b", system="s", messages=({"role": "user"},))},
+        ),
+        (
+            event(Moment.PRE_MODEL_REQUEST, request=ModelRequest(provider="p", model="a")),
+            {"decision": "modify", "request": {"provider": "q"}},
+            {"modified_request": ModelRequest(provider="q", model="a")},
         ),
     ],
 )
@@ -330,6 +339,8 @@ async def test_half_a_verdict_is_a_fault(said: object, why: str) -> None:
         ({"temperature": "hot"}, '"temperature" cannot be a text'),
         ({"temperature": True}, '"temperature" cannot be true or false'),
         ({"model": None}, '"model" cannot be null'),
+        ({"provider": None}, '"provider" cannot be null'),
+        ({"provider": 7}, '"provider" cannot be a number'),
     ],
 )
 async def test_half_a_model_request_is_a_fault(request_: dict[str, Any], why: str) -> None:

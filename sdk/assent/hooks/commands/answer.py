@@ -231,6 +231,7 @@ def _rewritten(said: Mapping[str, Any], ctx: HookContext) -> HookResult:
 _LISTS = ("messages", "tools")
 _REQUEST = {field.name for field in fields(ModelRequest)}
 _REQUEST_TYPES: dict[str, tuple[type, ...]] = {
+    "provider": (str,),
     "model": (str,),
     "system": (str,),
     "messages": (list,),

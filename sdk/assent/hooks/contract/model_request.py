@@ -16,6 +16,8 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 class ModelRequest:
     """What is about to go to the model; `extra` keeps what the runtime sends besides."""
 
+    provider: str = ""
+    """Whose model it is, in the runtime's own words; empty where the runtime does not say."""
     model: str = ""
     system: str = ""
     messages: tuple[Mapping[str, Any], ...] = ()
