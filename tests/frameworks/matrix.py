@@ -5,7 +5,7 @@ Runtime × case × level: one table a level, whose rows are the cases that it ha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from assent.command.hosts.table import HOSTS
@@ -37,6 +37,8 @@ For whoever chooses how to put Assent in front of an agent, or writes an adapter
   scripted model on this machine, their hook put in by `assent-hook HOST --install`. One that cannot be installed is
   skipped, and says why. Cursor has no program that runs offline: its payloads are its documentation's word.
 
+Below each table stand the suite's other cases, each with the reason for which its level does not have it.
+
 ✓ is shown; – is what a runtime cannot do; **runs** is where its tool runs all the same, which the suite looks at too.
 """
 
@@ -57,41 +59,62 @@ class Column:
         return f"{'**runs**' if name in self.lets_run else '–'} ({notes.index(reason) + 1})"
 
 
-def levels() -> dict[str, tuple[list[Column], Collection[str]]]:
-    """Each level with its runtimes, and the cases that it has."""
+@dataclass(frozen=True, kw_only=True)
+class Level:
+    """A table of the page: its runtimes, the cases that it has, and why it does not have the others."""
+
+    columns: list[Column]
+    has: Collection[str]
+    left_out: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def levels() -> dict[str, Level]:
+    """Each level, under its title."""
     return {
-        "Recorded payloads": (
-            [Column(title=f"`{host}`", cannot=recorded.CANNOT[host], lets_run={}) for host in HOSTS],
-            recorded.CASES,
+        "Recorded payloads": Level(
+            columns=[Column(title=f"`{host}`", cannot=recorded.CANNOT[host], lets_run={}) for host in HOSTS],
+            has=recorded.CASES,
+            left_out=recorded.LEFT_OUT,
         ),
-        "Frameworks": (
-            [Column(title=each.title, cannot=each.cannot, lets_run={}) for each in RUNTIMES.values()],
-            CASES,
+        "Frameworks": Level(
+            columns=[Column(title=each.title, cannot=each.cannot, lets_run={}) for each in RUNTIMES.values()],
+            has=CASES,
         ),
-        "Real programs": (
-            [
+        "Real programs": Level(
+            columns=[
                 Column(title=f"{each.title} {each.version}", cannot=each.cannot, lets_run=each.lets_run)
                 for each in PROGRAMS.values()
             ],
-            programs.CASES,
+            has=programs.CASES,
+            left_out=programs.LEFT_OUT,
         ),
     }
 
 
 def page() -> str:
     """The whole page."""
-    return "\n".join([_HEAD, *(_level(title, *level) for title, level in levels().items())])
+    return "\n".join([_HEAD, *(_level(title, level) for title, level in levels().items())])
 
 
-def _level(title: str, columns: list[Column], has: Collection[str]) -> str:
+def _level(title: str, level: Level) -> str:
+    columns = level.columns
     reasons = [reason for column in columns for reason in (*column.lets_run.values(), *column.cannot.values())]
     notes = list(dict.fromkeys(reasons))
     lines = [f"## {title}", "", f"| case | {' | '.join(column.title for column in columns)} |"]
     lines += ["| --- |" + " :-: |" * len(columns)]
-    for name in (name for name in CASES if name in has):
+    for name in (name for name in CASES if name in level.has):
         lines.append(f"| {sentence(name)} | {' | '.join(column.mark(name, notes) for column in columns)} |")
     said = [f"{number}. {reason[0].upper()}{reason[1:]}." for number, reason in enumerate(notes, 1)]
-    return "\n".join([*lines, "", "What a runtime cannot do, and why:", "", *said, ""])
+    return "\n".join([*lines, "", "What a runtime cannot do, and why:", "", *said, "", *_left_out(level.left_out)])
+
+
+def _left_out(reasons: Mapping[str, str]) -> list[str]:
+    """The cases that a level does not have; those with one reason stand together."""
+    told: dict[str, list[str]] = {}
+    for name in (name for name in CASES if name in reasons):
+        told.setdefault(reasons[name], []).append(sentence(name))
+    rows = [f"| {' · '.join(cases)} | {reason[0].upper()}{reason[1:]}. |" for reason, cases in told.items()]
+    return ["What is not looked at here, and why:", "", "| case | why |", "| --- | --- |", *rows, ""] if rows else []
 
 
 if __name__ == "__main__":

@@ -15,11 +15,17 @@ def test_the_page_is_the_one_that_the_suite_writes() -> None:
 
 
 def test_what_a_runtime_cannot_do_is_a_case_of_its_level_and_has_a_reason() -> None:
-    for columns, has in levels().values():
-        assert set(has) <= set(CASES)
-        for column in columns:
-            assert {*column.cannot, *column.lets_run} <= set(has)
+    for level in levels().values():
+        assert set(level.has) <= set(CASES)
+        for column in level.columns:
+            assert {*column.cannot, *column.lets_run} <= set(level.has)
             assert all([*column.cannot.values(), *column.lets_run.values()])
+
+
+def test_a_case_that_a_level_does_not_have_carries_its_reason() -> None:
+    for level in levels().values():
+        assert set(level.left_out) == set(CASES) - set(level.has)
+        assert all(level.left_out.values())
 
 
 def test_every_adapter_is_driven() -> None:

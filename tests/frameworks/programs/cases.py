@@ -44,9 +44,37 @@ ask: {{stages: [{{of: [finance], allow_editor: true}}], channels: [api]}}
 rules:
   - {{id: never, tools: {SHELLS}, when: 'args.command.startsWith("echo drop ")', then: deny}}
   - {{id: fine, tools: {SHELLS}, when: 'args.command.startsWith("echo look ")', then: allow}}
+  - {{id: soon, tools: {SHELLS}, when: 'args.command.startsWith("echo hurry ")', then: ask, timeout: 10s}}
   - {{id: gate, tools: {SHELLS}, then: ask}}
 """
 
+_NOT_AGAIN = "a killed program does not ask for its call again: the model makes it anew, if at all"
+_ONE_CALL = "the scripted model makes one call a turn on the wires of the programs"
+_WAITS = "the hook waits, and suspends no run; the Claude Agent SDK's adapter does, by Claude Code's own `defer`"
+LEFT_OUT = {
+    "killed_while_pending": _NOT_AGAIN,
+    "approved_while_dead": _NOT_AGAIN,
+    "killed_after_claim": _NOT_AGAIN,
+    "killed_after_run": _NOT_AGAIN,
+    "cancelled": "nobody is there to cancel it; of a session's end the recorded payloads tell",
+    "synchronous": "a program is a process; it has no other way",
+    "three_parallel": _ONE_CALL,
+    "two_identical": _ONE_CALL,
+    "sub_agent": "the scripted model starts none; of the two that name theirs, the recorded payloads show it",
+    "tool_raises": "the tools are the program's own; what it tells of a failure is shown in `test_hook_rewrites.py`",
+    "control_flow": "a program's tools have none that its hook sees",
+    "unknown_tool": "which tools a file names is the gateway's to judge, and no program's",
+    "odd_arguments": "a megabyte is more than a command line takes; the hook itself is shown with recorded payloads",
+    "wrong_payload": "a program writes what it writes; the hook itself is shown with recorded payloads",
+    "example": "no agent is written here",
+    "suspended": _WAITS,
+    "suspended_too_early": _WAITS,
+    "suspended_beside_others": _WAITS,
+    "suspended_judged": _WAITS,
+    "suspended_edited": _WAITS,
+    "suspended_killed": _WAITS,
+}
+"""The suite's other cases, and why the programs are not taken through them."""
 CASES: dict[str, Callable[[Scene], None]] = {}
 
 
@@ -235,6 +263,14 @@ def edit(scene: Scene) -> None:
 
 
 @case
+def rule_times_out(scene: Scene) -> None:
+    with scene.running(scene.call("hurry")) as run:
+        told = run.ended()
+    assert "nobody decided before the deadline, and silence is not consent" in told[0]
+    assert (scene.ran(), [each["state"] for each in scene.requests()]) == ([], ["expired"])
+
+
+@case
 def deadline(scene: Scene) -> None:
     with scene.running(scene.call("pay"), deadline="4") as run:
         told = run.ended()
@@ -248,6 +284,17 @@ def gateway_down(scene: Scene) -> None:
         told = run.ended()
     assert "the approval gateway could not be reached, and no answer means no" in told[0]
     assert scene.ran() == []
+
+
+@case
+def gateway_restarts(scene: Scene) -> None:
+    with scene.running(scene.call("pay")) as run:
+        scene.waiting()
+        scene.real.kill()
+        scene.real.start()
+        scene.decide()
+        run.ended()
+    assert scene.ran() == ["pay now"]
 
 
 @case

@@ -153,6 +153,7 @@ SAMPLES = [
         arguments={},
         call_id="q-1",
     ),
+    Sample("qwen", _named(_QWEN, "SessionEnd", reason="other"), "over"),
     # Cursor
     Sample(
         "cursor",

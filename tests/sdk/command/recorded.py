@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from assent.client.messages import approved
 from assent.command.hosts.event import Event, parse_event
+from assent.command.hosts.row import OVER
 from assent.command.hosts.table import HOSTS
 from tests.sdk.command.payloads import SAMPLES, UNREADABLE, Sample
 from tests.sdk.gateway_stub import KEY, StubGateway
@@ -25,8 +26,30 @@ FINAL = (
     "This is final: do not retry or rephrase the call, and do not try to reach the same end another way. Tell the user."
 )
 NO_SUB_AGENT = "its payloads name no sub-agent"
+NO_END = "it does not tell its hook that a session is over: what waits then ends with its rule's time"
+_WAITS = "the hook waits, and suspends no run; the Claude Agent SDK's adapter does, by Claude Code's own `defer`"
+_BEGUN = "what a call that was begun before is told is the gateway's answer, which its stand-in does not give"
+LEFT_OUT = {
+    "killed_after_claim": _BEGUN,
+    "killed_after_run": _BEGUN,
+    "hook_killed": "what a program does without its hook is its own: the real programs show it",
+    "synchronous": "a hook is a process; it has no other way",
+    "two_identical": "whether a call is another one is the gateway's judgement (`test_two_wanted_calls.py`)",
+    "tool_raises": "with the gateway itself, for every program that tells of it (`test_hook_rewrites.py`)",
+    "control_flow": "a program's tools have none that its hook sees",
+    "unknown_tool": "which tools a file names is the gateway's to judge",
+    "example": "no agent is written here",
+    "suspended": _WAITS,
+    "suspended_too_early": _WAITS,
+    "suspended_beside_others": _WAITS,
+    "suspended_judged": _WAITS,
+    "suspended_edited": _WAITS,
+    "suspended_killed": _WAITS,
+}
+"""The suite's other cases, and why there is nothing to see of them in recorded payloads."""
 CANNOT: dict[str, dict[str, str]] = {
     host.name: {
+        **({} if any(host.tells.get(event) == OVER for event in host.installs) else {"cancelled": NO_END}),
         **({} if host.sub_agent else {"sub_agent": NO_SUB_AGENT}),
         **(
             {}
@@ -61,7 +84,22 @@ class Recorded:
     @property
     def event(self) -> Event:
         """What the hook reads in it."""
-        return parse_event(HOSTS[self.host], json.dumps(self.sample.raw).encode())
+        return self.read(self.sample.raw)
+
+    @property
+    def session(self) -> dict[str, Any]:
+        """The members that name the session."""
+        return {name: self.sample.raw[name] for name in HOSTS[self.host].session if name in self.sample.raw}
+
+    def read(self, raw: dict[str, Any]) -> Event:
+        """What the hook reads in a payload."""
+        return parse_event(HOSTS[self.host], json.dumps(raw).encode())
+
+    def with_command(self, command: str) -> dict[str, Any]:
+        """The payload of another call, under an id of its own where the host gives one."""
+        raw, host = self.sample.raw, HOSTS[self.host]
+        name = next(name for name in host.arguments if name in raw)
+        return {**raw, name: {"command": command}, **{each: command for each in host.call_id if each in raw}}
 
     def line(self, key: str = KEY) -> HookLine:
         """The hook's command line."""
@@ -80,6 +118,13 @@ class Recorded:
             setattr(self.gateway.only, name, value)
         self.gateway.decide("req_0001", state, reason=reason)
         return finish(process)
+
+    def killed(self) -> None:
+        """Give it the call that people are asked about, and kill it while it waits."""
+        first = self.line().begin(json.dumps(self.sample.raw).encode())
+        self.gateway.arrived("get")
+        first.kill()
+        assert finish(first).out == b""
 
     def denied(self, said: Said, words: str) -> None:
         """The answer is that no, and nothing was claimed."""
@@ -150,6 +195,18 @@ def gateway_down(scene: Recorded) -> None:
 
 
 @case
+def gateway_restarts(scene: Recorded) -> None:
+    process = scene.line().begin(json.dumps(scene.sample.raw).encode())
+    scene.gateway.arrived("get")
+    scene.gateway.stop()
+    scene.gateway.decide("req_0001", "approved")
+    scene.gateway.start()
+    words = approved(request_id="req_0001", short_code="ABCD-0001", changed=False)
+    assert finish(process).out == scene.event.allow(words)
+    assert (len(scene.gateway.rows), scene.gateway.count("claim")) == (1, 1)
+
+
+@case
 def key_refused(scene: Recorded) -> None:
     said = scene.run(key="ak_another")
     assert b"the gateway refused this agent's key" in said.out
@@ -158,13 +215,45 @@ def key_refused(scene: Recorded) -> None:
 
 @case
 def killed_while_pending(scene: Recorded) -> None:
-    first = scene.line().begin(json.dumps(scene.sample.raw).encode())
-    scene.gateway.arrived("get")
-    first.kill()
-    assert finish(first).out == b""
+    scene.killed()
+    again = scene.line().begin(json.dumps(scene.sample.raw).encode())
+    scene.gateway.arrived("get", 2)
+    scene.gateway.decide("req_0001", "approved")
+    words = approved(request_id="req_0001", short_code="ABCD-0001", changed=False)
+    assert finish(again).out == scene.event.allow(words)
+    assert len(scene.gateway.rows) == 1
+
+
+@case
+def approved_while_dead(scene: Recorded) -> None:
+    scene.killed()
     scene.gateway.decide("req_0001", "approved")
     assert scene.run().out == scene.event.allow(approved(request_id="req_0001", short_code="ABCD-0001", changed=False))
-    assert len(scene.gateway.rows) == 1
+    assert (len(scene.gateway.rows), scene.gateway.count("claim")) == (1, 1)
+
+
+@case
+def cancelled(scene: Recorded) -> None:
+    scene.killed()
+    over = next(each for each in SAMPLES if each.host == scene.host and each.kind == "over")
+    assert scene.run(raw={**over.raw, **scene.session}).code == 0
+    assert (scene.gateway.only.state, scene.gateway.count("claim")) == ("cancelled", 0)
+
+
+@case
+def three_parallel(scene: Recorded) -> None:
+    calls = [scene.with_command(f"echo {number}") for number in (1, 2, 3)]
+    processes = [scene.line().begin(json.dumps(raw).encode()) for raw in calls]
+    scene.gateway.arrived("get", 3)
+    rows = {row.arguments["command"]: row for row in scene.gateway.rows.values()}
+    for command, row in rows.items():
+        scene.gateway.decide(row.id, "denied" if command == "echo 2" else "approved")
+    for raw, process in zip(calls, processes, strict=True):
+        row = rows[scene.read(raw).arguments["command"]]
+        said, words = finish(process), approved(request_id=row.id, short_code=f"ABCD-{row.id[-4:]}", changed=False)
+        assert (said.out == scene.read(raw).allow(words)) is (row.state == "executing")
+        assert (b"an approver denied this call" in said.out) is (row.state == "denied")
+    assert sorted(row.state for row in rows.values()) == ["denied", "executing", "executing"]
 
 
 @case
