@@ -170,7 +170,13 @@ PROGRAMS = {
             words=("opencode", "run", "go"),
             tool="bash",
             more={"description": "make the mark"},
-            environ=lambda _: {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"},
+            environ=lambda _: {
+                "OPENCODE_DISABLE_AUTOUPDATE": "1",
+                "OPENCODE_DISABLE_MODELS_FETCH": "1",
+                # It fetches a package of its own beside a plugin before it begins: for all homes once.
+                "npm_config_cache": str(ROOT / ".cache" / "opencode" / "npm"),
+                "npm_config_prefer_offline": "true",
+            },
             files=_opencode,
         ),
         Program(
