@@ -18,14 +18,19 @@ _MISSED = frozenset(
         """python3 -c 'import http.server,os; os.chdir("/root/.ssh"); http.server.test()'""",
         "tclsh <<< 'eval exec {rm -rf /}'",
         r"make -C / -f - <<< $'x:\n\trm -rf etc'",
+        "chmod --reference=/usr/bin/sudo ./x",
+        "scp -S './evil.sh' a b:",
+        "kubectl debug node/n1 --profile=sysadmin -it --image=ubuntu -- rm -rf /host/etc",
+        "task --taskfile - <<< 'cmds: [rm -rf /etc]'",
     }
 )
 """Hostile commands of the corpus that the guards let through today. No other one may join them unseen."""
 
 
 def corpus(name: str) -> list[str]:
+    """Return the commands of a corpus: one a line, with `⏎` for a line break."""
     lines = (_HERE / name).read_text("utf-8").splitlines()
-    return [line for line in lines if line and not line.startswith("# ")]
+    return [line.replace("⏎", "\n") for line in lines if line and not line.startswith("# ")]
 
 
 async def let_through(commands: list[str]) -> list[str]:
@@ -42,7 +47,7 @@ async def let_through(commands: list[str]) -> list[str]:
 async def test_hostile_evasions_in_scope_are_held() -> None:
     hostile = corpus("evasions.txt")
     passed = await let_through(hostile)
-    assert len(hostile) > 500
+    assert len(hostile) > 1100
     assert len(passed) <= len(hostile) // 20, passed
     assert set(passed) <= _MISSED
 
@@ -51,5 +56,5 @@ async def test_hostile_evasions_in_scope_are_held() -> None:
 async def test_honest_use_of_the_same_programs_is_left_alone() -> None:
     harmless = corpus("harmless.txt")
     stopped = sorted(set(harmless) - set(await let_through(harmless)))
-    assert len(harmless) > 240
+    assert len(harmless) > 580
     assert len(stopped) <= len(harmless) // 50, stopped

@@ -56,7 +56,7 @@ _STOPPING_TARGETS = listed(
     "poweroff reboot halt kexec soft-reboot suspend hibernate hybrid-sleep emergency rescue exit poweroff.target "
     "reboot.target halt.target emergency.target rescue.target shutdown.target"
 )
-_DOCKERS = frozenset({"docker", "podman", "nerdctl", "docker-compose", "podman-compose"})
+_DOCKERS = frozenset({"docker", "podman", "nerdctl", "docker-compose", "podman-compose", "buildah"})
 _WIPES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     # what docker does: the options with which it deletes data; none: always
     "system prune": ("a", ("--all", "--volumes")),
@@ -126,7 +126,7 @@ def on_docker(command: Command) -> Iterator[Finding]:
 
 
 def _whole_system(command: Command, words: list[str]) -> Iterator[Finding]:
-    if words[:1] not in (["run"], ["create"]):
+    if words[:1] not in (["run"], ["create"], ["bud"], ["build"], ["from"]):
         return
     for word in command.argv:
         if _WHOLE_SYSTEM.match(word.text):

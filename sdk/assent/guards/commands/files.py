@@ -28,10 +28,13 @@ if TYPE_CHECKING:
     from assent.guards.commands.findings import Finding
     from assent.shell.words.script import Command, Word
 
-REMOVERS = frozenset({"rm", "grm", "unlink", "srm", "wipe", "rimraf", "trash", "trash-put", "del-cli", "rmdir", "rip"})
+REMOVERS = frozenset(
+    {"rm", "grm", "unlink", "srm", "wipe", "rimraf", "trash", "trash-put", "del-cli", "rmdir", "rip", "Remove-Item"}
+)
 _ERASERS = frozenset({"shred", "truncate", "gshred", "gtruncate"})
 _ERASER_VALUES = re.compile(r"-[ns]|--iterations|--size|-r|--reference")
 _NOTHING_BUT_A_VARIABLE = re.compile(r"\0/+[*.?]*")
+_CLIMBS = re.compile(r"(?:\.\./){3,}")
 _INTO_FOLDERS = frozenset({"cp", "mv", "install", "ln", "rsync", "scp", "gcp", "gmv"})
 
 
@@ -76,6 +79,8 @@ def _deleted(word: Word, command: Command, *, recursive: bool) -> Iterator[Findi
         yield from _unknown_deletion(word, path, said)
     elif protected(path, globbed=word.globbed):
         yield blocked(f"{said} deletes {named(path)}")
+    elif _CLIMBS.match(path) and (protected(climbed := f"/{_CLIMBS.sub('', path)}") or of_the_system(climbed)):
+        yield blocked(f"{said} climbs up to what belongs to the system")
     elif device(path):
         yield blocked(f"{said} removes a disk's device")
     elif system_file(path) or system_program(path) or (of_the_system(path) and (recursive or path[:4] != "/etc")):
@@ -190,6 +195,11 @@ def _by_its_name(command: Command) -> Iterator[Finding]:
         for word in operands(command):
             if system_file(place(word, command.cwd)):
                 yield blocked(f"chattr {shown(word)} changes what protects a system file")
+    if command.program in {"redis-cli", "valkey-cli"} and "config" in [word.text.casefold() for word in command.argv]:
+        for word in command.argv[1:]:
+            path = place(word, command.cwd)
+            if path.startswith(("/etc", "/root", "~/.ssh", "/usr", "/var/spool/cron")):
+                yield blocked(f"{command.program} makes the database write into {shown(word)}")
     if command.program == "crontab" and has(command, "r"):
         yield blocked("crontab -r deletes all of a user's scheduled jobs")
 

@@ -32,7 +32,11 @@ def on_permissions(command: Command) -> Iterator[Finding]:
         for word, following in zip(command.argv, command.argv[1:], strict=False):
             mode = following.text if word.text in {"-m", "--mode"} else word.text.removeprefix("--mode=")
             mode = word.text[2:] if re.fullmatch(r"-m[0-7]+", word.text) else mode
-            if (_OCTAL.fullmatch(mode) or "=" in mode) and (why := _opens(mode)) and word.text.startswith("-"):
+            if (
+                (_OCTAL.fullmatch(mode) or _CLAUSE.fullmatch(mode.partition(",")[0]))
+                and (why := _opens(mode))
+                and word.text.startswith("-")
+            ):
                 yield blocked(f"{program} with mode {mode} {why}")
     elif program == "setfacl" and any(
         re.search(r"(?:^|,)(?:d:|default:)?o(?:ther)?::?r?w", w.text) for w in command.argv
@@ -68,8 +72,8 @@ def _chmod(command: Command) -> Iterator[Finding]:
 
 def _opens(mode: str) -> str:
     """Return what is wrong with the mode, or ""."""
-    if _OCTAL.fullmatch(mode):
-        bits = int(mode, 8)
+    if _OCTAL.fullmatch(mode.lstrip("=+")):
+        bits = int(mode.lstrip("=+"), 8)
         if bits & 0o002 and not bits & 0o1000:
             return "lets everybody write"
         return "sets the set-user-id bit: it would run with its owner's rights" if bits & 0o4000 else ""

@@ -29,7 +29,7 @@ _SECRET = re.compile(
 _TUNNELS = listed(
     "ngrok cloudflared localtunnel lt bore frpc chisel pagekite telebit tunnelto localhost.run inlets zrok pinggy expose"
 )
-_DEVELOPED = re.compile(r"(?:^|[:/])(?:80|443|[3489](?!306)\d{3})/?$")
+_DEVELOPED = re.compile(r"(?:^|[:/])(?:80|443|[3489](?!306|389)\d{3})/?$")
 """A port at which pages are developed, and none of a shell's, a screen's or a database's."""
 _TUNNEL_WORDS = listed("http tcp tls tunnel local client start share funnel --url --port -p access quick-tunnel")
 _FROM_ADDRESS = re.compile(
@@ -44,6 +44,8 @@ _RUNNERS = {
     "nix": "run",
     "deno": "run",
     "dlx": "",
+    "pnpm": "dlx",
+    "yarn": "dlx",
     "dart": "run",
 }
 _CHATS = re.compile(
@@ -54,7 +56,9 @@ _USER_TOKEN = re.compile(
     r"\b(?:xoxp-|xoxe\.xoxp-|xoxc-|xoxd-|Bearer u-|u-[A-Za-z0-9]{8,}|eyJ)|SLACK_USER|USER_(?:ACCESS_)?TOKEN",
     re.IGNORECASE,
 )
-_REVIEWS = re.compile(r"(?:pulls|merge_requests|pull-requests)/[^/\s]+/(?:reviews|approve|approvals)\b")
+_REVIEWS = re.compile(
+    r"(?:pulls|merge_requests|pull-requests)/[^/\s]+/(?:reviews|approve|approvals)\b|runs/[^/\s]+/(?:pending_deployments|approve)\b"
+)
 _GRAPHQL_DECIDES = re.compile(
     r"\b(?:(?:add|submit)PullRequestReview\b.{0,400}\bAPPROVE\b|approveDeployments|mergeRequestApprove)",
     re.DOTALL,
@@ -85,10 +89,9 @@ def on_reaching(command: Command) -> Iterator[Finding]:
     served = list(_served(command))
     if any(_is_secret(word, command) for word in served):
         yield blocked(f"{program} serves a folder with keys or logins to others")
-    if program in {"ssh", "autossh"} and _lets_in(texts):
-        yield blocked(f"{program} -R lets others in through a tunnel")
-    elif (
-        program in _TUNNELS and _TUNNEL_WORDS & set(texts) and not any(map(_DEVELOPED.search, _led_to(program, texts)))
+    led = program in _TUNNELS and _TUNNEL_WORDS & set(texts)
+    if (program in {"ssh", "autossh"} and _lets_in(texts)) or (
+        led and not any(map(_DEVELOPED.search, _led_to(program, texts)))
     ):
         yield blocked(f"{program} lets others in through a tunnel")
     elif program == "tailscale" and "funnel" in texts:
@@ -106,6 +109,8 @@ def on_reaching(command: Command) -> Iterator[Finding]:
         local = local or (program == "go" and ran and not re.search(r"@|://", ran[0]))  # as go.mod has pinned it
         if ran and not local and _FROM_ADDRESS.fullmatch(ran[0]):
             yield blocked(f"{program} runs code from {ran[0][:60]}")
+    if program == "uv" and texts[:1] == ["run"] and any(re.match(r"https?://", text) for text in texts[1:]):
+        yield blocked("uv runs code from an address")
     if any(
         text == "--from" and _FROM_ADDRESS.fullmatch(after) for text, after in itertools.pairwise(texts)
     ) and program in {"uvx", "uv"}:
@@ -117,9 +122,17 @@ def _led_to(program: str, texts: list[str]) -> list[str]:
     return [text for text in texts if program != "chisel" or not re.fullmatch(r"(?:\w+://)?[\w.-]+:\d+/?", text)]
 
 
+_OPEN_PROXY = re.compile(
+    r"-[A-Za-z0-9]*D(?:0\.0\.0\.0|\*|\[::\]|):.*|-w(?:any|\d+)(?::(?:any|\d+))?|(?:-o)?Tunnel=(?:yes|point-to-point|ethernet)"
+)
+"""A proxy for everybody, or a network device that leads out."""
+
+
 def _lets_in(texts: list[str]) -> bool:
     """Whether a tunnel leads to more than the page that is being developed here: to a shell, a database, anywhere."""
     for text, following in zip(texts, [*texts[1:], ""], strict=True):
+        if _OPEN_PROXY.fullmatch(text if len(text) > 2 else f"{text}{following}"):
+            return True
         if found := re.fullmatch(r"-[A-Za-z0-9]*R(.*)|(?:-o)?RemoteForward[= ](.+)", text):
             return not _DEVELOPED.search(found[1] or found[2] or following)
     return False
@@ -177,7 +190,7 @@ def on_approving(command: Command) -> Iterator[Finding]:
     elif _forge_approval(program, words, texts):
         yield blocked(f"{said} approves in the name of a person")
     elif program in {"curl", "wget", "http", "https", "xh", "curlie", "httpie"} or (
-        program in {"gh", "glab"} and words[:1] == ["api"]
+        program in {"gh", "glab", "hub"} and words[:1] == ["api"]
     ):
         yield from _over_http(command, texts)
     elif language_of(program) and any(re.search(r"\bxox(?:p|c|d|e\.xoxp)-", text) for text in texts):
@@ -203,9 +216,10 @@ def _assent(words: list[str]) -> bool:
 def _forge_approval(program: str, words: list[str], texts: list[str]) -> bool:
     match program:
         case "gh":
-            return (words[:2] == ["pr", "review"] and bool({"--approve", "-a"} & set(texts))) or (
-                words[:2] == ["pr", "merge"] and "--admin" in texts
-            )
+            return (
+                words[:2] == ["pr", "review"]
+                and any(re.match(r"--approve(?:=(?:true|1|t))?$|-[a-z]*a[a-z]*$", text) for text in texts)
+            ) or (words[:2] == ["pr", "merge"] and "--admin" in texts)
         case "glab":
             return words[:2] in (["mr", "approve"], ["mr", "revoke"])
         case "tea" | "gitea" | "forgejo":
@@ -229,7 +243,7 @@ def _over_http(command: Command, texts: list[str]) -> Iterator[Finding]:
         yield blocked(f"{command.program} acts in a chat in the name of a person")
     elif re.search(r"/v1/(?:requests|break-glass|standing[\w-]*|keys|factors)\b", sent) and _DECIDING.search(sent):
         yield blocked(f"{command.program} decides in the name of a person: agents ask, people answer")
-    elif (_REVIEWS.search(sent) and re.search(r"APPROVE|/approve\b", sent)) or (
+    elif (_REVIEWS.search(sent) and re.search(r"APPROVE|/approve\b|state.{1,6}approved", sent)) or (
         "graphql" in sent and _GRAPHQL_DECIDES.search(sent)
     ):
         yield blocked(f"{command.program} approves in the name of a person")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import TYPE_CHECKING
 
@@ -27,12 +28,20 @@ _KNOWN_LIBRARIES = re.compile(
     r"(?:\$?[\w/.+{}-]*/)?lib(?:jemalloc|tcmalloc|tcmalloc_minimal|mimalloc|faketime|asan|tsan|ubsan|eatmydata|fakeroot\S*"
     r"|SegFault|gomp|stdbuf|nss_wrapper|cwrap|iomp5|hugetlbfs|memusage|profiler|snoopy)(?:-\w+)?\.(?:so[\d.]*|dylib)"
 )
-_RUN_BY_OTHERS = re.compile(r"(?:PROMPT_COMMAND|BASH_ENV|ENV|PYTHONSTARTUP|PERL5OPT|PERL5DB|RUBYOPT)")
-_CONTAINERS = listed("docker podman nerdctl docker-compose podman-compose")
-_STARTS = frozenset({"run", "create", "exec", "up"})
+_RUN_BY_OTHERS = re.compile(
+    r"(?:PROMPT_COMMAND|BASH_ENV|ENV|PYTHONSTARTUP|PERL5OPT|PERL5DB|RUBYOPT|NODE_OPTIONS|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|JDK_JAVA_OPTIONS"
+    r"|(?:SUDO|SSH|GIT)_ASKPASS|PYTHONWARNINGS|PYTHONHOME)"
+)
+_TEMPORARY = re.compile(r"[;|&`]|\$\(|(?:^|[\s=:]|-[rIM])/(?:dev|tmp|var/tmp)/|data:")
+_CONTAINERS = listed("docker podman nerdctl docker-compose podman-compose buildah")
+_STARTS = frozenset({"run", "create", "exec", "up", "bud", "build", "from"})
 _WIDE = re.compile(
     r"--privileged(?:=(?:true|t|1))?|--(?:pid|userns|uts|cgroupns|ipc)=host|--cap-add=(?:ALL|SYS_ADMIN|SYS_PTRACE|SYS_MODULE|SYS_RAWIO"
     r"|DAC_READ_SEARCH|CAP_\w+)|--device=/dev/(?:sd|nvme|vd|xvd|mem|kmem|disk|dm-)\S*|--security-opt=(?:seccomp|apparmor)[=:]unconfined",
+    re.IGNORECASE,
+)
+_WIDE_SETTING = re.compile(
+    r"(?:^|[.=,])(?:privileged|hostPID|hostNetwork|hostIPC|allowPrivilegeEscalation|security\.nesting)=(?:true|1)\b",
     re.IGNORECASE,
 )
 _WIDE_VALUES = listed("--pid --userns --uts --cgroupns --ipc --cap-add --device --security-opt")
@@ -53,12 +62,20 @@ def on_rights(command: Command) -> Iterator[Finding]:
         yield from _access_list(command, texts)
     elif program in {"visudo", "vipw", "vigr"} and not {"-c", "--check"} & set(texts):
         yield blocked(f"{program} changes who may do what")
-    elif program == "chpasswd" or (
+    elif program in {"chpasswd", "newusers", "pam-auth-update", "authselect"} or (
         program == "passwd" and ({"-d", "--delete", "-u", "--unlock", "--stdin", "root"} & set(texts))
     ):
         yield blocked(f"{program} sets or removes the password of an account")
-    elif program in _CONTAINERS and _STARTS & set(texts):
+    else:
+        yield from _starting(command, program, texts)
+
+
+def _starting(command: Command, program: str, texts: list[str]) -> Iterator[Finding]:
+    """Containers with the rights of their host, and the cluster's administrators."""
+    if program in _CONTAINERS and _STARTS & set(texts):
         yield from _container(command, texts)
+    elif program in {"lxc", "incus", "helm", "nomad"} and any(map(_WIDE_SETTING.search, _pairs(texts))):
+        yield blocked(f"{program} starts a container with the rights of its host")
     elif program in {"kubectl", "oc"}:
         if any(_WIDE_POD.search(text) for text in (*texts, command.fed_text or "")):
             yield blocked(f"{program} starts a container with the rights of its host")
@@ -75,13 +92,20 @@ def _preloads(command: Command) -> Iterator[Finding]:
             if all(_KNOWN_LIBRARIES.fullmatch(part) for part in re.split(r"[:\s]", value) if part):
                 continue
             yield blocked(f"{name} puts code into every program that starts")
-        elif _RUN_BY_OTHERS.fullmatch(name) and re.search(r"[;|&`]|\$\(|^/dev/|^/tmp/", value):
+        elif _RUN_BY_OTHERS.fullmatch(name) and _TEMPORARY.search(value):
             yield blocked(f"{name} makes other programs run a text")
+
+
+def _pairs(texts: list[str]) -> list[str]:
+    """Return the words as `name=value`, whether they stand in one word or in two."""
+    return [*texts, *(f"{name}={value}" for name, value in itertools.pairwise(texts))]
 
 
 def _members(program: str, texts: list[str]) -> Iterator[Finding]:
     groups = {part for text in texts for part in re.split(r"[,=]|^-[A-Za-z]*?[gG](?=\w)", text)}
-    adds = program not in {"gpasswd", "groupmems"} or bool({"-a", "--add", "-M", "-A"} & {text[:2] for text in texts})
+    adds = program not in {"gpasswd", "groupmems"} or any(
+        re.match(r"-[a-zA-Z]*[aMA]|--(?:add|members)", text) for text in texts
+    )
     removes = any(text in {"-d", "--delete", "-r"} for text in texts) and program in {"gpasswd", "groupmems"}
     if adds and not removes and (strong := sorted(groups & _STRONG)):
         yield blocked(f"{program} makes a user a member of {strong[0]}, whose members may do everything")

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 from assent.shell.lists import listed
 from assent.shell.programs.finding import FOUND
 from assent.shell.programs.operands import OPERANDS
-from assent.shell.programs.program_files import batch_files, container_files, filter_files, git_files, stores_of
+from assent.shell.programs.program_files import (
+    batch_files,
+    configured_files,
+    container_files,
+    edited_files,
+    filter_files,
+    git_files,
+    sent_files,
+    stores_of,
+)
 from assent.shell.programs.programs import code_of, language_of
 from assent.shell.programs.wrappers import CONTAINERS
 from assent.shell.words.scope import text_of, word_of
@@ -42,6 +51,8 @@ _NO_CONTENT = listed(
     "mkdir chmod chown chgrp chattr setfacl getfacl eval set basename dirname realpath readlink xargs kill pgrep pkill"
 )
 """They tell or change names, places and permissions; no file's content goes in or out."""
+_ATTACHED = re.compile(r"(?:[\w.\[\]-]{1,60}=?)?@(?=[/~.\ue000\ue001])|@")
+"""What stands before a file that is sent along: `@./file`, and `name@/file` of httpie."""
 _LEAVES_OUT = re.compile(r"--?[\w-]*(?:exclude|ignore|skip|omit|without)[\w-]*")
 _TAR_VALUES = listed(
     "--exclude -X --exclude-from --transform --strip-components --owner --group --mode -I --use-compress-program -s "
@@ -60,9 +71,19 @@ def touched_by(command: Command) -> Iterator[Touched]:
     """Yield the files that one command touches."""
     for redirect in command.redirects:
         yield Touched(path=redirect.target, mode="write" if redirect.writes else "read", command=command)
-    for path, mode in (*stores_of(command), *_by_operands(command)):
+    for path, mode in (*stores_of(command), *_by_texts(command), *_by_operands(command)):
         if path.text and path.text != "-":
             yield Touched(path=path, mode=mode, command=command)
+
+
+def _by_texts(command: Command) -> Iterator[tuple[Word, Mode]]:
+    """Yield the files in what a program is fed or sends along, beside its operands."""
+    if command.program in {"gh", "kubectl", "oc"}:
+        yield from sent_files(command)
+    elif command.program in {"ed", "red", "ex"}:
+        yield from edited_files(command)
+    elif command.program == "curl" and any(re.match(r"-\w*K|--config", word.text) for word in command.argv[1:]):
+        yield from configured_files(command)
 
 
 def _by_operands(command: Command) -> Iterator[tuple[Word, Mode]]:
@@ -261,8 +282,8 @@ def _unlisted(command: Command) -> Iterator[tuple[Word, Mode]]:
     for word, before in zip(command.argv[1:], command.argv, strict=False):
         text = text_of(word)
         name, _, value = text.partition("=") if text.startswith("-") else (before.text, "", text)
-        value = value.removeprefix("@")
+        value = _ATTACHED.sub("", value)
         if _LEAVES_OUT.fullmatch(name) or not value or re.search(r"\s", value) or FOUND in value:
             continue
-        if text.startswith("-") or value.startswith(("/", ".", "\ue000/", "\ue001/")):
+        if text.startswith("-") or value.startswith(("/", ".", "~/", "\ue000/", "\ue001/")):
             yield word_of(value), "read"

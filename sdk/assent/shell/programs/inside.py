@@ -6,13 +6,17 @@ text, but without complaint where it is none.
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 from typing import TYPE_CHECKING
 
 from assent.shell.lists import listed
+from assent.shell.programs.guessing import guessed
 from assent.shell.programs.interpreters import acts_of, is_too_long
 from assent.shell.programs.outputs import output_of
+from assent.shell.programs.programs import SHELLS, language_of
+from assent.shell.programs.settings import git_callbacks, git_texts
 from assent.shell.words.scope import text_of
 
 if TYPE_CHECKING:
@@ -38,12 +42,16 @@ _TAR = re.compile(
     r"|credential\.helper|filter\.[^=]*\.(?:clean|smudge))=!?(?P<git>.+)",
     re.DOTALL,
 )
-_BANG = re.compile(r"(?:^|\n)[^\S\n]{0,20}\+?:?(?:%|\d{1,9}|\.)?(?:r|w)?[^\S\n]{0,20}!(.{1,2000})")
+_BANG = re.compile(
+    r"(?:^|\n)[^\S\n]{0,20}\+?:?(?:%|\d{1,9}|\.)?(?:r|w|sil(?:ent)?)?[^\S\n]{0,20}!(.{1,2000})"
+    r"|(?:^|\n)\+?:?ter(?:minal)?\s{1,4}(?:\+\+\S{1,20}\s{1,4}){0,4}(.{1,2000})"
+)
 _SQL = re.compile(
     r"(?:^|[\n;\s])\\!\s{0,20}([^\n]{1,2000})|\bPROGRAM\s{1,20}'{1,2}([^'\n]{1,2000})'"
     r"|(?:^|[\n;])\s{0,20}system\s{1,20}([^\n;]{1,2000})|(?:^|\n)\s{0,20}\.(?:shell|system)\s{1,20}([^\n]{1,2000})"
     r"|(?:^|[\n;\s])\\(?:out|o|gx?|write|w)\s{0,20}\|\s{0,20}([^\n]{1,2000})"
     r"|(?:^|\n)\s{0,20}\.(?:output|once|import)\s{1,20}(?:--?\w{1,20}\s{1,4}){0,4}(?:\"\|([^\"\n]{1,2000})|'\|([^'\n]{1,2000})|\|([^\n]{1,2000}))"
+    r"|\\setenv\s{1,4}\w{1,40}\s{1,4}['\"]?([^\n'\"]{1,2000})"
     r"|(?:^|[\n;])\s{0,20}(?:pager|\\P)\s{1,20}([^\n;]{1,2000})|(?:^|[\n;])\s{0,20}(tee\s{1,4}[^\n;]{1,500})|\bedit\([^()\n]{1,200},\s{0,20}'([^'\n]{1,2000})'"
     r"|(?:^|\n)\s{0,20}(?::?!!|!|host\s)\s{0,20}([^\n]{1,2000})|sys_exec\(\s{0,20}'([^'\n]{1,2000})'|xp_cmdshell\s{1,20}'([^'\n]{1,2000})'",
     re.IGNORECASE,
@@ -67,7 +75,7 @@ _SED = re.compile(
     r"|s(?P<by>[^\w\s\\])(?:\\.|(?!(?P=by))[^\n\\]){0,500}+(?P=by)((?:\\.|(?!(?P=by))[^\n\\]){0,500}+)(?P=by)[gIimM0-9p]{0,6}e"
 )
 _MAKE = re.compile(
-    r"(?:^|\n)\t[@+-]{0,3}([^\n]{1,2000})|(?:^|\n)[^\n=#]{1,200}:[^=\n]{0,200};\s{0,4}[@+-]{0,3}([^\n]{1,2000})"
+    r"(?:^|\n)(?:\t| {1,8})[@+-]{0,3}([^\n]{1,2000})|(?:^|\n)[^\n=#]{1,200}:[^=\n]{0,200};\s{0,4}[@+-]{0,3}([^\n]{1,2000})"
     r"|\$\(shell\s{1,4}([^()\n]{1,2000})\)"
 )
 _CMAKE_RUNS = re.compile(r"\bCOMMAND\s{1,20}([^)\n]{1,2000})\)", re.IGNORECASE)
@@ -81,25 +89,32 @@ _SQL_WRITES = re.compile(
     re.IGNORECASE,
 )
 _SQL_READS = re.compile(
-    r"\b(?:readfile|load_file|pg_read_(?:binary_)?file|lo_import|read_(?:text|csv|blob))\(\s{0,20}('[^'\n]{1,500}')"
-    r"|\bCOPY\b[^;\n]{1,500}?\bFROM\s{1,20}('[^'\n]{1,500}')",
+    r"\b(?:readfile|load_file|pg_read_(?:binary_)?file|lo_import|read_(?:text|csv|blob)|file|url)\(\s{0,20}('[^'\n]{1,500}')"
+    r"|\bCOPY\b[^;\n]{1,500}?\bFROM\s{1,20}('[^'\n]{1,500}')"
+    r"|(?:^|[\n;])\s{0,20}(?:source|\\\.|\\ir?|\.read)\s{1,20}'?([^\s;']{1,500})",
     re.IGNORECASE,
 )
-_LISP_DELETES = re.compile(r"\(delete-(?:directory|file)\s{1,20}\"([^\"\n]{1,2000})\"")
+_DELETES = re.compile(
+    r"\(delete-(?:directory|file)\s{1,20}\"([^\"\n]{1,2000})\""
+    r"|\b(?:rm_rf!?|rm_r!?|removeItem\(atPath:|deleteRecursively|remove_dir_all|removeSync|rmSync|rmdirSync|vim\.fn\.delete|call\s{1,4}delete"
+    r"|deleteDir|rm|unlink|FileUtils\.deleteDirectory)!?[\s(]{0,4}[\"']([^\"'\n]{1,2000})[\"']"
+    r"|\bfile\s{1,4}delete\s{1,4}(?:-force\s{1,4}|--\s{1,4}){0,2}([^\s;\]}]{1,500})"
+)
 _SCHEDULE = re.compile(r"(?:^|\n)[^\S\n]{0,20}(?:@\w{1,20}|(?:[\d*/,A-Za-z-]{1,30}[^\S\n]{1,20}){5})([^\n]{1,2000})")
 
-_DOES: Mapping[re.Pattern[str], str] = {_LISP_DELETES: "rm -rf", _SQL_WRITES: "tee", _SQL_READS: "cat"}
+_DOES: Mapping[re.Pattern[str], str] = {_DELETES: "rm -rf", _SQL_WRITES: "tee", _SQL_READS: "cat"}
 """What a call does with the path that it is given."""
 _DATABASES = listed(
     "psql pgcli mysql mariadb mycli sqlite3 sqlite sqlcipher litecli duckdb sqlplus sqlcmd isql usql mssql-cli mongo "
-    "mongosh cockroach clickhouse-client tsql vsql"
+    "mongosh cockroach clickhouse-client clickhouse-local clickhouse tsql vsql "
+    "mysqlsh cqlsh"
 )
 _PATTERNS: Mapping[re.Pattern[str], frozenset[str]] = {
     # what a text looks like there: the programs
     **dict.fromkeys((_SQL, _SQL_WRITES, _SQL_READS), _DATABASES),
     _BANG: listed(
         "vim vi nvim ex view ed red less more most man ftp lftp sftp telnet mail mailx mutt info top aptitude gnuplot "
-        "rvim gvim vimdiff ssh-keygen pg bc dc units"
+        "rvim gvim vimdiff ssh-keygen pg bc dc units ipython ipython3"
     ),
     _CALLS: listed(
         "emacs emacsclient racket guile sbcl clisp ecl clojure clj bb ocaml julia groovy elixir iex erl octave octave-cli "
@@ -112,16 +127,31 @@ _PATTERNS: Mapping[re.Pattern[str], frozenset[str]] = {
     _SENT: frozenset({"expect"}),
     _DEBUGGER: listed("gdb lldb gdb-multiarch cgdb pdb ipdb radare2 r2"),
     _SED: listed("sed gsed"),
-    _MAKE: listed("make gmake gnumake bmake remake"),
+    _MAKE: listed("make gmake gnumake bmake remake just"),
     _SCHEDULE: listed("crontab fcrontab"),
     _CMAKE_RUNS: frozenset({"cmake", "ctest"}),
-    **dict.fromkeys((_LISP_DELETES, _LISP_STARTS), frozenset({"emacs", "emacsclient"})),
+    _LISP_STARTS: frozenset({"emacs", "emacsclient"}),
+    _DELETES: listed(
+        "emacs emacsclient tclsh tclsh8.6 wish expect jimsh vim nvim vi ex gvim elixir iex swift mongosh mongo groovy kotlin "
+        "kotlinc julia scala jshell crystal"
+    ),
     _TAR: listed("tar bsdtar gtar ssh scp sftp rsync git"),
 }
-_WITH_PYTHON = listed("gdb lldb cgdb blender gimp freecad sage vim nvim abaqus ipython jupyter manage.py")
+_WITH_PYTHON = listed(
+    "gdb lldb cgdb blender gimp freecad sage vim nvim abaqus ipython ipython3 jupyter manage.py psql mysqlsh"
+)
+_WITH_NODE = frozenset({"mongosh", "mongo", "mysqlsh"})
+_AWKS = listed("awk gawk mawk nawk")
+_AWK_RUNS = re.compile(r"\bsystem\s{0,4}\(\s{0,4}[a-zA-Z_]|\|\s{0,4}getline|\|&?\s{0,4}[a-zA-Z_]")
+_ASSIGNS = re.compile(r"(?:-v)?[A-Za-z_]\w{0,60}=")
+_UNIT_RUNS = re.compile(r"(?:--property=)?Exec[A-Z]\w{1,20}")
+_CODE_MODULES = listed("timeit pdb cProfile profile trace code -mtimeit -mpdb")
+_PATH = re.compile(r"\b(?:path|dest|name)=(\S{1,500})")
+_GROUPS = re.compile(r"\bgroups?=(\S{1,200})")
+_QUOTED = re.compile(r"[\"']([^\"'\n]{1,2000})[\"']")
 _NAMED = re.compile(
-    r"-{1,2}(?:[a-z]{1,20}-){0,3}(?:exec|execute|command|commands|cmd|eval|run|shell|scripts?|hook|filter|invoke|rsh|rcmd"
-    r"|compress-program|pre|post|up|down|wrapper|postrotate|startup|remote-command|on-\w{1,20})"
+    r"-{1,2}(?:[a-z]{1,20}-){0,3}(?:exec|execute|command|commands|cmd|args|call|askpass|eval|run|shell|scripts?|hook|filter|invoke|rsh|rcmd"
+    r"|compress-program|use-askpass|rsync-path|pre|post|up|down|wrapper|postrotate|startup|remote-command|on-\w{1,20})"
 )
 _SHORT: Mapping[str, frozenset[str]] = {
     # short options (and words) behind which a command stands
@@ -164,7 +194,8 @@ _CMAKE = {
 
 def texts_inside(command: Command, written: Written) -> list[str]:
     """Return the shell texts inside a program's words and input. `written` tells what the text itself put in a file."""
-    found = dict.fromkeys(text.strip() for text in _found(command, written) if len(text.split()) > 1)
+    stripped = (text.strip() for text in _found(command, written))
+    found = dict.fromkeys(text for text in stripped if len(text.split()) > 1 or text in SHELLS)
     return list(found)[:_MOST]
 
 
@@ -172,21 +203,71 @@ def _found(command: Command, written: Written) -> Iterator[str]:
     program, words = command.program, [text_of(word) for word in command.argv[1:]]
     patterns = [pattern for pattern, programs in _PATTERNS.items() if program in programs]
     if patterns:
-        files = [written(word) for word in command.argv[1:]] if len(words) < _MOST else []
-        fed = [command.fed_text] if command.fed_text else [output_of([feeder]) for feeder in command.feeders[:_MOST]]
-        made = [output_of([source]) for source in command.arguments_from[:_MOST]]  # `psql -f <(echo …)`
-        values = [word.partition("=")[2] for word in words if word.startswith("--") and "=" in word]
-        given = [*words, *values, *fed, *files, *made, *([_makefile(written)] if program == "make" else [])]
-        for text in filter(None, given):
-            yield from _matched(text[:_LONGEST], patterns)
-            if program in _WITH_PYTHON and not is_too_long(text):
-                yield from (act.text or shlex.join(act.argv) for act in acts_of(text, "python"))
+        yield from _given(command, words, patterns, written)
     if program == "cmake" and len(words) > 1 and words[0] == "-E" and words[1] in _CMAKE:
         yield f"{_CMAKE[words[1]]} {shlex.join(words[2:])}"
     if program in _PATTERNS[_MAKE]:
         yield from (value for name, _, value in (word.partition("=") for word in words) if name.isidentifier())
+    yield from _in_languages(program, words)
+    yield from _managed(program, words)
     if program not in _NO_GUESS:
         yield from _options(program, words)
+        yield from guessed(program, words)
+
+
+def _given(
+    command: Command, words: Sequence[str], patterns: Sequence[re.Pattern[str]], written: Written
+) -> Iterator[str]:
+    """Yield what the patterns find in the program's words, values, input and files."""
+    program = command.program
+    files = [written(word) for word in command.argv[1:]] if len(words) < _MOST else []
+    fed = [command.fed_text] if command.fed_text else [output_of([feeder]) for feeder in command.feeders[:_MOST]]
+    made = [output_of([source]) for source in command.arguments_from[:_MOST]]  # `psql -f <(echo …)`
+    values = [word.partition("=")[2] for word in words if word.startswith("--") and "=" in word]
+    given = [*words, *values, *fed, *files, *made, *([_makefile(written)] if program == "make" else [])]
+    for text in filter(None, given):
+        yield from _matched(text[:_LONGEST], patterns)
+        if program in _WITH_PYTHON:
+            yield from _code(text, "python")
+        if program in _WITH_NODE:
+            yield from _code(text, "node")
+
+
+def _in_languages(program: str, words: Sequence[str]) -> Iterator[str]:
+    """Yield what settings of git, and code in other languages among the words, run."""
+    if program == "git":
+        yield from git_texts(words)
+        for code in git_callbacks(words):
+            yield from _code(code, "python")
+    if program in _AWKS and any(map(_AWK_RUNS.search, words)):
+        yield from (word.partition("=")[2] for word in words if _ASSIGNS.match(word))
+    if language_of(program) == "python" and _CODE_MODULES & set(words):
+        for word in words:
+            yield from _code(word.lstrip("!"), "python")
+
+
+def _code(text: str, language: str) -> Iterator[str]:
+    if not is_too_long(text):
+        yield from (act.text or shlex.join(act.argv) for act in acts_of(text, language))
+
+
+def _managed(program: str, words: Sequence[str]) -> Iterator[str]:
+    """Yield what programs that run commands elsewhere have in forms of their own."""
+    if program == "ansible":
+        for word in words:
+            if "state=absent" in word and (found := _PATH.search(word)):
+                yield f"rm -rf {shlex.quote(found[1])}"
+            if found := _GROUPS.search(word):
+                yield f"usermod -aG {shlex.quote(found[1])} user"
+    elif program == "aws" and "ssm" in words[:6]:
+        yield from (found[1] for word in words for found in _QUOTED.finditer(word[:_LONGEST]))
+    elif program in {"npm", "wget", "pnpm"}:
+        for word, following in itertools.pairwise((*words, "")):
+            name, equals, value = word.partition("=")
+            if name in {"-c", "--call", "--use-askpass", "--shell-mode"}:
+                yield value if equals else following
+    elif program == "podman" and words[:1] == ["unshare"]:
+        yield shlex.join(words[1:])
 
 
 def _makefile(written: Written) -> str | None:
@@ -216,7 +297,11 @@ def _options(program: str, words: Sequence[str]) -> Iterator[str]:
             if word in _TAKE_ALL or program in {"fd", "fdfind"}:
                 yield from (shlex.join(words[start:]) for start in range(at + 1, min(at + 4, len(words))))
                 yield from words[at + 2 :]
+            if program in {"fd", "fdfind"}:
+                yield from (
+                    f"{shlex.join(words[at + 1 :])} {shlex.quote(root)}/*" for root in words[:at] if root[:1] == "/"
+                )
         elif name.startswith("-") and _NAMED.fullmatch(name):
             yield value if equals else following
-        elif program in _SHORT["-o"] and "Invoke" in name:
+        elif equals and (_UNIT_RUNS.fullmatch(name) or (program in _SHORT["-o"] and "Invoke" in name)):
             yield value

@@ -43,6 +43,9 @@ _IMPORTS = re.compile(
     r"|import\s+(?:[\w, ]+,\s*)?(?:subprocess|os|pty|commands)\s+as\s+(?P<module>\w+)"
 )
 _AWK_PIPES = re.compile(r"\"([^\"\n]+)\"\s*\|&?\s*getline|\bprintf?\b[^|\n;]*\|&?\s*\"([^\"\n]+)\"")
+_AWK_FEEDS = re.compile(
+    r"\bprintf?\s{0,4}\(?\s{0,4}\"([^\"\n]{1,500})\"[^|\n;]{0,200}\|&?\s{0,4}\"(?:/\w{1,20}){0,3}/?(?:ba|da|z|k)?sh\b"
+)
 _BACKTICKS = re.compile(r"(?:%x[\[({]|qx[\[({/]|`)(?P<text>[^`\])}]{1,2000})[`\])}/]")
 _WITH_BACKTICKS = frozenset({"perl", "ruby", "php"})
 _DELETES = re.compile(
@@ -95,12 +98,32 @@ _BELOW_HOME = re.compile(
     rf"'({HOME}[^']*)'\s*(?:/\s*|\.joinpath\(\s*|,\s*(?=['\"][^'\"]*['\"]\s*\)\s*\)))['\"]/?([^'\"]*)['\"]"
 )
 _NAMED_TEXTS = re.compile(
-    r"(?:^|[;\n\s])\$?(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<text>'[^'\\\n]*'|\"[^\"\\\n]*\")\s*(?=[;\n]|$)"
+    r"(?:^|[;\n\s{])\$?(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<text>'[^'\\\n]*'|\"[^\"\\\n]*\")\s*(?=[;\n]|$)"
 )
 _MOST_NAMES = 50
+_MOST_JOINED = 8
+_LOOPS = (
+    re.compile(r"\bfor\s{1,4}(?P<name>\w{1,60})\s{1,4}in\s{1,4}(?P<text>'[^'\\\n]{0,1000}'|\"[^\"\\\n]{0,1000}\")"),
+    re.compile(
+        r"(?P<text>'[^'\\\n]{0,1000}'|\"[^\"\\\n]{0,1000}\")\.(?:each|map)\s{0,4}(?:\{|do)\s{0,4}\|(?P<name>\w{1,60})\|"
+    ),
+)
+"""A name that goes through what a pattern matches: `for f in glob('/etc/*')`, which became its pattern."""
 _WORDS = re.compile(
     r"\bqw\s{0,4}(?:\(([^()]{0,2000})\)|\[([^\[\]]{0,2000})\]|\{([^{}]{0,2000})\}|/([^/]{0,2000})/|\|([^|]{0,2000})\|)"
 )
+_TEXT = r"(?:'[^'\\\n]{0,1000}'|\"[^\"\\\n]{0,1000}\")"
+_GIVEN_BACK = re.compile(
+    r"\b(?:glob\.i?glob|glob|Dir\.glob|File\.(?:expand_path|absolute_path|realpath)|os\.path\.(?:abspath|realpath|normpath|expandvars)"
+    rf"|path\.(?:resolve|normalize)|realpath|fs\.realpathSync|Pathname\.new|Dir)\s{{0,4}}[(\[]\s{{0,4}}({_TEXT})\s{{0,4}}[)\]]"
+)
+"""Calls that give back the path, or what the pattern matches, that they are given."""
+_JOINS = re.compile(rf"\b(?:os\.path|path|File|filepath|posixpath)\.join\(\s{{0,4}}({_TEXT})\s{{0,4}},")
+_JOINPATH = re.compile(rf"({_TEXT})\.joinpath\(\s{{0,4}}({_TEXT})\s{{0,4}}([,)])")
+_MAPPED = re.compile(
+    rf"\b(?:array_map|array_walk|map|list\(map)\s{{0,4}}\(\s{{0,4}}[\"']?((?:os\.)?(?:unlink|rmdir|remove)|shutil\.rmtree|file_get_contents|readfile)[\"']?\s{{0,4}},\s{{0,4}}(?=\[?\s{{0,4}}{_TEXT})"
+)
+_GLOB_OPERATOR = re.compile(r"(?<=[\s(,])<(/[^<>\s=;]{1,500}\*[^<>\s=;]{0,100})>")
 _PERL_MODES = frozenset({"<", ">", ">>", "+<", "+>"})
 _HOME_METHODS = re.compile(rf"(?P<path>'{HOME}[^']*')\s*\)*\.(?P<method>\w+)")
 _IN_A_TEXT = 2000
@@ -135,14 +158,29 @@ def _plainer(code: str) -> str:
     """Put in what is known without running it: joined texts, paths below the home, names that stand for one text."""
     code = _WORDS.sub(lambda found: f"({', '.join(map(repr, (found[found.lastindex or 1] or '').split()))})", code)
     code = _TEMPORARY.sub("'/tmp/tmp.0'", code)
+    code = _GLOB_OPERATOR.sub(r"'\1'", code)
+    code = _GIVEN_BACK.sub(r"\1", code)
+    code = _MAPPED.sub(r"\1(", code)
+    for _ in range(_MOST_JOINED):
+        before, code = code, _JOINPATH.sub(_below, code)
+        if code == before:
+            break
+    code = _JOINS.sub(lambda found: f"'{found[1][1:-1].rstrip('/')}/' + ", code)
     code = _JOINED_TEXTS.sub("", code)
     for _ in range(_MOST_NAMES):
         code = _BELOW_HOME.sub(r"'\1/\2'", code)
     named = {found["name"]: found["text"] for found in itertools.islice(_NAMED_TEXTS.finditer(code), _MOST_NAMES)}
+    for loop in _LOOPS:
+        named |= {found["name"]: found["text"] for found in itertools.islice(loop.finditer(code), _MOST_NAMES)}
     if not named:
         return code
     used = re.compile(rf"(?<=[(,\[])(\s*)\$?({'|'.join(map(re.escape, named))})\b(?=\s*[),\]])")
     return used.sub(lambda found: found[1] + named[found[2]], code)
+
+
+def _below(found: re.Match[str]) -> str:
+    path = f"'{found[1][1:-1].rstrip('/')}/{found[2][1:-1]}'"
+    return path if found[3] == ")" else f"{path}.joinpath("
 
 
 def _dangers(code: str) -> Iterator[Act]:
@@ -179,7 +217,7 @@ def _runs(code: str) -> Iterator[Act]:
         rest = arguments[literals[-1].end() :].lstrip()
         if rest.startswith(("+", ".", "%")) and len(literals) == 1:
             yield Act(text=_value(literals[0]) + UNKNOWN)
-        elif len(literals) == 1 and not re.match(r",\s*\[", rest):
+        elif len(literals) == 1 and (" " in _value(literals[0]) or not re.match(r",\s*\[", rest)):
             yield Act(text=_value(literals[0]))
         else:
             yield Act(argv=tuple(_value(found) for found in _ANY_LITERAL.finditer(arguments.partition(")")[0])))
@@ -188,6 +226,8 @@ def _runs(code: str) -> Iterator[Act]:
 def _piped(code: str, language: str) -> Iterator[Act]:
     for found in _AWK_PIPES.finditer(code) if language.endswith("awk") else ():
         yield Act(text=found[1] or found[2])
+    for found in _AWK_FEEDS.finditer(code) if language.endswith("awk") else ():
+        yield Act(text=found[1])
     for found in _BACKTICKS.finditer(code) if language in _WITH_BACKTICKS else ():
         if not re.search(r"['\"]", found["text"]) or found[0][0] != "`":
             yield Act(text=found["text"])

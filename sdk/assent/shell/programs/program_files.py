@@ -34,7 +34,16 @@ _JQ_FILES = frozenset({"--slurpfile", "--rawfile"})
 _JQ_CODE = frozenset({"-f", "--from-file"})
 _JQ_REST = frozenset({"--args", "--jsonargs"})
 _YQ_WORDS = frozenset({"e", "ea", "eval", "eval-all"})
-_BATCH = re.compile(r"^\s*(?:m?put|reput|append|send|get\s+\S+)\s+(?:-\S+\s+)*(\S+)", re.MULTILINE)
+_BATCH = re.compile(r"(?:^|[;\n])\s{0,20}(?:m?put|reput|append|send|get\s+\S+)\s+(?:-\S+\s+){0,9}([^\s;]+)")
+_SETTING = re.compile(
+    r"(?:^|\n)\s{0,20}-{0,2}(?:upload-file|data[\w-]{0,20}|form|cookie|key|cert|cacert|netrc-file|json|url|T|d|F)\s{0,4}[=:\s]\s{0,4}"
+    r"\"?(?:[\w-]{1,60}=)?(?:@|file://)?([/~.][^\s\"]{0,500})"
+)
+_EDITED = re.compile(
+    r"(?:^|[\n|;])\s{0,20}:?(?:\d{1,9}|\$|%|\.)?(?:,(?:\d{1,9}|\$))?(?:r|re|read|e|E|w|W|wq|write|edit)!?\s{1,4}([^!\s]\S{0,500})"
+)
+_UPLOADS = (("gist", "create"), ("gist", "edit"), ("release", "upload"), ("release", "create"))
+_LONGEST = 20_000  # characters of one text that is looked through
 _STORES: Mapping[str, tuple[re.Pattern[str], str]] = {
     # program: what its words look like when it hands secrets out, and where they are kept
     **dict.fromkeys(
@@ -118,7 +127,7 @@ def container_files(command: Command) -> Iterator[tuple[Word, Mode]]:
             yield word_of(value), "read"
         elif name in _CONTAINER_VOLUMES and ":" in value and re.match(r"[./~\\\ue000\ue001\ue002]", value):
             yield word_of(value.partition(":")[0]), "read"
-        elif name == "--mount" and (source := _MOUNT_SOURCE.search(value)):
+        elif name in {"--mount", "--secret", "--ssh"} and (source := _MOUNT_SOURCE.search(value)):
             yield word_of(source[1]), "read"
         elif word.text == "cp" and word is argv[1]:
             for each in argv[2:]:
@@ -152,5 +161,32 @@ def filter_files(command: Command) -> Iterator[tuple[Word, Mode]]:
 
 def batch_files(command: Command) -> Iterator[tuple[Word, Mode]]:
     """Yield the files that the commands fed to sftp and its kin send or write."""
-    for found in _BATCH.finditer(command.fed_text or ""):
+    given = (text_of(word) for word in command.argv[1:] if " " in word.text)
+    for text in (command.fed_text or "", *given):
+        for found in _BATCH.finditer(text[:_LONGEST]):
+            yield word_of(found[1]), "read"
+
+
+def configured_files(command: Command) -> Iterator[tuple[Word, Mode]]:
+    """Yield the files that the settings fed to `curl -K -` send."""
+    for found in _SETTING.finditer((command.fed_text or "")[:_LONGEST]):
         yield word_of(found[1]), "read"
+
+
+def edited_files(command: Command) -> Iterator[tuple[Word, Mode]]:
+    """Yield the files that the commands fed to a line editor read or write."""
+    for found in _EDITED.finditer((command.fed_text or "")[:_LONGEST]):
+        yield word_of(found[1]), "write"
+
+
+def sent_files(command: Command) -> list[tuple[Word, Mode]]:
+    """Return the files that `gh gist create`, `gh release upload` and `kubectl cp` send."""
+    argv = command.argv
+    words = [word.text for word in argv[1:]]
+    if command.program == "gh":
+        if tuple(words[:2]) not in _UPLOADS:
+            return []
+        return [(word, "read") for word in argv[3:] if not word.text.startswith("-")]
+    if "cp" not in words[:5]:
+        return []
+    return [(word, "read") for word in argv[words.index("cp") + 2 :] if not re.match(r"-|[\w./-]+:", word.text)]

@@ -74,6 +74,8 @@ def code_of(command: Command) -> Code | None:
     language = language_of(command.program)
     if not language:
         return None
+    if language in _AWKS and len(command.argv) > 2 and command.argv[1].text in {"-f", "--file"}:
+        return _file(command.argv[2], command.argv[3:])
     if any(word.text in {"--version", "--help"} for word in command.argv[1:2]):
         return None
     if language == "shell":

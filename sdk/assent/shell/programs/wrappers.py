@@ -58,7 +58,7 @@ def _wrapper(
 _PLAIN = listed(
     "busybox toybox nohup setsid builtin nocorrect noglob time fakeroot dbus-run-session dbus-launch unbuffer setarch "
     "catchsegv linux32 linux64 eatmydata faketime nosync winpty aoss tsocks proxychains proxychains4 torsocks torify "
-    "shim optirun primusrun rlwrap ccache sem nq chronic vipe ifne mispipe coproc"
+    "shim optirun primusrun distrobox-host-exec host-spawn rlwrap ccache sem nq chronic vipe ifne mispipe coproc"
 )
 _SUDO = (
     "-u --user -g --group -h --host -p --prompt -C --close-from -r --role -t --type -T --command-timeout -U "
@@ -139,7 +139,8 @@ WRAPPERS: Mapping[str, Wrapper] = {
     "docker-compose": _wrapper(_CONTAINER_RUN, 1, subcommands="exec run"),
     **dict.fromkeys(("kubectl", "oc", "k3s", "microk8s"), _wrapper(_KUBECTL, 1, subcommands="exec run debug rsh")),
     **dict.fromkeys(("lxc", "incus"), _wrapper("--env --cwd --user --group --mode", 1, subcommands="exec shell")),
-    "lxc-attach": _wrapper("-n --name -u --uid -g --gid -v --set-var"),
+    **dict.fromkeys(("pssh", "parallel-ssh"), _wrapper("-H -h -l -p -t -o -e -x -X -O --host --hosts --user")),
+    **dict.fromkeys(("lxc-attach", "lxc-execute"), _wrapper("-n --name -u --uid -g --gid -v --set-var")),
     "crictl": _wrapper("--timeout", 1, subcommands="exec"),
     "ctr": _wrapper("--exec-id --cwd -n", 1, subcommands="exec"),
     "machinectl": _wrapper("-E --setenv --uid", 1, subcommands="shell"),
@@ -156,7 +157,6 @@ WRAPPERS: Mapping[str, Wrapper] = {
     "mosh": _wrapper("-p --port --ssh", 1),
     "pdsh": _wrapper("-w -g -l -t -u -f -x"),
     "dsh": _wrapper("-m -g -r"),
-    "pssh": _wrapper("-H -h -l -p -t -i -o"),
     "entr": _wrapper(),
     "watchexec": _wrapper("-w -e -f -i -s --watch --exts --filter --ignore --signal"),
     "nodemon": _wrapper("-w -e --watch --ext --ignore", texts="-x --exec"),
@@ -181,7 +181,7 @@ CONTAINERS = listed("docker podman nerdctl docker-compose kubectl oc")
 """Their own words matter beside the inner command: what they mount, which rights they give."""
 READ_SETTINGS = frozenset({"dotenv", "ssh", "sops", "op", "uv"})
 """They read files of their own before they run the inner command."""
-JOINED = listed("watch ssh tmux parallel sshpass-ssh autossh adb pdsh dsh pssh hyperfine pm2 heroku")
+JOINED = listed("watch ssh tmux parallel sshpass-ssh autossh adb pdsh dsh pssh parallel-ssh hyperfine pm2 heroku")
 """They join their words with blanks and give them to a shell."""
 
 
@@ -193,12 +193,13 @@ _FOLDERS: Mapping[str, frozenset[str]] = {
     "sudo": frozenset({"-D", "--chdir"}),
     "bwrap": frozenset({"--chdir"}),
     **dict.fromkeys(("lxc", "incus"), frozenset({"--cwd"})),
+    **dict.fromkeys(("docker", "podman", "nerdctl", "docker-compose"), frozenset({"-w", "--workdir"})),
 }
 _IMAGES = listed("docker podman nerdctl docker-compose")
 """All that stands behind the image, or the container, is the command."""
 _ENTRY = frozenset({"--entrypoint"})
 """What a container runs in the place of its image's own program: the words behind the image are its arguments."""
-_SEPARATED = frozenset({"kubectl", "oc", "k3s", "microk8s", "lxc", "incus"})
+_SEPARATED = frozenset({"kubectl", "oc", "k3s", "microk8s", "lxc", "incus", "distrobox"})
 """What stands behind their `--` is the command, wherever it stands."""
 
 
@@ -269,7 +270,7 @@ def _peel_options(program: str, wrapper: Wrapper, argv: Sequence[Word], at: int)
             at += 1
         else:
             break
-    inner = tuple(argv[at:] if entry is None else (entry, *argv[at:]))
+    inner = tuple(argv[at:] if entry is None else (*_split(entry), *argv[at:]))
     if program in JOINED and inner:
         return Peeled(text=joined(inner), environment=tuple(environment))
     return Peeled(argv=inner, environment=tuple(environment), folder=folder)

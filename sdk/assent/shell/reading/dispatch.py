@@ -13,7 +13,8 @@ from assent.shell.programs.finding import listed_by
 from assent.shell.programs.inside import texts_inside
 from assent.shell.programs.interpreters import acts_of, is_too_long
 from assent.shell.programs.outputs import output_of
-from assent.shell.programs.programs import code_of, language_of
+from assent.shell.programs.programs import SHELLS, code_of, language_of
+from assent.shell.programs.settings import text_run_for
 from assent.shell.programs.wrappers import CONTAINERS, READ_SETTINGS, peel
 from assent.shell.reading.follower import Input
 from assent.shell.reading.running import BUILTINS
@@ -24,7 +25,7 @@ from assent.shell.words.script import Command, Redirect, Word
 from assent.shell.words.words import WordReader
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from assent.shell.reading.follower import Definition, Raw
     from assent.shell.reading.walk import Reading
@@ -36,6 +37,7 @@ _ANY_INPUT = listed(
     "distrobox wsl"
 )
 """Without a command they run a shell that reads standard input."""
+_HOOK = re.compile(r"(?:^|/)(?:\.git/hooks|\.husky|\.githooks)/[\w-]+$")
 _MOST_CHOICES = 64
 _MOST_WRAPPERS = 32
 """`nice timeout 5 …`: each is peeled off the whole command. 3,000 of them took 6 s."""
@@ -80,6 +82,9 @@ class Dispatcher:
         try:
             self._walker.read(text, scope)
             self._walker.read_uncalled(scope)
+            for path, content in tuple(self._written.items()):
+                if _HOOK.search(path):  # git runs it, whatever it is that the text does next
+                    self._guess([content], Command(argv=()), scope)
         except StopReading as limit:
             self._reading.stopped = True
             self._reading.doubt(str(limit))
@@ -176,6 +181,7 @@ class Dispatcher:
             scope = scope.copy()
             scope.variables.update(ahead)
             scope.exported |= ahead.keys()
+            self.run_by_variables({name: value.texts[0] for name, value in ahead.items()}, command, scope)
         program = command.program
         if program in self._reading.functions:
             inner = scope if not command.feeders else scope.copy()
@@ -189,6 +195,18 @@ class Dispatcher:
             inner = replace(command, wrappers=(*command.wrappers, program))
             return [self.emit(command), *self.nested(text, inner, scope, command.argv)]
         return self._wrapped(command, scope)
+
+    def run_by_variables(self, given: Mapping[str, str], command: Command, scope: Scope) -> None:
+        """Read the texts in variables that some program runs: `EDITOR='sh -c …' crontab -e`."""
+        inner = replace(command, feeders=(), fed_text=None, environment=())
+        self._guess(filter(None, (text_run_for(name, text) for name, text in given.items())), inner, scope)
+
+    def _guess(self, texts: Iterable[str], command: Command, scope: Scope) -> list[Command]:
+        """Read texts that may be no shell text: what cannot be read of them is no fault."""
+        doubts = len(self._reading.unread)
+        made = [each for text in texts for each in self.nested(text, command, scope)]
+        del self._reading.unread[doubts:]
+        return made
 
     def _wrapped(self, command: Command, scope: Scope) -> list[Command]:
         program = command.program
@@ -220,10 +238,10 @@ class Dispatcher:
 
     def _inside(self, command: Command, scope: Scope) -> list[Command]:
         inner = replace(command, wrappers=(*command.wrappers, command.program))
-        doubts = len(self._reading.unread)
-        made = [each for text in texts_inside(command, self.written) for each in self.nested(text, inner, scope)]
-        del self._reading.unread[doubts:]  # what is no shell text after all is no fault
-        return made
+        driven = replace(inner, feeders=(command,), fed_text=None)  # a shell at the end of the program's own pipe
+        texts = texts_inside(command, self.written)
+        made = self._guess((text for text in texts if text not in SHELLS), inner, scope)
+        return [*made, *self._guess((text for text in texts if text in SHELLS), driven, scope)]
 
     def nested(self, text: str, command: Command, scope: Scope, arguments: Sequence[Word] = ()) -> list[Command]:
         """Read text that the command gives to a new shell."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from assent.shell.words.skeleton import RawRedirect
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from tree_sitter import Node
 
@@ -62,6 +62,10 @@ class Follower(Protocol):
 
     def nested(self, text: str, command: Command, scope: Scope, arguments: Sequence[Word] = ()) -> list[Command]:
         """Read a text that runs in a shell of its own."""
+        ...
+
+    def run_by_variables(self, given: Mapping[str, str], command: Command, scope: Scope) -> None:
+        """Read the texts in variables that some program runs."""
         ...
 
     def here(self, text: str, command: Command, scope: Scope) -> list[Command]:

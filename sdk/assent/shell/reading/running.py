@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 from dataclasses import replace
@@ -49,6 +50,7 @@ def _declare(run: Follower, command: Command, scope: Scope) -> list[Command]:
         name, equals, value = text_of(word).partition("=")
         if equals:
             scope.variables[name] = Value(texts=(value,), sources=command.arguments_from)
+            run.run_by_variables({name: value}, command, scope)
         if command.program == "export" or any(option.text.startswith("-x") for option in command.argv[1:2]):
             scope.exported |= {name}
     return [run.emit(command)]
@@ -177,6 +179,10 @@ def _parallel(run: Follower, command: Command, scope: Scope) -> list[Command]:
 def _later(run: Follower, command: Command, scope: Scope) -> list[Command]:
     """`at`, `batch`: run what they are fed."""
     made = [run.emit(command)]
+    for word, following in itertools.pairwise(command.argv[1:]):
+        text = output_of(command.arguments_from) if following.text.startswith("/dev/fd/") else run.written(following)
+        if word.text == "-f" and text is not None:
+            made.extend(run.nested(text, command, scope))
     if command.feeders or command.fed_text is not None:
         inner = replace(command, argv=(word_of("sh"),), wrappers=(*command.wrappers, command.program))
         made.extend(run.perform(inner, scope))
