@@ -19,6 +19,8 @@ from app.console.visit import (
 )
 from app.domain.errors import ForbiddenError, NotFoundError
 from app.domain.request.decision import Verdict
+from app.domain.rules.name_of import name_of
+from app.domain.text.visible import visible
 from app.domain.words.say import say
 from app.usecases.console.decide_page import Wanted
 from app.usecases.console.inbox import MOST_SHOWN
@@ -88,7 +90,7 @@ async def _drawn(c: ConsoleVerbs, request: Request, right: Right, form: dict[str
         "after": after,
         "told": results,
         "notice": say(language, "inbox.together.none") if form is not None and not marked else "",
-        "reader": right.person,
+        "reader": visible(name_of(policy, right.person, language)),
         "seal": c.sessions.seal_of(right),
         "pages": pages_of(right),
     }

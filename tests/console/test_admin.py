@@ -92,6 +92,15 @@ async def test_it_says_who_has_what_and_a_key_without_its_secret(gateway: Gatewa
     assert "People" not in chinese
 
 
+async def test_the_inbox_says_whose_it_is_by_name_and_leads_administrators_here(gateway: Gateway) -> None:
+    alice, olga = await Home.of(gateway, ALICE), await Home.of(gateway, OLGA)
+    hers, theirs = ReadPage((await alice.get("/")).text), ReadPage((await olga.get("/")).text)
+    assert "Alice" in hers.texts
+    assert ALICE not in hers.texts
+    assert "Olga" in theirs.texts
+    assert (PAGE in hers.values("href"), PAGE in theirs.values("href")) == (False, True)
+
+
 async def test_of_a_large_org_it_shows_a_page_and_says_how_many_more(gateway: Gateway) -> None:
     more = "".join(
         f"  person{number:03}@acme.example: {{name: Person of a long name {number}}}\n" for number in range(300)

@@ -167,6 +167,25 @@ async def test_nobody_trips_on_the_pages_beside_the_requests(gateway: Gateway, l
         served.complaints[:] = [each for each in served.complaints if "400" not in each and "422" not in each]
 
 
+@BOTH
+@requirement("S-29")
+async def test_nobody_trips_on_the_administrators_page(gateway: Gateway, locale: str) -> None:
+    await gateway.key("agent:a-shop-with-a-rather-long-name")
+    async with seats(gateway, host="localhost") as served:
+        page = await at_home(gateway, served, OLGA, locale)
+        await look(page, f"{served.url}/console/admin", "the administrators' page, who has no second factor")
+        phone = await enrolled(gateway, OLGA)
+        await enrolled(gateway, ALICE)
+        await look(page, f"{served.url}/console/admin", "the administrators' page")
+        await look(page, f"{served.url}/console/admin?q=nobody-of-this-name", "nobody found")
+        await page.goto(f"{served.url}/console/admin?q=dave")
+        await page.locator("details summary").first.click()
+        await page.locator("[name=totp]").first.fill(phone.next(gateway))
+        await page.locator("form[action$=invite] button").first.click()
+        await expect(page.locator(".secret")).to_be_visible()
+        await assert_no_barrier(page, "an invitation")
+
+
 async def test_a_page_that_somebody_would_trip_on_is_found(gateway: Gateway) -> None:
     async with seats(gateway) as served:
         page = await at_home(gateway, served, ALICE, "en")

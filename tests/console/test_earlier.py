@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.fixtures.gateway import ManualClock
 from tests.fixtures.review_visits import ReadPage, Visitor, with_url
 from tests.fixtures.tampering import Stranger
 from tests.requirements import requirement
@@ -71,6 +72,47 @@ async def test_what_is_the_same_is_said_to_be_and_what_is_no_measure_is_not_ment
         await g.ask("by_api", {**FIRST, "n": 3}),
         await g.ask("pay_two", FIRST, session="s-1"),
         await g.ask("by_api", {**FIRST, "n": 4}, session="s-1", who="agent:other"),
+    ):
+        page = await told(g, other)
+        assert ("Identical" in page, "different from" in page) == (False, False)
+
+
+PAYS = "by_api: {payment: {amount: amount, currency: currency, payee: payee, reference: ref}}"
+ORDER = {"payee": "Acme Ltd", "amount": 500, "currency": "EUR", "ref": "A-1"}
+
+
+async def later(g: Gateway) -> None:
+    """Let a minute pass where no real time does."""
+    if isinstance(g.clock, ManualClock):
+        await g.advance(timedelta(minutes=1))
+
+
+async def test_a_payment_is_measured_by_the_last_one_to_the_same_payee_in_whatever_session(
+    either_gateway: Gateway,
+) -> None:
+    """The payee is who they are however they are written; another payee, agent or tool is no measure."""
+    g = either_gateway
+    g.rewrite("by_api: {}", PAYS)
+    g.rewrite("org: acme\n", "org: acme\npayments: {step_up: [], duplicates: 0s}\n")  # a key alone decides here
+    await g.reload()
+    await asked(g, {**ORDER, "amount": 200}, session="s-1")
+    await later(g)
+    await asked(g, ORDER, session="s-2")
+    await later(g)
+    await asked(g, {**ORDER, "payee": "Globex", "amount": 900}, session="s-3")
+    await later(g)
+    denied = await asked(g, {**ORDER, "amount": 7_000}, approve=False, session="s-4")
+    await g.decide(denied, "deny")
+    for payee in ("Acme Ltd", "  ACME  ltd "):
+        now = await asked(g, {**ORDER, "payee": payee, "amount": 650}, approve=False, session=f"s-{payee}")
+        page = await told(g, now)
+        assert "amount 500 → 650" in page, page
+    without = await g.ask("by_api", {**ORDER, "amount": 650, "ref": "A-2"})
+    assert "amount 500 → 650" in await told(g, without), "also for a call that names no session"
+    for other in (
+        await g.ask("by_api", {**ORDER, "payee": "Initech"}, session="s-6"),
+        await g.ask("by_api", ORDER, session="s-7", who="agent:other"),
+        await g.ask("pay_two", ORDER, session="s-8"),
     ):
         page = await told(g, other)
         assert ("Identical" in page, "different from" in page) == (False, False)

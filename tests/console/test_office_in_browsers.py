@@ -126,6 +126,9 @@ async def test_the_pulse_draws_what_its_table_says_on_a_phone_and_at_a_desk(gate
             page = await an_operator(gateway, served, locale=locale, color_scheme=scheme)
             await page.goto(f"{served.url}/console/pulse")
             await assert_nothing_sticks_out(page, f"pulse-{locale[:2]}")
+            await page.set_viewport_size({"width": PHONE["width"], "height": PHONE["height"]})
+            cut = "[...document.querySelectorAll('.scroll')].map(each => each.scrollWidth - each.clientWidth)"
+            assert max(await page.evaluate(cut)) <= 0, "no table is cut at the edge of a phone"
             heights = [(await each.bounding_box() or {})["height"] for each in await page.locator("svg rect").all()]
             assert heights == [pytest.approx(50, abs=1), pytest.approx(50, abs=1)]  # one waits, one is unknown
         await page.locator(".search > summary").click()

@@ -135,8 +135,8 @@ class Kind(StrEnum):
     LAPSED = ("grant.lapsed", "the approval was not used in time and lapsed", "批准逾期未使用，已失效")
     REVOKED = ("grant.revoked", "the approval was taken back: {why}", "批准被收回：{why}")
     SUCCEEDED = ("execution.succeeded", "{actor} reported that it succeeded", "{actor} 报告执行成功")
-    FAILED = ("execution.failed", "{actor} reported that it failed: {error}", "{actor} 报告执行失败：{error}")
-    UNKNOWN = ("execution.unknown", "nobody knows whether it ran: {error}", "是否执行尚不清楚：{error}")
+    FAILED = ("execution.failed", "{actor} reported that it failed{of_error}", "{actor} 报告执行失败{of_error}")
+    UNKNOWN = ("execution.unknown", "nobody knows whether it ran{of_error}", "是否执行尚不清楚{of_error}")
     PENDING_ELSEWHERE = (
         "execution.pending_elsewhere",
         "{actor} reported that the service asks its own people, as {elsewhere}",

@@ -32,6 +32,7 @@ _PHRASES: Mapping[Language, Mapping[str, str]] = {
         "because": ": {reason}",
         "hook": "the hook {hook}",
         "rule": "the rule {rule}",
+        "of_error": ": {error}",
         "of_tool": ", the tool {tool}",
         "payment": " ({sums} to {payees})",
         "proved": " for {asker}, who signed in at {issuer}",
@@ -49,6 +50,7 @@ _PHRASES: Mapping[Language, Mapping[str, str]] = {
         "because": "：{reason}",
         "hook": "钩子 {hook}",
         "rule": "规则 {rule}",
+        "of_error": "：{error}",
         "of_tool": "（工具 {tool}）",
         "payment": "（{sums}，付给 {payees}）",
         "proved": "（代 {asker}，已在 {issuer} 登录核实）",
@@ -99,6 +101,7 @@ def _add_phrases(facts: _Facts, record: Record, phrases: Mapping[str, str], show
     facts["alone"] = phrase("alone", there=record.facts.get("alone") is True)
     facts["at_level"] = phrase("at_level", there="assurance" in facts)
     facts["because"] = phrase("because", there="reason" in facts)
+    facts["of_error"] = phrase("of_error", there="error" in facts)
     facts["of_tool"] = phrase("of_tool", there="tool" in facts)
     facts["warned"] = phrase("warned", there="cautions" in facts)
     facts["decided_by"] = phrase("hook" if "hook" in facts else "rule")

@@ -33,7 +33,7 @@ EN: Mapping[str, str] = {
     "review.signed_out": "You are not signed in",
     "review.signed_out.why": "Press “{control}” on a card in your chat to open one request, or ask whoever runs "
     "the gateway for a sign-in link (`assent link`).",
-    "review.no_longer": "You may no longer see this request",
+    "review.no_longer": "You may not see this request",
     "review.no_longer.why": "By the configuration of this moment you neither decide it nor is it yours.",
     "review.missing": "There is no such request",
     "review.missing.why": "Or it is not yours to see.",
@@ -211,7 +211,7 @@ ZH: Mapping[str, str] = {
     "请在卡片上再次点击“{control}”，或运行“assent requests review”。",
     "review.signed_out": "您尚未登录",
     "review.signed_out.why": "请在聊天卡片上点击“{control}”打开一个请求，或向网关管理员索取登录链接（`assent link`）。",
-    "review.no_longer": "您已不能查看该请求",
+    "review.no_longer": "您不能查看该请求",
     "review.no_longer.why": "按当前配置，您不是它的审批人，它也不是您的请求。",
     "review.missing": "没有这个请求",
     "review.missing.why": "或者您无权查看。",

@@ -107,7 +107,7 @@ _EN: Mapping[str, str] = {
     "look.more": "More warnings of this kind: {count}.",
     "approve": "Approve",
     "deny": "Deny",
-    "deny.reason": "Why not?",
+    "deny.reason": "Why?",
     "deny.hint": "The agent sees it.",
     "confirm.title": "Approve this?",
     "confirm.text": "{title}\n\nIt runs once, exactly as shown. Code {code}.",

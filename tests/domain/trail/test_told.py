@@ -50,6 +50,17 @@ def _vote(verdict: str, **facts: object) -> Record:
         (_vote("approve", assurance="L2"), "Bob approved on chat at L2", "Bob 通过 chat 批准（L2）"),
         (_vote("deny", reason="no"), "Bob denied on chat: no", "Bob 通过 chat 拒绝：no"),
         (_vote("withdraw", reason=None), "Bob took the vote back on chat", "Bob 通过 chat 撤回表决"),
+        (
+            Record(kind=Kind.UNKNOWN, actor="system", facts={"error": None}),
+            "nobody knows whether it ran",
+            "是否执行尚不清楚",
+        ),
+        (
+            Record(kind=Kind.UNKNOWN, actor="system", facts={"error": "it hung up"}),
+            "nobody knows whether it ran: it hung up",
+            "是否执行尚不清楚：it hung up",
+        ),
+        (Record(kind=Kind.FAILED, actor="x", facts={}), "Bob reported that it failed", "Bob 报告执行失败"),
         (_vote("other"), f"Bob {NOTHING} on chat", f"Bob 通过 chat {NOTHING}"),
         (
             Record(kind=Kind.APPROVED, actor="rule:r", facts={"allowed_by": "rule:r", "reason": "small"}),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from app.domain.card.card_for import instant_text
 from app.domain.errors import AssentError, InvalidError, NotFoundError
 from app.domain.rules.name_of import name_of
+from app.domain.rules.rule import Then
 from app.domain.text.visible import visible
 from app.domain.trail.audit import Kind, Record
 from app.domain.words.reasons import reason_in
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from app.domain.request.quorum import Stage
     from app.domain.rules.policy import Policy
-    from app.domain.rules.rule import Rule
+    from app.domain.rules.rule import Asking, Rule, Tier
     from app.domain.text.language import Language
     from app.policies.file.policy_book import PolicyBook
     from app.storage.engine.store import Store
@@ -218,16 +219,25 @@ def _rule(rule: Rule, policy: Policy, language: Language) -> RuleLine:
     def named(stage: Stage) -> str:
         return ", ".join(name_of(policy, each, language) for each in stage.of)
 
-    asking, when = rule.asking, rule.when.source.strip() if rule.when else ""
-    stages = " → ".join(f"{each.need} × {named(each)}" for each in asking.stages) if asking else ""
-    answers = [(reason_in(each.told(), language, ()), say(language, f"rules.{each.then.value}")) for each in rule.tiers]
-    tiers = "; ".join(f"{tier}: {answer}" for tier, answer in answers)
+    def asked(asking: Asking | None) -> str:
+        if asking is None:
+            return ""
+        stages = " → ".join(f"{each.need} × {named(each)}" for each in asking.stages)
+        return f"{stages} · {asking.assurance.value}"
+
+    def answered(tier: Tier) -> str:
+        answer = say(language, f"rules.{tier.then.value}")
+        people = asked(tier.asking) if tier.then is Then.ASK else ""
+        return f"{reason_in(tier.told(), language, ())}: {answer}{f' ({people})' if people else ''}"
+
+    when = rule.when.source.strip() if rule.when else ""
+    tiers = "; ".join(map(answered, rule.tiers))
     return RuleLine(
         id=rule.id,
         tools=visible(_cut(", ".join(pattern.text for pattern in rule.tools))),
         when=visible(_cut(when)),
         then=rule.then.value,
-        asks=visible(_cut(tiers or (f"{stages} · {asking.assurance.value}" if asking else ""))),
+        asks=visible(_cut(tiers or asked(rule.asking))),
     )
 
 
