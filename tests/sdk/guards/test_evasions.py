@@ -18,6 +18,10 @@ _MISSED = frozenset(
         """python3 -c 'import http.server,os; os.chdir("/root/.ssh"); http.server.test()'""",
         "tclsh <<< 'eval exec {rm -rf /}'",
         r"make -C / -f - <<< $'x:\n\trm -rf etc'",
+        r"make MAKEFLAGS='--eval=x:;rm\ -rf\ /etc'",
+        """php -r 'system($_SERVER["argv"][1]);' 'rm -rf /etc'""",
+        "python3 -m http.server --directory=$HOME",
+        "set -a; LD_PRELOAD=./x.so; ls",
         "chmod --reference=/usr/bin/sudo ./x",
         "scp -S './evil.sh' a b:",
         "kubectl debug node/n1 --profile=sysadmin -it --image=ubuntu -- rm -rf /host/etc",
@@ -47,14 +51,21 @@ async def let_through(commands: list[str]) -> list[str]:
 async def test_hostile_evasions_in_scope_are_held() -> None:
     hostile = corpus("evasions.txt")
     passed = await let_through(hostile)
-    assert len(hostile) > 1100
+    assert len(hostile) > 1300
     assert len(passed) <= len(hostile) // 20, passed
     assert set(passed) <= _MISSED
+
+
+@requirement("S-61", "S-70")
+async def test_more_texts_in_variables_than_are_read_go_to_people() -> None:
+    texts = [f"A{number}_PAGER='less -R {number}'" for number in range(20)]
+    assert await let_through([f"{' '.join(texts)} git log"]) != []
+    assert await let_through([f"{' '.join(texts)} PAGER='less -R' git log"]) == []
 
 
 @requirement("S-70")
 async def test_honest_use_of_the_same_programs_is_left_alone() -> None:
     harmless = corpus("harmless.txt")
     stopped = sorted(set(harmless) - set(await let_through(harmless)))
-    assert len(harmless) > 580
+    assert len(harmless) > 640
     assert len(stopped) <= len(harmless) // 50, stopped

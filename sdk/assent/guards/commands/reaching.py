@@ -11,7 +11,7 @@ from assent.guards.commands.findings import blocked, doubtful, operands, shown
 from assent.guards.commands.places import place, protected
 from assent.shell.lists import listed
 from assent.shell.programs.programs import code_of, language_of
-from assent.shell.words.scope import word_of
+from assent.shell.words.scope import text_of, word_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -153,7 +153,9 @@ def _served(command: Command) -> Iterator[Word]:
         return
     named = False
     for word, following in zip(argv[1:], (*argv[2:], None), strict=False):
-        name, equals, value = word.text.partition("=")
+        name, equals, value = text_of(word).partition("=")
+        if found := re.fullmatch(r"-[dt](/.*)", name):
+            yield word_of(found[1])
         if name in _FOLDER_OPTIONS and (following or equals):
             named = True
             yield word_of(value) if equals else following or word

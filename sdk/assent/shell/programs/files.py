@@ -59,7 +59,7 @@ _TAR_VALUES = listed(
     "--mtime -b --format"
 )
 _TAR_FILE = re.compile(r"-?[A-Za-z]*f")
-_AWK_PRINTS = re.compile(r"(?:getline\s*(?:\w+\s*)?<|print[^>\n;]*>{1,2})\s*\"([^\"]+)\"")
+_AWK_PRINTS = re.compile(r"(?:getline\s*(?:\w+\s*)?<|print[^>\n;]{0,500}>{1,2})\s*\"([^\"]+)\"")
 
 
 def files_touched(script: Script) -> tuple[Touched, ...]:
@@ -80,7 +80,7 @@ def _by_texts(command: Command) -> Iterator[tuple[Word, Mode]]:
     """Yield the files in what a program is fed or sends along, beside its operands."""
     if command.program in {"gh", "kubectl", "oc"}:
         yield from sent_files(command)
-    elif command.program in {"ed", "red", "ex"}:
+    elif command.program in {"ed", "red", "ex", "vi", "vim", "nvim", "view"}:
         yield from edited_files(command)
     elif command.program == "curl" and any(re.match(r"-\w*K|--config", word.text) for word in command.argv[1:]):
         yield from configured_files(command)

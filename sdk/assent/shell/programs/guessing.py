@@ -33,6 +33,7 @@ def guessed(program: str, words: Sequence[str]) -> Iterator[str]:
     """Yield what may be a command among the words of a program that is not known."""
     if program in OPERANDS or program in _TAKES_PROSE or len(words) > _LONGEST:
         return
+    yield from (word[1:] for word in words if word.startswith("|"))
     if "--" in words:
         behind = words[words.index("--") + 1 :]
         yield shlex.join(behind)

@@ -84,6 +84,7 @@ _LISP_STARTS = re.compile(
     r"((?:\"[^\"\n]{1,200}\"\s{0,4}){1,8})|:command\s{1,20}(?:\(list|'\()\s{0,20}((?:\"[^\"\n]{1,200}\"\s{0,4}){1,8})"
 )
 _SQL_WRITES = re.compile(
+    r"(?:^|\n)\s{0,20}\.(?:output|once|backup|save|log|clone)\s{1,4}([^\s|\"']{1,500})|\battach\s{1,4}(?:database\s{1,4})?('[^'\n]{1,500}')|"
     r"\bwritefile\(\s{0,20}('[^'\n]{1,500}')|\bINTO\s{1,20}(?:OUT|DUMP)FILE\s{1,20}('[^'\n]{1,500}')|\blo_export\([^()\n]{1,100},\s{0,20}('[^'\n]{1,500}')"
     r"|\bCOPY\b[^;\n]{1,500}?\bTO\s{1,20}('[^'\n]{1,500}')",
     re.IGNORECASE,
@@ -150,7 +151,7 @@ _PATH = re.compile(r"\b(?:path|dest|name)=(\S{1,500})")
 _GROUPS = re.compile(r"\bgroups?=(\S{1,200})")
 _QUOTED = re.compile(r"[\"']([^\"'\n]{1,2000})[\"']")
 _NAMED = re.compile(
-    r"-{1,2}(?:[a-z]{1,20}-){0,3}(?:exec|execute|command|commands|cmd|args|call|askpass|eval|run|shell|scripts?|hook|filter|invoke|rsh|rcmd"
+    r"-{1,2}(?:[a-z]{1,20}-){0,3}(?:exec|execute|command|commands|cmd|args|call|pager|toolexec|script-shell|askpass|eval|run|shell|scripts?|hook|filter|invoke|rsh|rcmd"
     r"|compress-program|use-askpass|rsync-path|pre|post|up|down|wrapper|postrotate|startup|remote-command|on-\w{1,20})"
 )
 _SHORT: Mapping[str, frozenset[str]] = {
@@ -164,6 +165,8 @@ _SHORT: Mapping[str, frozenset[str]] = {
         "rsync lftp emacs konsole xterm gnome-terminal urxvt alacritty kitty xfce4-terminal terminator wezterm st foot"
     ),
     "-P": frozenset({"man"}),
+    "-s": frozenset({"nano"}),
+    **dict.fromkeys(("eshell-command", "shell-command", "compile"), frozenset({"emacs", "emacsclient"})),
     "-S": frozenset({"scp"}),
     "-z": frozenset({"tcpdump"}),
     "-TT": frozenset({"zip"}),
@@ -194,8 +197,9 @@ _CMAKE = {
 
 def texts_inside(command: Command, written: Written) -> list[str]:
     """Return the shell texts inside a program's words and input. `written` tells what the text itself put in a file."""
+    pipes = command.program in _DATABASES | _PATTERNS[_BANG]  # `\o | sh`, `:w !sh`
     stripped = (text.strip() for text in _found(command, written))
-    found = dict.fromkeys(text for text in stripped if len(text.split()) > 1 or text in SHELLS)
+    found = dict.fromkeys(text for text in stripped if len(text.split()) > 1 or (pipes and text in SHELLS))
     return list(found)[:_MOST]
 
 
@@ -261,13 +265,23 @@ def _managed(program: str, words: Sequence[str]) -> Iterator[str]:
                 yield f"usermod -aG {shlex.quote(found[1])} user"
     elif program == "aws" and "ssm" in words[:6]:
         yield from (found[1] for word in words for found in _QUOTED.finditer(word[:_LONGEST]))
-    elif program in {"npm", "wget", "pnpm"}:
-        for word, following in itertools.pairwise((*words, "")):
-            name, equals, value = word.partition("=")
-            if name in {"-c", "--call", "--use-askpass", "--shell-mode"}:
-                yield value if equals else following
     elif program == "podman" and words[:1] == ["unshare"]:
         yield shlex.join(words[1:])
+    else:
+        yield from _by_option(program, words)
+
+
+def _by_option(program: str, words: Sequence[str]) -> Iterator[str]:
+    """Yield what stands behind options of programs whose other words are no commands."""
+    if program in {"npm", "wget", "pnpm"}:
+        for word, following in itertools.pairwise((*words, "")):
+            name, equals, value = word.partition("=")
+            if name in {"-c", "--call", "--use-askpass", "--script-shell", "script-shell"}:
+                yield value if equals else following
+        if words[:1] == ["explore"]:
+            yield from (shlex.join(words[start:]) for start in (2, 3))
+    elif program == "cargo" and "--config" in words:
+        yield from (found[1] for word in words for found in _QUOTED.finditer(word[:_LONGEST]))
 
 
 def _makefile(written: Written) -> str | None:

@@ -33,13 +33,14 @@ def _literal(prefix: str) -> str:
 
 _ANY_LITERAL = re.compile(_literal("x"), re.DOTALL)
 _RUNS = re.compile(
-    r"(?:getattr\s*\([^()]{1,80}['\"](?:system|popen|exec\w*|spawn\w*|run|call|Popen|check_output)['\"]\s*\)|(?<!['\"])\b(?:os\.(?:system|popen|exec[lv]p?e?|spawn[lv]p?e?)|subprocess\.(?:run|call|check_call|check_output|Popen|getoutput"
+    r"(?:getattr\s*\([^()]{1,80}['\"](?:system|popen|exec\w*|spawn\w*|run|call|Popen|check_output)['\"]\s*\)|(?<!['\"])\b(?:os\.(?:system|popen|exec[lv]p?e?|spawn[lv]p?e?)|asyncio\.create_subprocess_(?:shell|exec)|subprocess\.(?:run|call|check_call|check_output|Popen|getoutput"
     r"|getstatusoutput)|pty\.spawn|commands\.getoutput|system|popen|shell_exec|passthru|proc_open|pcntl_exec|exec|spawn"
     r"|execSync|execFile|execFileSync|spawnSync|Open3\.\w+|IO\.popen|Kernel\.\w+|Process\.spawn|os\.execute|io\.popen"
     r"|do shell script|Bun\.spawn|Bun\.spawnSync|Deno\.Command)\b)\s*\(?\s*(?=[\[('\"`\w@$%])"
 )
 _IMPORTS = re.compile(
     r"from\s+(?:subprocess|os|pty|commands)\s+import\s+(?P<names>[\w ,]+)"
+    r"|\b(?:exec|execSync|spawn|spawnSync|execFile|execFileSync)\s{0,4}:\s{0,4}(?P<renamed>\w{1,60})"
     r"|import\s+(?:[\w, ]+,\s*)?(?:subprocess|os|pty|commands)\s+as\s+(?P<module>\w+)"
 )
 _AWK_PIPES = re.compile(r"\"([^\"\n]+)\"\s*\|&?\s*getline|\bprintf?\b[^|\n;]*\|&?\s*\"([^\"\n]+)\"")
@@ -49,7 +50,7 @@ _AWK_FEEDS = re.compile(
 _BACKTICKS = re.compile(r"(?:%x[\[({]|qx[\[({/]|`)(?P<text>[^`\])}]{1,2000})[`\])}/]")
 _WITH_BACKTICKS = frozenset({"perl", "ruby", "php"})
 _DELETES = re.compile(
-    r"\b(?P<call>shutil\.rmtree|rmtree|remove_tree|rm_rf|rm_r|rmSync|rmdirSync|unlinkSync|fs\.rm|fs\.rmdir|fs\.unlink|rimraf"
+    r"\b(?P<call>shutil\.rmtree|rmtree|remove_tree|rm_rf|rm_r|rmSync|rmdirSync|unlinkSync|fs\.rm|fs\.rmdir|fs\.unlink|promises\.(?:rm|rmdir|unlink)|rimraf"
     r"|removeSync|emptyDirSync|os\.remove|os\.unlink|os\.rmdir|os\.removedirs|File\.delete|FileUtils\.rm\w*|Dir\.rmdir"
     r"|FileUtils\.remove\w*|unlink|rmdir|os\.truncate|Deno\.remove\w*)\b\s*\(?\s*(?=[\[('\"`\w@$%])"
 )
@@ -58,7 +59,7 @@ _READS = re.compile(
     r"\b(?:open\s*\(?\s*(?:my\s+)?\$?\w+\s*,|open|io\.open|codecs\.open|file_get_contents|readfile|fopen|readFileSync|readFile|createReadStream|File\.read"
     r"|File\.open|io\.lines|dotenv_values|load_dotenv|IO\.read|IO\.readlines|File\.readlines|Bun\.file|Deno\.readTextFile\w*|slurp"
     r"|writeFileSync|writeFile|appendFileSync|appendFile|file_put_contents|File\.write|IO\.write|Deno\.writeTextFile\w*"
-    r"|createWriteStream|copyFileSync|shutil\.copy\w*|shutil\.move|os\.rename|os\.replace|os\.symlink|renameSync)\s*\(?\s*"
+    r"|createWriteStream|copyFileSync|shutil\.copy\w*|shutil\.move|copy|os\.rename|os\.replace|os\.symlink|renameSync)\s*\(?\s*"
     r"(?=['\"`rbuf(<])"
 )
 _WRITING = re.compile(r"write|append|put_contents|copy|move|rename|replace|symlink", re.IGNORECASE)
@@ -94,6 +95,7 @@ _HOME = re.compile(
 _HERE = re.compile(r"os\.getcwd\(\)|Path\.cwd\(\)|process\.cwd\(\)|Dir\.pwd|getcwd\(\)")
 _TEMPORARY = re.compile(r"(?:tempfile\.)?mkdtemp\([^()]*\)|Dir\.mktmpdir\b")
 _JOINED_TEXTS = re.compile(r"(?P<quote>['\"])\s*\+\s*(?P=quote)")
+_MIXED_TEXTS = re.compile(r"'([^'\"\\\n]{0,500})'\s{0,4}\+\s{0,4}\"([^'\"\\\n]{0,500})\"")
 _BELOW_HOME = re.compile(
     rf"'({HOME}[^']*)'\s*(?:/\s*|\.joinpath\(\s*|,\s*(?=['\"][^'\"]*['\"]\s*\)\s*\)))['\"]/?([^'\"]*)['\"]"
 )
@@ -104,6 +106,9 @@ _MOST_NAMES = 50
 _MOST_JOINED = 8
 _LOOPS = (
     re.compile(r"\bfor\s{1,4}(?P<name>\w{1,60})\s{1,4}in\s{1,4}(?P<text>'[^'\\\n]{0,1000}'|\"[^\"\\\n]{0,1000}\")"),
+    re.compile(
+        r"\bforeach\s{0,4}\(\s{0,4}(?P<text>'[^'\\\n]{0,1000}'|\"[^\"\\\n]{0,1000}\")\s{1,4}as\s{1,4}\$(?P<name>\w{1,60})"
+    ),
     re.compile(
         r"(?P<text>'[^'\\\n]{0,1000}'|\"[^\"\\\n]{0,1000}\")\.(?:each|map)\s{0,4}(?:\{|do)\s{0,4}\|(?P<name>\w{1,60})\|"
     ),
@@ -120,6 +125,8 @@ _GIVEN_BACK = re.compile(
 """Calls that give back the path, or what the pattern matches, that they are given."""
 _JOINS = re.compile(rf"\b(?:os\.path|path|File|filepath|posixpath)\.join\(\s{{0,4}}({_TEXT})\s{{0,4}},")
 _JOINPATH = re.compile(rf"({_TEXT})\.joinpath\(\s{{0,4}}({_TEXT})\s{{0,4}}([,)])")
+_ITERATED = re.compile(rf"\bPath\s{{0,4}}\(\s{{0,4}}({_TEXT})\s{{0,4}}\)\.(?:iterdir|r?glob|walk)\(")
+_UNLINKS = re.compile(r"\.(?:unlink|rmdir)\(|\brmtree\(")
 _MAPPED = re.compile(
     rf"\b(?:array_map|array_walk|map|list\(map)\s{{0,4}}\(\s{{0,4}}[\"']?((?:os\.)?(?:unlink|rmdir|remove)|shutil\.rmtree|file_get_contents|readfile)[\"']?\s{{0,4}},\s{{0,4}}(?=\[?\s{{0,4}}{_TEXT})"
 )
@@ -166,6 +173,7 @@ def _plainer(code: str) -> str:
         if code == before:
             break
     code = _JOINS.sub(lambda found: f"'{found[1][1:-1].rstrip('/')}/' + ", code)
+    code = _MIXED_TEXTS.sub(lambda found: f"'{found[1]}{found[2]}'", code)
     code = _JOINED_TEXTS.sub("", code)
     for _ in range(_MOST_NAMES):
         code = _BELOW_HOME.sub(r"'\1/\2'", code)
@@ -215,7 +223,7 @@ def _runs(code: str) -> Iterator[Act]:
                 yield Act(text=UNKNOWN)
             continue
         rest = arguments[literals[-1].end() :].lstrip()
-        if rest.startswith(("+", ".", "%")) and len(literals) == 1:
+        if rest.startswith(("+", ".", "%", "$")) and len(literals) == 1:
             yield Act(text=_value(literals[0]) + UNKNOWN)
         elif len(literals) == 1 and (" " in _value(literals[0]) or not re.match(r",\s*\[", rest)):
             yield Act(text=_value(literals[0]))
@@ -241,7 +249,7 @@ def _imported(code: str) -> Iterator[re.Pattern[str]]:
                 rf"(?<![.\w]){module}\.(?:system|run|call|check_call|check_output|Popen|popen|spawn|exec\w*)\s*\(\s*(?=[\[('\"])"
             )
             continue
-        for part in found["names"].split(",")[:_MOST_NAMES]:
+        for part in (found["names"] or found["renamed"]).split(",")[:_MOST_NAMES]:
             name = part.split()[-1:]
             if name and name[0].isidentifier():
                 yield re.compile(rf"(?<![.\w]){name[0]}\s*\(\s*(?=[\[('\"])")
@@ -258,6 +266,8 @@ def _deletions(code: str) -> Iterator[Act]:
         if literals and arguments.lstrip("([")[literals[-1].end() :].lstrip().startswith(("+", ".", "%")):
             paths = [f"{paths[0]}{UNKNOWN}"]
         yield Act(argv=("rm", flags, *paths))
+    if _UNLINKS.search(code):
+        yield from (Act(argv=("rm", "-rf", f"{found[1][1:-1]}/*")) for found in _ITERATED.finditer(code))
     for found in itertools.chain(_PATH_METHODS.finditer(code), _HOME_METHODS.finditer(code)):
         path = _named(found, "p") if found.re is _PATH_METHODS else found["path"][1:-1]
         if found["method"] in {"unlink", "rmdir"}:

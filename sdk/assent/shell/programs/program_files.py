@@ -174,8 +174,9 @@ def configured_files(command: Command) -> Iterator[tuple[Word, Mode]]:
 
 
 def edited_files(command: Command) -> Iterator[tuple[Word, Mode]]:
-    """Yield the files that the commands fed to a line editor read or write."""
-    for found in _EDITED.finditer((command.fed_text or "")[:_LONGEST]):
+    """Yield the files that the commands given to a line editor read or write."""
+    given = (word.text.lstrip("+") for word in command.argv[1:] if " " in word.text)
+    for found in _EDITED.finditer("\n".join((command.fed_text or "", *given))[:_LONGEST]):
         yield word_of(found[1]), "write"
 
 

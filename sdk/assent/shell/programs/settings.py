@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 _RUN_BY_NAME = re.compile(
     r"\w{0,20}(?:EDITOR|PAGER|VISUAL|BROWSER|ASKPASS)|(?:GIT|RSYNC|CVS|SVN|HG)_(?:SSH|RSH)(?:_COMMAND)?|GIT_EXTERNAL_DIFF"
-    r"|GIT_PROXY_COMMAND|GIT_CONFIG_VALUE_\d{1,4}|PROMPT_COMMAND|PS[014]|LESS(?:OPEN|CLOSE)|PERL5DB|FCEDIT|MAILER|SHELLOPTS_COMMAND"
+    r"|GIT_PROXY_COMMAND|GIT_CONFIG_VALUE_\d{1,4}|PROMPT_COMMAND|PS[014]|LESS(?:OPEN|CLOSE)|PERL5DB|FCEDIT|MAILER|\w{0,20}WRAPPER|CC|CXX|AR|LD"
 )
 """Variables whose value some program, or the shell itself, runs."""
 _CHECKPOINTS = re.compile(r"--(?:checkpoint-action=exec|to-command|use-compress-program|rmt-command|rsh-command)=(.+)")
@@ -30,7 +30,7 @@ _GIT_KEYS = re.compile(
 """Settings of git whose value it runs."""
 _GIT_TRANSPORTS = frozenset({"--upload-pack", "--receive-pack", "--exec", "--open-files-in-pager"})
 _TAKE_A_PACKER = frozenset({"clone", "fetch", "pull", "ls-remote", "push", "archive", "submodule"})
-_SHELLS_OUT = re.compile(r"ext::(.+)|-O(.+)")
+_SHELLS_OUT = re.compile(r"(?:url\.)?ext::(.+?)(?:\.insteadof=.*|$)|-O(.+)", re.IGNORECASE | re.DOTALL)
 _CALLBACK = re.compile(r"--[\w-]{1,30}-callback")
 
 
