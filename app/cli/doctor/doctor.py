@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from app.cli.beside_database import NEW_DATABASE, counted, seals_of, settings_faults, wrong_schema
 from app.cli.doctor.channels import look_at_channels
+from app.cli.doctor.issuers import look_at_issuers
 from app.cli.doctor.payments import look_at_file
 from app.cli.doctor.records import DECLARE, look_at_database, look_at_records
 from app.cli.doctor.secret_files import look_at_secret_files
@@ -61,6 +62,8 @@ async def examine_all(config: Path, environ: Mapping[str, str], say: Callable[[s
         book = PolicyBook(config, environ=environ, channel_types=registry.platforms())
         active: dict[str, set[str] | None] = {}
         findings += await look_at_channels(book, Settings(), active)  # pyright: ignore[reportCallIssue] - it loaded above
+        for org in book.orgs():
+            findings += await look_at_issuers(book.current(org), SystemClock())
         for org, live in keys.items():
             findings += warnings_at_start(book.current(org).policy, live, active=active[org])
     for finding in findings:

@@ -138,6 +138,10 @@ class Issuers:
             raise BadTokenClaimsError("none of the issuer's keys has signed it, in a way that the file accepts")
         return found
 
+    async def count_keys(self, provider: Provider) -> int:
+        """Return how many keys an issuer has that can sign a token. Raises UnreachedError."""
+        return len(_usable(await self._keys(provider)))
+
     async def _keys(self, provider: Provider, *, anew: bool = False) -> Mapping[str, Any]:
         async with self._one(provider):
             said = await self._told_by(provider)
@@ -154,13 +158,17 @@ def _read(token: str, keys: Mapping[str, Any], algorithms: tuple[str, ...]) -> S
     from joserfc import jwt
     from joserfc.jwk import KeySet
 
-    listed = cast("list[Any]", keys["keys"]) if isinstance(keys.get("keys"), list) else []
-    usable = [each for each in listed if _is_usable(each)]
+    usable = _usable(keys)
     try:
         found = jwt.decode(token, KeySet.import_key_set({"keys": usable}), algorithms=list(algorithms))  # pyright: ignore[reportArgumentType]
     except Exception:  # noqa: BLE001 - the library answers hostile input with whatever its parsers raise
         return None
     return Signed(found.claims, found.header.get("typ"))
+
+
+def _usable(keys: Mapping[str, Any]) -> list[Any]:
+    listed = cast("list[Any]", keys["keys"]) if isinstance(keys.get("keys"), list) else []
+    return [each for each in listed if _is_usable(each)]
 
 
 def _is_usable(key: Any) -> bool:
