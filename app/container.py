@@ -266,7 +266,8 @@ class Container:
             renew_access=self.renew_access,
             hide_secrets=lambda: hide_secrets_of(registry.loaded()),
         )
-        self.console = self._console(review)
+        by_api = EditByApi(edit=edit, store=store, book=book, seals=self.seals)
+        self.console = self._console(review, by_api)
         self.services = Services(
             access=access_for(self.keys, settings.calls_per_second, operations=settings.operations_token),
             submit=self.submit,
@@ -276,7 +277,7 @@ class Container:
             review=review,
             feed=self.feed,
             decide=self.decide,
-            edit=EditByApi(edit=edit, store=store, book=book, seals=self.seals),
+            edit=by_api,
             cancel=self.cancel,
             consult=Consult(store=store, book=book),
             extend=self.extend,
@@ -310,7 +311,7 @@ class Container:
             ),
         )
 
-    def _console(self, review: Review) -> ConsoleVerbs:
+    def _console(self, review: Review, edit: EditByApi) -> ConsoleVerbs:
         return console_verbs(
             *(self.store, self.book, self.seals, self.clock),
             review=review,
@@ -322,6 +323,7 @@ class Container:
             later=self.supervisor.later,
             issuers=self.prove.issuers,
             feed=self.feed,
+            edit=edit,
         )
 
     def _timetable(self) -> Timetable:

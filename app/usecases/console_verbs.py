@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from app.usecases.console.decide_page import DecideOnPage
+from app.usecases.console.do_other import DoOther
 from app.usecases.console.inbox import Inbox
 from app.usecases.console.live import Live
 from app.usecases.console.office.build import build_office
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from app.ports import Clock
     from app.storage.engine.store import Store
     from app.usecases.console.office.build import Office
+    from app.usecases.deciding.edit_api import EditByApi
     from app.usecases.pauses.switch import Switches
     from app.usecases.platforms.contact import Contact
     from app.usecases.proving.factors import Factors
@@ -40,6 +42,7 @@ class ConsoleVerbs:
     sessions: Sessions
     inbox: Inbox
     decide_page: DecideOnPage
+    do_other: DoOther
     office: Office
     passkeys: Passkeys
     elsewhere: Elsewhere
@@ -66,12 +69,14 @@ def console_verbs(
     later: Callable[[Coroutine[object, object, None]], None],
     issuers: Issuers,
     feed: Feed,
+    edit: EditByApi,
 ) -> ConsoleVerbs:
     """Build them on what the gateway runs on; what it has already is handed in."""
     return ConsoleVerbs(
         sessions=Sessions(store=store, book=book, seals=seals, clock=clock, review=review),
         inbox=Inbox(store=store, book=book, seals=seals),
         decide_page=DecideOnPage(store=store, book=book, seals=seals),
+        do_other=DoOther(store=store, book=book, seals=seals, edit=edit),
         passkeys=Passkeys(store=store, book=book, seals=seals),
         elsewhere=Elsewhere(store=store, book=book, seals=seals, clock=clock, issuers=issuers),
         factors=factors,
