@@ -266,8 +266,7 @@ class Container:
             renew_access=self.renew_access,
             hide_secrets=lambda: hide_secrets_of(registry.loaded()),
         )
-        by_api = EditByApi(edit=edit, store=store, book=book, seals=self.seals)
-        self.console = self._console(review, by_api)
+        self.console = self._console(review, edit)
         self.services = Services(
             access=access_for(self.keys, settings.calls_per_second, operations=settings.operations_token),
             submit=self.submit,
@@ -277,7 +276,7 @@ class Container:
             review=review,
             feed=self.feed,
             decide=self.decide,
-            edit=by_api,
+            edit=EditByApi(edit=edit, store=store, book=book, seals=self.seals),
             cancel=self.cancel,
             consult=Consult(store=store, book=book),
             extend=self.extend,
@@ -311,9 +310,9 @@ class Container:
             ),
         )
 
-    def _console(self, review: Review, edit: EditByApi) -> ConsoleVerbs:
+    def _console(self, review: Review, edit: Edit) -> ConsoleVerbs:
         return console_verbs(
-            *(self.store, self.book, self.seals, self.clock),
+            *(self.store, self.book, self.seals, self.clock, edit),
             review=review,
             factors=self.factors,
             switches=self.switches,
@@ -323,7 +322,6 @@ class Container:
             later=self.supervisor.later,
             issuers=self.prove.issuers,
             feed=self.feed,
-            edit=edit,
         )
 
     def _timetable(self) -> Timetable:
