@@ -266,7 +266,7 @@ class Container:
             renew_access=self.renew_access,
             hide_secrets=lambda: hide_secrets_of(registry.loaded()),
         )
-        self.console = self._console(review)
+        self.console = self._console(review, edit)
         self.services = Services(
             access=access_for(self.keys, settings.calls_per_second, operations=settings.operations_token),
             submit=self.submit,
@@ -310,9 +310,9 @@ class Container:
             ),
         )
 
-    def _console(self, review: Review) -> ConsoleVerbs:
+    def _console(self, review: Review, edit: Edit) -> ConsoleVerbs:
         return console_verbs(
-            *(self.store, self.book, self.seals, self.clock),
+            *(self.store, self.book, self.seals, self.clock, edit),
             review=review,
             factors=self.factors,
             switches=self.switches,

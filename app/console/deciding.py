@@ -12,11 +12,15 @@ from app.api.wire.routes import Request, Response, Router
 from app.console.answers import see, told
 from app.console.pages import page
 from app.console.visit import base_of, form_of, is_own, language_of, remember_language, sessions_in
+from app.domain.card.editing import MOST_FIELDS
+from app.domain.card.form import MOST
 from app.domain.errors import ForbiddenError, UnauthenticatedError
 from app.domain.people.assurance import Assurance
 from app.domain.request.decision import Verdict
 from app.domain.words.say import say
 from app.usecases.console.decide_page import MOST_REASON, Refused, Wanted
+from app.usecases.console.do_other import OtherWanted
+from app.usecases.console.other_forms import OTHERS
 from app.usecases.proving.proof import Given
 
 if TYPE_CHECKING:
@@ -28,6 +32,9 @@ if TYPE_CHECKING:
 
 _WIDE = 0x2E7F  # from here on characters are as wide as two
 _LONG, _LONGER = 15, 22
+_FIELDS = MOST_FIELDS + 6  # of a form: the arguments that one has, and what goes with them
+_OTHERS = {verb.action.value: verb.action for verb in OTHERS}
+_OF_FORM = frozenset({"do", "press", "typed", "totp"})
 _READY = ("amount", "payee", "unknown", "later")
 _VERDICTS: dict[str, Verdict | None] = {"approve": Verdict.APPROVE, "deny": Verdict.DENY, "withdraw": None}
 
@@ -51,21 +58,31 @@ def deciding_router(c: ConsoleVerbs) -> Router:
             policy = c.sessions.policy_of(right)
             if not is_own(request, policy):
                 raise UnauthenticatedError
-            form = await form_of(request)
+            form = await form_of(request, fields=_FIELDS)
+            sent = _other(form) if "do" in form else None
             language = language_of(request, policy)
-            try:
-                proven = await _proven(c, right, request_id, form)
-            except ForbiddenError:
-                refused = Refused(sentence=say(language, "console.wrong_passkey"))
+            if sent is not None:
+                refused = await c.do_other(right, request_id, sent, language)
             else:
-                refused = await c.decide_page.press(right, request_id, _wanted(form, language, proven), language)
+                refused = await _voted(c, right, request_id, form, language)
             if refused is None:
                 return see(f"{base_of(policy)}/r/{request_id}", policy)
-            return await _drawn(c, request, right, request_id, refused=refused, reason=form.get("reason", ""))
+            reason = form.get("reason", "")
+            return await _drawn(c, request, right, request_id, refused=refused, reason=reason, sent=sent)
 
         return await told(request, pressed)
 
     return router
+
+
+async def _voted(
+    c: ConsoleVerbs, right: Right, request_id: str, form: dict[str, str], language: Language
+) -> Refused | None:
+    try:
+        proven = await _proven(c, right, request_id, form)
+    except ForbiddenError:
+        return Refused(sentence=say(language, "console.wrong_passkey"))
+    return await c.decide_page.press(right, request_id, _wanted(form, language, proven), language)
 
 
 async def _drawn(
@@ -76,12 +93,16 @@ async def _drawn(
     *,
     refused: Refused | None = None,
     reason: str = "",
+    sent: OtherWanted | None = None,
 ) -> Response:
-    """Draw the page of a request as it stands, also after a press that was refused, with the `reason` typed there."""
+    """Draw the page of a request as it stands, also after a press that was refused.
+
+    `reason`, or `sent`, is what was typed there.
+    """
     policy = c.sessions.policy_of(right)
     language = language_of(request, policy)
     found = await c.decide_page.show(right, request_id, language, since=refused.press if refused else None)
-    values = values_of(found, language, notice=refused.sentence if refused else "", reason=reason)
+    values = values_of(found, language, notice=refused.sentence if refused else "", reason=reason, sent=sent)
     values |= {"to_inbox": right.request_id is None}
     status = 409 if refused else 200
     shows = policy.url and any(each.is_picture for each in found.sheet.evidence)
@@ -90,7 +111,9 @@ async def _drawn(
     return remember_language(request, answer, policy)
 
 
-def values_of(found: DecidePage, language: Language, *, notice: str = "", reason: str = "") -> dict[str, object]:
+def values_of(
+    found: DecidePage, language: Language, *, notice: str = "", reason: str = "", sent: OtherWanted | None = None
+) -> dict[str, object]:
     """Return what the page's template is given."""
     sheet, glance = found.sheet, found.glance
     return {
@@ -110,6 +133,10 @@ def values_of(found: DecidePage, language: Language, *, notice: str = "", reason
         "wants_passkey": glance.level.of_each is Assurance.L3 and found.by_passkey,
         "wants_two": glance.level is Assurance.L4,
         "to_inbox": False,
+        "verbs": found.others,
+        "opened": sent.action if sent else None,
+        "kept": sent.fields if sent else {},
+        "most_text": MOST,
         "face": "warned" if sheet.card.warnings and glance.pending else sheet.card.tone.value,
     }
 
@@ -133,10 +160,22 @@ def _wanted(form: dict[str, str], language: Language, proven: Proven | None) -> 
         raise UnauthenticatedError
     ready = form.get("ready", "")
     reason = say(language, f"console.ready.{ready}") if ready in _READY else form.get("reason", "").strip()
-    typed, totp = form.get("typed", "").strip(), "".join(form.get("totp", "").split())
     return Wanted(
         verdict=_VERDICTS[form["verdict"]],
         press=form.get("press", ""),
         reason=reason or None,
-        given=Given(typed=typed or None, totp=totp or None, passkey=proven),
+        given=_given(form, proven),
     )
+
+
+def _given(form: dict[str, str], proven: Proven | None = None) -> Given:
+    typed, totp = form.get("typed", "").strip(), "".join(form.get("totp", "").split())
+    return Given(typed=typed or None, totp=totp or None, passkey=proven)
+
+
+def _other(form: dict[str, str]) -> OtherWanted:
+    """Return what else was sent. Raises UnauthenticatedError for a verb that none of our forms has."""
+    if form["do"] not in _OTHERS:
+        raise UnauthenticatedError
+    filled = {name: text.replace("\r\n", "\n") for name, text in form.items() if name not in _OF_FORM}
+    return OtherWanted(action=_OTHERS[form["do"]], press=form.get("press", ""), fields=filled, given=_given(form))

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from app.usecases.console.decide_page import DecideOnPage
+from app.usecases.console.do_other import DoOther
 from app.usecases.console.inbox import Inbox
 from app.usecases.console.live import Live
 from app.usecases.console.office.build import build_office
 from app.usecases.console.office.channel_trial import ChannelTrial
 from app.usecases.console.sessions import Sessions
+from app.usecases.deciding.edit_api import EditByApi
 from app.usecases.pauses.under_pause import UnderPause
 from app.usecases.signing_in.elsewhere import Elsewhere
 from app.usecases.signing_in.passkeys import Passkeys
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from app.ports import Clock
     from app.storage.engine.store import Store
     from app.usecases.console.office.build import Office
+    from app.usecases.deciding.edit import Edit
     from app.usecases.pauses.switch import Switches
     from app.usecases.platforms.contact import Contact
     from app.usecases.proving.factors import Factors
@@ -40,6 +43,7 @@ class ConsoleVerbs:
     sessions: Sessions
     inbox: Inbox
     decide_page: DecideOnPage
+    do_other: DoOther
     office: Office
     passkeys: Passkeys
     elsewhere: Elsewhere
@@ -56,6 +60,7 @@ def console_verbs(
     book: PolicyBook,
     seals: Seals,
     clock: Clock,
+    edit: Edit,
     *,
     review: Review,
     factors: Factors,
@@ -68,10 +73,12 @@ def console_verbs(
     feed: Feed,
 ) -> ConsoleVerbs:
     """Build them on what the gateway runs on; what it has already is handed in."""
+    edit_by_form = EditByApi(edit=edit, store=store, book=book, seals=seals)
     return ConsoleVerbs(
         sessions=Sessions(store=store, book=book, seals=seals, clock=clock, review=review),
         inbox=Inbox(store=store, book=book, seals=seals),
         decide_page=DecideOnPage(store=store, book=book, seals=seals),
+        do_other=DoOther(store=store, book=book, seals=seals, edit=edit_by_form),
         passkeys=Passkeys(store=store, book=book, seals=seals),
         elsewhere=Elsewhere(store=store, book=book, seals=seals, clock=clock, issuers=issuers),
         factors=factors,

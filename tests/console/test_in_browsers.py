@@ -137,7 +137,7 @@ async def test_it_is_decided_by_the_keyboard_alone_and_without_any_script(gatewa
         await expect(page.get_by_text("The monthly order of steel, as agreed.")).to_be_visible()
         await page.locator(".deny > summary").click()
         await expect(page.locator("button.go")).to_be_hidden()  # one thing at a time
-        await page.locator("textarea").fill("No order of ours")
+        await page.locator("#reason").fill("No order of ours")
         await page.get_by_role("button", name="Deny with this reason").click()
         await expect(page.locator("article")).to_contain_text("“No order of ours”")
     assert [(await gateway.read(each))["status"] for each in (by_keys, without)] == ["approved", "denied"]

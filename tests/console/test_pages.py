@@ -49,7 +49,7 @@ HTML_PAYLOADS = [
 ELEMENTS = {
     "html", "head", "meta", "title", "link", "script", "body", "main", "div", "span", "nav", "a", "header", "h1", "h2",
     "p", "b", "small", "dl", "dt", "dd", "section", "article", "details", "summary", "ul", "ol", "li", "time", "form",
-    "input", "button", "label", "textarea",
+    "input", "button", "label", "textarea", "select", "option",
 }  # fmt: skip
 
 
@@ -64,7 +64,8 @@ def assert_harmless(page: ReadPage, request: dict[str, Any]) -> None:
     assert loads <= {"?lang=zh", "", "#decide", "../console/console.css", "../console/console.js"}
     assert page.values("action") <= {f"/r/{request['id']}"}
     assert not page.values("style") | page.values("formaction") | page.values("srcdoc")
-    assert page.values("id") <= {"moved", "left", "decide", "reason", "typed", "totp", "approve", "undo"}
+    of_ours = {"moved", "left", "decide", "reason", "typed", "totp", "approve", "undo", "others"}
+    assert all(each in of_ours or re.fullmatch(r"do-[a-z_0-9-]+", str(each)) for each in page.values("id"))
     assert not [name for _, attributes in page.elements for name in attributes if name.startswith("on")]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.domain.errors import InvalidError
+from app.domain.errors import InvalidError, UnauthenticatedError
 from tests.fixtures.review_visits import URL, ReadPage, Visitor, token_of, with_url
 from tests.requirements import requirement
 
@@ -209,3 +209,38 @@ async def test_the_first_start_has_a_link_for_whom_the_file_names_first_until_so
     assert await sessions.first_link("globex") is not None
     await gateway.ask("anything", org="globex")
     assert await sessions.first_link("globex") is None
+
+
+@requirement("S-20")
+async def test_a_session_that_was_planted_before_a_sign_in_is_not_the_one_that_begins(gateway: Gateway) -> None:
+    stranger = await Person.signed_in(gateway, BOB)  # somebody else's own, put into Alice's browser
+    for planted in (stranger.session, "made-up", f"{stranger.session[:-4]}AAAA"):
+        link = (await gateway.container.console.sessions.invite("acme", ALICE, by="cli")).url
+        headers = {"origin": URL, "sec-fetch-site": "same-origin", "cookie": f"assent-session={planted}"}
+        gateway.http.cookies.clear()
+        answer = await gateway.http.post("/sign-in", data={"t": token_of(link)}, headers=headers)
+        began = answer.headers["set-cookie"].partition(";")[0].partition("=")[2]
+        right = await gateway.container.console.sessions.right_of("", began)
+        assert (answer.status_code, right.person) == (303, ALICE)
+        assert planted.partition(".")[0] not in {began, right.name}
+        assert right.name not in planted
+        if planted == stranger.session:
+            assert (await gateway.container.console.sessions.right_of("", planted)).person == BOB  # still his alone
+        else:
+            with pytest.raises(UnauthenticatedError):
+                await gateway.container.console.sessions.right_of("", planted)
+
+
+async def test_behind_what_ran_stand_its_outcome_and_for_who_is_signed_in_the_way_to_its_story(
+    gateway: Gateway,
+) -> None:
+    alice, by_link = await Person.signed_in(gateway), Visitor(gateway=gateway)
+    request = await gateway.ask()
+    await gateway.decide(request)
+    await gateway.claim(request)
+    await gateway.report(request)
+    story = f"/console/requests/{request['id']}"
+    page = (await alice.get(f"/r/{request['id']}")).text
+    assert f'<a href="{story}">What happened, step by step</a>' in page
+    assert (await alice.get(story)).status_code == 200
+    assert story not in await by_link.visit(request)  # that session opens one page alone

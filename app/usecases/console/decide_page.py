@@ -37,6 +37,7 @@ from app.storage.requests.seen_before import seen_before, was_seen
 from app.storage.searching.find_alike import find_approved_alike
 from app.storage.trail.audit_chain import get_head, list_of_request
 from app.usecases.console.glance import glance_at
+from app.usecases.console.other_forms import others_for
 from app.usecases.console.rows import facts_together
 from app.usecases.deciding.decide import decide, withdraw_vote
 from app.usecases.pauses.stop_paused import pause_shown
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
     from app.usecases.console.glance import Glance
+    from app.usecases.console.other_forms import Other
     from app.usecases.console.sessions import Right
     from app.usecases.deciding.decide import Decided
     from app.usecases.proving.proof import Given
@@ -90,6 +92,7 @@ class DecidePage:
     by_app: bool  # the reader's second factors: an app that shows codes
     by_passkey: bool
     head: int  # how far the trail had come: what is behind it has not been shown
+    others: tuple[Other, ...] = ()  # what else this reader may do about it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +138,7 @@ class DecideOnPage:
         def unit(tx: Tx) -> tuple[DecidePage, bool] | AssentError:
             policy, now = self._policy(right.org), tx.now()
             request = find_request(tx, request_id)
-            refused = _refusal(right, request, request_id, policy, now)
+            refused = refusal_to_look(right, request, request_id, policy, now)
             if refused is not None or request is None:
                 return refused or NotFoundError()
             again = since is not None and since.stood == stands(request)
@@ -157,6 +160,7 @@ class DecideOnPage:
                 by_app=has_totp(tx, right.person),
                 by_passkey=rp_id(policy.url) is not None and bool(list_passkeys(tx, email_key(right.person))),
                 head=get_head(tx)[0],
+                others=others_for(tx, request, policy, language, reader=right.person, now=now),
             )
             return page, right.request_id is not None or was_seen(tx, _LOOKED, looked)
 
@@ -178,7 +182,7 @@ class DecideOnPage:
 
         def unit(tx: Tx) -> Piece | AssentError:
             request = find_request(tx, request_id)
-            refused = _refusal(right, request, request_id, self._policy(right.org), tx.now())
+            refused = refusal_to_look(right, request, request_id, self._policy(right.org), tx.now())
             return refused or (find_piece(tx, request, number) if request else NotFoundError())
 
         return await self._store.read(unit, org=right.org, long=True)
@@ -192,7 +196,7 @@ class DecideOnPage:
                 return why_missing(tx, request_id)
             request, now = locked
             policy = self._policy(right.org)
-            refused = _refusal(right, request, request_id, policy, now)
+            refused = refusal_to_look(right, request, request_id, policy, now)
             if refused is not None:
                 return refused
             return (self._pressed(tx, request, now, policy, language, right, wanted),)
@@ -218,12 +222,13 @@ class DecideOnPage:
         if press.stood != stands(request):
             if _is_so_already(request, person, verdict):
                 return None
-            return Refused(sentence=say(language, "console.stale", faster=_faster(request, press, policy, language)))
+            faster = who_was_faster(request, press, policy, language)
+            return Refused(sentence=say(language, "console.stale", faster=faster))
         if wanted.together and not facts_together(request, policy, language, pause_shown(tx, request)):
             return Refused(sentence=say(language, "inbox.on_its_own"))
         evidence = Evidence(channel=CONSOLE, shown_at=press.drawn_at)
         if verdict is None:
-            return _answered(
+            return what_became(
                 withdraw_vote(tx, request, now, policy, person=person, evidence=evidence), policy, language, press
             )
         if verdict is Verdict.DENY:
@@ -235,18 +240,18 @@ class DecideOnPage:
                 tx, self._seals, request, now, policy, person=person, given=wanted.given, evidence=evidence
             )
             if isinstance(worth, AssentError):
-                return Refused(sentence=_proof_told(worth, language), press=press)
+                return Refused(sentence=proof_told(worth, language), press=press)
             evidence = replace(evidence, assurance=worth)
         decided = decide(
             tx, request, now, policy, person=person, verdict=verdict, reason=wanted.reason, evidence=evidence
         )
-        return _answered(decided, policy, language, press)
+        return what_became(decided, policy, language, press)
 
     def _policy(self, org: str) -> Policy:
         return self._book.current(org).policy
 
 
-def _refusal(
+def refusal_to_look(
     right: Right, request: ConfirmationRequest | None, request_id: str, policy: Policy, now: datetime
 ) -> AssentError | None:
     """Say why somebody may not see this page, or no longer."""
@@ -278,7 +283,7 @@ def _is_so_already(request: ConfirmationRequest, person: str, verdict: Verdict |
     return mine is not None and mine.verdict is verdict
 
 
-def _faster(request: ConfirmationRequest, press: Press, policy: Policy, language: Language) -> str:
+def who_was_faster(request: ConfirmationRequest, press: Press, policy: Policy, language: Language) -> str:
     """Say who has moved the request since the page was drawn."""
 
     def named(email: str) -> str:
@@ -295,7 +300,8 @@ def _faster(request: ConfirmationRequest, press: Press, policy: Policy, language
     return say(language, "console.faster.moved")
 
 
-def _answered(decided: Decided, policy: Policy, language: Language, press: Press) -> Refused | None:
+def what_became(decided: Decided, policy: Policy, language: Language, press: Press) -> Refused | None:
+    """Say why a vote was not recorded; None: it was, or stood already."""
     match decided.refusal:
         case None | Refusal.REPEATED:
             return None
@@ -311,7 +317,7 @@ def _answered(decided: Decided, policy: Policy, language: Language, press: Press
     return Refused(sentence=sentence, press=press)
 
 
-def _proof_told(error: StepUpNeededError | LockedError, language: Language) -> str:
+def proof_told(error: StepUpNeededError | LockedError, language: Language) -> str:
     """Say what was wrong, or missing, beside an approval."""
     more = error.more
     if isinstance(error, LockedError):

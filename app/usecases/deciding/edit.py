@@ -181,12 +181,19 @@ def may_edit(
     if request.status.final or now >= request.expires_at:
         over = carry_out(tx, request, advance(request, DeadlinePassed(), now=now))
         return EditRefused(request=over, refusal=Refusal.SETTLED)
-    voters = _editors(request, policy, now)
-    if person in voters.entitled() and not voters.is_barred(person):
+    refusal = no_editor(request, now, policy, person=person)
+    if refusal is None:
         return None
-    refusal = Refusal.BARRED if voters.is_barred(person) else Refusal.NOT_ELIGIBLE
     tx.append(refused_click(evidence, why=str(refusal), person=person), request_id=request.id)
     return EditRefused(request=request, refusal=refusal)
+
+
+def no_editor(request: ConfirmationRequest, now: datetime, policy: Policy, *, person: str) -> Refusal | None:
+    """Say why somebody is none of those who may change a request; None: they are."""
+    voters = _editors(request, policy, now)
+    if voters.is_barred(person):
+        return Refusal.BARRED
+    return None if person in voters.entitled() else Refusal.NOT_ELIGIBLE
 
 
 def approve_as_it_is(tx: Tx, request: ConfirmationRequest, now: datetime, policy: Policy, edition: Edition) -> EditMade:

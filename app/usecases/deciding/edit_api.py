@@ -89,14 +89,21 @@ class EditByApi:
         that rules, hooks or the want of approvers forbid.
         """
         wanted = Edition(by=person, evidence=Evidence(channel=API), arguments=arguments, reason=reason)
+        made = await self.made(org=org, request_id=request_id, digest=digest, wanted=wanted, given=given)
+        return self._told(org, person, made)
+
+    async def made(
+        self, *, org: str, request_id: str, digest: str, wanted: Edition, given: Given = NOTHING_GIVEN
+    ) -> EditMade | EditRefused:
+        """Do the same for whoever came by another way, and say what became of it; raises what the call itself does."""
         for _ in range(ATTEMPTS):
             try:
                 made = await self._attempt(org, request_id, digest, wanted, given)
             except LockedError:
-                log.warning("approver.locked", org=org, person=person, request=request_id)
+                log.warning("approver.locked", org=org, person=wanted.by, request=request_id)
                 raise
             if made is not None:
-                return self._told(org, person, made)
+                return made
         raise UnavailableError("the rules changed again and again: try again shortly")
 
     async def _attempt(
