@@ -83,6 +83,8 @@ class _Recorder:
 
     def __call__(self, frame: FrameType, event: str, _argument: object) -> None:
         """Write down a call of ours; that a coroutine goes on is none."""
+        if event == "return" and frame.f_code is _BATCH:
+            self._lanes.has_it = False  # what its thread does next is done beside the call, which goes on meanwhile
         if not self.is_on or event != "call" or not frame.f_code.co_filename.startswith(OURS):
             return
         if not self._is_of_the_call(frame):

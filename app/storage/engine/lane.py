@@ -161,8 +161,7 @@ class Lane:
             self._begin_turn(jobs)
             left = self._serve_batch(jobs)
             with self._gate:
-                self.turn += 1
-                self._current = ()
+                self.turn, self._current = self.turn + 1, ()
                 if not self._abandoned:  # or they have been answered, too
                     self._left = left
         self._disconnect()
@@ -189,8 +188,9 @@ class Lane:
         except Exception as error:  # noqa: BLE001 - whatever one unit did, its neighbours must still be answered
             self._serve_each(jobs, error)
             return ()
+        left = sorted(jobs, key=_org)[len(self._ran) :] if len(self._ran) < len(jobs) else ()
         _answer(self._ran)
-        return sorted(jobs, key=_org)[len(self._ran) :]
+        return left
 
     def _serve_each(self, jobs: Sequence[Job], error: Exception) -> None:
         """Find out whose fault it was, unless it was nobody's: then all are told the same."""
