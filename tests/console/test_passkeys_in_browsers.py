@@ -65,7 +65,7 @@ async def test_l3_is_approved_on_a_phone_with_a_passkey_that_was_made_there_and_
     async with seats(gateway, host="localhost") as served:
         page = await arrived(served)
         wire, device = await device_of(page)
-        await page.get_by_role("link", name=ALICE).click()
+        await page.get_by_role("link", name="Alice", exact=True).click()
         await fits(page)
         await page.get_by_label("The invitation's code").fill("WRONG-CODE")
         await page.get_by_role("button", name="Make a passkey").click()
