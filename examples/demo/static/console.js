@@ -76,6 +76,8 @@ function isTouched() {
 function wire(top) {
   const shown = frame.contentDocument;
   shown.documentElement.style.zoom = getComputedStyle(frame).getPropertyValue("--zoom") || "1";
+  // In a window as low as this pane the page lets its bar go along; here it stays, so that each pane can be pressed.
+  shown.querySelector(".bar")?.style.setProperty("position", "sticky");
   frame.contentWindow.scrollTo(0, top);
   shown.addEventListener("click", (event) => {
     event.target.closest("summary")?.parentElement.classList.add("touched");
