@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from tests.fixtures.gateway import Gateway
     from tests.fixtures.memory_platform import MemoryPlatform
 
-    Cause = Callable[["Gateway"], Awaitable[None]]
+    Cause = Callable[["Gateway"], Awaitable[str | None]]
 
 DASHBOARD = ROOT / "deploy/dashboard.json"
 PAGE = ROOT / "docs/operations.md"
@@ -271,11 +271,15 @@ async def failing(g: Gateway) -> None:
     g.rows("ALTER TABLE decisions_away RENAME TO decisions")
 
 
-async def unusable(g: Gateway) -> None:
-    """Something else holds the file and does not let go: the gateway looks every three seconds."""
+async def unusable(g: Gateway) -> str:
+    """Something else holds the file and does not let go: the gateway looks every three seconds.
+
+    It is scraped meanwhile: whatever writes next finds that it is over.
+    """
     async with held(g):
         await g.container.writes()
         assert g.container.store.trouble is not None
+        return await scrape(g)
 
 
 CAUSES: dict[str, Cause] = {
@@ -343,8 +347,8 @@ async def test_every_alert_fires_by_its_cause_and_none_without_one(g: Gateway, t
     stories = [(story(*healthy), calm)]
     for alert, cause in CAUSES.items():
         before = await scrape(g)
-        await cause(g)
-        stories.append(once(alert, story(before, await scrape(g))))
+        meanwhile = await cause(g)
+        stories.append(once(alert, story(before, meanwhile or await scrape(g))))
         g.platform.broken.clear()
         g.container.renew_access.forget("acme", "pay-slack")
         await g.container.renew_access.look()
