@@ -104,6 +104,9 @@ class Link(NamedTuple):
 class ValueKeys(Protocol):
     """The keys that values are encrypted with where they are kept: see `app/storage/identity/vault.py`."""
 
+    shown: dict[str, object]
+    """What was read with them and is remembered, by the id of its row: it is forgotten with any of them."""
+
     def newest(self, tx: Tx, org: str) -> Any:
         """Return the key that an org's values are encrypted with; it is made if there is none that can be read."""
 

@@ -105,6 +105,7 @@ class Vault:
         self._keys: dict[tuple[str, int], ValueKey] = {}
         self._newest: dict[str, ValueKey] = {}
         self._told: set[tuple[str, str]] = set()
+        self.shown: dict[str, object] = {}
 
     def newest(self, tx: Tx, org: str) -> ValueKey:
         """Return the key that an org's values are encrypted with; it is made if there is none that can be read."""
@@ -133,8 +134,8 @@ class Vault:
         """Look at the org's keys as they are kept now; one that was destroyed meanwhile is forgotten."""
         org, kept = tx.org, list_value_keys(tx, tx.org)
         for each in kept:
-            if each.wrapped is None:
-                self._keys.pop((org, each.number), None)
+            if each.wrapped is None and self._keys.pop((org, each.number), None):
+                self.shown.clear()
         found = self._learnt(tx, org, kept)
         if found:
             self._newest[org] = found[-1]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import bindparam, select
 
 from app.storage.engine.transaction import Statement
-from app.storage.identity.vault import show
+from app.storage.requests.asked import read_asked
 from app.storage.tables.request_columns import DECISION, EXECUTION, GRANT, REQUEST
 from app.storage.tables.tables import decisions, executions, grants, requests
 from app.telemetry.tracing import Met
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from app.domain.request.request import ConfirmationRequest
     from app.storage.engine.transaction import Row, Tx
+    from app.storage.requests.asked import Asked
 
 AGGREGATE = (
     select(
@@ -49,10 +50,11 @@ def find_trace(tx: Tx, request_id: str | None) -> str | None:
 def request_from_rows(tx: Tx, rows: Sequence[Row]) -> ConfirmationRequest:
     """Build the aggregate of its rows; what is encrypted in them is decrypted in place first."""
     row = rows[0]  # the others repeat it
-    if "unread" not in row:
-        show(tx, row, ((REQUEST.hidden, ""), (EXECUTION.hidden, "execution_")))
+    asked: Asked = row.get("asked") or read_asked(tx, row)
+    row["asked"] = asked
     request = REQUEST.read(
         row,
+        asked.fields,
         decisions=tuple([DECISION.read(each) for each in rows if each["decision_id"]]),
         grant=GRANT.read(row) if row["grant_id"] else None,
         execution=EXECUTION.read(row) if row["execution_id"] else None,

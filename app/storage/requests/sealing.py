@@ -11,7 +11,6 @@ on one without a seal is refused, unless nothing can come of it any more.
 
 from __future__ import annotations
 
-import hashlib
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ from app.domain.lifecycle.restored import is_open
 from app.domain.trail.audit import Kind, Record
 from app.storage.exhibits.exhibits import exhibits_fault
 from app.storage.identity.vault import DESTROYED
+from app.storage.requests.asked import ASKS, digest_of
 from app.storage.requests.request_rows import request_from_rows
 from app.storage.tables.request_columns import DECISION, EXECUTION, GRANT, REQUEST
 from app.storage.trail.audit_chain import was_said
@@ -44,22 +44,6 @@ def _several(names: Iterable[str]) -> Callable[[Any], tuple[object, ...]]:
     return itemgetter(*names)
 
 
-_YOUNGER_ASKED: dict[str, str | int | None] = {
-    "sub_agent": None,
-    "alone": 0,
-    "cc": "[]",
-    "host_event": None,
-    "evidence": "[]",
-    "requester_proof": None,
-}
-"""Columns of what is asked that are younger than seals, with what says nothing: sealed where they say something else,
-so that what was sealed before they were there holds."""
-_ASKS = [
-    column.name
-    for column in REQUEST.kept
-    if not (column.often or column.derived or column.key or column.name in _YOUNGER_ASKED)
-]
-_asks = _several(_ASKS)
 _OFTEN = [column.name for column in REQUEST.kept if column.often and not column.derived]
 _often = _several(_OFTEN)
 _YOUNGER = ("claimed_by", "elsewhere_id", "elsewhere_link")
@@ -77,7 +61,7 @@ _read_decision: Callable[[Any], tuple[object, ...]] = itemgetter(
     *(f"decision_{name}" for name in DECISION.inserted.names)
 )
 ALWAYS_SEALED: dict[str, Sequence[str]] = {
-    "requests": [*_ASKS, *_OFTEN],
+    "requests": [*ASKS, *_OFTEN],
     "decisions": DECISION.inserted.names,
     "grants": GRANT.inserted.names,
     "executions": _EXECUTED,
@@ -98,7 +82,7 @@ def seals_of(
     Without a key (a tool beside the database) it has no seal, and is refused wherever something could come of it.
     """
     if whole:
-        tx.bound[request.id] = _bound(request.id, request.call.org, columns)
+        tx.bound[request.id] = digest_of(request.id, request.call.org, columns)
     bound = tx.bound.get(request.id)
     seal = None
     if tx.seals is not None and bound is not None:
@@ -159,7 +143,7 @@ def _fault(tx: Tx, rows: Sequence[Row], request: ConfirmationRequest) -> str | N
         return "it has no seal" if is_open(request) else None
     if row["said_version"] is not None and row["said_version"] > request.version:
         return "it was set back: the trail has a later version of it"
-    if _bound(request.id, request.call.org, row) != bound:
+    if row["asked"].digest != bound:
         return "what it asks is not what was asked"
     decisions = [_read_decision(each) for each in rows if each["decision_id"]]
     parts = seal.split(".")
@@ -176,12 +160,6 @@ def _fault(tx: Tx, rows: Sequence[Row], request: ConfirmationRequest) -> str | N
 
 def _said(younger: tuple[object, ...]) -> tuple[object, ...]:
     return () if younger == _NOTHING_YOUNGER else younger
-
-
-def _bound(request_id: str, org: str, columns: Mapping[str, object]) -> str:
-    # `ascii` writes texts, whole numbers and None in one way on every version of Python, and at the speed of C.
-    younger = [(name, columns[name]) for name, nothing in _YOUNGER_ASKED.items() if columns[name] != nothing]
-    return hashlib.sha256(ascii((request_id, org, *_asks(columns), *younger)).encode()).hexdigest()
 
 
 def _state(request_id: str, bound: str, state: tuple[object, ...], decisions: list[tuple[object, ...]]) -> str:

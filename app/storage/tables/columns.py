@@ -14,7 +14,6 @@ from dataclasses import KW_ONLY, dataclass, fields
 from datetime import timedelta
 from functools import lru_cache
 from operator import attrgetter, is_, itemgetter
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import sqlalchemy as sa
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_NOTHING: Mapping[str, object] = MappingProxyType({})
 _json_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -161,7 +159,10 @@ class Columns(Generic[T]):
         self.inserted = Written(self.kept)
         self.saved = Written([column for column in self.kept if not column.key])
         self.often = Written([column for column in self.kept if column.often])
-        self._reader = _Reader(kind, [column for column in self.kept if not column.derived], self.parts, prefix)
+        told = [column for column in self.kept if not column.derived]
+        self.lasting = tuple(prefix + column.name for column in told if not column.often)
+        self._lasting = _Reader(kind, [column for column in told if not column.often], self.parts, prefix)
+        self._moving = _Reader(kind, [column for column in told if column.often], self.parts, prefix)
         rest = [each.steps[0] for each in self.kept if not (each.often or each.derived)]
         self._rest = _several(attrgetter, list(dict.fromkeys(rest)))
 
@@ -173,9 +174,14 @@ class Columns(Generic[T]):
         """Return what a SELECT names to read values back."""
         return [table.c[each.name].label(self._prefix + each.name) for each in self.kept if not each.derived]
 
-    def read(self, row: Row, **elsewhere: object) -> T:
-        """Make the value of a row."""
-        return self._reader.read(row, elsewhere)
+    def read(self, row: Row, lasting: Row | None = None, **elsewhere: object) -> T:
+        """Make the value of a row. `lasting` is what `read_lasting` said of it, where that is known."""
+        found = self.read_lasting(row) if lasting is None else lasting
+        return self.kind(**found, **self._moving.fields(row), **elsewhere)
+
+    def read_lasting(self, row: Row) -> Row:
+        """Return the fields of a row's value that are not written with every change."""
+        return self._lasting.fields(row)
 
     def apart(self, before: T, after: T) -> bool:
         """Whether more may have changed than is written often: whatever is not the very same object."""
@@ -237,17 +243,21 @@ class _Reader:
         self._parts: list[tuple[str, str, _Reader]] = []
         for part, of in parts.items():
             inside = [column for steps, _, _, column in own if steps[0] == part]
+            if not inside:  # its columns are another reader's
+                continue
             self._parts.append((part, prefix + inside[0].name, _Reader(of, inside, {}, prefix, depth=depth + 1)))
 
-    def read(self, row: Row, elsewhere: Mapping[str, object]) -> Any:
-        found = dict(zip(self._plain, self._plain_of(row), strict=True))
+    def fields(self, row: Row) -> Row:
+        found: Row = dict(zip(self._plain, self._plain_of(row), strict=True))
         for field, name, decode in self._made:
             raw = row[name]
             found[field] = None if raw is None else decode(raw)
         for field, first, reader in self._parts:
-            found[field] = None if row[first] is None else reader.read(row, _NOTHING)
-        found.update(elsewhere)
-        return self._kind(**found)
+            found[field] = None if row[first] is None else reader.made(row)
+        return found
+
+    def made(self, row: Row) -> Any:
+        return self._kind(**self.fields(row))
 
 
 def _same(value: Any) -> Any:
