@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import secrets
 
 _AT_ONCE = 128
-_BYTES = 20
-_LETTERS = 32  # base32 writes five bytes as eight letters
+_LETTERS = 32
+_LETTER = bytes(b"abcdefghijklmnopqrstuvwxyz234567"[byte % 32] for byte in range(256))
+"""Base32's letters, eight bytes for each: every letter says five random bits."""
 
 
 class RandomIds:
@@ -27,5 +27,5 @@ class RandomIds:
             try:
                 return f"{prefix}_{self._drawn.pop()}"
             except IndexError:
-                letters = base64.b32encode(secrets.token_bytes(_BYTES * _AT_ONCE)).decode().lower()
+                letters = secrets.token_bytes(_LETTERS * _AT_ONCE).translate(_LETTER).decode("ascii")
                 self._drawn.extend(letters[at : at + _LETTERS] for at in range(0, len(letters), _LETTERS))

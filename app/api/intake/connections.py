@@ -45,6 +45,37 @@ def connections_allowed(most: int) -> int:
     return most
 
 
+class _Corked:
+    """A transport that sends once a turn of the loop: an answer's head and body, written apart, leave together.
+
+    Each write of uvicorn's is a system call, and wakes whoever waits for the answer: twice for one answer.
+    """
+
+    __slots__ = ("_held", "_loop", "_transport")
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._held: list[bytes] = []
+
+    def write(self, data: bytes) -> None:
+        if not self._held:
+            self._loop.call_soon(self._send)
+        self._held.append(data)
+
+    def _send(self) -> None:
+        if self._held:
+            held, self._held = self._held, []
+            self._transport.write(b"".join(held))
+
+    def close(self) -> None:
+        self._send()
+        self._transport.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
 class Connection(HttpToolsProtocol):
     """uvicorn's, with a watch over its beginning."""
 
@@ -55,7 +86,7 @@ class Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin; somebody else may have to go."""
-        super().connection_made(transport)
+        super().connection_made(cast("asyncio.Transport", _Corked(transport, self.loop)))
         self.since = self.loop.time()
         self.watch.admit(self)
 

@@ -6,7 +6,7 @@ None of it can approve. What widens who may decide (a hand-over) is bounded by t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
 
@@ -19,6 +19,7 @@ from app.domain.request.decision import Verdict
 from app.domain.request.quorum import Stage, count, reachable, steps
 from app.domain.trail.audit import Kind, Record
 from app.domain.trail.notes import answer_note, question_note, reminder_note
+from app.domain.values import evolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -119,7 +120,7 @@ def next_version(
 ) -> Step:
     """Return the step to a request's next version: one event of the trail, and everybody sees it."""
     return Step(
-        request=replace(changed, version=changed.version + 1),
+        request=evolve(changed, version=changed.version + 1),
         effects=(*effects, RefreshCards(), Wake()),
         record=Record(kind=kind, actor=actor, facts=facts),
     )
@@ -134,7 +135,7 @@ def _hand_over(request: ConfirmationRequest, wished: Wished, now: datetime) -> S
         done = any((over.by, over.to) == (by, to) for over in request.handovers)
         refusal = Refusal.REPEATED if done else entitled(request, by, voters) or Refusal.NOT_ELIGIBLE
         return Step(request=request, refusal=refusal)
-    changed = replace(request, handovers=(*request.handovers, HandOver(by=by, to=to, at=now, note=note)))
+    changed = evolve(request, handovers=(*request.handovers, HandOver(by=by, to=to, at=now, note=note)))
     after = wished.people.after(changed)
     # They must be able to take every place of `by`, to approve then, and to leave the request one that can be approved.
     takes = all(to in wished.people.may_take(request.stages[index]) for index in own)
@@ -152,7 +153,7 @@ def _hand_over(request: ConfirmationRequest, wished: Wished, now: datetime) -> S
         )
     void = sorted({each.person for each in request.decisions} - {each.person for each in kept})
     facts = {"to": to, "note": note, **({"void": void} if void else {})}
-    return wished.done(replace(changed, decisions=kept), facts, PostMore(people=(to,)))
+    return wished.done(evolve(changed, decisions=kept), facts, PostMore(people=(to,)))
 
 
 def _add(request: ConfirmationRequest, wished: Wished, now: datetime) -> Step:
@@ -164,7 +165,7 @@ def _add(request: ConfirmationRequest, wished: Wished, now: datetime) -> Step:
         return Step(request=request, refusal=refusal)
     if any(stage.of == (person,) for stage in request.stages):
         return Step(request=request, refusal=Refusal.REPEATED)
-    changed = replace(request, stages=with_added(request, person, by=wished.by, voters=voters))
+    changed = evolve(request, stages=with_added(request, person, by=wished.by, voters=voters))
     after = wished.people.after(changed)
     places = after.places_of(person, None)
     placed = any(stage.of == (person,) and index in places for index, stage in enumerate(changed.stages))
@@ -211,7 +212,7 @@ def _ask(request: ConfirmationRequest, wished: Wished, now: datetime) -> Step:
     if len(request.questions) >= MOST:
         return Step(request=request, refusal=Refusal.TOO_OFTEN)
     question = Question(id=wished.new_id("que"), by=by, text=text, at=now)
-    changed = replace(request, questions=(*request.questions, question))
+    changed = evolve(request, questions=(*request.questions, question))
     facts = {"question": question.id, "text": text}
     return wished.done(changed, facts, AskRequester(), Notify(note=question_note(question.id)))
 
@@ -227,9 +228,9 @@ def _answer(request: ConfirmationRequest, wished: Wished, now: datetime) -> Step
         return Step(request=request, refusal=Refusal.REPEATED)
     if asked is None or asked.answer is not None:
         return Step(request=request, refusal=Refusal.NO_QUESTION)
-    answered = replace(asked, answer=text, answered_by=by, answered_at=now)
+    answered = evolve(asked, answer=text, answered_by=by, answered_at=now)
     questions = tuple(answered if each.id == asked.id else each for each in request.questions)
-    changed = replace(request, questions=questions)
+    changed = evolve(request, questions=questions)
     return wished.done(changed, {"question": asked.id, "text": text}, Notify(note=answer_note(asked.id)))
 
 
@@ -240,7 +241,7 @@ def _remind(request: ConfirmationRequest, wished: Wished, now: datetime) -> Step
         return Step(request=request, refusal=refusal)
     if now - (request.reminded_at or request.created_at) < REMINDED_AGAIN:
         return Step(request=request, refusal=Refusal.TOO_SOON)
-    return wished.done(replace(request, reminded_at=now), {"by_hand": True}, Notify(note=reminder_note()))
+    return wished.done(evolve(request, reminded_at=now), {"by_hand": True}, Notify(note=reminder_note()))
 
 
 _UNITS = {

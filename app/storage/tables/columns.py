@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import sqlalchemy as sa
 
+from app.domain.values import assembler
 from app.storage.engine.dialect import MICROSECOND, from_us, to_us
 
 if TYPE_CHECKING:
@@ -150,6 +151,7 @@ class Columns(Generic[T]):
         prefix: str = "",
     ) -> None:
         self.kind = kind
+        self._make = assembler(kind)
         self.all = tuple(columns)
         self.parts = dict(parts or {})
         self.elsewhere = frozenset(elsewhere)
@@ -177,7 +179,7 @@ class Columns(Generic[T]):
     def read(self, row: Row, lasting: Row | None = None, **elsewhere: object) -> T:
         """Make the value of a row. `lasting` is what `read_lasting` said of it, where that is known."""
         found = self.read_lasting(row) if lasting is None else lasting
-        return self.kind(**found, **self._moving.fields(row), **elsewhere)
+        return self._make({**found, **self._moving.fields(row), **elsewhere})
 
     def read_lasting(self, row: Row) -> Row:
         """Return the fields of a row's value that are not written with every change."""
@@ -236,7 +238,7 @@ class _Reader:
     ) -> None:
         own = [(each.steps[depth:], prefix + each.name, each.kept.decode, each) for each in columns]
         plain = [(steps[0], name) for steps, name, decode, _ in own if len(steps) == 1 and decode is None]
-        self._kind = kind
+        self._make = assembler(kind)
         self._plain = tuple(field for field, _ in plain)
         self._plain_of = _several(itemgetter, [name for _, name in plain])
         self._made = [(steps[0], name, decode) for steps, name, decode, _ in own if len(steps) == 1 and decode]
@@ -257,7 +259,7 @@ class _Reader:
         return found
 
     def made(self, row: Row) -> Any:
-        return self._kind(**self.fields(row))
+        return self._make(self.fields(row))
 
 
 def _same(value: Any) -> Any:

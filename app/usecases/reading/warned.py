@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from app.domain.card.request_warnings import fewer, warning_sentence, warnings_of
 from app.usecases.cards.compose import pause_told, terms_for
+from assent.hooks.ready.off_loop import is_large
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 MOST = 20
 """Warnings of how a text looks that one answer tells of: a hostile call could fill pages with them."""
+
+_LONG = 2_048
+"""Characters of arguments, each value counted as 16: looking through fewer takes less than asking a thread to."""
 
 _REMEMBERED = 4_096
 """Requests whose warnings are kept: a long argument takes a tenth of a second to look through, and is read often."""
@@ -54,13 +58,16 @@ class WarnedBefore:
     async def of(
         self, requests: Sequence[ConfirmationRequest], policy: Policy, pauses: Sequence[Switch | None]
     ) -> list[tuple[Warned, ...]]:
-        """Return the warnings of each request. What is not known yet is looked for beside the loop."""
+        """Return the warnings of each request. What is not known yet, and long, is looked for beside the loop."""
         asked = {_key(each, policy, pause): (each, pause) for each, pause in zip(requests, pauses, strict=True)}
         found = {key: self._known[key] for key in asked if key in self._known}
         if missing := {key: each for key, each in asked.items() if key not in found}:
-            found |= await asyncio.to_thread(
-                lambda: {key: warned_of(request, policy, pause) for key, (request, pause) in missing.items()}
-            )
+
+            def look() -> dict[tuple[object, ...], tuple[Warned, ...]]:
+                return {key: warned_of(request, policy, pause) for key, (request, pause) in missing.items()}
+
+            is_long = is_large([request.call.arguments for request, _ in missing.values()], _LONG)
+            found |= await asyncio.to_thread(look) if is_long else look()
         for key in asked:
             self._known[key] = found[key]
             self._known.move_to_end(key)
