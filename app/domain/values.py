@@ -60,10 +60,10 @@ def assembler(kind: Callable[..., T]) -> Callable[[Mapping[str, Any]], T]:
 @cache
 def _slots_of(kind: Callable[..., Any]) -> _Slots | None:
     """Return how a class's fields are read and set; None: there is more to making it than that."""
-    is_plain = isinstance(kind, type) and is_dataclass(kind) and "__slots__" in vars(kind)
-    if not is_plain or hasattr(kind, "__post_init__"):
+    plain: Any = kind
+    if not is_dataclass(plain) or "__slots__" not in vars(plain) or hasattr(plain, "__post_init__"):
         return None
-    names = [each.name for each in fields(kind)]
+    names = [each.name for each in fields(plain)]
     if len(names) < _SEVERAL:
         return None
-    return _Slots(attrgetter(*names), {name: getattr(kind, name).__set__ for name in names})
+    return _Slots(attrgetter(*names), {name: getattr(plain, name).__set__ for name in names})

@@ -12,6 +12,7 @@ from app.storage.statements.together import Gathered, Row, compiled
 
 if TYPE_CHECKING:
     import asyncio
+    from collections import OrderedDict
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
@@ -88,8 +89,7 @@ class Pending:
     record: Record
     request_id: str | None
     request_version: int | None
-    asked_at: datetime | None = None
-    """Since when people were asked, where this is what ends it: for the figures alone, it is not written."""
+    asked_at: datetime | None = None  # since when people were asked, where this ends it: not written, for the figures
 
 
 class Link(NamedTuple):
@@ -104,8 +104,7 @@ class Link(NamedTuple):
 class ValueKeys(Protocol):
     """The keys that values are encrypted with where they are kept: see `app/storage/identity/vault.py`."""
 
-    shown: dict[str, object]
-    """What was read with them and is remembered, by the id of its row: it is forgotten with any of them."""
+    shown: OrderedDict[str, object]  # what was read with them, by its row's id: it is forgotten with any of them
 
     def newest(self, tx: Tx, org: str) -> Any:
         """Return the key that an org's values are encrypted with; it is made if there is none that can be read."""
@@ -208,8 +207,7 @@ class Tx:
 
     __slots__ = (
         "_batch", "_connection", "_dialect", "_now", "bound", "fresh_keys", "ids", "org", "refused", "seals", "traced",
-        "unread",
-        "vault",
+        "unread", "vault",
     )  # fmt: skip
 
     def __init__(self, connection: Any, dialect: Dialect, ids: IdFactory, org: str, batch: Batch) -> None:

@@ -16,6 +16,7 @@ import base64
 import binascii
 import hmac
 import re
+from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 import structlog
@@ -105,7 +106,7 @@ class Vault:
         self._keys: dict[tuple[str, int], ValueKey] = {}
         self._newest: dict[str, ValueKey] = {}
         self._told: set[tuple[str, str]] = set()
-        self.shown: dict[str, object] = {}
+        self.shown: OrderedDict[str, object] = OrderedDict()
 
     def newest(self, tx: Tx, org: str) -> ValueKey:
         """Return the key that an org's values are encrypted with; it is made if there is none that can be read."""

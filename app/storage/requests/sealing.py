@@ -22,8 +22,7 @@ from app.domain.lifecycle.restored import is_open
 from app.domain.trail.audit import Kind, Record
 from app.storage.exhibits.exhibits import exhibits_fault
 from app.storage.identity.vault import DESTROYED
-from app.storage.requests.asked import ASKS, digest_of
-from app.storage.requests.request_rows import request_from_rows
+from app.storage.requests.request_rows import ASKS, digest_of, request_from_rows
 from app.storage.tables.request_columns import DECISION, EXECUTION, GRANT, REQUEST
 from app.storage.trail.audit_chain import was_said
 
