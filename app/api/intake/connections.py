@@ -45,7 +45,7 @@ def connections_allowed(most: int) -> int:
     return most
 
 
-class _Corked:
+class Corked:
     """A transport that sends once a turn of the loop: an answer's head and body, written apart, leave together.
 
     Each write of uvicorn's is a system call, and wakes whoever waits for the answer: twice for one answer.
@@ -54,11 +54,13 @@ class _Corked:
     __slots__ = ("_held", "_loop", "_transport")
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        """Stand before a transport."""
         self._transport = transport
         self._loop = loop
         self._held: list[bytes] = []
 
     def write(self, data: bytes) -> None:
+        """Send it with whatever else is written in this turn."""
         if not self._held:
             self._loop.call_soon(self._send)
         self._held.append(data)
@@ -69,10 +71,12 @@ class _Corked:
             self._transport.write(b"".join(held))
 
     def close(self) -> None:
+        """Send what was written, and close."""
         self._send()
         self._transport.close()
 
     def __getattr__(self, name: str) -> Any:
+        """All else is the transport's own."""
         return getattr(self._transport, name)
 
 
@@ -86,7 +90,7 @@ class Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin; somebody else may have to go."""
-        super().connection_made(cast("asyncio.Transport", _Corked(transport, self.loop)))
+        super().connection_made(cast("asyncio.Transport", Corked(transport, self.loop)))
         self.since = self.loop.time()
         self.watch.admit(self)
 
