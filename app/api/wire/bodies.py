@@ -7,6 +7,7 @@ import re
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeVar
 
+from msgspec import json as fast_json
 from pydantic import BaseModel, ValidationError
 from starlette.responses import JSONResponse
 
@@ -82,9 +83,14 @@ async def read_model(request: Request, model: type[M], *, most: int = MOST_BYTES
         raise InvalidError(f"{path}: {first['msg']}" if path else first["msg"], path=path) from None
 
 
+class _Answer(JSONResponse):
+    def render(self, content: object) -> bytes:
+        return fast_json.encode(content)
+
+
 def answer(body: Mapping[str, object], status: int = 200, headers: Mapping[str, str] | None = None) -> JSONResponse:
     """Render an answer."""
-    return JSONResponse(body, status_code=status, headers=headers)
+    return _Answer(body, status_code=status, headers=headers)
 
 
 def looks_signed(headers: Iterable[tuple[str, str]], *, now: datetime) -> bool:
