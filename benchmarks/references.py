@@ -123,11 +123,17 @@ async def notify_wakes(url: str, samples: int) -> list[float]:
         await psycopg.AsyncConnection.connect(url, autocommit=True) as sender,
     ):
         await sender.execute("CREATE TABLE IF NOT EXISTS told (n BIGINT NOT NULL)")
+        await sender.execute("TRUNCATE told")  # of an earlier round: each row of it would be told of, too
         await sender.execute("INSERT INTO told VALUES (0)")
         await listener.execute("LISTEN floor")
         heard: AsyncGenerator[Any] = listener.notifies()
-        for _ in range(samples):
-            waiting = asyncio.ensure_future(anext(heard))
+
+        async def hear(number: int) -> None:
+            while int((await anext(heard)).payload) != number:
+                pass
+
+        for number in range(1, samples + 1):
+            waiting = asyncio.ensure_future(hear(number))
             await asyncio.sleep(0.01)
             sent = time.perf_counter()
             telling = asyncio.ensure_future(
