@@ -167,10 +167,14 @@ LATER = (
     "alembic",
     "fastapi",
     "httpx2",
+    "opentelemetry",
     "psycopg",
+    "pygments",
+    "rich",
     "sse_starlette",
     "tree_sitter",
 )
+LATER_OF_OURS = ("app.console", "app.usecases.console", "app.usecases.signing_in.passkeys")
 MODULES_OF_A_START = 1_430
 """Modules in memory when a gateway on a SQLite file is ready: counted, for each costs a start some 0.6 ms."""
 
@@ -179,6 +183,9 @@ import asyncio, json, os, sys
 from pathlib import Path
 
 import app.cli.main
+from app.lean_imports import without
+with without("rich"):
+    import structlog
 from app.cli.beside_database import check_schema, read_settings, refuse_faults
 from app.cli.greeting import Greeting
 from app.container import Container
@@ -228,4 +235,5 @@ def test_a_start_loads_what_it_needs_and_nothing_else(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     loaded = json.loads(done.stdout.splitlines()[-1])
     assert sorted({name.partition(".")[0] for name in loaded} & set(LATER)) == []
+    assert set(LATER_OF_OURS).isdisjoint(loaded)
     assert len(loaded) <= MODULES_OF_A_START

@@ -43,7 +43,7 @@ class Statement:
     takes: str, int, None.
     """
 
-    __slots__ = ("_columns", "_compiled", "_construct", "overlooked", "tables")
+    __slots__ = ("_columns", "_compiled", "_construct", "_tables", "overlooked")
 
     def __init__(self, construct: ClauseElement, *, overlooked: Collection[RowWrite] = ()) -> None:
         """Take a select, insert, update or delete.
@@ -53,11 +53,16 @@ class Statement:
         self._construct = construct
         self.overlooked = frozenset(overlooked)
         self._compiled: dict[tuple[str, bool], tuple[str, Row]] = {}
-        each = visitors.iterate(construct)
-        self.tables = frozenset(part.name for part in each if isinstance(part, Table))
+        self._tables: frozenset[str] | None = None  # most statements of a process are never run: looked at when one is
+        self._columns: tuple[str, ...] | None = None
+
+    @property
+    def tables(self) -> frozenset[str]:
         """The tables that it names, wherever in it; none, if it is not a construct that tells."""
-        selected = getattr(construct, "selected_columns", None)
-        self._columns: tuple[str, ...] = tuple(column.key for column in selected) if selected is not None else ()
+        if self._tables is None:
+            each = visitors.iterate(self._construct)
+            self._tables = frozenset(part.name for part in each if isinstance(part, Table))
+        return self._tables
 
     def bound(
         self, dialect: Dialect, parameters: Mapping[str, object], *, clocked: bool = False
@@ -76,6 +81,9 @@ class Statement:
 
     def rows(self, found: Iterable[Sequence[Any]]) -> list[Row]:
         """Name the columns of fetched tuples."""
+        if self._columns is None:
+            selected: Any = getattr(self._construct, "selected_columns", ())
+            self._columns = tuple(column.key for column in selected)
         return [dict(zip(self._columns, row, strict=True)) for row in found]
 
 
