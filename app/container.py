@@ -8,8 +8,6 @@ from functools import cached_property
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Self
 
-import structlog
-
 from app.api.wire.access import access_for
 from app.api.wire.services import Services
 from app.clock import SystemClock
@@ -106,8 +104,6 @@ if TYPE_CHECKING:
     from app.settings import Settings
     from app.usecases.console_verbs import ConsoleVerbs
     from assent.hooks.engine.registry import HookRegistry
-
-log = structlog.get_logger(__name__)
 
 
 class Container:

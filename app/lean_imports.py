@@ -7,14 +7,23 @@ needs, and used by none.
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import sys
 from contextlib import contextmanager
+from importlib import import_module
 from importlib.metadata import EntryPoints
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+
+
+def begin_lean() -> None:
+    """Begin a gateway's process, before it imports anything else of ours."""
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # it looks for some through all that is installed
+    with without("rich"):  # for traces in colour, with the values of local variables: secrets are among them
+        _ = import_module("structlog")
 
 
 @contextmanager

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from app.domain.request.request import ConfirmationRequest
     from app.storage.engine.transaction import Tx
 
-_UNIT = 500
+_UNIT = 100  # rows of one commit: of five hundred it takes seconds on a starved machine, and eight are the most it may
 _AGENTS = 100  # each commit counts what its agent has waiting, up to the bound on that: nobody lets one have so many
 
 

@@ -8,7 +8,6 @@ import os
 import secrets
 import sys
 from datetime import timedelta
-from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
@@ -39,7 +38,7 @@ from app.cli.platforms import WithPlatforms
 from app.cli.policy import policy_app
 from app.clock import SystemClock
 from app.domain.errors import NotFoundError
-from app.lean_imports import without
+from app.lean_imports import begin_lean
 
 # Everything else is imported where it runs: `assent check` stands in people's hooks and CI, and must start at once.
 if TYPE_CHECKING:
@@ -126,9 +125,7 @@ def serve(
     import asyncio
 
     gc.disable()  # until it serves: what is made by then stands for ever, and there is nothing to collect
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # it looks for some through all that is installed
-    with without("rich"):  # for traces in colour, with the values of local variables: secrets are among them
-        _ = import_module("structlog")  # before anything of ours does
+    begin_lean()
     from app.cli.beside_database import check_schema, read_settings, refuse_faults
     from app.cli.greeting import Greeting
     from app.serve import StartRefusedError, hold_database, open_address, refuse_restored, run_server
