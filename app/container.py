@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from functools import cached_property
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Self
-
-import structlog
 
 from app.api.wire.access import access_for
 from app.api.wire.services import Services
@@ -37,7 +36,6 @@ from app.usecases.clicks.extend_click import ExtendClick
 from app.usecases.clicks.receive import ClickTaker, Receive
 from app.usecases.clicks.reopen_click import ReopenClick
 from app.usecases.clicks.review_click import ReviewClick
-from app.usecases.console_verbs import console_verbs
 from app.usecases.deciding.cancel import Cancel
 from app.usecases.deciding.consult import Consult
 from app.usecases.deciding.decide_api import DecideByApi
@@ -106,8 +104,6 @@ if TYPE_CHECKING:
     from app.settings import Settings
     from app.usecases.console_verbs import ConsoleVerbs
     from assent.hooks.engine.registry import HookRegistry
-
-log = structlog.get_logger(__name__)
 
 
 class Container:
@@ -193,8 +189,8 @@ class Container:
         self.keys = Keys(store=store, seals=self.seals, clock=self.clock)
         self.factors = Factors(store=store, book=book, seals=self.seals)
         self.seal_standing = SealStanding(store=store, seals=self.seals)
-        edit = Edit(store=store, book=book, judge=judge, channels=self.channels, seals=self.seals)
-        review = Review(store=store, book=book, seals=self.seals, clock=self.clock)
+        self.edit = edit = Edit(store=store, book=book, judge=judge, channels=self.channels, seals=self.seals)
+        self.review = review = Review(store=store, book=book, seals=self.seals, clock=self.clock)
         self.extend = Extend(store=store, book=book)
         self.reopen = Reopen(store=store, book=book, judge=judge, submit=self.submit)
         others: dict[Action, ClickTaker] = {
@@ -266,7 +262,6 @@ class Container:
             renew_access=self.renew_access,
             hide_secrets=lambda: hide_secrets_of(registry.loaded()),
         )
-        self.console = self._console(review, edit)
         self.services = Services(
             access=access_for(self.keys, settings.calls_per_second, operations=settings.operations_token),
             submit=self.submit,
@@ -310,10 +305,14 @@ class Container:
             ),
         )
 
-    def _console(self, review: Review, edit: Edit) -> ConsoleVerbs:
+    @cached_property
+    def console(self) -> ConsoleVerbs:
+        """What the console's pages can call, built for the first of them."""
+        from app.usecases.console_verbs import console_verbs
+
         return console_verbs(
-            *(self.store, self.book, self.seals, self.clock, edit),
-            review=review,
+            *(self.store, self.book, self.seals, self.clock, self.edit),
+            review=self.review,
             factors=self.factors,
             switches=self.switches,
             contact=self.contact,

@@ -1,4 +1,4 @@
-"""The web application: routes around a container."""
+"""The web application: routes around a container. The console's pages join them when somebody comes for one."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from app.api.operator.payees import payees_router
 from app.api.operator.switches import switches_router
 from app.api.operator.trail import trail_router
 from app.api.wire.problems import install
-from app.console.routes import console_routers
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Iterator
 
     from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import Response
+    from starlette.routing import BaseRoute
 
     from app.container import Container
 
@@ -67,7 +67,6 @@ def create_app(container: Container) -> Application:
         standing_router(container.services),
         break_glass_router(container.services),
         health_router(container.services),
-        *console_routers(container.console),
     )
     app.router.routes.extend(route for router in routers for route in router.routes)
 
@@ -76,5 +75,11 @@ def create_app(container: Container) -> Application:
         return JSONResponse(await asyncio.to_thread(app.openapi))
 
     app.router.routes.append(Route("/openapi.json", describe, include_in_schema=False))
-    app.stand_behind_front(container)
+
+    def pages() -> Iterator[BaseRoute]:
+        from app.console.routes import console_routers  # a seventh of all our modules: no start waits for them
+
+        return (route for router in console_routers(container.console) for route in router.routes)
+
+    app.stand_behind_front(container, rest=pages)
     return app

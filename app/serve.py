@@ -15,7 +15,7 @@ import sys
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote
 
 import structlog
@@ -39,6 +39,7 @@ from channels import registry
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
 
+    from app.api.intake.front import Application
     from app.settings import Settings
     from app.usecases.reading.at_start import OrgAtStart
 
@@ -47,7 +48,8 @@ log = structlog.get_logger(__name__)
 STOPS_WITHIN = 10
 """Seconds that calls in flight have to end when a stop is asked for; whoever ends the process waits longer."""
 
-_SOON = ("httpx2", "sse_starlette.sse")
+_WEBSOCKETS = "uvicorn.protocols.websockets.auto"
+_SOON = ("httpx2", "sse_starlette.sse", _WEBSOCKETS)
 """No start waits for these, and no first webhook or stream shall: they are loaded as soon as the gateway serves."""
 
 _SQLITE = "sqlite:///"
@@ -125,9 +127,14 @@ class _Server(uvicorn.Server):
     """Lets held calls go as soon as a stop is asked for; uvicorn alone would wait for them first."""
 
     def __init__(
-        self, config: uvicorn.Config, container: Container, greet: Callable[[Sequence[OrgAtStart]], None]
+        self,
+        config: uvicorn.Config,
+        app: Application,
+        container: Container,
+        greet: Callable[[Sequence[OrgAtStart]], None],
     ) -> None:
         super().__init__(config)
+        self._app = app
         self._container = container
         self._greet = greet
 
@@ -139,7 +146,7 @@ class _Server(uvicorn.Server):
         gc.enable()
         if self.started:  # not before: whoever reads it in the log may call
             log.info("gateway.ready", orgs=list(self._container.book.orgs()))
-            self._container.supervisor.later(_warm_up())
+            self._container.supervisor.later(self._warm_up())
             self._container.supervisor.later(self._say_how_it_stands())
 
     async def _say_how_it_stands(self) -> None:
@@ -155,9 +162,15 @@ class _Server(uvicorn.Server):
                 for org in c.book.orgs()
             ]
             if sys.stderr.isatty() and c.settings.log_format == "console":  # a person looks, and no log keeps it
+                await asyncio.to_thread(self._app.complete)  # the console is beside the loop what it is not on it: slow
                 sign_in = c.console.sessions.first_link
                 found = [replace(each, sign_in=await sign_in(each.policy.org)) for each in found]
             self._greet(found)
+
+    async def _warm_up(self) -> None:
+        for name in _SOON:
+            await asyncio.to_thread(importlib.import_module, name)
+        await asyncio.to_thread(self._app.complete)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._container.waiters.stop()
@@ -165,9 +178,9 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-async def _warm_up() -> None:
-    for name in _SOON:
-        await asyncio.to_thread(importlib.import_module, name)
+def _websocket(**given: Any) -> asyncio.Protocol:
+    """Answer whoever wants one, which no route has: by the library, which is loaded then."""
+    return importlib.import_module(_WEBSOCKETS).AutoWebSocketsProtocol(**given)
 
 
 def run_server(
@@ -191,12 +204,14 @@ def run_server(
     log.info("secrets.loaded", key_ids=seal_ids(secret.get_secret_value() for secret in settings.secret))
     log.info("address.bound", host=host, port=port)
     container = Container(settings, config, environ)
+    app = create_app(container)
     server = _Server(
         uvicorn.Config(
-            create_app(container),
+            app,
             log_config=None,
             access_log=False,
             http=ConnectionWatch(connections_allowed(settings.max_connections)).protocol(),
+            ws=cast("type[asyncio.Protocol]", _websocket),
             proxy_headers=bool(settings.trusted_proxies),
             forwarded_allow_ips=settings.trusted_proxies,
             server_header=False,
@@ -204,6 +219,7 @@ def run_server(
             timeout_keep_alive=75,
             backlog=8192,
         ),
+        app,
         container,
         lambda orgs: greet(host, port, orgs),
     )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from app.domain.request.request import ConfirmationRequest
     from app.storage.engine.transaction import Tx
 
-_UNIT = 500
+_UNIT = 100  # rows of one commit: of five hundred it takes seconds on a starved machine, and eight are the most it may
 _AGENTS = 100  # each commit counts what its agent has waiting, up to the bound on that: nobody lets one have so many
 
 
@@ -43,7 +43,18 @@ async def seed(url: str, folder: Path, count: int) -> list[Opened]:
         while len(made) < count:
             wanted = min(_UNIT, count - len(made))
             made += await container.store.write(lambda tx, wanted=wanted: _copies(tx, asked.request, wanted), org=ORG)
+    if not url.startswith("sqlite"):
+        _look_through(url)
     return made
+
+
+def _look_through(url: str) -> None:
+    """Let PostgreSQL see what it has. By itself it looks once a minute, and rows come more slowly than these.
+
+    Until it has looked, it plans for an empty table: a page of the list of 20,000 that wait took 30 ms, then 8 ms.
+    """
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("ANALYZE")
 
 
 def _copies(tx: Tx, template: ConfirmationRequest, count: int) -> list[Opened]:

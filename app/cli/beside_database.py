@@ -26,7 +26,6 @@ from app.storage.engine.trouble import database_fault
 from app.storage.identity.secret_ids import list_seal_ids
 from app.storage.make_store import dialect_for, make_store
 from app.storage.place.address import is_postgres
-from app.usecases.console.sessions import Sessions
 from app.usecases.proving.factors import Factors
 from app.usecases.proving.seal_standing import SealStanding, foreign
 from app.usecases.reading.keys import Keys
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from app.domain.trail.audit import AuditEvent
     from app.policies.file.policy_file import LoadedPolicy
     from app.storage.engine.store import Store
+    from app.usecases.console.sessions import Sessions
 
 NEW_DATABASE = "the database is new: `assent migrate` (or `assent serve --migrate`) makes its tables"
 
@@ -217,6 +217,8 @@ class Beside:
 @asynccontextmanager
 async def beside_gateway(config: Path, org: str | None) -> AsyncGenerator[Beside]:
     """Open the store beside a running gateway, for one command."""
+    from app.usecases.console.sessions import Sessions  # `serve` begins with this module, and does not need it
+
     settings = read_settings()
     check_schema(settings.database_url, migrate_first=False)
     refuse_faults(config)

@@ -9,7 +9,7 @@ import secrets
 import sys
 from datetime import timedelta
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import typer
 
@@ -38,39 +38,44 @@ from app.cli.platforms import WithPlatforms
 from app.cli.policy import policy_app
 from app.clock import SystemClock
 from app.domain.errors import NotFoundError
+from app.lean_imports import begin_lean
 
 # Everything else is imported where it runs: `assent check` stands in people's hooks and CI, and must start at once.
 if TYPE_CHECKING:
     from app.domain.identity.api_key import ApiKey
 
+keys_app = typer.Typer(no_args_is_help=True, help="API keys.")
+config_app = typer.Typer(no_args_is_help=True, help="The configuration.")
+audit_app = typer.Typer(no_args_is_help=True, help="The audit trail.")
+outbox_app = typer.Typer(no_args_is_help=True, help="Cards on their way.")
+
+
+class _Commands(WithPlatforms):
+    groups: ClassVar = {
+        "keys": keys_app,
+        "config": config_app,
+        "audit": audit_app,
+        "outbox": outbox_app,
+        "hooks": hooks_app,
+        "standing": standing_app,
+        "break-glass": break_glass_app,
+        "payees": payees_app,
+        "policy": policy_app,
+        "requests": requests_app,
+        "factors": factors_app,
+        "webhooks": webhooks_app,
+        "channels": channels_app,
+    }
+
+
 app = typer.Typer(
-    cls=WithPlatforms,
+    cls=_Commands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,  # its tracebacks print local variables, and secrets are among them
     rich_markup_mode=None,  # frames and colours took longer to import than all of our own commands
     help="Assent: approvals that survive everything.",
 )
-keys_app = typer.Typer(no_args_is_help=True, help="API keys.")
-config_app = typer.Typer(no_args_is_help=True, help="The configuration.")
-audit_app = typer.Typer(no_args_is_help=True, help="The audit trail.")
-outbox_app = typer.Typer(no_args_is_help=True, help="Cards on their way.")
-for group, name in (
-    (keys_app, "keys"),
-    (config_app, "config"),
-    (audit_app, "audit"),
-    (outbox_app, "outbox"),
-    (hooks_app, "hooks"),
-    (standing_app, "standing"),
-    (break_glass_app, "break-glass"),
-    (payees_app, "payees"),
-    (policy_app, "policy"),
-    (requests_app, "requests"),
-    (factors_app, "factors"),
-    (webhooks_app, "webhooks"),
-    (channels_app, "channels"),
-):
-    app.add_typer(group, name=name)
 app.command("init")(init)
 app.command("check")(check_calls)
 requests_app.command("approve")(approve)
@@ -120,6 +125,7 @@ def serve(
     import asyncio
 
     gc.disable()  # until it serves: what is made by then stands for ever, and there is nothing to collect
+    begin_lean()
     from app.cli.beside_database import check_schema, read_settings, refuse_faults
     from app.cli.greeting import Greeting
     from app.serve import StartRefusedError, hold_database, open_address, refuse_restored, run_server

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
 import typer
 from typer.core import TyperGroup
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from app.spec import Setup, Spec
 
@@ -19,6 +20,9 @@ _TAKES_ALL = {"ignore_unknown_options": True, "allow_extra_args": True}
 class WithPlatforms(TyperGroup):
     """The command line's own commands, and after them the platforms', which nobody looks for until one is named."""
 
+    groups: ClassVar[Mapping[str, typer.Typer]] = {}
+    """Our own groups of commands, by name."""
+
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return one of our own commands, else the group of the platform of that name, else None."""
         from channels import registry
@@ -26,10 +30,11 @@ class WithPlatforms(TyperGroup):
         own = super().get_command(ctx, cmd_name)
         if own is not None:
             return own
+        group = self.groups.get(cmd_name)
+        if group is not None:
+            return _Group(cmd_name, str(group.info.help), lambda: group)
         if cmd_name in registry.ours():
-            return _Ours(
-                name=cmd_name, help=f"Setting {cmd_name.capitalize()} up.", no_args_is_help=True, rich_markup_mode=None
-            )
+            return _Group(cmd_name, f"Setting {cmd_name.capitalize()} up.", lambda: _commands_of(cmd_name))
         made = _commands_of(cmd_name)
         if made is None:
             return None
@@ -41,23 +46,30 @@ class WithPlatforms(TyperGroup):
         """Return the names of both, ours first."""
         from channels import registry
 
-        own = [*super().list_commands(ctx), *registry.ours()]
+        own = [*super().list_commands(ctx), *self.groups, *registry.ours()]
         return [*own, *(kind for kind in registry.installed() if kind not in own and _commands_of(kind) is not None)]
 
 
-class _Ours(TyperGroup):
-    """One of our platforms: it is named in every help, and imported when somebody looks at its commands."""
+class _Group(TyperGroup):
+    """Some of our commands: they are named in every help, and made (a platform's: imported) when somebody looks."""
+
+    def __init__(self, name: str, says: str, commands: Callable[[], typer.Typer | None]) -> None:
+        super().__init__(name=name, help=says, no_args_is_help=True, rich_markup_mode=None)
+
+        def made() -> TyperGroup:
+            group = commands() or typer.Typer()
+            group.rich_markup_mode = None  # as in every help of ours
+            return typer.main.get_group(group)
+
+        self._made = cache(made)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return its command, or None."""
+        """Return one of the commands, or None."""
         return self._made().get_command(ctx, cmd_name)
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of its commands."""
+        """Return the names of the commands."""
         return self._made().list_commands(ctx)
-
-    def _made(self) -> Any:
-        return typer.main.get_group(_commands_of(str(self.name)) or typer.Typer())
 
 
 def _commands_of(kind: str) -> typer.Typer | None:

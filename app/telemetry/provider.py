@@ -5,6 +5,8 @@ Without one nothing of its SDK is imported, and nobody opens a span.
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 _PROTOCOLS = ("OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL")
 _OURS = "http/protobuf"
+_API = "opentelemetry.trace"
+_NAMED = "OTEL_PYTHON_TRACER_PROVIDER"
+"""What it takes a provider from by itself, once it is imported."""
 
 
 class TracingRefusedError(Exception):
@@ -24,6 +29,8 @@ class TracingRefusedError(Exception):
 
 def find_spans() -> Spans | None:
     """Return what opens spans, if this process has an OpenTelemetry provider; else None."""
+    if _API not in sys.modules:  # nobody has given it one
+        return None
     from opentelemetry import trace
 
     if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider | trace.NoOpTracerProvider):
@@ -35,6 +42,8 @@ def find_spans() -> Spans | None:
 
 def start_provider(environ: Mapping[str, str]) -> None:
     """Give this process a provider, if OTEL_* asks for one and it has none. Raises TracingRefusedError."""
+    if _NAMED in environ:
+        _ = import_module(_API)
     exporter = environ.get("OTEL_TRACES_EXPORTER") or ("otlp" if any(map(environ.get, _ENDPOINTS)) else "none")
     if exporter == "none" or environ.get("OTEL_SDK_DISABLED", "").lower() == "true":
         return

@@ -15,10 +15,13 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import structlog
-from apscheduler.schedulers.asyncio import AsyncIOScheduler  # pyright: ignore[reportMissingTypeStubs]
-from apscheduler.triggers.interval import IntervalTrigger  # pyright: ignore[reportMissingTypeStubs]
 
 from app.domain.errors import UnavailableError
+from app.lean_imports import nothing_installed
+
+with nothing_installed():  # it looks three times for what may be asked of it by name, which nobody here does
+    from apscheduler.schedulers.asyncio import AsyncIOScheduler  # pyright: ignore[reportMissingTypeStubs]
+    from apscheduler.triggers.interval import IntervalTrigger  # pyright: ignore[reportMissingTypeStubs]
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

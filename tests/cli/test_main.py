@@ -457,6 +457,27 @@ def test_ready_is_said_once_the_port_answers(desk: Desk) -> None:
             pass
 
 
+_WEBSOCKET = (
+    "GET /console HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+    "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+)
+
+
+@pytest.mark.process
+def test_what_no_start_waits_for_is_there_for_the_first_who_asks(desk: Desk) -> None:
+    with Served(desk, "--port", "0") as gateway:
+        port = json.loads(gateway.says("address.bound"))["port"]
+        gateway.says("gateway.ready")
+        for asked, answered in (
+            (_WEBSOCKET, b"HTTP/1.1 403"),
+            ("GET /console/nothing HTTP/1.1\r\nHost: a\r\n\r\n", b"HTTP/1.1 404"),
+            ("GET /console/console.css HTTP/1.1\r\nHost: a\r\n\r\n", b"HTTP/1.1 200"),
+        ):
+            with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
+                line.sendall(asked.encode())
+                assert line.recv(1000).startswith(answered), asked
+
+
 @pytest.mark.process
 def test_a_taken_port_is_said_before_anything_starts(desk: Desk) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:

@@ -6,7 +6,9 @@ methods, addresses with a slash too many. Errors become the same problem documen
 
 from __future__ import annotations
 
+import asyncio
 import re
+import threading
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -20,7 +22,7 @@ from app.api.wire.routes import PlainRoute
 from app.telemetry.logs import log_act
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Awaitable, Callable, Iterable
 
     from starlette.routing import BaseRoute
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -58,11 +60,30 @@ class Application(Starlette):
     """The framework, behind the front."""
 
     _front: Front | None = None
+    _rest: Callable[[], Iterable[BaseRoute]] | None = None
     _described: dict[str, Any] | None = None
 
-    def stand_behind_front(self, told: Told) -> None:
-        """Put the front before the routes that there are now."""
-        self._front = Front(Direct(self, self.router.routes), super().__call__, told)
+    def stand_behind_front(self, told: Told, *, rest: Callable[[], Iterable[BaseRoute]]) -> None:
+        """Put the front before the routes that there are now. `rest` builds more, for the first who wants one."""
+        self._direct = Direct(self, self.router.routes)
+        self._rest, self._completing = rest, threading.Lock()
+        self._front = Front(self._direct, super().__call__, told, self._has_more)
+
+    async def _has_more(self) -> bool:
+        """Build the rest of the routes, if there is one."""
+        if self._rest is None:
+            return False
+        await asyncio.to_thread(self.complete)
+        return True
+
+    def complete(self) -> None:
+        """Have all routes, if some are not built yet. It takes a tenth of a second: not for the event loop."""
+        with self._completing:
+            if self._rest is not None:
+                routes = list(self._rest())
+                self.router.routes.extend(routes)
+                self._direct.add(routes)
+                self._rest = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a call."""
@@ -81,11 +102,12 @@ class Front:
     A call keeps the `X-Request-Id` that it came with, or gets one; the answer has it, and so has every line of the log.
     """
 
-    def __init__(self, direct: Direct, framework: ASGIApp, told: Told) -> None:
-        """Take our own routes, and what answers everything else."""
+    def __init__(self, direct: Direct, framework: ASGIApp, told: Told, has_more: Callable[[], Awaitable[bool]]) -> None:
+        """Take our own routes, and what answers everything else; `has_more` says if routes came that were not there."""
         self._direct = direct
         self._framework = framework
         self._told = told
+        self._has_more = has_more
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one call of HTTP; whatever else it is goes on as it is."""
@@ -114,6 +136,8 @@ class Front:
             await send(message)
 
         found = self._direct.find(scope)
+        if found is None and await self._has_more():
+            found = self._direct.find(scope)
         try:
             if found is None:
                 await self._framework(scope, receive, watch)
@@ -163,6 +187,10 @@ class Direct:
         self._app = app
         self._fixed: dict[tuple[str, str], PlainRoute] = {}
         self._open: dict[tuple[str, int], list[tuple[list[str | None], list[str], PlainRoute]]] = {}
+        self.add(routes)
+
+    def add(self, routes: Iterable[BaseRoute]) -> None:
+        """Take more, which are tried after those that there are."""
         for route in routes:
             if not isinstance(route, PlainRoute):
                 continue

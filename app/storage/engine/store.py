@@ -66,7 +66,7 @@ class Store:
         self.vault = together.vault
         self._tails: dict[str, deque[Link]] = defaultdict(lambda: deque(maxlen=_MOST_REMEMBERED))
         # One writer on PostgreSQL too: the head of an org's trail orders its commits anyway, so a second one only makes
-        # the batches smaller (measured twice: docs/scale.md has the counts), and could deadlock with it.
+        # the batches smaller, or waits for the interpreter (docs/scale.md has three kinds of it), and could deadlock.
         self._writer = lane("store-write", write=True)
         # One lane for the short reads of single requests, which then share a transaction, and one for everything long.
         self._reader = lane("store-read")

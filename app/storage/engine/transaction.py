@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from sqlalchemy import Table
@@ -44,21 +45,20 @@ class Statement:
     takes: str, int, None.
     """
 
-    __slots__ = ("_columns", "_compiled", "_construct", "overlooked", "tables")
-
     def __init__(self, construct: ClauseElement, *, overlooked: Collection[RowWrite] = ()) -> None:
-        """Take a select, insert, update or delete.
-
-        `overlooked` are writes of whose rows a select has none, whatever it is asked: it does not wait for them.
-        """
+        """Take a statement. It does not wait for `overlooked`: writes of whose rows it has none, whoever asks."""
         self._construct = construct
         self.overlooked = frozenset(overlooked)
         self._compiled: dict[tuple[str, bool], tuple[str, Row]] = {}
-        each = visitors.iterate(construct)
-        self.tables = frozenset(part.name for part in each if isinstance(part, Table))
+
+    @cached_property
+    def tables(self) -> frozenset[str]:
         """The tables that it names, wherever in it; none, if it is not a construct that tells."""
-        selected = getattr(construct, "selected_columns", None)
-        self._columns: tuple[str, ...] = tuple(column.key for column in selected) if selected is not None else ()
+        return frozenset(part.name for part in visitors.iterate(self._construct) if isinstance(part, Table))
+
+    @cached_property  # worked out when it is run: most statements of a process never are
+    def _columns(self) -> tuple[str, ...]:
+        return tuple(column.key for column in getattr(self._construct, "selected_columns", ()))
 
     def bound(
         self, dialect: Dialect, parameters: Mapping[str, object], *, clocked: bool = False
@@ -70,8 +70,8 @@ class Statement:
         known = self._compiled.get((dialect.name, clocked))
         if known is None:
             made: Any = self._construct
-            known = compiled(made.add_columns(*dialect.beside) if clocked else made, dialect.sa)
-            self._compiled[dialect.name, clocked] = known
+            made = made.add_columns(*dialect.beside) if clocked else made
+            known = self._compiled[dialect.name, clocked] = compiled(made, dialect.sa)
         text, constants = known
         return text, {**constants, **parameters} if constants else parameters
 

@@ -49,9 +49,12 @@ from assent.hooks.engine.chain import HookFaultError, run_chain
 from assent.hooks.engine.observer import Deed, HookEvent
 from assent.hooks.engine.outcome import Asked, Decision, Outcome
 from assent.hooks.engine.registry import HookRegistry, Registered
-from assent.hooks.session.facade import Hooks
-from assent.hooks.session.session import ModelRequestBlockedError, Prompt, PromptBlockedError, Session
-from assent.hooks.session.tool_run import ToolResult
+
+TYPE_CHECKING = False  # as in `assent`: type checkers know the name
+if TYPE_CHECKING:
+    from assent.hooks.session.facade import Hooks
+    from assent.hooks.session.session import ModelRequestBlockedError, Prompt, PromptBlockedError, Session
+    from assent.hooks.session.tool_run import ToolResult
 
 __all__ = [  # noqa: RUF022 - in the order in which one meets them
     "Hooks",
@@ -107,3 +110,19 @@ __all__ = [  # noqa: RUF022 - in the order in which one meets them
     "HookFaultError",
     "NeverMatchesError",
 ]
+
+_HOMES = {
+    "session.facade": "Hooks",
+    "session.session": "ModelRequestBlockedError Prompt PromptBlockedError Session",
+    "session.tool_run": "ToolResult",
+}
+
+
+def __getattr__(name: str) -> object:
+    """A name of whoever runs an agent, from its home: a gateway, which has the engine alone, does not load it."""
+    from importlib import import_module
+
+    for home, names in _HOMES.items():
+        if name in names.split():
+            return getattr(import_module(f"assent.hooks.{home}"), name)
+    raise AttributeError(f"module 'assent.hooks' has no attribute {name!r}")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from itertools import product
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
+import httpx2
 from structlog.testing import capture_logs
 
-from app.api.intake.front import Direct
-from app.api.wire.routes import PlainRoute
+from app.api.intake.front import Application, Direct
+from app.api.wire.routes import PlainRoute, Request, Response, Router
+from app.identifiers import RandomIds
+from app.telemetry.figures import Telemetry
 
 if TYPE_CHECKING:
     import pytest
@@ -91,3 +95,60 @@ async def test_every_route_of_ours_is_found_without_the_framework(gateway: Gatew
             scope: dict[str, Any] = {"method": method, "path": path}
             assert direct.find(scope) is route, (method, path)
             assert set(scope["path_params"]) == set(route.param_convertors)
+
+
+class _Told:
+    ids = RandomIds()
+    telemetry = Telemetry()
+    spans = None
+
+
+def _routes(*paths: str) -> list[PlainRoute]:
+    router = Router()
+
+    async def here(request: Request) -> Response:
+        return Response(request.url.path)
+
+    for path in paths:
+        router.get(path)(here)
+    return router.routes
+
+
+async def test_routes_that_nothing_waits_for_are_built_once_by_the_first_who_asks_for_one() -> None:
+    built = 0
+
+    def rest() -> list[PlainRoute]:
+        nonlocal built
+        built += 1
+        return _routes("/page", "/ready")
+
+    app = Application()
+    app.router.routes.extend(_routes("/ready"))
+    app.stand_behind_front(_Told(), rest=rest)
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://front") as http:
+        assert (await http.get("/ready")).text == "/ready"
+        assert built == 0  # what is there is answered without them
+        answers = await asyncio.gather(*(http.get(path) for path in ("/page", "/page", "/nothing", "/page")))
+        assert [answer.status_code for answer in answers] == [200, 200, 404, 200]
+        assert (await http.get("/nothing")).status_code == 404
+        app.complete()
+    assert built == 1
+    assert [route.path for route in app.routes if isinstance(route, PlainRoute)] == ["/ready", "/page", "/ready"]
+
+
+async def test_routes_that_could_not_be_built_are_tried_again() -> None:
+    tries = 0
+
+    def rest() -> list[PlainRoute]:
+        nonlocal tries
+        tries += 1
+        if tries == 1:
+            raise ImportError("not now")
+        return _routes("/page")
+
+    app = Application()
+    app.stand_behind_front(_Told(), rest=rest)
+    transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
+    async with httpx2.AsyncClient(transport=transport, base_url="http://front") as http:
+        assert (await http.get("/page")).status_code == 500
+        assert (await http.get("/page")).text == "/page"

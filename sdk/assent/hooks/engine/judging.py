@@ -6,7 +6,6 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from assent.client.models import OutcomeStatus
 from assent.hooks.contract.hook import GUARD, OnError
 from assent.hooks.contract.verdicts import PASSED, HookResult, Routing
 from assent.hooks.engine.bounded import bounded
@@ -100,6 +99,8 @@ class Judging:
         if self._denied is not None:
             why = f"the hook {self._denied[0].id} denied it after the approval: {self._denied[1]}"
         permit, self._permit = self._permit, None
+        from assent.client.models import OutcomeStatus  # whoever has a permit has it loaded; a gateway has none
+
         await permit.settle(OutcomeStatus.FAILED, error=f"not run: {why}")
 
     def outcome(self) -> Outcome:

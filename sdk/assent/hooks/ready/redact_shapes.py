@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeAlias
 
 Accept: TypeAlias = Callable[[re.Match[str]], bool]
@@ -28,8 +29,14 @@ class Shape:
     """For people: `AWS key`."""
     hints: tuple[str, ...]
     """Lower-case texts; where none of them occurs, the pattern is not even tried. Empty: always try."""
-    pattern: re.Pattern[str]
+    text: str
+    """The pattern's."""
     accept: Accept | None = None
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """What it looks like; compiled when a text has one of the hints."""
+        return _compiled(self.text)
 
     def span(self, match: re.Match[str]) -> tuple[int, int]:
         """Where the secret stands."""
@@ -37,9 +44,13 @@ class Shape:
         return match.span(next(groups, 0))
 
 
+@cache
+def _compiled(text: str) -> re.Pattern[str]:
+    return re.compile(text, re.ASCII)
+
+
 def _shape(name: str, kind: str, hints: str, pattern: str, *, accept: Accept | None = None) -> Shape:
-    compiled = re.compile(pattern, re.ASCII)
-    return Shape(name=name, kind=kind, hints=tuple(filter(None, hints.split("|"))), pattern=compiled, accept=accept)
+    return Shape(name=name, kind=kind, hints=tuple(filter(None, hints.split("|"))), text=pattern, accept=accept)
 
 
 def _token(name: str, kind: str, hints: str, body: str) -> Shape:
