@@ -1,43 +1,63 @@
-"""What the adapters stand on: one gate for both colours of a framework, and what a model is told of a call."""
+"""`Adapter`: an adapter's line to the gateway, and what all of its calls have in common."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
-from assent.client.errors import AssentError
-from assent.client.log import warn
-from assent.client.messages import RefusalCode
-from assent.client.models import State
+from assent.client.call import ToolCall
 from assent.gate.blocking import BlockingGate, Gateway
 from assent.gate.gate import Gate
-from assent.gate.outcomes import Ran, Refused
+from assent.gate.suspended import SuspendedCall
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Awaitable, Callable
+    from typing import Any
 
     from assent.client.gateway import AsyncGateway
+    from assent.client.models import Json
     from assent.gate.abandoned import Abandoned
-    from assent.gate.outcomes import Replayed
+    from assent.gate.outcomes import Ran, Refused, Replayed
+    from assent.gate.permission import Executed, Permission
 
-_NOT_YET = frozenset({RefusalCode.STILL_PENDING, RefusalCode.LEFT_TO_EXECUTOR})
+    AnyGateway = AsyncGateway | Gateway
+    Execute = Callable[..., Awaitable[Any]]
 
 
-class Gates:
-    """The gate of an adapter: asynchronous in any case; blocking too, where a `Gateway` was given."""
+class How(TypedDict, total=False):
+    """How an adapter asks: all that one is told besides the gateway."""
+
+    suspend: bool
+    """Wait for nobody: the run ends where people have to be asked, and any process goes on with it."""
+    sub_agent: str | None
+    """Under whose name its calls are asked about."""
+    deadline: float | None
+    """Seconds for each call until there is an answer."""
+    abandoned: Abandoned
+    """What becomes of the request of a call whose run was cancelled."""
+
+
+class Adapter:
+    """One adapter's line to the gateway."""
 
     def __init__(
         self,
-        gateway: AsyncGateway | Gateway,
+        gateway: AnyGateway,
         *,
-        abandoned: Abandoned = "withdraw",
         control_flow: tuple[type[BaseException], ...] = (),
+        suspend: bool = False,
+        sub_agent: str | None = None,
+        deadline: float | None = None,
+        abandoned: Abandoned = "withdraw",
     ) -> None:
         self._blocking: BlockingGate | None = None
         if isinstance(gateway, Gateway):
             self._blocking = BlockingGate(gateway, abandoned=abandoned, control_flow=control_flow)
-            self.asynchronous = self._blocking.asynchronous
+            self.gate = self._blocking.asynchronous
         else:
-            self.asynchronous = Gate(gateway, abandoned=abandoned, control_flow=control_flow)
+            self.gate = Gate(gateway, abandoned=abandoned, control_flow=control_flow)
+        self.suspends = suspend
+        self.sub_agent = sub_agent
+        self.deadline = deadline
 
     @property
     def blocking(self) -> BlockingGate:
@@ -46,55 +66,20 @@ class Gates:
             raise TypeError("this agent runs synchronously: give the adapter a Gateway, not an AsyncGateway")
         return self._blocking
 
+    def call(self, tool: str, args: Json, *, call_id: str | None, session: str | None = None) -> ToolCall:
+        """One call. Its session is the gateway's, else the framework's."""
+        session = None if self.gate.gateway.session else session
+        return ToolCall(tool, args, call_id=call_id, session=session, sub_agent=self.sub_agent)
 
-def is_waiting(found: Ran | Replayed | Refused) -> bool:
-    """Whether a suspended call that was finished has to wait on."""
-    return isinstance(found, Refused) and found.code in _NOT_YET
+    async def run(self, call: ToolCall, execute: Execute) -> Ran | Replayed | Refused:
+        """Ask about a call, wait, run it once, report."""
+        return await self.gate.run_call(call, execute, deadline=self.deadline)
 
+    async def obtain(self, call: ToolCall) -> Permission | Executed | Replayed | Refused:
+        """Ask about a call, and wait; for frameworks that run the tool by themselves."""
+        return await self.gate.obtain(call, deadline=self.deadline)
 
-async def all_decided(gateway: AsyncGateway, request_ids: Iterable[str]) -> bool:
-    """Whether people have decided every one of these requests."""
-    for request_id in request_ids:
-        if (await gateway.get(request_id)).state is State.PENDING:
-            return False
-    return True
-
-
-async def withdraw(gateway: AsyncGateway, request_id: str, reason: str) -> None:
-    """Take a request back, so that nobody approves what does not run; a fault is logged."""
-    try:
-        request = await gateway.get(request_id)
-        if request.state is State.PENDING:
-            await gateway.cancel(request, reason=reason)
-    except AssentError as fault:
-        warn("request %s could not be withdrawn: %s", request_id, fault)
-
-
-def as_text(result: Any) -> str:
-    """A result as a model reads it: text as it is, all else as JSON where it is JSON."""
-    if isinstance(result, str):
-        return result
-    import json
-
-    try:
-        return json.dumps(result, ensure_ascii=False)
-    except (TypeError, ValueError):
-        return str(result)
-
-
-def notes(found: Ran) -> str:
-    """What the model is told beside a result: what people changed of the call, and what the gateway's hooks add."""
-    return "\n".join(note for note in (found.changes, *found.context) if note)
-
-
-def with_notes(text: str, found: Ran) -> str:
-    """A result's text, and below it the notes."""
-    return "\n".join(part for part in (text, notes(found)) if part)
-
-
-def told(found: Ran | Replayed | Refused) -> str:
-    """The whole of what a model is told of a call, for frameworks whose tools answer in text."""
-    if isinstance(found, Refused):
-        return found.message
-    text = as_text(found.result)
-    return with_notes(text, found) if isinstance(found, Ran) else text
+    async def open(self, call: ToolCall) -> SuspendedCall | Replayed | Refused | None:
+        """Why a call is not to be run now, where nobody is waited for; None where no people have to be asked."""
+        found = await self.gate.open_call(call, deadline=self.deadline)
+        return None if isinstance(found, SuspendedCall) and not found.waits else found
