@@ -26,7 +26,7 @@ ADAPTER = 120
 
 LONGER_ADAPTERS = {
     "claude_agent_sdk": 165,  # carries a suspended query on, which no option of the SDK does; one deferred call a turn
-    "google_adk": 155,  # three hooks in the place of a way around a tool, and sessions that are read for what waits
+    "google_adk": 160,  # three hooks in the place of a way around a tool, and sessions that are read for what waits
 }
 """Those that cannot, each with its reason."""
 

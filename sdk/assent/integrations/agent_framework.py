@@ -33,7 +33,10 @@ _CONTROL_FLOW = (MiddlewareTermination, MiddlewareFailure, UserInputRequiredExce
 
 
 class Approvals(FunctionMiddleware):
-    """Give it last: what stands behind it in the list runs after people have approved."""
+    """Give it last: what stands behind it in the list runs after people have approved.
+
+    How it asks (`suspend`, `sub_agent`, `deadline`, `abandoned`): see `How`.
+    """
 
     def __init__(self, gateway: AnyGateway, **how: Unpack[How]) -> None:
         self._adapter = Adapter(gateway, control_flow=_CONTROL_FLOW, **how)

@@ -40,7 +40,10 @@ _DECLINED = "declined where the agent runs"
 
 
 class Approvals(BasePlugin):
-    """Give it last among the plugins, and no agent a `before_tool_callback` that answers calls by itself."""
+    """Give it last among the plugins, and no agent a `before_tool_callback` that answers calls by itself.
+
+    How it asks (`suspend`, `sub_agent`, `deadline`, `abandoned`): see `How`.
+    """
 
     def __init__(self, gateway: AnyGateway, **how: Unpack[How]) -> None:
         super().__init__(name="assent")

@@ -3,8 +3,7 @@
     agent = create_agent(model, tools, middleware=[Approvals(gateway)], checkpointer=checkpointer)
 
 The thread is the session, and the model's id the call's: an agent that goes on from its checkpointer meets the requests
-that it had. With `suspend=True` a call that people have to be asked about interrupts the graph, and is finished when
-that is resumed (whatever it is resumed with: it is the gateway that is asked).
+that it had. With `suspend=True` a call that people have to be asked about interrupts the graph, until it is resumed.
 """
 
 from __future__ import annotations
@@ -41,7 +40,10 @@ _NEVER_CALLED = "Error invoking tool "  # how LangGraph begins what it says of a
 
 
 class Approvals(AgentMiddleware):
-    """Give it last: what stands behind it runs after people have approved. For `invoke` it needs a `Gateway`."""
+    """Give it last: what stands behind it runs after people have approved. For `invoke` it needs a `Gateway`.
+
+    How it asks (`suspend`, `sub_agent`, `deadline`, `abandoned`): see `How`.
+    """
 
     def __init__(self, gateway: AnyGateway, **how: Unpack[How]) -> None:
         super().__init__()

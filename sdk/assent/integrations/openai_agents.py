@@ -39,7 +39,7 @@ _PART_FOR_WAITING = 0.8
 
 
 def gated(gateway: AnyGateway, tools: Iterable[FunctionTool], **how: Unpack[How]) -> list[FunctionTool]:
-    """Copies of function tools that run only as far as the gateway lets them.
+    """Copies of function tools that run only as far as the gateway lets them; `how` they ask: see `How`.
 
     A tool's error is reported to the gateway, and then told to the model (or raised) as the tool itself would.
     """

@@ -38,7 +38,10 @@ _CONTROL_FLOW = (ModelRetry, ToolRetryError, CallDeferred, ApprovalRequired, Ski
 
 
 class Approvals(AbstractCapability[Any]):
-    """Give it to the agent's `capabilities`."""
+    """Give it to the agent's `capabilities`.
+
+    How it asks (`suspend`, `sub_agent`, `deadline`, `abandoned`): see `How`.
+    """
 
     def __init__(self, gateway: AnyGateway, **how: Unpack[How]) -> None:
         self._adapter = Adapter(gateway, control_flow=_CONTROL_FLOW, **how)
