@@ -17,7 +17,7 @@ from agent_framework.exceptions import UserInputRequiredException
 from assent.gate.outcomes import Ran
 from assent.gate.suspended import SuspendedCall
 from assent.integrations.ground.adapter import Adapter
-from assent.integrations.ground.suspending import all_decided, is_ticket, ticket
+from assent.integrations.ground.suspending import all_decided, as_metadata, is_ours
 from assent.integrations.ground.telling import notes, told
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ async def decided(gateway: AsyncGateway, requests: Iterable[Content]) -> Message
     It lets each of them come to the gate, which knows whether it was approved; of what was denied the model is told.
     Requests that are of tools themselves (`approval_mode`) it does not answer.
     """
-    ours = [each for each in requests if is_ticket(each.additional_properties)]
+    ours = [each for each in requests if is_ours(each.additional_properties)]
     if not ours or not await all_decided(gateway, [each.additional_properties for each in ours]):
         return None
     return Message(role="user", contents=[each.to_function_approval_response(True) for each in ours])
@@ -91,7 +91,7 @@ def _request(context: FunctionInvocationContext, asked: dict[str, Any], suspende
     occurrence = context.metadata.get("function_call_occurrence_id")
     call = Content("function_call", id=occurrence, call_id=call_id, name=context.function.name, arguments=asked)
     return Content.from_function_approval_request(
-        id=occurrence or call_id, function_call=call, additional_properties=ticket(suspended)
+        id=occurrence or call_id, function_call=call, additional_properties=as_metadata(suspended)
     )
 
 

@@ -20,7 +20,7 @@ from assent.gate.permission import Executed, Permission
 from assent.gate.suspended import SuspendedCall
 from assent.integrations.ground.adapter import Adapter
 from assent.integrations.ground.begun import Begun
-from assent.integrations.ground.suspending import all_decided, is_ticket, ticket, withdraw
+from assent.integrations.ground.suspending import all_decided, as_metadata, is_ours, withdraw
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -78,7 +78,7 @@ class Approvals(BasePlugin):
             why = f"it was {_DECLINED}"
             await withdraw(self._adapter.gate.gateway, str(found.request_id), why)
             return _as_response(Refused(code=RefusalCode.CALL_REFUSED, reason=why))
-        context.request_confirmation(hint=f"People are asked about {call.tool}.", payload=ticket(found))
+        context.request_confirmation(hint=f"People are asked about {call.tool}.", payload=as_metadata(found))
         context.actions.skip_summarization = True  # the pause is nothing for the model to read
         return {"error": f"{call.tool} waits for people to decide about it"}
 
@@ -113,7 +113,7 @@ async def decided(gateway: AsyncGateway, session: Session) -> types.Content | No
 
 
 def _open_confirmations(session: Session) -> dict[str, dict[str, Any]]:
-    """Our tickets behind the session's confirmations that led to nothing yet, by the confirmation's id.
+    """What we kept with the session's confirmations that led to nothing yet, by the confirmation's id.
 
     One that was answered stays among them until its call has a result: whoever went on with it may have been killed.
     """
@@ -122,7 +122,7 @@ def _open_confirmations(session: Session) -> dict[str, dict[str, Any]]:
         for call in event.get_function_calls():
             args = call.args or {} if call.name == CONFIRMATION else {}
             payload = (args.get("toolConfirmation") or {}).get("payload")
-            if call.id is not None and is_ticket(payload):
+            if call.id is not None and is_ours(payload):
                 asked[call.id] = (args["originalFunctionCall"].get("id"), payload)
         for response in event.get_function_responses():
             if response.id in asked:

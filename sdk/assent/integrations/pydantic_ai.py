@@ -20,7 +20,7 @@ from pydantic_core import to_jsonable_python
 from assent.gate.outcomes import Ran, Refused
 from assent.gate.suspended import SuspendedCall
 from assent.integrations.ground.adapter import Adapter
-from assent.integrations.ground.suspending import all_decided, is_ticket, ticket
+from assent.integrations.ground.suspending import all_decided, as_metadata, is_ours
 from assent.integrations.ground.telling import notes, with_notes
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Approvals(AbstractCapability[Any]):
         if self._adapter.suspends and not ctx.tool_call_approved:
             opened = await self._adapter.open(wanted)
             if isinstance(opened, SuspendedCall):
-                raise ApprovalRequired(ticket(opened))
+                raise ApprovalRequired(as_metadata(opened))
             if opened is not None:
                 return _told(opened, returned)
         return _told(await self._adapter.run(wanted, execute), returned)
@@ -79,7 +79,7 @@ async def decided(gateway: AsyncGateway, requests: DeferredToolRequests) -> Defe
 
     It lets each of them come to the gate, which knows whether it was approved; of what was denied the model is told.
     """
-    if not await all_decided(gateway, filter(is_ticket, requests.metadata.values())):
+    if not await all_decided(gateway, filter(is_ours, requests.metadata.values())):
         return None
     return DeferredToolResults(approvals={call.tool_call_id: True for call in requests.approvals})
 

@@ -1,4 +1,4 @@
-"""What the frameworks' adapters stand on, without a framework: both colours, calls between two hooks, tickets."""
+"""What the frameworks' adapters stand on, without a framework: both colours, calls between two hooks, suspended ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from assent.gate.permission import Permission
 from assent.integrations.ground.adapter import Adapter
 from assent.integrations.ground.begun import Begun
 from assent.integrations.ground.colours import OnThisThread, as_coroutine, at_once
-from assent.integrations.ground.suspending import all_decided, is_ticket, ticket, withdraw
+from assent.integrations.ground.suspending import all_decided, as_metadata, is_ours, withdraw
 from assent.integrations.ground.telling import told
 from tests.requirements import requirement
 from tests.sdk.gateway_stub import KEY, StubGateway
@@ -100,9 +100,9 @@ async def test_only_what_people_decide_is_suspended_and_goes_on_when_they_have(
     assert isinstance(await adapter.open(ToolCall("drop", {}, call_id="2")), Refused)
     waiting = await adapter.open(CALL)
     assert isinstance(waiting, SuspendedCall)
-    kept = ticket(waiting)
-    assert is_ticket(kept)
-    assert not any(is_ticket(each) for each in (None, "assent", {"request_id": "req_0001"}))
+    kept = as_metadata(waiting)
+    assert is_ours(kept)
+    assert not any(is_ours(each) for each in (None, "assent", {"request_id": "req_0001"}))
     assert not await all_decided(line, [kept])
     gateway.decide("req_0001", "denied")
     assert await all_decided(line, [kept])

@@ -1,4 +1,4 @@
-"""Calls that wait while their run does not: the ticket that a framework keeps of one, and when the run can go on."""
+"""Calls that wait while their run does not: what a framework keeps of one, and when the run can go on."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _NOT_YET = frozenset({RefusalCode.STILL_PENDING, RefusalCode.LEFT_TO_EXECUTOR})
 _OURS = "assent"
 
 
-def ticket(suspended: SuspendedCall) -> dict[str, Any]:
+def as_metadata(suspended: SuspendedCall) -> dict[str, Any]:
     """What a framework keeps beside a call that waits. It allows nothing: the gateway is asked again."""
     return {_OURS: suspended.as_json(), "request_id": suspended.request_id}
 
 
-def is_ticket(kept: object) -> bool:
+def is_ours(kept: object) -> bool:
     """Whether that is one of ours."""
     return isinstance(kept, dict) and _OURS in kept
 
@@ -36,9 +36,9 @@ def is_waiting(found: Ran | Replayed | Refused) -> bool:
     return isinstance(found, Refused) and found.code in _NOT_YET
 
 
-async def all_decided(gateway: AsyncGateway, tickets: Iterable[Mapping[str, Any]]) -> bool:
+async def all_decided(gateway: AsyncGateway, waiting: Iterable[Mapping[str, Any]]) -> bool:
     """Whether people have decided every one of these calls."""
-    for each in tickets:
+    for each in waiting:
         if not await is_decided(gateway, each["request_id"]):
             return False
     return True
