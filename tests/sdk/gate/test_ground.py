@@ -1,4 +1,4 @@
-"""What the frameworks' adapters stand on, without a framework: both colours, calls between two hooks, suspended ones."""
+"""What the adapters stand on, without a framework: both colours, calls between two hooks, suspended ones."""
 
 from __future__ import annotations
 
