@@ -44,6 +44,7 @@ def measures(kinds: Sequence[str]) -> dict[str, tuple[tuple[str, ...], Measure]]
     from benchmarks.measure_fairness import measure_fairness
     from benchmarks.measure_gate import measure_allow, measure_hook, measure_judge
     from benchmarks.measure_hooks import measure_chain, measure_command_guard
+    from benchmarks.measure_large import measure_large
     from benchmarks.measure_load import measure_load
     from benchmarks.measure_memory import measure_memory
     from benchmarks.measure_pages import measure_pages
@@ -71,6 +72,7 @@ def measures(kinds: Sequence[str]) -> dict[str, tuple[tuple[str, ...], Measure]]
         "start": (("P11", "P12", "P12b"), measure_start),
         "chain": (("H1",), measure_chain),
         "command-guard": (("H2",), measure_command_guard),
+        "large": (("H3", "H3b"), measure_large),
         "cards": (("C1",), measure_cards),
         "fairness-sqlite": (("P10",), lambda run: measure_fairness(run, "sqlite")),
         "fairness-postgresql": (("P10",), lambda run: measure_fairness(run, "postgresql")),

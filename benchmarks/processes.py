@@ -153,11 +153,13 @@ class Gateway(Server):
     keys: KeyPair
 
 
-async def gateway(folder: Path, url: str, *, keys: KeyPair | None = None, profile: Path | None = None) -> Gateway:
+async def gateway(
+    folder: Path, url: str, *, keys: KeyPair | None = None, profile: Path | None = None, rules: str = CONFIG
+) -> Gateway:
     """Describe a gateway; it starts when it is entered. `profile`: run under cProfile and leave the figures there."""
     folder.mkdir(parents=True, exist_ok=True)
     config = folder / "assent.yaml"
-    config.write_text(CONFIG, encoding="utf-8")
+    config.write_text(rules, encoding="utf-8")
     run = ["-m", "benchmarks.profiled", str(profile)] if profile else ["-m", "app.cli.main"]
     return Gateway(
         words=[*run, "serve", "--config", str(config), "--port", "{port}"],

@@ -1,6 +1,7 @@
 """docs/runtimes.md, as the suite knows it: `python -m tests.frameworks.matrix` writes the page.
 
-Runtime × case × level: one table a level, whose rows are the cases that it has, in the order of the whole suite.
+Runtime × case × level: one table a level, whose rows are the cases that it has, in the order of the whole suite. What
+of it is about one runtime stands on that one's page as well (`tests/frameworks/pages.py`).
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ Below each table stand the suite's other cases, each with the reason for which i
 class Column:
     """A runtime at a level."""
 
+    name: str
     title: str
     cannot: Mapping[str, str]
     lets_run: Mapping[str, str]
@@ -72,17 +74,24 @@ def levels() -> dict[str, Level]:
     """Each level, under its title."""
     return {
         "Recorded payloads": Level(
-            columns=[Column(title=f"`{host}`", cannot=recorded.CANNOT[host], lets_run={}) for host in HOSTS],
+            columns=[Column(name=host, title=f"`{host}`", cannot=recorded.CANNOT[host], lets_run={}) for host in HOSTS],
             has=recorded.CASES,
             left_out=recorded.LEFT_OUT,
         ),
         "Frameworks": Level(
-            columns=[Column(title=each.title, cannot=each.cannot, lets_run={}) for each in RUNTIMES.values()],
+            columns=[
+                Column(name=each.name, title=each.title, cannot=each.cannot, lets_run={}) for each in RUNTIMES.values()
+            ],
             has=CASES,
         ),
         "Real programs": Level(
             columns=[
-                Column(title=f"{each.title} {each.version}", cannot=each.cannot, lets_run=each.lets_run)
+                Column(
+                    name=each.host,
+                    title=f"{each.title} {each.version}",
+                    cannot=each.cannot,
+                    lets_run=each.lets_run,
+                )
                 for each in PROGRAMS.values()
             ],
             has=programs.CASES,
@@ -117,5 +126,14 @@ def _left_out(reasons: Mapping[str, str]) -> list[str]:
     return ["What is not looked at here, and why:", "", "| case | why |", "| --- | --- |", *rows, ""] if rows else []
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Write the page, and the last section of each runtime's own."""
+    from tests.frameworks.pages import pages
+
     PAGE.write_text(page(), encoding="utf-8")
+    for each in pages():
+        each.write()
+
+
+if __name__ == "__main__":
+    main()

@@ -21,6 +21,15 @@ MOST_MODULES = 12
 MOST_TEST_FILES = 30
 """In one folder of tests, its `__init__` not counted."""
 
+ADAPTER = 120
+"""Lines of an adapter of `assent.integrations`: what it has in common with the others stands in their ground."""
+
+LONGER_ADAPTERS = {
+    "claude_agent_sdk": 165,  # carries a suspended query on, which no option of the SDK does; one deferred call a turn
+    "google_adk": 160,  # three hooks in the place of a way around a tool, and sessions that are read for what waits
+}
+"""Those that cannot, each with its reason."""
+
 FACADES = frozenset({"sdk/assent/__init__.py", "sdk/assent/hooks/__init__.py"})
 """What agents import from: these re-export."""
 
@@ -28,6 +37,12 @@ FACADES = frozenset({"sdk/assent/__init__.py", "sdk/assent/hooks/__init__.py"})
 def line_counts() -> dict[str, int]:
     """Count the lines of every file that has a budget."""
     return {shown(path): len(path.read_text(encoding="utf-8").splitlines()) for path in python_files(*FOLDERS)}
+
+
+def adapters() -> dict[str, int]:
+    """Count the lines of every adapter."""
+    integrations = (ROOT / "sdk/assent/integrations").glob("[!_]*.py")
+    return {path.stem: len(path.read_text(encoding="utf-8").splitlines()) for path in integrations}
 
 
 def module_counts(root: Path, *folders: str) -> dict[str, int]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tests.fixtures.gateway import Gateway
 
-DOCS = sorted((ROOT / "docs").glob("*.md"))
+DOCS = sorted((ROOT / "docs").rglob("*.md"))
 CONFIGURATION = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
 RULES = (ROOT / "docs/rules.md").read_text(encoding="utf-8")
 OPERATIONS = (ROOT / "docs/operations.md").read_text(encoding="utf-8")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 INDEX = ROOT / "docs/README.md"
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 README, CHINESE = ROOT / "README.md", ROOT / "README.zh-CN.md"
 
 FENCED = re.compile(r"^ *(```|~~~).*?^ *\1 *$", re.DOTALL | re.MULTILINE)

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.project.file_budget import (
+    ADAPTER,
     HARD,
+    LONGER_ADAPTERS,
     MOST_MODULES,
     MOST_TEST_FILES,
+    adapters,
     line_counts,
     module_counts,
     says_what_lives_there,
@@ -29,6 +32,13 @@ def test_no_file_is_longer_than_its_budget() -> None:
     assert counts, "no files were counted"
     too_long = {name: lines for name, lines in counts.items() if lines > HARD}
     assert not too_long, f"split by noun what is over {HARD} lines: {too_long}"
+
+
+def test_an_adapter_is_no_longer_than_its_budget_and_one_that_may_be_needs_it() -> None:
+    lines = adapters()
+
+    assert {name: n for name, n in lines.items() if n > LONGER_ADAPTERS.get(name, ADAPTER)} == {}
+    assert {name for name, n in lines.items() if n > ADAPTER} == set(LONGER_ADAPTERS)
 
 
 def test_no_folder_has_more_files_than_its_budget() -> None:

@@ -58,9 +58,7 @@ def test_the_locks_hold_what_pyproject_asks_for(lock: str) -> None:
 
 def test_every_adapter_has_its_framework_in_a_lock() -> None:
     agent = tomllib.loads((ROOT / "sdk" / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    adapters = {path.stem.replace("_", "-") for path in (ROOT / "sdk/assent/integrations").glob("[!_]*.py")} - {
-        "ground"
-    }
+    adapters = {path.stem.replace("_", "-") for path in (ROOT / "sdk/assent/integrations").glob("[!_]*.py")}
 
     assert adapters <= {extra for extras in FRAMEWORKS.values() for extra in extras}
     for lock, extras in FRAMEWORKS.items():

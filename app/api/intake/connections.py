@@ -95,13 +95,19 @@ class Connection(HttpToolsProtocol):
         self.watch.admit(self)
 
     def data_received(self, data: bytes) -> None:
-        """Take what came, within the bound for a head."""
-        if self.in_head:
-            self.head_bytes += len(data)
-            if self.head_bytes > HEAD_BYTES:
+        """Take what came: of a head no more than its bound, of the body that came along with it all there is."""
+        while self.in_head and data:
+            part = data[: HEAD_BYTES - self.head_bytes]
+            if not part:
                 self.transport.close()
                 return
-        super().data_received(data)
+            data = data[len(part) :]
+            self.head_bytes += len(part)
+            super().data_received(part)
+            if self.transport.is_closing():
+                return
+        if data:
+            super().data_received(data)
 
     def on_message_begin(self) -> None:
         """Begin a head."""

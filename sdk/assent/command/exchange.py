@@ -165,22 +165,23 @@ def _read_body(connection: socket.socket, end: float, status: int, fields: dict[
 
 
 def _read_chunks(connection: socket.socket, end: float, rest: bytes) -> bytes:
-    body = b""
+    taken, body = bytearray(rest), bytearray()  # bytes would be copied whole with every part
     while True:
-        while b"\r\n" not in rest:
-            rest += _part(connection, end)
-        line, _, rest = rest.partition(b"\r\n")
+        while (at := taken.find(b"\r\n")) < 0:
+            taken += _part(connection, end)
         try:
-            size = int(line.split(b";")[0], 16)
+            size = int(taken[:at].split(b";")[0], 16)
         except ValueError:
             raise AwayError("an answer with broken chunks") from None
         if size < 0 or len(body) + size > _LARGEST:
             raise AwayError("an answer of an impossible length")
         if size == 0:
-            return body
-        while len(rest) < size + 2:
-            rest += _part(connection, end)
-        body, rest = body + rest[:size], rest[size + 2 :]
+            return bytes(body)
+        del taken[: at + 2]
+        while len(taken) < size + 2:
+            taken += _part(connection, end)
+        body += taken[:size]
+        del taken[: size + 2]
 
 
 def _part(connection: socket.socket, end: float) -> bytes:

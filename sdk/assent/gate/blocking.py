@@ -240,9 +240,11 @@ class BlockingGate:
     ) -> SuspendedCall | Replayed | Refused:
         """See `Gate.open`."""
         said = {"call_id": call_id, "session": session, "sub_agent": sub_agent, "claim": claim}
-        return self.gateway.run(
-            partial(self.asynchronous.open, tool, args, evidence=evidence, deadline=deadline, **said, **more)
-        )
+        return self.open_call(ToolCall(tool, args, evidence=evidence or [], **said, **more), deadline=deadline)
+
+    def open_call(self, call: ToolCall, *, deadline: float | None = None) -> SuspendedCall | Replayed | Refused:
+        """See `Gate.open_call`."""
+        return self.gateway.run(partial(self.asynchronous.open_call, call, deadline=deadline))
 
     def finish(
         self, suspended: SuspendedCall | str, execute: Callable[..., Any], *, deadline: float | None = None

@@ -16,16 +16,18 @@ from agent_framework.exceptions import UserInputRequiredException
 
 from assent.gate.outcomes import Ran
 from assent.gate.suspended import SuspendedCall
-from assent.integrations.ground import Gates, all_decided, notes, told
+from assent.integrations.ground.adapter import Adapter
+from assent.integrations.ground.suspending import all_decided, as_metadata, is_ours
+from assent.integrations.ground.telling import notes, told
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
+    from typing import Unpack
 
     from agent_framework import FunctionInvocationContext
 
     from assent.client.gateway import AsyncGateway
-    from assent.gate.abandoned import Abandoned
-    from assent.gate.blocking import Gateway
+    from assent.integrations.ground.adapter import AnyGateway, How
 
 _CONTROL_FLOW = (MiddlewareTermination, MiddlewareFailure, UserInputRequiredException)
 
@@ -33,22 +35,11 @@ _CONTROL_FLOW = (MiddlewareTermination, MiddlewareFailure, UserInputRequiredExce
 class Approvals(FunctionMiddleware):
     """Give it last: what stands behind it in the list runs after people have approved.
 
-    `deadline` is in seconds, for each call.
+    How it asks (`suspend`, `sub_agent`, `deadline`, `abandoned`): see `How`.
     """
 
-    def __init__(
-        self,
-        gateway: AsyncGateway | Gateway,
-        *,
-        suspend: bool = False,
-        sub_agent: str | None = None,
-        deadline: float | None = None,
-        abandoned: Abandoned = "withdraw",
-    ) -> None:
-        self._suspend = suspend
-        self._gate = Gates(gateway, abandoned=abandoned, control_flow=_CONTROL_FLOW).asynchronous
-        self._sub_agent = sub_agent
-        self._deadline = deadline
+    def __init__(self, gateway: AnyGateway, **how: Unpack[How]) -> None:
+        self._adapter = Adapter(gateway, control_flow=_CONTROL_FLOW, **how)
 
     async def process(self, context: FunctionInvocationContext, call_next: Callable[[], Awaitable[None]]) -> None:
         """Ask, wait, run once, report."""
@@ -61,25 +52,20 @@ class Approvals(FunctionMiddleware):
             ran = True
             return _plain(context.result)
 
-        named = self._gate.gateway.session or context.session is None
-        said: dict[str, Any] = {
-            "call_id": context.metadata.get("call_id"),
-            "session": None if named else context.session.session_id,
-            "sub_agent": self._sub_agent,
-            "deadline": self._deadline,
-        }
+        session = None if context.session is None else context.session.session_id
         tool, asked = context.function.name, _mapping(context.arguments)
-        if self._suspend and "approval_response" not in context.metadata:
-            suspended = await self._gate.open(tool, asked, **said)
-            if not isinstance(suspended, SuspendedCall):
-                context.result = told(suspended)
-                return
-            if suspended.waits:
-                context.result = _request(context, asked, suspended)
+        call = self._adapter.call(tool, asked, call_id=context.metadata.get("call_id"), session=session)
+        if self._adapter.suspends and "approval_response" not in context.metadata:
+            opened = await self._adapter.open(call)
+            if isinstance(opened, SuspendedCall):
+                context.result = _request(context, asked, opened)
                 raise MiddlewareTermination("people are asked")
+            if opened is not None:
+                context.result = told(opened)
+                return
         # what the framework's approval was about; what people then changed of it, the gateway has their word for
         context.metadata.setdefault("original_arguments_for_messages", asked)
-        found = await self._gate.run(tool, asked, execute, **said)
+        found = await self._adapter.run(call, execute)
         if not (ran and isinstance(found, Ran)):
             context.result = told(found)
         elif notes(found):
@@ -94,8 +80,8 @@ async def decided(gateway: AsyncGateway, requests: Iterable[Content]) -> Message
     It lets each of them come to the gate, which knows whether it was approved; of what was denied the model is told.
     Requests that are of tools themselves (`approval_mode`) it does not answer.
     """
-    ours = [each for each in requests if "assent" in (each.additional_properties or {})]
-    if not ours or not await all_decided(gateway, [each.additional_properties["request_id"] for each in ours]):
+    ours = [each for each in requests if is_ours(each.additional_properties)]
+    if not ours or not await all_decided(gateway, [each.additional_properties for each in ours]):
         return None
     return Message(role="user", contents=[each.to_function_approval_response(True) for each in ours])
 
@@ -104,9 +90,8 @@ def _request(context: FunctionInvocationContext, asked: dict[str, Any], suspende
     call_id = context.metadata["call_id"]
     occurrence = context.metadata.get("function_call_occurrence_id")
     call = Content("function_call", id=occurrence, call_id=call_id, name=context.function.name, arguments=asked)
-    told = {"assent": suspended.as_json(), "request_id": suspended.request_id}
     return Content.from_function_approval_request(
-        id=occurrence or call_id, function_call=call, additional_properties=told
+        id=occurrence or call_id, function_call=call, additional_properties=as_metadata(suspended)
     )
 
 

@@ -19,25 +19,25 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from claude_agent_sdk import HookMatcher, ResultMessage, query
 
-from assent.client.call import ToolCall
 from assent.client.errors import GatewayError
-from assent.client.messages import allowed, approved, run_by_executor
+from assent.client.messages import allowed, approved
 from assent.client.models import OutcomeStatus
-from assent.gate.outcomes import ABANDONED, as_text, said_by_tool
-from assent.gate.permission import Executed, Permission
+from assent.gate.outcomes import ABANDONED, said_by_tool
+from assent.gate.permission import Permission
 from assent.gate.suspended import SuspendedCall
-from assent.integrations.ground import Gates, all_decided, notes, withdraw
+from assent.integrations.ground.adapter import Adapter
+from assent.integrations.ground.begun import Begun
+from assent.integrations.ground.suspending import is_decided, withdraw
+from assent.integrations.ground.telling import in_words
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from claude_agent_sdk import ClaudeAgentOptions, Message
 
-    from assent.client.gateway import AsyncGateway
+    from assent.client.call import ToolCall
     from assent.gate.abandoned import Abandoned
-    from assent.gate.blocking import Gateway
-    from assent.gate.gate import Gate
-    from assent.gate.outcomes import Refused, Replayed
+    from assent.integrations.ground.adapter import AnyGateway, How
 
 _DAY = 86400.0
 _TO_ANSWER = 15.0
@@ -48,7 +48,7 @@ _CALL_AGAIN = f"Not run: {_ONE_A_TURN}. Call it again when that one is through."
 
 
 def hooks(
-    gateway: AsyncGateway | Gateway,
+    gateway: AnyGateway,
     *,
     suspend: bool = False,
     timeout: float = _DAY,
@@ -56,8 +56,8 @@ def hooks(
     abandoned: Abandoned = "withdraw",
 ) -> dict[Any, list[HookMatcher]]:
     """What to give `ClaudeAgentOptions`; `timeout` is the hooks' own, in seconds: the answer is there before it."""
-    gate = Gates(gateway, abandoned=abandoned).asynchronous
-    gates = _Hooks(gate, sub_agent, deadline=max(timeout - _TO_ANSWER, timeout / 2), suspend=suspend)
+    how: How = {"suspend": suspend, "sub_agent": sub_agent, "abandoned": abandoned}
+    gates = _Hooks(Adapter(gateway, deadline=max(timeout - _TO_ANSWER, timeout / 2), **how))
     return {
         "PreToolUse": [HookMatcher(hooks=[gates.before], timeout=timeout, on_failure="block")],
         "PostToolUse": [HookMatcher(hooks=[gates.after])],
@@ -98,37 +98,28 @@ async def carry_on(
 class _Hooks:
     """The three hooks of one query, and the permissions between them."""
 
-    def __init__(self, gate: Gate, sub_agent: str | None, *, deadline: float, suspend: bool) -> None:
-        self._gate = gate
-        self._suspend = suspend
+    def __init__(self, adapter: Adapter) -> None:
+        self._adapter = adapter
+        self._begun = Begun(adapter.gate)
         self._suspended = dict[str, tuple[str | None, str]]()  # by Claude's session: the call, and its request
         self._one_by_one = anyio.Lock()
-        self._sub_agent = sub_agent
-        self._deadline = deadline
-        self._permitted: dict[str, Permission] = {}
 
     async def before(self, event: Any, tool_use_id: str | None, _: Any) -> Any:
         """Ask, and wait; what the tool is allowed with are the arguments that people approved."""
-        call = ToolCall(
-            event["tool_name"],
-            event["tool_input"],
-            call_id=tool_use_id,
-            session=None if self._gate.gateway.session else event["session_id"],
-            sub_agent=event.get("agent_type") or self._sub_agent,
-            cwd=event.get("cwd"),
-        )
-        if self._suspend and (answer := await self._suspends(call, event["session_id"])) is not None:
+        named = {"call_id": tool_use_id, "session": event["session_id"]}
+        call = self._adapter.call(event["tool_name"], event["tool_input"], **named)
+        call = replace(call, sub_agent=event.get("agent_type") or call.sub_agent, cwd=event.get("cwd"))
+        if self._adapter.suspends and (answer := await self._suspends(call, event["session_id"])) is not None:
             return answer
-        found = await self._gate.obtain(call, deadline=self._deadline)
+        found = await self._adapter.obtain(call)
         if not isinstance(found, Permission):
-            return _decided("deny", permissionDecisionReason=_in_words(found))
-        self._permitted[event["tool_use_id"]] = found
-        request = found.request
-        reason = (
-            approved(request_id=request.id, short_code=request.code) if request else allowed(rule=None, reason=None)
+            return _decided("deny", in_words(found))
+        self._begun.begin(event["tool_use_id"], found)
+        asked = found.request
+        why = approved(request_id=asked.id, short_code=asked.code) if asked else allowed(rule=None, reason=None)
+        return _decided(
+            "allow", why, **({} if found.arguments == call.arguments else {"updatedInput": found.arguments})
         )
-        changed = {} if found.arguments == call.arguments else {"updatedInput": found.arguments}
-        return _decided("allow", permissionDecisionReason=reason, **changed)
 
     async def _suspends(self, call: ToolCall, session: str) -> dict[str, Any] | None:
         """The answer that ends the query, or to a call beside it; None where the call is to be asked about now.
@@ -136,50 +127,37 @@ class _Hooks:
         Of several calls that are deferred in one turn Claude Code keeps the last, and drops the others unsaid.
         """
         async with self._one_by_one:
-            found = await self._gate.open_call(call, deadline=self._deadline)
+            found = await self._adapter.open(call)
             if not isinstance(found, SuspendedCall):
-                return _decided("deny", permissionDecisionReason=found.message)
-            if found.request_id is None or await self._is_decided(found.request_id):
+                return None if found is None else _decided("deny", found.message)
+            request_id = str(found.request_id)
+            if await self._is_decided(request_id):
                 return None
             beside, its_request = self._suspended.get(session, (call.call_id, ""))
             if beside != call.call_id and not await self._is_decided(its_request):
-                await withdraw(self._gate.gateway, found.request_id, ABANDONED + _ONE_A_TURN)
-                return _decided("deny", permissionDecisionReason=_CALL_AGAIN)
-            self._suspended[session] = call.call_id, found.request_id
-            return _decided("defer", permissionDecisionReason=f"people are asked: request {found.request_id}")
+                await withdraw(self._adapter.gate.gateway, request_id, ABANDONED + _ONE_A_TURN)
+                return _decided("deny", _CALL_AGAIN)
+            self._suspended[session] = call.call_id, request_id
+            return _decided("defer", f"people are asked: request {request_id}")
 
     async def _is_decided(self, request_id: str) -> bool:
         try:
-            return await all_decided(self._gate.gateway, [request_id])
+            return await is_decided(self._adapter.gate.gateway, request_id)
         except GatewayError:  # nobody knows: it is looked at again when the query is carried on
             return False
 
     async def after(self, event: Any, *_: Any) -> Any:
         """Report that it ran, and tell the model what people changed."""
-        permission = self._permitted.pop(event["tool_use_id"], None)
-        if permission is None:
-            return {}
-        result = event["tool_response"]
-        await self._gate.settle(permission, OutcomeStatus.SUCCEEDED, result=result)
-        note = notes(permission.ran(result))
-        told = {"hookEventName": "PostToolUse", "additionalContext": note}
-        return {"hookSpecificOutput": told} if note else {}
+        note = await self._begun.ran(event["tool_use_id"], event["tool_response"])
+        return {"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": note}} if note else {}
 
     async def failed(self, event: Any, *_: Any) -> Any:
         """Report that it failed; of what was interrupted nobody knows how far it came."""
-        permission = self._permitted.pop(event["tool_use_id"], None)
-        if permission is not None:
-            status = OutcomeStatus.UNKNOWN if event.get("is_interrupt") else OutcomeStatus.FAILED
-            await self._gate.settle(permission, status, error=said_by_tool(str(event["error"])))
+        status = OutcomeStatus.UNKNOWN if event.get("is_interrupt") else OutcomeStatus.FAILED
+        await self._begun.failed(event["tool_use_id"], said_by_tool(str(event["error"])), status=status)
         return {}
 
 
-def _decided(decision: str, **more: Any) -> dict[str, Any]:
-    return {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": decision, **more}}
-
-
-def _in_words(found: Executed | Replayed | Refused) -> str:
-    if isinstance(found, Executed):
-        request = found.request
-        return run_by_executor(as_text(found.result), request_id=request.id, short_code=request.code)
-    return found.message
+def _decided(decision: str, reason: str, **more: Any) -> dict[str, Any]:
+    told = {"permissionDecision": decision, "permissionDecisionReason": reason, **more}
+    return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **told}}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +18,17 @@ from crewai.tools import BaseTool
 from pydantic import PrivateAttr
 
 from assent.gate.outcomes import Ran
-from assent.integrations.ground import Gates, notes, told
+from assent.integrations.ground.adapter import Adapter
+from assent.integrations.ground.telling import notes, told
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from assent.gate.abandoned import Abandoned
-    from assent.gate.blocking import BlockingGate, Gateway
+    from assent.gate.blocking import Gateway
+    from assent.gate.outcomes import Refused, Replayed
+
+    Through = Callable[..., Ran | Replayed | Refused]
 
 
 def gated(
@@ -38,9 +43,9 @@ def gated(
 
     A refusal is what the tool returns: of one that raises, CrewAI would try the call again.
     """
-    gate, ordinals = Gates(gateway, abandoned=abandoned).blocking, _Ordinals()
-    said = {"sub_agent": sub_agent, "deadline": deadline}
-    return [_Gated.of(tool, gate, ordinals, said) for tool in tools]
+    adapter, ordinals = Adapter(gateway, sub_agent=sub_agent, deadline=deadline, abandoned=abandoned), _Ordinals()
+    run = partial(adapter.blocking.run_call, deadline=deadline)
+    return [_Gated.of(tool, adapter, run, ordinals) for tool in tools]
 
 
 class _Ordinals:
@@ -67,12 +72,12 @@ class _Gated(BaseTool):
     """One tool behind the gate."""
 
     _inner: BaseTool = PrivateAttr()
-    _gate: Any = PrivateAttr()
+    _adapter: Adapter = PrivateAttr()
+    _through: Any = PrivateAttr()
     _ordinals: _Ordinals = PrivateAttr()
-    _said: dict[str, Any] = PrivateAttr()
 
     @classmethod
-    def of(cls, tool: BaseTool, gate: BlockingGate, ordinals: _Ordinals, said: dict[str, Any]) -> _Gated:
+    def of(cls, tool: BaseTool, adapter: Adapter, through: Through, ordinals: _Ordinals) -> _Gated:
         """Put a tool behind the gate."""
         outer = cls(
             name=tool.name,
@@ -81,10 +86,10 @@ class _Gated(BaseTool):
             result_as_answer=tool.result_as_answer,
             cache_function=_never,
         )
-        outer._inner, outer._gate, outer._ordinals, outer._said = tool, gate, ordinals, said
+        outer._inner, outer._adapter, outer._through, outer._ordinals = tool, adapter, through, ordinals
         return outer
 
     def _run(self, **arguments: Any) -> Any:
-        call_id = self._ordinals.of(self.name, arguments)
-        found = self._gate.run(self.name, arguments, self._inner.run, call_id=call_id, **self._said)
+        call = self._adapter.call(self.name, arguments, call_id=self._ordinals.of(self.name, arguments))
+        found = self._through(call, self._inner.run)
         return found.result if isinstance(found, Ran) and not notes(found) else told(found)

@@ -14,73 +14,56 @@ from typing import TYPE_CHECKING, Any
 from google.adk.plugins.base_plugin import BasePlugin
 from google.genai import types
 
-from assent.client.call import ToolCall
 from assent.client.messages import RefusalCode
-from assent.client.models import OutcomeStatus
-from assent.gate.outcomes import NOT_RUN, Refused
-from assent.gate.permission import Permission
+from assent.gate.outcomes import NOT_RUN, Refused, Replayed
+from assent.gate.permission import Executed, Permission
 from assent.gate.suspended import SuspendedCall
-from assent.integrations.ground import Gates, all_decided, notes, withdraw
+from assent.integrations.ground.adapter import Adapter
+from assent.integrations.ground.begun import Begun
+from assent.integrations.ground.suspending import all_decided, as_metadata, is_ours, withdraw
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from google.adk.sessions import Session
     from google.adk.tools.base_tool import BaseTool
     from google.adk.tools.tool_context import ToolContext
 
+    from assent.client.call import ToolCall
     from assent.client.gateway import AsyncGateway
-    from assent.gate.abandoned import Abandoned
-    from assent.gate.blocking import Gateway
+    from assent.integrations.ground.adapter import AnyGateway, How
 
 CONFIRMATION = "adk_request_confirmation"
 """The function that ADK calls for a confirmation; what answers it is what a run goes on with."""
 
-_DECLINED = "it was declined where the agent runs"
+_DECLINED = "declined where the agent runs"
 
 
 class Approvals(BasePlugin):
     """Give it last among the plugins, and no agent a `before_tool_callback` that answers calls by itself.
 
-    `deadline` is in seconds, for each call.
+    How it asks (`suspend`, `sub_agent`, `deadline`, `abandoned`): see `How`.
     """
 
-    def __init__(
-        self,
-        gateway: AsyncGateway | Gateway,
-        *,
-        suspend: bool = False,
-        sub_agent: str | None = None,
-        deadline: float | None = None,
-        abandoned: Abandoned = "withdraw",
-    ) -> None:
+    def __init__(self, gateway: AnyGateway, **how: Unpack[How]) -> None:
         super().__init__(name="assent")
-        self._gate = Gates(gateway, abandoned=abandoned).asynchronous
-        self._suspend = suspend
-        self._sub_agent = sub_agent
-        self._deadline = deadline
-        self._permitted: dict[tuple[str, str | None], Permission] = {}
+        self._adapter = Adapter(gateway, **how)
+        self._begun = Begun(self._adapter.gate)
 
     async def before_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
     ) -> dict[str, Any] | None:
         """Ask, and wait; None lets the tool run, with the arguments that people approved."""
-        session = None if self._gate.gateway.session else tool_context.session.id
-        call = ToolCall(
-            tool.name,
-            dict(tool_args),
-            call_id=tool_context.function_call_id,
-            session=session,
-            sub_agent=self._sub_agent,
-        )
-        if self._suspend and (answer := await self._suspended(call, tool_context)) is not None:
+        named = {"call_id": tool_context.function_call_id, "session": tool_context.session.id}
+        call = self._adapter.call(tool.name, dict(tool_args), **named)
+        if self._adapter.suspends and (answer := await self._suspended(call, tool_context)) is not None:
             return answer
-        found = await self._gate.obtain(call, deadline=self._deadline)
-        if isinstance(found, Refused):
-            return {"error": found.message}
+        found = await self._adapter.obtain(call)
         if not isinstance(found, Permission):
-            return _as_response(found.result)
+            return _as_response(found)
         tool_args.clear()
         tool_args.update(found.arguments)
-        self._permitted[_named(tool_context)] = found
+        self._begun.begin(_named(tool_context), found)
         return None
 
     async def _suspended(self, call: ToolCall, context: ToolContext) -> dict[str, Any] | None:
@@ -88,18 +71,14 @@ class Approvals(BasePlugin):
         confirmation = context.tool_confirmation
         if confirmation is not None and confirmation.confirmed:
             return None
-        found = await self._gate.open_call(call, deadline=self._deadline)
-        if isinstance(found, Refused):
-            return {"error": found.message}
+        found = await self._adapter.open(call)
         if not isinstance(found, SuspendedCall):
-            return _as_response(found.result)
-        if found.request_id is None:
-            return None
+            return None if found is None else _as_response(found)
         if confirmation is not None:  # declined where the agent runs: whatever people say there, it does not run
-            await withdraw(self._gate.gateway, found.request_id, _DECLINED)
-            return {"error": Refused(code=RefusalCode.CALL_REFUSED, reason=_DECLINED).message}
-        payload = {"request_id": found.request_id, "assent": found.as_json()}
-        context.request_confirmation(hint=f"People are asked about {call.tool}.", payload=payload)
+            why = f"it was {_DECLINED}"
+            await withdraw(self._adapter.gate.gateway, str(found.request_id), why)
+            return _as_response(Refused(code=RefusalCode.CALL_REFUSED, reason=why))
+        context.request_confirmation(hint=f"People are asked about {call.tool}.", payload=as_metadata(found))
         context.actions.skip_summarization = True  # the pause is nothing for the model to read
         return {"error": f"{call.tool} waits for people to decide about it"}
 
@@ -107,24 +86,18 @@ class Approvals(BasePlugin):
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, result: Any
     ) -> dict[str, Any] | None:
         """Report that it ran, and tell the model what people changed."""
-        permission = self._permitted.pop(_named(tool_context), None)
-        if permission is None:
+        name = _named(tool_context)
+        if name in self._begun and (why := await _asks_first(tool, tool_args, tool_context)) is not None:
+            await self._begun.failed(name, NOT_RUN + why)
             return None
-        if (why := await _asks_first(tool, tool_args, tool_context)) is not None:
-            await self._gate.settle(permission, OutcomeStatus.FAILED, error=NOT_RUN + why)
-            return None
-        await self._gate.settle(permission, OutcomeStatus.SUCCEEDED, result=result)
-        note = notes(permission.ran(result))
-        return {**_as_response(result), "note": note} if note else None
+        note = await self._begun.ran(name, result)
+        return {**_as_object(result), "note": note} if note else None
 
     async def on_tool_error_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, error: BaseException
     ) -> None:
         """Report that it failed, or that nobody knows; the error is the framework's."""
-        permission = self._permitted.pop(_named(tool_context), None)
-        if permission is not None:
-            status, said, elsewhere = self._gate.outcome_of(error)
-            await self._gate.settle(permission, status, error=said, elsewhere=elsewhere)
+        await self._begun.raised(_named(tool_context), error)
 
 
 async def decided(gateway: AsyncGateway, session: Session) -> types.Content | None:
@@ -139,24 +112,24 @@ async def decided(gateway: AsyncGateway, session: Session) -> types.Content | No
     return types.Content(role="user", parts=[types.Part(function_response=answer) for answer in answers])
 
 
-def _open_confirmations(session: Session) -> dict[str, str]:
-    """The requests behind the session's confirmations that led to nothing yet, by the confirmation's id.
+def _open_confirmations(session: Session) -> dict[str, dict[str, Any]]:
+    """What we kept with the session's confirmations that led to nothing yet, by the confirmation's id.
 
     One that was answered stays among them until its call has a result: whoever went on with it may have been killed.
     """
-    asked, answered = dict[str, tuple[str | None, str]](), set[str | None]()
+    asked, answered = dict[str, tuple[str | None, dict[str, Any]]](), set[str | None]()
     for event in session.events:
         for call in event.get_function_calls():
             args = call.args or {} if call.name == CONFIRMATION else {}
             payload = (args.get("toolConfirmation") or {}).get("payload")
-            if call.id is not None and isinstance(payload, dict) and "assent" in payload:
-                asked[call.id] = (args["originalFunctionCall"].get("id"), payload["request_id"])
+            if call.id is not None and is_ours(payload):
+                asked[call.id] = (args["originalFunctionCall"].get("id"), payload)
         for response in event.get_function_responses():
             if response.id in asked:
                 answered.add(asked[response.id][0])
             elif response.id in answered:  # what stood in its place before was no result
                 asked = {each: told for each, told in asked.items() if told[0] != response.id}
-    return {each: request_id for each, (_, request_id) in asked.items()}
+    return {each: kept for each, (_, kept) in asked.items()}
 
 
 async def _asks_first(tool: BaseTool, tool_args: dict[str, Any], context: ToolContext) -> str | None:
@@ -167,7 +140,7 @@ async def _asks_first(tool: BaseTool, tool_args: dict[str, Any], context: ToolCo
     answer = context.tool_confirmation
     declined = answer is not None and not answer.confirmed
     if declined and await tool.check_require_confirmation(tool_args, context):
-        return f"{tool.name} was {_DECLINED.removeprefix('it was ')}"
+        return f"{tool.name} was {_DECLINED}"
     return None
 
 
@@ -175,5 +148,9 @@ def _named(context: ToolContext) -> tuple[str, str | None]:
     return context.invocation_id, context.function_call_id
 
 
-def _as_response(result: Any) -> dict[str, Any]:
+def _as_object(result: Any) -> dict[str, Any]:
     return result if isinstance(result, dict) else {"result": result}
+
+
+def _as_response(found: Executed | Replayed | Refused) -> dict[str, Any]:
+    return {"error": found.message} if isinstance(found, Refused) else _as_object(found.result)

@@ -2,13 +2,13 @@
 
     agent = create_agent(model, tools, middleware=[Approvals(gateway)], checkpointer=checkpointer)
 
-The thread is the session, and the model's id the call's: an agent that was killed and goes on from its checkpointer
-meets the requests that it had. With `suspend=True` nobody waits: a call that people have to be asked about interrupts
-the graph, and is finished when the graph is resumed (whatever it is resumed with: it is the gateway that is asked).
+The thread is the session, and the model's id the call's: an agent that goes on from its checkpointer meets the requests
+that it had. With `suspend=True` a call that people have to be asked about interrupts the graph, until it is resumed.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from langchain.agents.middleware import AgentMiddleware
@@ -17,88 +17,75 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.types import interrupt
 
 from assent.gate.aftermath import UnknownOutcomeError
-from assent.gate.outcomes import Ran, Refused
+from assent.gate.outcomes import Ran, Refused, Replayed
 from assent.gate.suspended import SuspendedCall
-from assent.integrations.ground import Gates, as_text, is_waiting, notes, with_notes
+from assent.integrations.ground.adapter import Adapter
+from assent.integrations.ground.colours import OnThisThread, as_coroutine, at_once
+from assent.integrations.ground.suspending import is_waiting
+from assent.integrations.ground.telling import notes, told, with_notes
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from typing import Unpack
 
     from langchain.agents.middleware import ToolCallRequest
 
-    from assent.client.gateway import AsyncGateway
-    from assent.gate.abandoned import Abandoned
-    from assent.gate.blocking import Gateway
-    from assent.gate.outcomes import Replayed
+    from assent.client.call import ToolCall
+    from assent.integrations.ground.adapter import AnyGateway, How
+    from assent.integrations.ground.colours import AnyGate
 
-_NEVER_CALLED = "Error invoking tool "
-"""How LangGraph begins what it says of arguments that its tool does not take."""
+    Handler = Callable[[ToolCallRequest], Awaitable[Any]]
+
+_NEVER_CALLED = "Error invoking tool "  # how LangGraph begins what it says of arguments that its tool does not take
 
 
 class Approvals(AgentMiddleware):
-    """Give it last: what stands behind it in the list runs after people have approved.
+    """Give it last: what stands behind it runs after people have approved. For `invoke` it needs a `Gateway`.
 
-    For `invoke` give it a `Gateway`, which serves `ainvoke` as well; `deadline` is in seconds, for each call.
+    How it asks (`suspend`, `sub_agent`, `deadline`, `abandoned`): see `How`.
     """
 
-    def __init__(
-        self,
-        gateway: AsyncGateway | Gateway,
-        *,
-        suspend: bool = False,
-        sub_agent: str | None = None,
-        deadline: float | None = None,
-        abandoned: Abandoned = "withdraw",
-    ) -> None:
+    def __init__(self, gateway: AnyGateway, **how: Unpack[How]) -> None:
         super().__init__()
-        self._gates = Gates(gateway, abandoned=abandoned, control_flow=(GraphBubbleUp,))
-        self._suspend = suspend
-        self._sub_agent = sub_agent
-        self._deadline = deadline
+        self._adapter = Adapter(gateway, control_flow=(GraphBubbleUp,), **how)
 
-    async def awrap_tool_call(
-        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Any]]
-    ) -> Any:
+    async def awrap_tool_call(self, request: ToolCallRequest, handler: Handler) -> Any:
         """Ask, wait, run once, report."""
-        if request.tool is None:  # the model made it up: the framework tells it so, and nothing runs
-            return await handler(request)
-        call, gate = _Call(request, self._sub_agent), self._gates.asynchronous
-
-        async def execute(**arguments: Any) -> Any:
-            return call.returned(await handler(call.request_with(arguments)))
-
-        try:
-            if not self._suspend:
-                return call.answer(await gate.run(execute=execute, deadline=self._deadline, **call.said))
-            found = await gate.open(deadline=self._deadline, **call.said)
-            while isinstance(found, SuspendedCall):
-                within = call.interrupted(found)
-                after = await gate.finish(found, execute, deadline=within)
-                found = found if is_waiting(after) else after
-            return call.answer(found)
-        except _SaidError as said:
-            return said.message
+        return await self._through(self._adapter.gate, request, handler)
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
         """The same, for `invoke`."""
-        if request.tool is None:
-            return handler(request)
-        call, gate = _Call(request, self._sub_agent), self._gates.blocking
+        return at_once(self._through(OnThisThread(self._adapter), request, as_coroutine(handler)))
 
-        def execute(**arguments: Any) -> Any:
-            return call.returned(handler(call.request_with(arguments)))
+    async def _through(self, gate: AnyGate, request: ToolCallRequest, handler: Handler) -> Any:
+        if request.tool is None:  # the model made it up: the framework tells it so, and nothing runs
+            return await handler(request)
+        call, within, returned = self._call(request), self._adapter.deadline, list[Any]()
+
+        async def execute(**approved: Any) -> Any:
+            result = await handler(request.override(tool_call={**request.tool_call, "args": approved}))
+            if isinstance(result, ToolMessage) and result.status == "error":
+                raise (_SaidError if str(result.content).startswith(_NEVER_CALLED) else _UnclearError)(result)
+            returned.append(result)
+            return result.content if isinstance(result, ToolMessage) else result
 
         try:
-            if not self._suspend:
-                return call.answer(gate.run(execute=execute, deadline=self._deadline, **call.said))
-            found = gate.open(deadline=self._deadline, **call.said)
+            if not self._adapter.suspends:
+                return _answer(call, await gate.run_call(call, execute, deadline=within), returned)
+            found = await gate.open_call(call, deadline=within)
             while isinstance(found, SuspendedCall):
-                within = call.interrupted(found)
-                after = gate.finish(found, execute, deadline=within)
+                _interrupt_for(found)
+                after = await gate.finish(found, execute, deadline=0 if found.waits else None)
                 found = found if is_waiting(after) else after
-            return call.answer(found)
+            return _answer(call, found, returned)
         except _SaidError as said:
             return said.message
+
+    def _call(self, request: ToolCallRequest) -> ToolCall:
+        wanted, config = request.tool_call, request.runtime.config if request.runtime else {}
+        call = self._adapter.call(wanted["name"], wanted["args"], call_id=wanted["id"])
+        thread = (config.get("configurable") or {}).get("thread_id")
+        return call if thread is None else replace(call, session=str(thread))
 
 
 class _SaidError(Exception):
@@ -113,65 +100,21 @@ class _UnclearError(_SaidError, UnknownOutcomeError):
     """One that may have come behind the deed."""
 
 
-class _Call:
-    """One call of a tool: how it is asked about, and what the graph gets back."""
+def _interrupt_for(suspended: SuspendedCall) -> None:
+    """Interrupt the graph, if people have to decide first; when it is resumed, this returns."""
+    if suspended.waits:
+        asked = {"tool": suspended.call.tool, "tool_call_id": suspended.call.call_id, "suspended": suspended.as_json()}
+        interrupt({"type": "assent_approval", "request_id": suspended.request_id, **asked})
 
-    def __init__(self, request: ToolCallRequest, sub_agent: str | None) -> None:
-        self._request = request
-        self._wanted = wanted = request.tool_call
-        self._returned: Any = None
-        config = request.runtime.config if request.runtime else {}
-        session = (config.get("configurable") or {}).get("thread_id")
-        self.said: dict[str, Any] = {
-            "tool": wanted["name"],
-            "args": wanted["args"],
-            "call_id": wanted["id"],
-            "session": None if session is None else str(session),
-            "sub_agent": sub_agent,
-        }
 
-    def request_with(self, arguments: dict[str, Any]) -> ToolCallRequest:
-        """The request to run, with the arguments that people approved."""
-        return self._request.override(tool_call={**self._wanted, "args": arguments})
-
-    def returned(self, result: Any) -> Any:
-        """Keep what the tool node returned; what the gateway keeps of it is its content."""
-        if not isinstance(result, ToolMessage):
-            self._returned = result
-            return result
-        if result.status == "error":
-            raise (_SaidError if str(result.content).startswith(_NEVER_CALLED) else _UnclearError)(result)
-        self._returned = result
-        return result.content
-
-    def interrupted(self, suspended: SuspendedCall) -> float | None:
-        """Interrupt the graph, if people have to decide first; how long to wait for them when it is resumed."""
-        if not suspended.waits:
-            return None
-        interrupt(
-            {
-                "type": "assent_approval",
-                "request_id": suspended.request_id,
-                "tool": self._wanted["name"],
-                "tool_call_id": self._wanted["id"],
-                "suspended": suspended.as_json(),
-            }
-        )
-        return 0
-
-    def answer(self, found: Ran | Replayed | Refused) -> Any:
-        """What the graph gets."""
-        if isinstance(found, Refused):
-            return self._message(found.message, status="error")
-        if not isinstance(found, Ran):
-            return self._message(as_text(found.result))
-        if self._returned is None:  # an executor ran it
-            return self._message(with_notes(as_text(found.result), found))
-        if not isinstance(self._returned, ToolMessage) or not notes(found):
-            return self._returned
-        content = self._returned.content
-        added = with_notes(content, found) if isinstance(content, str) else [*content, notes(found)]
-        return self._returned.model_copy(update={"content": added})
-
-    def _message(self, content: str, **more: Any) -> ToolMessage:
-        return ToolMessage(content=content, name=self._wanted["name"], tool_call_id=self._wanted["id"], **more)
+def _answer(call: ToolCall, found: Ran | Replayed | Refused, returned: list[Any]) -> Any:
+    """What the graph gets: what its own tool node returned, where that ran now."""
+    if not isinstance(found, Ran) or not returned:
+        status = "error" if isinstance(found, Refused) else "success"
+        return ToolMessage(content=told(found), name=call.tool, tool_call_id=call.call_id, status=status)
+    (result,) = returned
+    if not isinstance(result, ToolMessage) or not notes(found):
+        return result
+    content = result.content
+    added = with_notes(content, found) if isinstance(content, str) else [*content, notes(found)]
+    return result.model_copy(update={"content": added})

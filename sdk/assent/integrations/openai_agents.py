@@ -18,52 +18,40 @@ from agents.tool import (
 )
 
 from assent.client.messages import RefusalCode
-from assent.client.models import State
 from assent.gate.outcomes import Ran, Refused
 from assent.gate.suspended import SuspendedCall
-from assent.integrations.ground import Gates, as_text, notes, told
+from assent.integrations.ground.adapter import Adapter
+from assent.integrations.ground.suspending import is_decided
+from assent.integrations.ground.telling import notes, told
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Unpack
 
     from agents import FunctionTool, RunContextWrapper, RunState
     from agents.tool_context import ToolContext
 
     from assent.client.gateway import AsyncGateway
-    from assent.gate.abandoned import Abandoned
-    from assent.gate.blocking import Gateway
-    from assent.gate.gate import Gate
+    from assent.integrations.ground.adapter import AnyGateway, How
 
 _PART_FOR_WAITING = 0.8
 """Of a tool's own timeout, which runs while people are asked: the answer has to come before it."""
 
 
-def gated(
-    gateway: AsyncGateway | Gateway,
-    tools: Iterable[FunctionTool],
-    *,
-    suspend: bool = False,
-    sub_agent: str | None = None,
-    deadline: float | None = None,
-    abandoned: Abandoned = "withdraw",
-) -> list[FunctionTool]:
-    """Copies of function tools that run only as far as the gateway lets them; `deadline` is in seconds, for each call.
+def gated(gateway: AnyGateway, tools: Iterable[FunctionTool], **how: Unpack[How]) -> list[FunctionTool]:
+    """Copies of function tools that run only as far as the gateway lets them; `how` they ask: see `How`.
 
     A tool's error is reported to the gateway, and then told to the model (or raised) as the tool itself would.
     """
-    gate = Gates(gateway, abandoned=abandoned).asynchronous
-    return [_gated(gate, tool, suspend=suspend, sub_agent=sub_agent, deadline=deadline) for tool in tools]
+    return [_gated(gateway, tool, how) for tool in tools]
 
 
-def _gated(
-    gate: Gate, tool: FunctionTool, *, suspend: bool, sub_agent: str | None, deadline: float | None
-) -> FunctionTool:
+def _gated(gateway: AnyGateway, tool: FunctionTool, how: How) -> FunctionTool:
     outer, inner = copy.copy(tool), copy.copy(tool)
     set_function_tool_failure_error_function(inner, None)  # what it raises is to be seen here
-    if tool.timeout_seconds is not None:
-        within = tool.timeout_seconds * _PART_FOR_WAITING
-        deadline = within if deadline is None else min(deadline, within)
-    said: dict[str, Any] = {"sub_agent": sub_agent, "deadline": deadline}
+    within = [how.get("deadline"), tool.timeout_seconds and tool.timeout_seconds * _PART_FOR_WAITING]
+    shortest = min((each for each in within if each is not None), default=None)
+    adapter = Adapter(gateway, **{**how, "deadline": shortest})
 
     async def invoke(context: ToolContext[Any], text: str) -> Any:
         arguments, returned = _parsed(text), list[Any]()
@@ -77,7 +65,8 @@ def _gated(
         if arguments is None:
             return Refused(code=RefusalCode.BAD_ARGUMENTS, reason="they are no JSON object").message
         try:
-            found = await gate.run(tool.name, arguments, execute, call_id=context.tool_call_id, **said)
+            call = adapter.call(tool.name, arguments, call_id=context.tool_call_id)
+            found = await adapter.run(call, execute)
         except Exception as error:
             answer = await maybe_invoke_function_tool_failure_error_function(
                 function_tool=tool, context=context, error=error
@@ -87,14 +76,13 @@ def _gated(
             return answer
         if isinstance(found, Ran) and returned and not notes(found):
             return returned[0]
-        return told(found) if isinstance(found, Refused | Ran) else as_text(found.result)
+        return told(found)
 
     async def has_to_wait(_: RunContextWrapper[Any], arguments: dict[str, Any], call_id: str) -> bool:
-        found = await gate.open(tool.name, arguments, call_id=call_id, **said)
-        return isinstance(found, SuspendedCall) and found.waits
+        return isinstance(await adapter.open(adapter.call(tool.name, arguments, call_id=call_id)), SuspendedCall)
 
     outer.on_invoke_tool = invoke
-    if suspend:
+    if adapter.suspends:
         outer.needs_approval = has_to_wait
     return outer
 
@@ -105,12 +93,11 @@ async def approve_decided(state: RunState[Any, Any], gateway: AsyncGateway, *, s
     Each then comes to the gate, which knows whether it was approved; of what was denied the model is told. Of a state
     that is resumed twice, each call runs once.
     """
-    gate, waiting = Gates(gateway).asynchronous, 0
+    adapter, waiting = Adapter(gateway, sub_agent=sub_agent), 0
     for item in state.get_interruptions():
-        arguments = _parsed(item.arguments or "")
-        found = await gate.open(item.tool_name or "", arguments or {}, call_id=item.call_id, sub_agent=sub_agent)
-        request_id = found.request_id if isinstance(found, SuspendedCall) else None
-        if request_id is not None and (await gateway.get(request_id)).state is State.PENDING:
+        call = adapter.call(item.tool_name or "", _parsed(item.arguments or "") or {}, call_id=item.call_id)
+        opened = await adapter.open(call)
+        if isinstance(opened, SuspendedCall) and not await is_decided(gateway, str(opened.request_id)):
             waiting += 1
         else:
             state.approve(item)

@@ -19,38 +19,32 @@ from pydantic_core import to_jsonable_python
 
 from assent.gate.outcomes import Ran, Refused
 from assent.gate.suspended import SuspendedCall
-from assent.integrations.ground import Gates, all_decided, notes, with_notes
+from assent.integrations.ground.adapter import Adapter
+from assent.integrations.ground.suspending import all_decided, as_metadata, is_ours
+from assent.integrations.ground.telling import notes, with_notes
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from typing import Unpack
 
     from pydantic_ai import DeferredToolRequests, RunContext, ToolDefinition
     from pydantic_ai.messages import ToolCallPart
 
     from assent.client.gateway import AsyncGateway
-    from assent.gate.abandoned import Abandoned
-    from assent.gate.blocking import Gateway
     from assent.gate.outcomes import Replayed
+    from assent.integrations.ground.adapter import AnyGateway, How
 
 _CONTROL_FLOW = (ModelRetry, ToolRetryError, CallDeferred, ApprovalRequired, SkipToolExecution)
 
 
 class Approvals(AbstractCapability[Any]):
-    """Give it to the agent's `capabilities`; `deadline` is in seconds, for each call."""
+    """Give it to the agent's `capabilities`.
 
-    def __init__(
-        self,
-        gateway: AsyncGateway | Gateway,
-        *,
-        suspend: bool = False,
-        sub_agent: str | None = None,
-        deadline: float | None = None,
-        abandoned: Abandoned = "withdraw",
-    ) -> None:
-        self._gate = Gates(gateway, abandoned=abandoned, control_flow=_CONTROL_FLOW).asynchronous
-        self._suspend = suspend
-        self._sub_agent = sub_agent
-        self._deadline = deadline
+    How it asks (`suspend`, `sub_agent`, `deadline`, `abandoned`): see `How`.
+    """
+
+    def __init__(self, gateway: AnyGateway, **how: Unpack[How]) -> None:
+        self._adapter = Adapter(gateway, control_flow=_CONTROL_FLOW, **how)
 
     async def wrap_tool_execute(
         self,
@@ -70,19 +64,14 @@ class Approvals(AbstractCapability[Any]):
             value = result.return_value if isinstance(result, ToolReturn) else result
             return to_jsonable_python(value, serialize_unknown=True)
 
-        said: dict[str, Any] = {
-            "call_id": call.tool_call_id,
-            "session": None if self._gate.gateway.session else ctx.conversation_id,
-            "sub_agent": self._sub_agent,
-            "deadline": self._deadline,
-        }
-        if self._suspend and not ctx.tool_call_approved:
-            suspended = await self._gate.open(call.tool_name, asked, **said)
-            if not isinstance(suspended, SuspendedCall):
-                return _told(suspended, returned)
-            if suspended.waits:
-                raise ApprovalRequired({"assent": suspended.as_json(), "request_id": suspended.request_id})
-        return _told(await self._gate.run(call.tool_name, asked, execute, **said), returned)
+        wanted = self._adapter.call(call.tool_name, asked, call_id=call.tool_call_id, session=ctx.conversation_id)
+        if self._adapter.suspends and not ctx.tool_call_approved:
+            opened = await self._adapter.open(wanted)
+            if isinstance(opened, SuspendedCall):
+                raise ApprovalRequired(as_metadata(opened))
+            if opened is not None:
+                return _told(opened, returned)
+        return _told(await self._adapter.run(wanted, execute), returned)
 
 
 async def decided(gateway: AsyncGateway, requests: DeferredToolRequests) -> DeferredToolResults | None:
@@ -90,8 +79,7 @@ async def decided(gateway: AsyncGateway, requests: DeferredToolRequests) -> Defe
 
     It lets each of them come to the gate, which knows whether it was approved; of what was denied the model is told.
     """
-    waiting = [metadata["request_id"] for metadata in requests.metadata.values() if "assent" in metadata]
-    if not await all_decided(gateway, waiting):
+    if not await all_decided(gateway, filter(is_ours, requests.metadata.values())):
         return None
     return DeferredToolResults(approvals={call.tool_call_id: True for call in requests.approvals})
 

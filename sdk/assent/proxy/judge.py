@@ -127,7 +127,8 @@ class Judge:
                 return wording.refused(wanted.id, found.message)
 
     def _leave(self, wanted: Wanted, permission: Permission) -> Leave:
-        changed = json.dumps(permission.arguments, sort_keys=True) != json.dumps(wanted.arguments, sort_keys=True)
+        given, asked = permission.arguments, wanted.arguments
+        changed = given is not asked and json.dumps(given, sort_keys=True) != json.dumps(asked, sort_keys=True)
         line = wanted.line.raw
         if changed or wanted.line.inexact or wanted.line.batch:
             line = written({**wanted.message, "params": {**wanted.params, "arguments": permission.arguments}})

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from tests.places import ROOT
 
 if TYPE_CHECKING:
     from tests.fixtures.gateway import Gateway
@@ -39,6 +43,16 @@ async def test_a_call_that_was_blocked_while_people_think_finds_its_approval_und
     status, claimed = await ask(g, "claim-2", toolCallId="call_2")
     assert (status, claimed["decision"]) == (200, "claimed")
     assert (claimed["request"]["id"], claimed["claimed"]["arguments"]) == (asked["request"]["id"], {"n": 1})
+
+
+async def test_what_its_page_sends_is_what_is_mapped_and_is_judged(gateway: Gateway) -> None:
+    page = (ROOT / "docs/hosts/openclaw.md").read_text(encoding="utf-8")
+    found = re.search(r"```json\nPOST (\S+)\n(.*?)```", page, re.DOTALL)
+    assert found is not None
+    body = json.loads(found[2])
+    assert body.keys() == mapped(CALL, CONTEXT, "claim-1").keys()
+    said = await gateway.call("POST", found[1], {**body, "tool_name": "by_api", "tool_input": {"n": 1}})
+    assert (said.status_code, said.json()["decision"]) == (202, "ask")
 
 
 async def test_other_parameters_do_not_find_it(gateway: Gateway) -> None:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
+from uvicorn.config import Config
+from uvicorn.server import ServerState
 
 from app.api.intake.connections import HEAD_BYTES, HEAD_SECONDS, Connection, ConnectionWatch
 from app.api.wire import bodies
@@ -164,14 +166,78 @@ async def test_where_the_last_place_is_taken_those_go_that_have_asked_for_nothin
     assert gone[2:] == ["comes too late"], "nobody who is being answered is cut"
 
 
+class _Wire(asyncio.Transport):
+    """A connection's other end, on which a test says what comes in one read."""
+
+    def __init__(self) -> None:
+        super().__init__({"peername": ("127.0.0.1", 5), "sockname": ("127.0.0.1", 6)})
+        self.answers = asyncio.Queue[bytes]()
+        self.closed = False
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.answers.put_nowait(bytes(data))
+
+    def close(self) -> None:
+        self.closed = True
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self) -> None: ...
+
+
+async def _says_how_much(_: Any, receive: Any, send: Any) -> None:
+    size, more = 0, True
+    while more:
+        message = await receive()
+        size, more = size + len(message["body"]), message["more_body"]
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": f"{size} bytes".encode()})
+
+
+def _connected() -> tuple[Connection, _Wire]:
+    config = Config(_says_how_much, http="httptools", ws="none", lifespan="off", log_config=None)
+    config.load()
+    protocol = ConnectionWatch(3).protocol()
+    made = protocol(config=config, server_state=ServerState(), app_state={})
+    wire = _Wire()
+    made.connection_made(wire)
+    return made, wire
+
+
+def _post(body: bytes) -> bytes:
+    return f"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body
+
+
 @requirement("S-65")
-def test_a_head_without_end_is_cut_off_before_it_is_read() -> None:
-    gone: list[str] = []
-    endless = Connection.__new__(ConnectionWatch(3).protocol())
-    transport = SimpleNamespace(close=lambda: gone.append("closed"))
-    endless.__dict__ |= {"transport": transport, "head_bytes": HEAD_BYTES - 1}
-    endless.data_received(b"xx")
-    assert gone == ["closed"]
+@pytest.mark.parametrize("part", [1000, HEAD_BYTES, 10 * HEAD_BYTES])
+async def test_a_head_without_end_is_cut_off_however_it_comes(part: int) -> None:
+    made, wire = _connected()
+    made.data_received(b"GET / HTTP/1.1\r\nhost: ")
+    for _ in range(3 * HEAD_BYTES // part + 1):
+        if not wire.closed:
+            made.data_received(b"x" * part)
+    assert wire.closed
+    assert made.head_bytes <= HEAD_BYTES
+
+
+@requirement("S-65", "S-08")
+@pytest.mark.parametrize("cut", [0, 1, -1, -2, -3])
+async def test_a_large_body_that_comes_in_one_read_with_its_head_is_no_head(cut: int) -> None:
+    """As `assent-hook` and proxies send it; once more on the same connection, and wherever the head is cut."""
+    made, wire = _connected()
+    for size in (1_000_000, 900_000):
+        call = _post(b"b" * size)
+        head = len(call) - size + cut
+        for read in (call[:head], call[head:]) if cut else (call,):
+            made.data_received(read)
+        said = b""
+        while not said.endswith(b"\r\n0\r\n\r\n"):
+            said += await asyncio.wait_for(wire.answers.get(), 5)
+        assert f"\r\n{size} bytes\r\n".encode() in said
+        assert not wire.closed
 
 
 @requirement("S-65")

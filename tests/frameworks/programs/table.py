@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 INSTALL_WITHIN = 240.0
+MCP_CLIENT = "@modelcontextprotocol/client@2.4.0"
+"""The official client in another language, which is no agent program."""
 _KILLED_RUNS = "its tool runs when the hook is killed outright: no hook can help that, so nothing may kill it"
 
 

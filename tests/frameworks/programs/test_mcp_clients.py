@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.frameworks.programs.table import INSTALL_WITHIN
+from tests.frameworks.programs.table import INSTALL_WITHIN, MCP_CLIENT
 from tests.places import ROOT
 from tests.requirements import requirement
 from tests.sdk.conftest import gateway  # noqa: F401 - a fixture
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.process, pytest.mark.agents, pytest.mark.timeout(420)]
 
-PACKAGE = "@modelcontextprotocol/client@2.4.0"
 FOLDER = ROOT / ".cache" / "mcp-client"
 BANK = ROOT / "tests" / "sdk" / "proxy" / "bank_server.py"
 CLIENT = ROOT / "tests" / "frameworks" / "programs" / "mcp_client.mjs"
@@ -43,10 +42,10 @@ def node() -> str:
         pytest.skip("node or npm is not installed, so the client cannot be")
     if not (FOLDER / "node_modules" / "@modelcontextprotocol" / "client").exists():
         words = [npm, "install", "--no-save", "--no-package-lock", "--no-audit", "--no-fund", "--loglevel", "error"]
-        words += ["--prefix", str(FOLDER), PACKAGE]
+        words += ["--prefix", str(FOLDER), MCP_CLIENT]
         done = subprocess.run(words, capture_output=True, text=True, timeout=INSTALL_WITHIN, check=False)
         if done.returncode:
-            pytest.skip(f"{PACKAGE} cannot be installed: {done.stderr[-300:]}")
+            pytest.skip(f"{MCP_CLIENT} cannot be installed: {done.stderr[-300:]}")
     return found
 
 

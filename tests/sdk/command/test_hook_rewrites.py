@@ -22,6 +22,7 @@ from assent import (
 )
 from assent.hooks import Hooks, Observed, Settled, Step, Suspended, WillCall, deny
 from assent.hooks.ready.approval_gate import ApprovalGate
+from tests.requirements import requirement
 from tests.sdk.hook_process import HookLine, event, finish
 from tests.sdk.pace import quick_pace
 from tests.sdk.real_gateway import POLICY, RealGateway
@@ -53,6 +54,19 @@ def test_claude_code_runs_the_arguments_as_the_hooks_left_them(real: RealGateway
     assert said.decision == "allow"
     assert said.answer["updatedInput"] == {"amount": 40, "note": "halved"}
     assert "updatedInput" not in hook.run(event(tool="free", arguments={"amount": 80})).answer
+
+
+@requirement("S-08")
+def test_a_megabyte_of_arguments_is_judged_and_claimed_as_little_is(real: RealGateway, tmp_path: Path) -> None:
+    """The hook writes head and body at once, so the gateway reads them as one: the body is no part of the head."""
+    hook = HookLine(url=real.url, key=real.key, folder=tmp_path)
+    text = "one more line, with 'quotes' and \\n in it" * 23_000
+    assert hook.run(event(tool="free", arguments={"text": text})).decision == "allow"
+    waiting = hook.begin(event(tool="pay", call_id="toolu_large", arguments={"text": text}))
+    asked = real.pending()
+    assert asked["arguments"] == {"text": text}
+    real.decide(asked, "approve")
+    assert finish(waiting).decision == "allow"
 
 
 def test_claude_code_is_told_which_guard_blocked_and_why(real: RealGateway, tmp_path: Path) -> None:
