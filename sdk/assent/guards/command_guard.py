@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
+from assent.guards.commands.approving import on_approving
 from assent.guards.commands.arguments import EXPECTED, command_texts, surroundings
 from assent.guards.commands.disks import on_disks, on_docker, on_machine
 from assent.guards.commands.files import on_deletion, on_sweep, on_writing
@@ -18,7 +19,7 @@ from assent.guards.commands.findings import blocked, doubtful, shown
 from assent.guards.commands.git import on_git_hooks
 from assent.guards.commands.permissions import on_permissions
 from assent.guards.commands.places import PROTECTED, normal, of_the_system, place
-from assent.guards.commands.reaching import on_approving, on_reaching
+from assent.guards.commands.reaching import on_reaching
 from assent.guards.commands.remote import on_backdoors, on_fetched_files, on_remote_code
 from assent.guards.commands.rights import on_rights
 from assent.guards.heavy import is_heavy
@@ -102,8 +103,12 @@ class CommandGuard(PreToolUseHook):
             if command.program and command.program in self._also_blocked:
                 yield blocked(f"{command.program} is blocked here")
             elif not command.program or command.program not in self._allowed:
-                yield from itertools.chain.from_iterable(rule(command) for rule in _RULES)
-                yield from _disguised(command)
+                found = itertools.chain.from_iterable(rule(command) for rule in _RULES)
+                if command.guess:
+                    yield from (finding for finding in found if finding.certain)
+                else:
+                    yield from found
+                    yield from _disguised(command)
         for reason in script.unread:
             yield doubtful(f"the command cannot be read as a whole: {reason}")
 

@@ -29,7 +29,21 @@ if TYPE_CHECKING:
     from assent.shell.words.script import Command, Word
 
 REMOVERS = frozenset(
-    {"rm", "grm", "unlink", "srm", "wipe", "rimraf", "trash", "trash-put", "del-cli", "rmdir", "rip", "Remove-Item"}
+    {
+        "rm",
+        "grm",
+        "unlink",
+        "srm",
+        "wipe",
+        "rimraf",
+        "trash",
+        "trash-put",
+        "del-cli",
+        "rmdir",
+        "rip",
+        "Remove-Item",
+        "zf_rm",
+    }
 )
 _ERASERS = frozenset({"shred", "truncate", "gshred", "gtruncate"})
 _ERASER_VALUES = re.compile(r"-[ns]|--iterations|--size|-r|--reference")

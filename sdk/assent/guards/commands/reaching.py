@@ -1,13 +1,12 @@
-"""Rules on what reaches beyond the machine: folders served, tunnels, code from an address, acts in a person's name."""
+"""Rules on what reaches beyond the machine: folders served, tunnels, code from an address."""
 
 from __future__ import annotations
 
 import itertools
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from assent.guards.commands.findings import blocked, doubtful, operands, shown
+from assent.guards.commands.findings import blocked, operands, shown
 from assent.guards.commands.places import place, protected
 from assent.shell.lists import listed
 from assent.shell.programs.programs import code_of, language_of
@@ -47,39 +46,6 @@ _RUNNERS = {
     "pnpm": "dlx",
     "yarn": "dlx",
     "dart": "run",
-}
-_CHATS = re.compile(
-    r"https?://(?:[\w.-]+\.)?(?:slack\.com/api|open\.feishu\.cn/open-apis|open\.larksuite\.com/open-apis|graph\.microsoft\.com"
-    r"|discord(?:app)?\.com/api|api\.telegram\.org|oapi\.dingtalk\.com|qyapi\.weixin\.qq\.com)"
-)
-_USER_TOKEN = re.compile(
-    r"\b(?:xoxp-|xoxe\.xoxp-|xoxc-|xoxd-|Bearer u-|u-[A-Za-z0-9]{8,}|eyJ)|SLACK_USER|USER_(?:ACCESS_)?TOKEN",
-    re.IGNORECASE,
-)
-_REVIEWS = re.compile(
-    r"(?:pulls|merge_requests|pull-requests)/[^/\s]+/(?:reviews|approve|approvals)\b|runs/[^/\s]+/(?:pending_deployments|approve)\b"
-)
-_GRAPHQL_DECIDES = re.compile(
-    r"\b(?:(?:add|submit)PullRequestReview\b.{0,400}\bAPPROVE\b|approveDeployments|mergeRequestApprove)",
-    re.DOTALL,
-)
-_DECIDING = re.compile(
-    r"/(?:approval/v4/(?:tasks|instances)/(?:approve|reject|specify|transfer)|approvals?/[^/\s]+/(?:approve|decide)|approve\b|decisions?\b|votes?\b)"
-)
-_CHAT_PROGRAMS = listed("lark-cli feishu-cli lark slack dws wecom-cli")
-_FETCHERS = listed("uvx bunx pipx")
-_FETCH_VALUES = listed("--from --with -p --package --python --spec --index --index-url")
-_ASSENT = re.compile(r"(?:^|/|@)assent(?:$|/|@|-)")
-_ASSENT_ACTS = {
-    "requests": listed("approve deny withdraw hand-over add answer extend reopen lift review ask remind reconcile"),
-    "keys": listed("create revoke"),
-    "factors": frozenset({"enrol", "enroll", "invite", "redeem", "add", "confirm", "reset", "remove", "create"}),
-    "standing": listed("create confirm propose revoke approve"),
-    "break-glass": listed("open confirm start begin ask close review"),
-    "payees": listed("add confirm approve verify trust remove"),
-    "read-only": listed("off"),
-    "pause": listed("end lift off"),
-    "outbox": listed("retry drop"),
 }
 
 
@@ -130,7 +96,7 @@ _OPEN_PROXY = re.compile(
 
 def _lets_in(texts: list[str]) -> bool:
     """Whether a tunnel leads to more than the page that is being developed here: to a shell, a database, anywhere."""
-    for text, following in zip(texts, [*texts[1:], ""], strict=True):
+    for text, following in itertools.pairwise((*texts, "")):
         if _OPEN_PROXY.fullmatch(text if len(text) > 2 else f"{text}{following}"):
             return True
         if found := re.fullmatch(r"-[A-Za-z0-9]*R(.*)|(?:-o)?RemoteForward[= ](.+)", text):
@@ -169,85 +135,3 @@ def _is_secret(word: Word, command: Command) -> bool:
     if path in {".", "./"} and command.cwd is None:
         return False
     return bool(_SECRET.search(path)) or path == "~" or (path.startswith("/") and protected(path))
-
-
-def on_approving(command: Command) -> Iterator[Finding]:
-    """Deciding, or speaking, in the name of a person: whatever the keys, it never counts as that person's own act."""
-    program, texts = command.program, [word.text for word in command.argv[1:]]
-    words = [text for text in texts if not text.startswith("-")]
-    if program in _FETCHERS and (ran := _ran_by(command)):
-        yield from on_approving(replace(command, argv=ran))
-        return
-    said = f"{program} {' '.join(words[:3])}"[:80]
-    if command.argv and _ASSENT.search(command.argv[0].text) and _assent(words):
-        yield blocked(f"{said} decides in the name of a person: agents ask, people answer")
-    elif program in _CHAT_PROGRAMS or (command.argv and command.argv[0].text.startswith("@larksuite/")):
-        user = any(text in {"--as=user", "--user"} for text in texts) or ("--as" in texts and "user" in texts)
-        if (
-            user
-            or {"approve", "reject", "transfer", "decide"} & set(words)
-            or any(_USER_TOKEN.search(text) for text in texts)
-        ):
-            yield blocked(f"{said} acts in the name of a person")
-    elif _forge_approval(program, words, texts):
-        yield blocked(f"{said} approves in the name of a person")
-    elif program in {"curl", "wget", "http", "https", "xh", "curlie", "httpie"} or (
-        program in {"gh", "glab", "hub"} and words[:1] == ["api"]
-    ):
-        yield from _over_http(command, texts)
-    elif language_of(program) and any(re.search(r"\bxox(?:p|c|d|e\.xoxp)-", text) for text in texts):
-        yield blocked(f"{program} acts in a chat in the name of a person")
-    elif "-m" in texts and "assent" in words[:1] and _assent(words[1:]):
-        yield blocked(f"{said} decides in the name of a person: agents ask, people answer")
-
-
-def _ran_by(command: Command) -> tuple[Word, ...]:
-    """Return what a program runs that fetches it first: `uvx --from x x …`."""
-    at, argv = 1, command.argv
-    while at < len(argv) and (argv[at].text.startswith("-") or argv[at].text == "run"):
-        at += 2 if argv[at].text in _FETCH_VALUES else 1
-    return argv[at:]
-
-
-def _assent(words: list[str]) -> bool:
-    return any(
-        word in _ASSENT_ACTS and set(words[at + 1 : at + 3]) & _ASSENT_ACTS[word] for at, word in enumerate(words[:3])
-    )
-
-
-def _forge_approval(program: str, words: list[str], texts: list[str]) -> bool:
-    match program:
-        case "gh":
-            return (
-                words[:2] == ["pr", "review"]
-                and any(re.match(r"--approve(?:=(?:true|1|t))?$|-[a-z]*a[a-z]*$", text) for text in texts)
-            ) or (words[:2] == ["pr", "merge"] and "--admin" in texts)
-        case "glab":
-            return words[:2] in (["mr", "approve"], ["mr", "revoke"])
-        case "tea" | "gitea" | "forgejo":
-            return "approve" in words[:3]
-        case "az":
-            return "set-vote" in words and any(text in {"approve", "approve-with-suggestions"} for text in texts)
-        case "aws":
-            return any(text in {"put-approval-result", "update-pull-request-approval-state"} for text in texts)
-        case "gcloud":
-            return "approve" in words and bool({"deploy", "access-approval", "builds"} & set(words))
-        case "gerrit" | "bb" | "bitbucket":
-            return "approve" in words
-        case _:
-            return program == "ssh" and "gerrit" in words and any("+2" in text for text in texts)
-
-
-def _over_http(command: Command, texts: list[str]) -> Iterator[Finding]:
-    fed = [command.fed_text or ""]  # `gh api … --input -`
-    sent = " ".join((*texts, *(name for word in command.argv for name in word.built_from), *fed))[:10_000]
-    if _CHATS.search(sent) and (_USER_TOKEN.search(sent) or _DECIDING.search(sent)):
-        yield blocked(f"{command.program} acts in a chat in the name of a person")
-    elif re.search(r"/v1/(?:requests|break-glass|standing[\w-]*|keys|factors)\b", sent) and _DECIDING.search(sent):
-        yield blocked(f"{command.program} decides in the name of a person: agents ask, people answer")
-    elif (_REVIEWS.search(sent) and re.search(r"APPROVE|/approve\b|state.{1,6}approved", sent)) or (
-        "graphql" in sent and _GRAPHQL_DECIDES.search(sent)
-    ):
-        yield blocked(f"{command.program} approves in the name of a person")
-    elif any("$" in text or "\0" in text for text in texts) and _CHATS.search(sent) and re.search(r"approv", sent):
-        yield doubtful(f"{command.program} {shown(command.argv[-1])} may act in the name of a person")

@@ -111,7 +111,7 @@ def _members(program: str, texts: list[str]) -> Iterator[Finding]:
         yield blocked(f"{program} makes a user a member of {strong[0]}, whose members may do everything")
     if any(
         _ROOT_ID.match(text) and any(re.fullmatch("0+", each) for each in (text.partition("=")[2], following))
-        for text, following in zip(texts, [*texts[1:], ""], strict=True)
+        for text, following in itertools.pairwise((*texts, ""))
     ):
         yield blocked(f"{program} makes a second root")
     if any(re.fullmatch(r"-[a-zA-Z]*u0+|--uid=0+", text) for text in texts) or ("-o" in texts and "0" in texts):
@@ -137,7 +137,7 @@ def _access_list(command: Command, texts: list[str]) -> Iterator[Finding]:
 def _container(command: Command, texts: list[str]) -> Iterator[Finding]:
     joined = [
         f"{text}={following}" if text in _WIDE_VALUES else text
-        for text, following in zip(texts, [*texts[1:], ""], strict=True)
+        for text, following in itertools.pairwise((*texts, ""))
     ]
     for text in joined:
         if _WIDE.fullmatch(text):

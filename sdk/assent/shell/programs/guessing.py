@@ -1,6 +1,7 @@
-"""Commands among the words of programs that no list knows: behind `--`, and from a destroyer's name on.
+"""Which words of a program may hold a command though no list says so, and which are prose, patterns or data.
 
-What is found is a guess, read without complaint where it is none. Programs whose words are prose are left out.
+What is found is a guess, read without complaint where it is none. Programs whose words are prose are left out, and so
+is what stands behind an option that takes prose.
 """
 
 from __future__ import annotations
@@ -10,46 +11,149 @@ import shlex
 from typing import TYPE_CHECKING
 
 from assent.shell.lists import listed
+from assent.shell.programs.embedded import SPEAKS, begins_one, embedded, tails
 from assent.shell.programs.operands import OPERANDS
+from assent.shell.programs.outputs import output_of
+from assent.shell.programs.programs import language_of
+from assent.shell.words.scope import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from assent.shell.words.script import Command
+
 _TAKES_PROSE = listed(
-    "git hg svn jj bd fossil man tldr cheat help info whatis apropos type which hash alias "
-    ": true false cd pushd set export read local let shift exit return ls test kill notify-send logger wall say "
-    "espeak figlet cowsay task todo jira note osascript zenity dialog whiptail apt apt-get dnf yum brew pacman apk "
-    "zypper snap-store pip pip3 cargo go make gmake tmux screen claude llm codex gemini aider history fc"
+    "jj bd fossil man tldr cheat help info whatis apropos type which alias "
+    ": true false cd pushd set export read local let shift exit return ls kill notify-send logger wall say "
+    "espeak figlet cowsay todo jira note osascript zenity dialog whiptail claude llm codex gemini aider history fc "
+    "echo printf print grep egrep fgrep rg ag ack zgrep ugrep awk gawk mawk nawk sed gsed jq yq gh glab hub curl wget http "
+    "slack slack-cli slackcat teams-cli signal-cli telegram-cli discord-cli m365 "
+    "https xh test [ [[ assent cat tee pytest trap declare typeset readonly unset wc sort uniq cut tr diff comm less more"
+)
+_INSTALLS = listed(
+    "apt apt-get dnf yum brew pacman apk zypper snap-store pip pip3 cargo go make gmake docker podman "
+    "docker-compose kubectl oc npm yarn pnpm npx find xargs sudo env terraform tofu aws helm git hg svn task hash dpkg rpm"
+)
+"""Their words are names, of packages most of all: only a word with blanks in it may be a command."""
+_GIT_RUNS = listed(
+    "config bisect submodule rebase filter-branch difftool mergetool clone fetch pull push ls-remote archive credential "
+    "send-email daemon instaweb svn p4 web--browse remote upload-pack receive-pack maintenance"
+)
+"""What git does with texts that it runs; the rest of its texts are messages and patterns."""
+_PROSE_OPTIONS = re.compile(
+    r"-[a-z]{0,3}m|--(?:message|msg|title|body|description|desc|notes?|comment|text|subject|summary|prompt|reason|annotation|grep|label|name|author)"
 )
 _ELSEWHERE = listed("clush fab dcli ansible-console rundeck psrun mssh csshx polysh teleport tsh boundary")
 """They run a text on other machines."""
 _LONGEST = 400  # words
-_DESTROYERS = listed("rm shred dd wipefs mkfs mkfs.ext4 chmod chown")
-_SHELLS = listed("sh bash zsh dash ksh ash")
+_MOST_SOURCES = 8
+_COMMANDERS = listed("gcloud aws gsutil az crontab rclone mc s3cmd")
+"""Programs with files for operands that run commands behind `--` as well."""
+_COMPOUND = re.compile(r"[\s,\"'`(|]")
 _NAMES_A_SHELL = re.compile(r"(?:.*[=/])?(?:ba|da|z|k|a)?sh|--shell")
+_RUNS = re.compile(
+    r"system|exec|spawn|[pP]open|subprocess|\bcall\b|check_|shell|[Pp]rocess|Command|%x|\bqx|\bsh\b|\brun\b"
+)
+"""Without any of these, code in another language only talks about commands."""
+_PROSE_NAMES = re.compile(
+    r"\w{0,40}(?:MSG|MESSAGE|TITLE|BODY|TEXT|PROMPT|DESCRIPTION|COMMENT|NOTE|NOTES|PATTERN|REGEX|QUERY|LOG|NAME)",
+    re.IGNORECASE,
+)
 
 
-def guessed(program: str, words: Sequence[str]) -> Iterator[str]:
-    """Yield what may be a command among the words of a program that is not known."""
-    if program in OPERANDS or program in _TAKES_PROSE or len(words) > _LONGEST:
+def only_speaks(program: str) -> bool:
+    """Whether the program prints, looks for or explains what its words say, and does none of it."""
+    return program in _TAKES_PROSE and program not in _ACTS
+
+
+_ACTS = listed(
+    "gh glab hub curl wget http https xh assent awk gawk mawk nawk sed gsed osascript task trap jira slack slack-cli slackcat teams-cli "
+    "signal-cli telegram-cli discord-cli m365"
+)
+"""What they are told as prose they also send or do."""
+
+
+def guessed(command: Command, own: Sequence[str]) -> Iterator[str]:
+    """Yield what may be a command among the words, and in the input, of a program that is not known.
+
+    `own` are the words that belong to the program itself: a wrapper's others are the command that it runs.
+    """
+    program, words = command.program, [text_of(word) for word in command.argv[1:]]
+    if program in _TAKES_PROSE or len(words) > _LONGEST:
+        yield from _told(program, words)
         return
-    yield from (word[1:] for word in words if word.startswith("|"))
+    language = language_of(program)
+    if language == "shell":
+        return
+    runs = not language or any(map(_RUNS.search, words)) or bool(_RUNS.search(command.fed_text or ""))
+    for text in (*_telling(program, own), *_fed(command)) if runs else ():
+        if _COMPOUND.search(text):
+            yield from _within(text)
+    if (program not in OPERANDS or program in _COMMANDERS) and program not in _INSTALLS and not language:
+        yield from _among(program, words)
+
+
+def _told(program: str, words: Sequence[str]) -> Iterator[str]:
+    """Yield what programs of prose run all the same."""
+    if program == "gh" and list(words[:2]) == ["alias", "set"]:
+        for word in words[2:]:
+            yield from embedded(word)
+    elif program == "gh" and "--" in words and "ssh" in words[:3]:
+        yield shlex.join(words[words.index("--") + 1 :])
+        yield " ".join(words[words.index("--") + 1 :])
+
+
+def _fed(command: Command) -> Iterator[str]:
+    """Yield what the program reads beside its words: standard input, and files that are made for it on the spot."""
+    if command.program != "git" and (command.program not in OPERANDS or command.program in INTERACTIVE):
+        if command.fed_text:
+            yield command.fed_text
+        for source in command.arguments_from[:_MOST_SOURCES]:
+            if text := output_of([source]):
+                yield text
+
+
+def _among(program: str, words: Sequence[str]) -> Iterator[str]:
+    """Yield the words from a place on where a command may begin."""
     if "--" in words:
         behind = words[words.index("--") + 1 :]
         yield shlex.join(behind)
         yield from (word for word in behind if " " in word)
     if program in _ELSEWHERE:
         yield from (word for word in words if " " in word)
-    yield from _tails(words)
+    yield from tails(words)
     for at, word in enumerate(words[1:-1], start=1):
         if word == "-c" and any(map(_NAMES_A_SHELL.fullmatch, words[:at])):
             yield words[at + 1]
 
 
-def _tails(words: Sequence[str]) -> Iterator[str]:
-    """Yield the words from the first destroyer, or shell with a text, on: `ctr tasks exec 1 rm -rf /etc`."""
-    for at, word in enumerate(words[:-1]):
-        name = word.rsplit("/", 1)[-1]
-        if name in _DESTROYERS or (name in _SHELLS and re.fullmatch(r"-[a-z]*c", words[at + 1])):
-            yield shlex.join(words[at:])
-            return
+INTERACTIVE = listed("ed red ex vi vim nvim view sftp ftp lftp mail mailx mutt less more telnet smbclient")
+"""Programs with files for words that read commands of their own, and run shell text, from their input."""
+
+
+def guessed_in_variable(name: str, value: str) -> Iterator[str]:
+    """Yield what may be a command in a variable that is set for a program."""
+    if " " in value and not _PROSE_NAMES.fullmatch(name):
+        yield from _within(value)
+
+
+def _within(text: str) -> Iterator[str]:
+    """Yield what may be a command in the text; a text that begins as a command which only speaks is that one."""
+    first = text.split(maxsplit=1)[0] if text.strip() else ""
+    if first in SPEAKS:
+        yield from (text,) if begins_one(text) else ()
+    else:
+        yield from embedded(text)
+
+
+def _telling(program: str, words: Sequence[str]) -> Sequence[str]:
+    """Return the words that may hold a command: not what stands behind an option that takes prose."""
+    if program == "git":
+        given = [following for word, following in zip(words, words[1:], strict=False) if word == "-c"]
+        action = next((word for word in words if not word.startswith("-") and word not in given), "")
+        return [*given, *words] if action in _GIT_RUNS else given
+    return [
+        word
+        for before, word in zip(("", *words), words, strict=False)
+        if not _PROSE_OPTIONS.fullmatch(before) and not _PROSE_OPTIONS.fullmatch(word.partition("=")[0])
+    ]

@@ -12,7 +12,6 @@ import shlex
 from typing import TYPE_CHECKING
 
 from assent.shell.lists import listed
-from assent.shell.programs.guessing import guessed
 from assent.shell.programs.interpreters import acts_of, is_too_long
 from assent.shell.programs.outputs import output_of
 from assent.shell.programs.programs import SHELLS, language_of
@@ -157,7 +156,7 @@ _NAMED = re.compile(
 _SHORT: Mapping[str, frozenset[str]] = {
     # short options (and words) behind which a command stands
     "-x": listed("git fd fdfind lftp difftool"),
-    "-X": listed("fd fdfind"),
+    **dict.fromkeys(("-X", "--exec", "--exec-batch"), listed("fd fdfind")),
     "-a": listed("ansible"),
     "-c": listed("vagrant mosh sqlplus capsh setpriv wsl chrt"),
     "-C": listed("fly flyctl"),
@@ -184,10 +183,11 @@ _SHORT: Mapping[str, frozenset[str]] = {
 }
 _TAKE_ALL = frozenset({"exec", "ssh", "foreach", "run", "send-keys", "send", "stuff"})
 """All words behind these are the command."""
-_NO_GUESS = listed(
+_NO_OPTIONS = listed(
     "echo printf grep egrep fgrep rg ag ack awk gawk mawk nawk jq yq gh glab curl wget http https test [ assent "
-    "docker podman kubectl npm yarn pnpm cat find xargs sudo env pytest terraform aws helm"
+    "docker podman kubectl npm yarn pnpm cat find xargs sudo env pytest terraform helm"
 )
+"""Their options take no command, or one that is read elsewhere."""
 _CMAKE = {
     "rm": "rm", "remove": "rm", "remove_directory": "rm -rf", "cat": "cat", "copy": "cp", "copy_directory": "cp -r",
     "rename": "mv", "touch": "touch", "create_symlink": "ln -s", "env": "env", "time": "time", "copy_if_different": "cp",
@@ -214,9 +214,8 @@ def _found(command: Command, written: Written) -> Iterator[str]:
         yield from (value for name, _, value in (word.partition("=") for word in words) if name.isidentifier())
     yield from _in_languages(program, words)
     yield from _managed(program, words)
-    if program not in _NO_GUESS:
+    if program not in _NO_OPTIONS:
         yield from _options(program, words)
-        yield from guessed(program, words)
 
 
 def _given(

@@ -47,6 +47,10 @@ _AWK_PIPES = re.compile(r"\"([^\"\n]+)\"\s*\|&?\s*getline|\bprintf?\b[^|\n;]*\|&
 _AWK_FEEDS = re.compile(
     r"\bprintf?\s{0,4}\(?\s{0,4}\"([^\"\n]{1,500})\"[^|\n;]{0,200}\|&?\s{0,4}\"(?:/\w{1,20}){0,3}/?(?:ba|da|z|k)?sh\b"
 )
+_AWK_FETCHES = re.compile(
+    r"\"(?:curl|wget|nc|fetch)\b[^\"\n]{0,500}\"\s{0,4}\|&?\s{0,4}getline.{0,500}\|&?\s{0,4}\"(?:/\w{1,20}){0,3}/?(?:ba|da|z|k)?sh\b",
+    re.DOTALL,
+)
 _BACKTICKS = re.compile(r"(?:%x[\[({]|qx[\[({/]|`)(?P<text>[^`\])}]{1,2000})[`\])}/]")
 _WITH_BACKTICKS = frozenset({"perl", "ruby", "php"})
 _DELETES = re.compile(
@@ -123,6 +127,7 @@ _GIVEN_BACK = re.compile(
     rf"|path\.(?:resolve|normalize)|realpath|fs\.realpathSync|Pathname\.new|Dir)\s{{0,4}}[(\[]\s{{0,4}}({_TEXT})\s{{0,4}}[)\]]"
 )
 """Calls that give back the path, or what the pattern matches, that they are given."""
+_GLOBBED = re.compile(r"\b(?:bsd_)?glob\s{1,4}(?=['\"])")
 _JOINS = re.compile(rf"\b(?:os\.path|path|File|filepath|posixpath)\.join\(\s{{0,4}}({_TEXT})\s{{0,4}},")
 _JOINPATH = re.compile(rf"({_TEXT})\.joinpath\(\s{{0,4}}({_TEXT})\s{{0,4}}([,)])")
 _ITERATED = re.compile(rf"\bPath\s{{0,4}}\(\s{{0,4}}({_TEXT})\s{{0,4}}\)\.(?:iterdir|r?glob|walk)\(")
@@ -166,6 +171,7 @@ def _plainer(code: str) -> str:
     code = _WORDS.sub(lambda found: f"({', '.join(map(repr, (found[found.lastindex or 1] or '').split()))})", code)
     code = _TEMPORARY.sub("'/tmp/tmp.0'", code)
     code = _GLOB_OPERATOR.sub(r"'\1'", code)
+    code = _GLOBBED.sub("", code)
     code = _GIVEN_BACK.sub(r"\1", code)
     code = _MAPPED.sub(r"\1(", code)
     for _ in range(_MOST_JOINED):
@@ -232,6 +238,8 @@ def _runs(code: str) -> Iterator[Act]:
 
 
 def _piped(code: str, language: str) -> Iterator[Act]:
+    if language.endswith("awk") and _AWK_FETCHES.search(code):
+        yield Act(argv=("bash",), feeder=("curl", "http://host"))
     for found in _AWK_PIPES.finditer(code) if language.endswith("awk") else ():
         yield Act(text=found[1] or found[2])
     for found in _AWK_FEEDS.finditer(code) if language.endswith("awk") else ():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import shlex
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ _GIT_KEYS = re.compile(
 _GIT_TRANSPORTS = frozenset({"--upload-pack", "--receive-pack", "--exec", "--open-files-in-pager"})
 _TAKE_A_PACKER = frozenset({"clone", "fetch", "pull", "ls-remote", "push", "archive", "submodule"})
 _SHELLS_OUT = re.compile(r"(?:url\.)?ext::(.+?)(?:\.insteadof=.*|$)|-O(.+)", re.IGNORECASE | re.DOTALL)
+_ESCAPED = re.compile(r"\S{1,200}(?:%\s\S{1,200}){1,50}")  # a blank inside a word, as `ext::` has it
 _CALLBACK = re.compile(r"--[\w-]{1,30}-callback")
 
 
@@ -51,7 +53,7 @@ def text_run_for(name: str, value: str) -> str:
 
 def git_texts(words: Sequence[str]) -> Iterator[str]:
     """Yield the shell texts in the words behind `git`: values of keys, transports' programs, callbacks are left out."""
-    for word, following in zip(words, [*words[1:], ""], strict=True):
+    for word, following in itertools.pairwise((*words, "")):
         name, equals, value = word.partition("=")
         if name in _GIT_TRANSPORTS:
             yield value if equals else following
@@ -62,7 +64,7 @@ def git_texts(words: Sequence[str]) -> Iterator[str]:
         elif name == "--config" and equals and _GIT_KEYS.fullmatch(value.partition("=")[0]):
             yield value.partition("=")[2].lstrip("!")
         elif found := _SHELLS_OUT.match(word):
-            yield found[1] or found[2]
+            yield _ESCAPED.sub(lambda word: shlex.quote(word[0].replace("% ", " ")), found[1] or found[2])
     if "config" in words[:6]:
         for name, value in itertools.pairwise(words):
             if _GIT_KEYS.fullmatch(name):
@@ -71,7 +73,7 @@ def git_texts(words: Sequence[str]) -> Iterator[str]:
 
 def git_callbacks(words: Sequence[str]) -> Iterator[str]:
     """Yield the Python code that `git filter-repo` runs on each commit."""
-    for word, following in zip(words, [*words[1:], ""], strict=True):
+    for word, following in itertools.pairwise((*words, "")):
         name, equals, value = word.partition("=")
         if _CALLBACK.fullmatch(name):
             yield value if equals else following

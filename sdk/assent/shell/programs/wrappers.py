@@ -157,7 +157,7 @@ WRAPPERS: Mapping[str, Wrapper] = {
     "mosh": _wrapper("-p --port --ssh", 1),
     "pdsh": _wrapper("-w -g -l -t -u -f -x"),
     "dsh": _wrapper("-m -g -r"),
-    "entr": _wrapper(),
+    "entr": _wrapper(texts="-s"),
     "watchexec": _wrapper("-w -e -f -i -s --watch --exts --filter --ignore --signal"),
     "nodemon": _wrapper("-w -e --watch --ext --ignore", texts="-x --exec"),
     "capsh": _wrapper("--user --gid --uid", 99, texts="-c"),
@@ -211,6 +211,10 @@ class Peeled:
     text: Word | None = None
     environment: tuple[tuple[str, Word], ...] = ()
     folder: Word | None = None
+
+    def has(self, word: Word) -> bool:
+        """Whether the word belongs to the inner command, not to the wrapper."""
+        return any(word is inner for inner in self.argv) or (self.text is not None and word.text in self.text.text)
 
 
 def peel(program: str, argv: Sequence[Word]) -> Peeled | None:

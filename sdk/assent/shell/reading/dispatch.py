@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import itertools
-import math
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from assent.shell.lists import listed
 from assent.shell.programs.finding import listed_by
+from assent.shell.programs.guessing import guessed, guessed_in_variable
 from assent.shell.programs.inside import texts_inside
 from assent.shell.programs.interpreters import acts_of, is_too_long
 from assent.shell.programs.outputs import output_of
 from assent.shell.programs.programs import SHELLS, code_of, language_of
 from assent.shell.programs.settings import text_run_for
-from assent.shell.programs.wrappers import CONTAINERS, READ_SETTINGS, peel
+from assent.shell.programs.wrappers import CONTAINERS, READ_SETTINGS, Peeled, peel
 from assent.shell.reading.follower import Input
 from assent.shell.reading.running import BUILTINS
+from assent.shell.reading.values import choices, elements_in
 from assent.shell.reading.walk import DEEPEST, Walker, bind
-from assent.shell.words.lexing import Lexer
+from assent.shell.reading.written import WrittenFiles
 from assent.shell.words.scope import EMPTY, HERE, LONGEST, UNKNOWN, Scope, StopReading, Value, text_of, unique, word_of
 from assent.shell.words.script import Command, Redirect, Word
 from assent.shell.words.words import WordReader
@@ -37,8 +38,6 @@ _ANY_INPUT = listed(
     "distrobox wsl"
 )
 """Without a command they run a shell that reads standard input."""
-_HOOK = re.compile(r"(?:^|/)(?:\.git/hooks|\.husky|\.githooks)/[\w-]+$")
-_MOST_CHOICES = 64
 _MOST_SETTINGS = 20
 """2,000 variables with a text each, before one command, took 5.6 s."""
 _MOST_WRAPPERS = 32
@@ -51,8 +50,9 @@ class Dispatcher:
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
         self._walker = Walker(reading, self)
-        self._written: dict[str, str] = {}
-        """What the text itself writes into files, where known."""
+        self._written = WrittenFiles()
+        self._texts: set[tuple[str, str | None]] = set()
+        """Texts within texts that were read, and in which directory: no guess is read twice."""
 
     @property
     def functions(self) -> dict[str, Definition]:
@@ -61,32 +61,19 @@ class Dispatcher:
 
     def emit(self, command: Command) -> Command:
         """Note a command, and what it writes into a file."""
-        for redirect in command.redirects:
-            if redirect.writes and redirect.target.known:
-                self._note_written(redirect.target.text, redirect.operator, output_of([replace(command, redirects=())]))
-        if command.program == "tee":
-            for word in command.argv[1:]:
-                self._note_written(word.text, ">", command.fed_text)
+        self._written.note(command)
         return self._reading.emit(command)
 
     def written(self, file: Word) -> str | None:
         """Return what the text has written into the file, as far as known."""
-        return self._written.get(file.text.removeprefix("./"))
-
-    def _note_written(self, path: str, operator: str, text: str | None) -> None:
-        name = path.removeprefix("./")
-        before = self._written.get(name, "") if ">>" in operator else ""
-        if text is not None and len(before) + len(text) <= LONGEST:
-            self._written[name] = before + text
+        return self._written.text_in(file)
 
     def read(self, text: str, scope: Scope) -> None:
         """Read a whole text. Never raises; what is beyond the limits is noted as unread."""
         try:
             self._walker.read(text, scope)
             self._walker.read_uncalled(scope)
-            for path, content in tuple(self._written.items()):
-                if _HOOK.search(path):  # git runs it, whatever it is that the text does next
-                    self._guess([content], Command(argv=()), scope)
+            self._guess(self._written.git_hooks(), Command(argv=()), scope)
         except StopReading as limit:
             self._reading.stopped = True
             self._reading.doubt(str(limit))
@@ -103,7 +90,7 @@ class Dispatcher:
             return commands
         forks = dict(scope.forks)
         scope.forks.clear()
-        for choice in _choices(forks):
+        for choice in choices(forks):
             scope.pinned = choice
             commands.extend(self._simple(raws, scope))
         scope.pinned = {}
@@ -120,7 +107,14 @@ class Dispatcher:
         redirects, given, sources = self._redirects(raws, scope, scope)
         if redirects:
             self.emit(
-                Command(argv=(), redirects=redirects, arguments_from=sources, wrappers=scope.wrappers, cwd=_cwd(scope))
+                Command(
+                    argv=(),
+                    redirects=redirects,
+                    arguments_from=sources,
+                    wrappers=scope.wrappers,
+                    cwd=_cwd(scope),
+                    guess=scope.guess,
+                )
             )
         return given
 
@@ -146,6 +140,7 @@ class Dispatcher:
             wrappers=scope.wrappers,
             environment=(*self._exported(scope), *set_ahead),
             cwd=_cwd(scope),
+            guess=scope.guess,
         )
         return self.perform(command, scope, dict(environment))
 
@@ -160,7 +155,14 @@ class Dispatcher:
         return inner
 
     def _bare(self, redirects: tuple[Redirect, ...], sources: tuple[Command, ...], scope: Scope) -> Command:
-        return Command(argv=(), redirects=redirects, arguments_from=sources, wrappers=scope.wrappers, cwd=_cwd(scope))
+        return Command(
+            argv=(),
+            redirects=redirects,
+            arguments_from=sources,
+            wrappers=scope.wrappers,
+            cwd=_cwd(scope),
+            guess=scope.guess,
+        )
 
     def _exported(self, scope: Scope) -> tuple[tuple[str, Word], ...]:
         if not scope.exported:
@@ -200,7 +202,11 @@ class Dispatcher:
 
     def run_by_variables(self, given: Mapping[str, str], command: Command, scope: Scope) -> None:
         """Read the texts in variables that some program runs: `EDITOR='sh -c …' crontab -e`."""
-        texts = [text for name, value in given.items() if (text := text_run_for(name, value))]
+        texts = [
+            text
+            for name, value in given.items()
+            for text in filter(None, (text_run_for(name, value), *guessed_in_variable(name, value)))
+        ]
         if len(texts) > _MOST_SETTINGS:
             raise StopReading(f"it sets more than {_MOST_SETTINGS} variables that programs run for one command")
         if texts:
@@ -211,16 +217,23 @@ class Dispatcher:
     def _guess(self, texts: Iterable[str], command: Command, scope: Scope) -> list[Command]:
         """Read texts that may be no shell text: what cannot be read of them is no fault."""
         doubts = len(self._reading.unread)
-        made = [each for text in texts for each in self.nested(text, command, scope)]
+        made: list[Command] = []
+        for text in texts:
+            if (text, scope.cwd) not in self._texts or text in SHELLS:
+                made.extend(self.nested(text, command, scope))
         del self._reading.unread[doubts:]
         return made
 
     def _wrapped(self, command: Command, scope: Scope) -> list[Command]:
-        program = command.program
-        peeled = peel(program, command.argv)
-        inside = self._inside(command, scope)
+        """Follow a wrapper's command, and then what its own words may hold: no guess is read twice."""
+        peeled = peel(command.program, command.argv)
         if peeled is None:
-            return [self.emit(command), *inside]
+            return [self.emit(command), *self._inside(command, scope)]
+        own = [word for word in command.argv[1:] if not peeled.has(word)]
+        return [*self._peeled(command, peeled, scope), *self._inside(command, scope, own)]
+
+    def _peeled(self, command: Command, peeled: Peeled, scope: Scope) -> list[Command]:
+        program = command.program
         inner = replace(
             command,
             wrappers=(*command.wrappers, program),
@@ -243,19 +256,23 @@ class Dispatcher:
             made.extend(self.perform(replace(inner, argv=(word_of("bash"),)), scope))
         return made
 
-    def _inside(self, command: Command, scope: Scope) -> list[Command]:
+    def _inside(self, command: Command, scope: Scope, own: Sequence[Word] | None = None) -> list[Command]:
         inner = replace(command, wrappers=(*command.wrappers, command.program))
         driven = replace(inner, feeders=(command,), fed_text=None)  # a shell at the end of the program's own pipe
         texts = texts_inside(command, self.written)
-        return [each for text in texts for each in self._guess([text], driven if text in SHELLS else inner, scope)]
+        made = [each for text in texts for each in self._guess([text], driven if text in SHELLS else inner, scope)]
+        guesses = guessed(command, [text_of(word) for word in (command.argv[1:] if own is None else own)])
+        return [*made, *self._guess(guesses, replace(inner, guess=True), scope)]
 
     def nested(self, text: str, command: Command, scope: Scope, arguments: Sequence[Word] = ()) -> list[Command]:
         """Read text that the command gives to a new shell."""
         if text.strip() == UNKNOWN:
             return []  # whoever judges the command sees that its text is unknown
+        self._texts.add((text, scope.cwd))
         inner = scope.copy()
         inner.depth += 1
         inner.feeders, inner.fed_text, inner.wrappers = command.feeders, command.fed_text, command.wrappers
+        inner.guess = command.guess
         if arguments:
             bind(inner, text_of(arguments[0]), [text_of(word) for word in arguments[1:]])
         return self._walker.read(text, inner)
@@ -315,7 +332,7 @@ class Dispatcher:
         name = found[1] if found else raw
         rest = raw[found.end() :] if found else ""
         if rest.startswith("("):
-            elements = tuple(text_of(word) for part in _parts(rest[1:-1]) for word in reader.fields(part))
+            elements = tuple(text_of(word) for part in elements_in(rest[1:-1]) for word in reader.fields(part))
             old = scope.variables.get(name)
             if found and found[3] and old and old.elements:
                 elements = (*old.elements, *elements)
@@ -374,26 +391,6 @@ class Dispatcher:
         scope.depth -= 1
         scope.wrappers, scope.feeders, scope.fed_text = wrappers, feeders, fed_text
         return made
-
-
-def _choices(forks: dict[str, tuple[str, ...]]) -> list[dict[str, str]]:
-    """Every choice of values but the first; where they are too many, each value beside unknown ones."""
-    if math.prod(map(len, forks.values())) <= _MOST_CHOICES:
-        return [dict(zip(forks, choice, strict=True)) for choice in itertools.product(*forks.values())][1:]
-    unknown = dict.fromkeys(forks, UNKNOWN)
-    return [unknown, *(unknown | {name: text} for name, texts in forks.items() for text in texts)]
-
-
-def _parts(inner: str) -> list[str]:
-    lexer, at, parts = Lexer(inner), 0, list[str]()
-    while at < len(inner):
-        if inner[at].isspace():
-            at += 1
-            continue
-        end = max(lexer.word_end(at), at + 1)
-        parts.append(inner[at:end])
-        at = end
-    return parts
 
 
 def _cwd(scope: Scope) -> Word | None:

@@ -97,6 +97,8 @@ class Scope:
     fed_text: str | None = None
     wrappers: tuple[str, ...] = ()
     depth: int = 0
+    guess: bool = False
+    """Whether what is read may be no shell text."""
 
     def copy(self) -> Scope:
         """Return the environment of a subshell."""

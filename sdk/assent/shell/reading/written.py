@@ -1,0 +1,48 @@
+"""What the text itself writes into files: a script that it writes and then runs is read as well."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from assent.shell.programs.outputs import output_of
+from assent.shell.words.scope import LONGEST
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from assent.shell.words.script import Command, Word
+
+_HOOK = re.compile(r"(?:^|/)(?:\.git/hooks|\.husky|\.githooks)/[\w-]+$")
+
+
+class WrittenFiles:
+    """Paths and what was written into them, where that is known."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+
+    def note(self, command: Command) -> None:
+        """Take in what the command writes."""
+        for redirect in command.redirects:
+            if redirect.writes and redirect.target.known:
+                text = output_of([replace(command, redirects=())])
+                self._put(redirect.target.text, text, adds=">>" in redirect.operator)
+        if command.program == "tee":
+            for word in command.argv[1:]:
+                self._put(word.text, command.fed_text, adds=False)
+
+    def text_in(self, file: Word) -> str | None:
+        """Return what was written into the file, as far as known."""
+        return self._texts.get(file.text.removeprefix("./"))
+
+    def git_hooks(self) -> Iterator[str]:
+        """Yield the texts that git runs, whatever it is that the text does next."""
+        yield from [text for path, text in self._texts.items() if _HOOK.search(path)]
+
+    def _put(self, path: str, text: str | None, *, adds: bool) -> None:
+        name = path.removeprefix("./")
+        before = self._texts.get(name, "") if adds else ""
+        if text is not None and len(before) + len(text) <= LONGEST:
+            self._texts[name] = before + text
