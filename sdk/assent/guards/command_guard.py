@@ -19,6 +19,7 @@ from assent.guards.commands.findings import blocked, doubtful, shown
 from assent.guards.commands.git import on_git_hooks
 from assent.guards.commands.permissions import on_permissions
 from assent.guards.commands.places import PROTECTED, normal, of_the_system, place
+from assent.guards.commands.grants import on_grants
 from assent.guards.commands.reaching import on_reaching
 from assent.guards.commands.remote import on_backdoors, on_fetched_files, on_remote_code
 from assent.guards.commands.rights import on_rights
@@ -49,6 +50,7 @@ _RULES = (
     on_remote_code,
     on_backdoors,
     on_rights,
+    on_grants,
     on_reaching,
     on_approving,
 )

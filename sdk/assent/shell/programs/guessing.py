@@ -15,6 +15,7 @@ from assent.shell.programs.embedded import SPEAKS, begins_one, embedded, tails
 from assent.shell.programs.operands import OPERANDS
 from assent.shell.programs.outputs import output_of
 from assent.shell.programs.programs import language_of
+from assent.shell.programs.settings import is_run
 from assent.shell.words.scope import text_of
 
 if TYPE_CHECKING:
@@ -86,7 +87,8 @@ def guessed(command: Command, own: Sequence[str]) -> Iterator[str]:
     if language == "shell":
         return
     runs = not language or any(map(_RUNS.search, words)) or bool(_RUNS.search(command.fed_text or ""))
-    for text in (*_telling(program, own), *_fed(command)) if runs else ():
+    named = [text_of(word) for word in command.argv[:1] if " " in word.text]  # `BASH_FUNC_ls%%=() { …`
+    for text in (*named, *_telling(program, own), *_fed(command)) if runs else ():
         if _COMPOUND.search(text):
             yield from _within(text)
     if (program not in OPERANDS or program in _COMMANDERS) and program not in _INSTALLS and not language:
@@ -133,7 +135,7 @@ INTERACTIVE = listed("ed red ex vi vim nvim view sftp ftp lftp mail mailx mutt l
 
 def guessed_in_variable(name: str, value: str) -> Iterator[str]:
     """Yield what may be a command in a variable that is set for a program."""
-    if " " in value and not _PROSE_NAMES.fullmatch(name):
+    if " " in value and not is_run(name) and not _PROSE_NAMES.fullmatch(name):
         yield from _within(value)
 
 

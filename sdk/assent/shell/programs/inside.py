@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from assent.shell.lists import listed
 from assent.shell.programs.interpreters import acts_of, is_too_long
+from assent.shell.programs.managed import managed_texts
 from assent.shell.programs.outputs import output_of
 from assent.shell.programs.programs import SHELLS, language_of
 from assent.shell.programs.settings import git_callbacks, git_texts
@@ -146,8 +147,7 @@ _AWK_RUNS = re.compile(r"\bsystem\s{0,4}\(\s{0,4}[a-zA-Z_]|\|\s{0,4}getline|\|&?
 _ASSIGNS = re.compile(r"(?:-v)?[A-Za-z_]\w{0,60}=")
 _UNIT_RUNS = re.compile(r"(?:--property=)?Exec[A-Z]\w{1,20}")
 _CODE_MODULES = listed("timeit pdb cProfile profile trace code -mtimeit -mpdb")
-_PATH = re.compile(r"\b(?:path|dest|name)=(\S{1,500})")
-_GROUPS = re.compile(r"\bgroups?=(\S{1,200})")
+_MANAGERS = listed("ansible salt salt-call salt-ssh puppet chef-apply chef-client mgmt bolt pyinfra fab rex")
 _QUOTED = re.compile(r"[\"']([^\"'\n]{1,2000})[\"']")
 _NAMED = re.compile(
     r"-{1,2}(?:[a-z]{1,20}-){0,3}(?:exec|execute|command|commands|cmd|args|call|pager|toolexec|script-shell|askpass|eval|run|shell|scripts?|hook|filter|invoke|rsh|rcmd"
@@ -256,12 +256,8 @@ def _code(text: str, language: str) -> Iterator[str]:
 
 def _managed(program: str, words: Sequence[str]) -> Iterator[str]:
     """Yield what programs that run commands elsewhere have in forms of their own."""
-    if program == "ansible":
-        for word in words:
-            if "state=absent" in word and (found := _PATH.search(word)):
-                yield f"rm -rf {shlex.quote(found[1])}"
-            if found := _GROUPS.search(word):
-                yield f"usermod -aG {shlex.quote(found[1])} user"
+    if program in _MANAGERS:
+        yield from managed_texts(" ".join(words)[:_LONGEST])
     elif program == "aws" and "ssm" in words[:6]:
         yield from (found[1] for word in words for found in _QUOTED.finditer(word[:_LONGEST]))
     elif program == "podman" and words[:1] == ["unshare"]:

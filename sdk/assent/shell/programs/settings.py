@@ -51,6 +51,11 @@ def text_run_for(name: str, value: str) -> str:
     return text.lstrip("|!- ") if " " in text.strip() else ""
 
 
+def is_run(name: str) -> bool:
+    """Whether some program runs the variable's value."""
+    return name == _OPTIONS_OF_TAR or _RUN_BY_NAME.fullmatch(name) is not None
+
+
 def git_texts(words: Sequence[str]) -> Iterator[str]:
     """Yield the shell texts in the words behind `git`: values of keys, transports' programs, callbacks are left out."""
     for word, following in itertools.pairwise((*words, "")):

@@ -13,7 +13,7 @@ from assent.shell.words.scope import text_of, word_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from assent.shell.words.script import Word
+    from assent.shell.words.script import Command, Word
 
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
@@ -215,6 +215,16 @@ class Peeled:
     def has(self, word: Word) -> bool:
         """Whether the word belongs to the inner command, not to the wrapper."""
         return any(word is inner for inner in self.argv) or (self.text is not None and word.text in self.text.text)
+
+
+_SETS = re.compile(r"(?:-{1,2}[a-zA-Z][\w-]{0,30}=?)?(?:Environment=)?[\"']?([A-Z][A-Z0-9_]{2,60})=(.*)", re.DOTALL)
+
+
+def set_by_options(command: Command, peeled: Peeled) -> tuple[tuple[str, Word], ...]:
+    """Return the variables that a wrapper's own words set for what it runs: `systemd-run --setenv=A=b`, `strace -E A=b`."""
+    own = (word for word in command.argv[1:] if "=" in word.text and not peeled.has(word))
+    found = ((_SETS.fullmatch(text_of(word))) for word in own)
+    return tuple((match[1], word_of(match[2])) for match in found if match)
 
 
 def peel(program: str, argv: Sequence[Word]) -> Peeled | None:

@@ -15,7 +15,7 @@ from assent.shell.programs.interpreters import acts_of, is_too_long
 from assent.shell.programs.outputs import output_of
 from assent.shell.programs.programs import SHELLS, code_of, language_of
 from assent.shell.programs.settings import text_run_for
-from assent.shell.programs.wrappers import CONTAINERS, READ_SETTINGS, Peeled, peel
+from assent.shell.programs.wrappers import CONTAINERS, READ_SETTINGS, Peeled, peel, set_by_options
 from assent.shell.reading.follower import Input
 from assent.shell.reading.running import BUILTINS
 from assent.shell.reading.values import choices, elements_in
@@ -74,6 +74,7 @@ class Dispatcher:
             self._walker.read(text, scope)
             self._walker.read_uncalled(scope)
             self._guess(self._written.git_hooks(), Command(argv=()), scope)
+            self._guess([*self._written.run_by_others()], Command(argv=(), guess=True), scope)
         except StopReading as limit:
             self._reading.stopped = True
             self._reading.doubt(str(limit))
@@ -237,7 +238,7 @@ class Dispatcher:
         inner = replace(
             command,
             wrappers=(*command.wrappers, program),
-            environment=(*command.environment, *peeled.environment),
+            environment=(*command.environment, *peeled.environment, *set_by_options(command, peeled)),
         )
         if peeled.text is not None:
             return [self.emit(command), *self.nested(text_of(peeled.text), inner, scope)]

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from assent.shell.programs.embedded import embedded
 from assent.shell.programs.outputs import output_of
 from assent.shell.words.scope import LONGEST
 
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from assent.shell.words.script import Command, Word
 
 _HOOK = re.compile(r"(?:^|/)(?:\.git/hooks|\.husky|\.githooks)/[\w-]+$")
+_RUN_BY_OTHERS = re.compile(
+    r"(?:^|/)(?:systemd/(?:user|system)/[^/]{1,80}\.(?:service|timer|path|socket)|autostart/[^/]{1,80}\.desktop|Launch(?:Agents|Daemons)/[^/]{1,80}"
+    r"|\.vscode/tasks\.json|package\.json|\.envrc|\.gitconfig|\.vimrc|\.tmux\.conf)$"
+)
 
 
 class WrittenFiles:
@@ -40,6 +45,12 @@ class WrittenFiles:
     def git_hooks(self) -> Iterator[str]:
         """Yield the texts that git runs, whatever it is that the text does next."""
         yield from [text for path, text in self._texts.items() if _HOOK.search(path)]
+
+    def run_by_others(self) -> Iterator[str]:
+        """Yield texts of another shape in which something finds commands that it runs."""
+        for path, text in self._texts.items():
+            if _RUN_BY_OTHERS.search(path):
+                yield from embedded(text)
 
     def _put(self, path: str, text: str | None, *, adds: bool) -> None:
         name = path.removeprefix("./")
