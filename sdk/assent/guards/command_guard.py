@@ -11,17 +11,18 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from assent.guards.commands.approving import on_approving
+from assent.guards.beyond.approving import on_approving
+from assent.guards.beyond.leaks import on_leaks
+from assent.guards.beyond.reaching import on_reaching
+from assent.guards.beyond.remote import on_backdoors, on_fetched_files, on_remote_code
 from assent.guards.commands.arguments import EXPECTED, command_texts, surroundings
 from assent.guards.commands.disks import on_disks, on_docker, on_machine
 from assent.guards.commands.files import on_deletion, on_sweep, on_writing
 from assent.guards.commands.findings import blocked, doubtful, shown
 from assent.guards.commands.git import on_git_hooks
+from assent.guards.commands.grants import on_grants
 from assent.guards.commands.permissions import on_permissions
 from assent.guards.commands.places import PROTECTED, normal, of_the_system, place
-from assent.guards.commands.grants import on_grants
-from assent.guards.commands.reaching import on_reaching
-from assent.guards.commands.remote import on_backdoors, on_fetched_files, on_remote_code
 from assent.guards.commands.rights import on_rights
 from assent.guards.heavy import is_heavy
 from assent.hooks.contract.hook import GUARD, PreToolUseHook
@@ -52,6 +53,7 @@ _RULES = (
     on_rights,
     on_grants,
     on_reaching,
+    on_leaks,
     on_approving,
 )
 

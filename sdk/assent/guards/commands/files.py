@@ -48,6 +48,7 @@ REMOVERS = frozenset(
 _ERASERS = frozenset({"shred", "truncate", "gshred", "gtruncate"})
 _ERASER_VALUES = re.compile(r"-[ns]|--iterations|--size|-r|--reference")
 _NOTHING_BUT_A_VARIABLE = re.compile(r"\0/+[*.?]*")
+_STARTED_AT_LOGIN = re.compile(r"/(?:autostart|LaunchAgents|LaunchDaemons|Startup)(?:/|$)")
 _CLIMBS = re.compile(r"(?:\.\./){3,}")
 _INTO_FOLDERS = frozenset({"cp", "mv", "install", "ln", "rsync", "scp", "gcp", "gmv"})
 
@@ -226,6 +227,8 @@ def _written(word: Word, command: Command) -> Iterator[Finding]:
         yield blocked(f"{by} writes the system file {shown(word)}")
     elif git_hooks(path) and path[-4:] != ".git" and _empties(word, command):
         yield blocked(f"{by} makes the git hook {shown(word)} do nothing")
+    elif _STARTED_AT_LOGIN.search(path):
+        yield doubtful(f"{by} writes {shown(word)}, which is started at the next login")
     elif path == "/etc/hosts":
         appends = any(redirect.operator == ">>" for redirect in command.redirects) or has(command, "a", "--append")
         reason = f"{by} changes the system file {shown(word)}"

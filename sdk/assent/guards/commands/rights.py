@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from assent.guards.commands.findings import blocked, operands, shown
 from assent.guards.commands.places import of_the_system, place, protected, system_file
+from assent.shell.inside.guessing import only_speaks
 from assent.shell.lists import listed
-from assent.shell.programs.guessing import only_speaks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -98,6 +98,8 @@ def _by_operands(command: Command) -> Iterator[tuple[Word, Mode]]:
             yield from _listed(command, OPERANDS["sftp"])
         case "tar" | "bsdtar" | "gtar":
             yield from _tar(command)
+        case "socat" | "ffmpeg":
+            yield from _named_by_kind(command)
         case "git":
             yield from git_files(command)
         case "jq" | "gojq" | "jaq" | "yq" | "xq" | "tomlq" | "dasel":
@@ -179,6 +181,17 @@ def _option(argv: tuple[Word, ...], at: int, known: frozenset[str]) -> tuple[str
             rest = text[place + 1 :]
             return f"-{letter}", word_of(rest) if rest else following, at + (1 if rest else 2)
     return text, None, at + 1
+
+
+_OF_A_KIND = re.compile(r"(?:file|open|gopen|create|concat|subfile|exec:cat)[:,]([^,]{1,500})", re.IGNORECASE)
+
+
+def _named_by_kind(command: Command) -> Iterator[tuple[Word, Mode]]:
+    """Yield the files of `socat FILE:path -` and `ffmpeg -i concat:path`, and words that are paths."""
+    for word in command.argv[1:]:
+        if found := _OF_A_KIND.match(text_of(word)):
+            yield word_of(found[1]), "read"
+    yield from _unlisted(command)
 
 
 def _dd(command: Command) -> Iterator[tuple[Word, Mode]]:

@@ -71,21 +71,24 @@ _CHMOD = re.compile(r"\b(?:os\.chmod|chmodSync|chmod|File\.chmod)\s*\(?\s*(?P<re
 _OCTAL = re.compile(r"\b0o?([0-7]{3,4})\b")
 _FETCHES = re.compile(
     r"urlopen|urlretrieve|require\(['\"](?:node:)?https?['\"]\)|requests\.(?:get|post)|httpx\.(?:get|post)|urllib2?\.|http\.client|fetch\s*\(|https?\.get"
-    r"|LWP::|\bget\s*\(\s*['\"]https?:|file_get_contents\s*\(\s*['\"]https?:|open-uri|Net::HTTP|URI\.open|axios|curl_exec"
+    r"|LWP::|\bget\s{1,4}['\"]https?:|\bget\s*\(\s*['\"]https?:|file_get_contents\s*\(\s*['\"]https?:|open-uri|Net::HTTP|URI\.open|axios|curl_exec"
 )
 _EVALUATES = re.compile(
-    r"(?<![.\w$-])(?:exec|eval|Function)\b\s*(?:\(|(?=[\w$\"'@]))|builtins\w*['\"]?\)?\.(?:exec|eval)|\b(?:globalThis|window)\.eval"
+    r"(?<![.\w$-])(?:exec|eval|Function)\b\s*(?:\(|(?=[\w$\"'@]))|builtins\w*['\"]?\)?\.(?:exec|eval)|(?:then|map|tap)\(\s{0,4}(?:eval|exec)\s{0,4}\)|\b(?:globalThis|window)\.eval"
     r"|instance_eval|vm\.runIn\w+|importlib\.util|marshal\.loads"
+)
+_INCLUDES = re.compile(
+    r"\b(?:include|require|load|source|import)(?:_once|file)?\s{0,4}\(?\s{0,4}['\"](?:https?|ftp|data):"
 )
 _DECODES = re.compile(
     r"b(?:16|32|64|85)decode|a85decode|decode(?:_base)?64|decodebytes|unpack1?\s*\(?\s*['\"]m|fromhex|rot13|zlib\.decompress|atob\s*\(|marshal\.loads|base64_decode|Buffer\.from\([^)]{0,2000}['\"](?:base64|hex)"
 )
 _SOCKETS = re.compile(
     r"socket\.socket|socket\.create_connection|IO::Socket|use Socket|TCPSocket|fsockopen"
-    r"|net\.(?:connect|createConnection|Socket|createServer)|stream_socket_client|TCPServer|require\(['\"]net['\"]\)|/inet/(?:tcp|udp)/|require\s*\(?\s*['\"]socket['\"]"
+    r"|net\.(?:connect|createConnection|Socket|createServer)|stream_socket_client|TCPServer|require\(['\"]net['\"]\)|/inet/(?:tcp|udp)/|require\s*\(?\s*['\"]socket['\"]|pfsockopen|stream_socket_server|IO::Socket"
 )
 _SHELL_NAMES = re.compile(
-    r"/bin/(?:ba|z|da|k)?sh|\bIO\.popen\s*\(\s*[a-z]|\bos\.(?:system|popen)\s*\(\s*[a-z]|\bshell\s*=\s*True|\bpty\.spawn|cmd\.exe|\bdup2\b|['\"](?:ba|z)?sh['\"]"
+    r"/bin/(?:ba|z|da|k)?sh|\bIO\.popen\s*\(\s*[a-z]|\bos\.(?:system|popen)\s*\(\s*[a-z]|\bshell\s*=\s*True|\bpty\.spawn|cmd\.exe|\bdup2\b|['\"](?:ba|z)?sh['\"]|['\"(](?:ba|z)?sh\s{1,4}(?:-i\b|[0-9]?[<>])|\bsystem\s{0,4}\$_|io\.popen\(\s{0,4}[a-z]"
 )
 """A shell, or a command that is made while it runs: beside a socket, a door for others."""
 _FORK_BOMB = re.compile(
@@ -202,6 +205,8 @@ def _dangers(code: str) -> Iterator[Act]:
         yield Act(text=":(){ :|:& };:")
     if _SOCKETS.search(code) and _SHELL_NAMES.search(code):
         yield Act(argv=("nc", "-e", "/bin/sh", "host", "1"))
+    if _INCLUDES.search(code):
+        yield Act(argv=("bash",), feeder=("curl", "http://host"))
     if _EVALUATES.search(code) or "subprocess" in code or "os.system" in code:
         if _FETCHES.search(code) and _EVALUATES.search(code):
             yield Act(argv=("bash",), feeder=("curl", "http://host"))

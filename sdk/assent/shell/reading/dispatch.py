@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import itertools
 import re
+import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from assent.shell.inside.guessing import guessed, guessed_in_variable, starts_shell_in
+from assent.shell.inside.settings import RUN_BY_SHELLS, text_run_for
+from assent.shell.inside.texts import texts_inside
 from assent.shell.lists import listed
 from assent.shell.programs.finding import listed_by
-from assent.shell.programs.guessing import guessed, guessed_in_variable
-from assent.shell.programs.inside import texts_inside
 from assent.shell.programs.interpreters import acts_of, is_too_long
 from assent.shell.programs.outputs import output_of
 from assent.shell.programs.programs import SHELLS, code_of, language_of
-from assent.shell.programs.settings import text_run_for
 from assent.shell.programs.wrappers import CONTAINERS, READ_SETTINGS, Peeled, peel, set_by_options
 from assent.shell.reading.follower import Input
 from assent.shell.reading.running import BUILTINS
@@ -128,6 +129,7 @@ class Dispatcher:
         sources = tuple(reader.sources)
         redirects, given, more = self._redirects(raws, scope, self._behind_itself(raws, words, scope))
         if not argv:
+            self._run_by_the_shell(dict(environment), scope)
             for name, value in environment:
                 scope.variables[name] = replace(value, sources=unique((*value.sources, *sources)))
             return [self.emit(self._bare(redirects, sources + more, scope))] if redirects or sources else []
@@ -188,6 +190,14 @@ class Dispatcher:
             scope.exported |= ahead.keys()
             self.run_by_variables({name: value.texts[0] for name, value in ahead.items()}, command, scope)
         program = command.program
+        if (alias := scope.aliases.get(command.argv[0].text)) and not alias.split()[:1] == [program]:
+            inner = replace(command, wrappers=(*command.wrappers, program))
+            return self.nested(
+                shlex.join([alias, *map(text_of, command.argv[1:])]).replace(shlex.quote(alias), alias, 1), inner, scope
+            )
+        if program.startswith("=") and len(program) > 1:  # zsh: the path of a program
+            command = replace(command, argv=(word_of(program[1:]), *command.argv[1:]))
+            program = command.program
         if program in self._reading.functions:
             inner = scope if not command.feeders else scope.copy()
             inner.feeders, inner.fed_text = command.feeders, command.fed_text
@@ -200,6 +210,11 @@ class Dispatcher:
             inner = replace(command, wrappers=(*command.wrappers, program))
             return [self.emit(command), *self.nested(text, inner, scope, command.argv)]
         return self._wrapped(command, scope)
+
+    def _run_by_the_shell(self, given: Mapping[str, Value], scope: Scope) -> None:
+        """Read the texts of variables that the shell itself runs: `PROMPT_COMMAND='…'`."""
+        if own := {name: value.texts[0] for name, value in given.items() if name in RUN_BY_SHELLS}:
+            self.run_by_variables(own, Command(argv=()), scope)
 
     def run_by_variables(self, given: Mapping[str, str], command: Command, scope: Scope) -> None:
         """Read the texts in variables that some program runs: `EDITOR='sh -c …' crontab -e`."""
@@ -263,7 +278,10 @@ class Dispatcher:
         texts = texts_inside(command, self.written)
         made = [each for text in texts for each in self._guess([text], driven if text in SHELLS else inner, scope)]
         guesses = guessed(command, [text_of(word) for word in (command.argv[1:] if own is None else own)])
-        return [*made, *self._guess(guesses, replace(inner, guess=True), scope)]
+        made.extend(self._guess(guesses, replace(inner, guess=True), scope))
+        if starts_shell_in(command):
+            made.append(self.emit(replace(driven, argv=(word_of("sh"),))))
+        return made
 
     def nested(self, text: str, command: Command, scope: Scope, arguments: Sequence[Word] = ()) -> list[Command]:
         """Read text that the command gives to a new shell."""
@@ -369,7 +387,7 @@ class Dispatcher:
                 target = "".join(text_of(word) for word in reader.fields(raw.raw)[:1])
                 word = (reader.fields(raw.raw) or [word_of(target)])[0]
                 redirects.append(Redirect(operator=raw.operator, target=word))
-                given = Input() if raw.operator.startswith("<") else given
+                given = Input(fed_text=self.written(word)) if raw.operator.startswith("<") else given
             everything.extend(reader.sources)
         return tuple(redirects), given, tuple(everything)
 

@@ -105,9 +105,10 @@ def _alias(run: Follower, command: Command, scope: Scope) -> list[Command]:
     """`alias name=TEXT`."""
     made = [run.emit(command)]
     for word in command.argv[1:]:
-        _, equals, text = text_of(word).partition("=")
+        name, equals, text = text_of(word).partition("=")
         if equals:
             made.extend(run.here(text, command, scope.copy()))
+            scope.aliases[name] = text
     return made
 
 
@@ -116,6 +117,8 @@ def _source(run: Follower, command: Command, scope: Scope) -> list[Command]:
     made = [run.emit(command)]
     file = command.argv[1] if len(command.argv) > 1 else None
     text = command.fed_text if file and file.text == "/dev/stdin" else run.written(file) if file else None
+    if file and file.text.startswith("/dev/fd/"):
+        text = output_of(command.arguments_from) if command.arguments_from else None
     if text is not None:
         made.extend(run.here(text, command, scope))
     return made

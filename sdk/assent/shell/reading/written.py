@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from assent.shell.programs.embedded import embedded
+from assent.shell.inside.embedded import embedded
 from assent.shell.programs.outputs import output_of
 from assent.shell.words.scope import LONGEST
 

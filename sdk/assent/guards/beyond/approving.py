@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from assent.guards.commands.findings import blocked, doubtful, shown
+from assent.shell.inside.guessing import only_speaks
 from assent.shell.lists import listed
-from assent.shell.programs.guessing import only_speaks
 from assent.shell.programs.programs import language_of
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ _RUN_BY_NAME = re.compile(
     r"|GIT_PROXY_COMMAND|GIT_CONFIG_VALUE_\d{1,4}|PROMPT_COMMAND|PS[014]|LESS(?:OPEN|CLOSE)|PERL5DB|FCEDIT|MAILER|\w{0,20}WRAPPER|CC|CXX|AR|LD"
 )
 """Variables whose value some program, or the shell itself, runs."""
+RUN_BY_SHELLS = frozenset({"PROMPT_COMMAND", "PS0", "PS1", "PS2", "PS4"})
 _CHECKPOINTS = re.compile(r"--(?:checkpoint-action=exec|to-command|use-compress-program|rmt-command|rsh-command)=(.+)")
 _OPTIONS_OF_TAR = "TAR_OPTIONS"
 _KEY = re.compile(r"\s-i\s*\S+")

@@ -11,12 +11,12 @@ import re
 import shlex
 from typing import TYPE_CHECKING
 
+from assent.shell.inside.managed import managed_texts
+from assent.shell.inside.settings import git_callbacks, git_texts
 from assent.shell.lists import listed
 from assent.shell.programs.interpreters import acts_of, is_too_long
-from assent.shell.programs.managed import managed_texts
 from assent.shell.programs.outputs import output_of
 from assent.shell.programs.programs import SHELLS, language_of
-from assent.shell.programs.settings import git_callbacks, git_texts
 from assent.shell.words.scope import text_of
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ _SHORT: Mapping[str, frozenset[str]] = {
 _TAKE_ALL = frozenset({"exec", "ssh", "foreach", "run", "send-keys", "send", "stuff"})
 """All words behind these are the command."""
 _NO_OPTIONS = listed(
-    "echo printf grep egrep fgrep rg ag ack awk gawk mawk nawk jq yq gh glab curl wget http https test [ assent "
+    "echo printf grep egrep fgrep awk gawk mawk nawk jq yq gh glab curl wget http https test [ assent "
     "docker podman kubectl npm yarn pnpm cat find xargs sudo env pytest terraform helm"
 )
 """Their options take no command, or one that is read elsewhere."""

@@ -51,9 +51,14 @@ _MOST_LOOKED_AT = 40
 _MOST_WORDS = 40
 _LONGEST_LINE = 2000
 _LONGEST_PATH = 80
+_SHELL = r"(?:/[\w.-]{1,20}){0,4}/?(?:ba|da|z|k|a)?sh"
 _STARTED = re.compile(
-    r"(?:\b(?:system|exec\w{0,6}|spawn\w{0,6}|popen|shell|shell_exec|passthru|call|run|command|cmd|term|terminal|host|check_output|Popen)"
-    r"|!|^\s{0,8}e|[|=])[\s(\[\"'\\,:{]{0,12}(?:/[\w.-]{1,20}){0,4}/?(?:ba|da|z|k|a)?sh(?:[\"'\s,]{1,6}-[ip]{1,3})?[\s\"')\];\\}]{0,20}(?:$|[\n;,)])"
+    rf"\b(?:system|execv?[lvpe]{{0,3}}|spawn\w{{0,6}}|popen|passthru|shell_exec|check_output|call|run|cmd|Popen|shell|execute|sh)\s{{0,4}}\(\W{{0,6}}{_SHELL}"
+    rf"(?:[\"',\s]{{1,6}}(?:-[ip]{{1,2}}|sh|bash))?[\"'\s)\];]{{0,12}}(?:$|[\n;}})])"
+    rf"|(?:^|[\n;'\"{{:|\s])!\s{{0,4}}{_SHELL}(?:\s{{1,4}}-[ip]{{1,2}})?[\"'\s]{{0,8}}(?:$|[\n;}}])"
+    rf"|(?:^|[\s;{{\"'])(?:(?:\d{{0,4}}e|host|system|shell|\\\\!|\.shell|\.system|:terminal|:shell)\s{{1,4}}|(?:exec|spawn)[\s=]{{1,4}})[\"'{{]?{_SHELL}(?:\s{{1,4}}-[ip]{{1,2}})?[\"'\s}}]{{0,8}}(?:$|[\n;])"
+    rf"|(?:checkpoint-action=exec|to-command|use-compress-program|unzip-command|Invoke(?:::)?|filter|pager|rsh|rsync-path|askpass|pre|wrapper)={_SHELL}$"
+    rf"|\|\s{{0,4}}\"(?:/\w{{1,20}}){{0,3}}/?(?:ba|da|z|k)?sh\"|^(?i:exec|system):{_SHELL}"
 )
 """A shell without a text that a call, an escape or a pipe starts."""
 

@@ -10,12 +10,12 @@ import re
 import shlex
 from typing import TYPE_CHECKING
 
+from assent.shell.inside.embedded import SPEAKS, begins_one, embedded, starts_a_shell, tails
+from assent.shell.inside.settings import is_run
 from assent.shell.lists import listed
-from assent.shell.programs.embedded import SPEAKS, begins_one, embedded, tails
 from assent.shell.programs.operands import OPERANDS
 from assent.shell.programs.outputs import output_of
 from assent.shell.programs.programs import language_of
-from assent.shell.programs.settings import is_run
 from assent.shell.words.scope import text_of
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def only_speaks(program: str) -> bool:
     return program in _TAKES_PROSE and program not in _ACTS
 
 
+_ESCAPES = listed("awk gawk mawk nawk sed gsed less more man osascript")
 _ACTS = listed(
     "gh glab hub curl wget http https xh assent awk gawk mawk nawk sed gsed osascript task trap jira slack slack-cli slackcat teams-cli "
     "signal-cli telegram-cli discord-cli m365"
@@ -95,9 +96,23 @@ def guessed(command: Command, own: Sequence[str]) -> Iterator[str]:
         yield from _among(program, words)
 
 
+def starts_shell_in(command: Command) -> bool:
+    """Whether the program's words or input start a bare shell: `vim -c ':!/bin/sh'`."""
+    program = command.program
+    if (program in _TAKES_PROSE and program not in _ESCAPES) or language_of(program) == "shell":
+        return False
+    return any(map(starts_a_shell, (*(text_of(word) for word in command.argv[1:]), command.fed_text or "")))
+
+
 def _told(program: str, words: Sequence[str]) -> Iterator[str]:
     """Yield what programs of prose run all the same."""
-    if program == "gh" and list(words[:2]) == ["alias", "set"]:
+    if program in {"let", "test", "[", "[[", "declare", "typeset", "printf", "fc", "history"}:
+        for word in words:
+            if "[$(" in word:
+                yield word[word.index("[$(") + 3 :].rstrip(")]")
+            elif program == "fc":
+                yield from embedded(word)
+    elif program == "gh" and list(words[:2]) == ["alias", "set"]:
         for word in words[2:]:
             yield from embedded(word)
     elif program == "gh" and "--" in words and "ssh" in words[:3]:

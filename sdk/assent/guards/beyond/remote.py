@@ -66,6 +66,8 @@ def on_remote_code(command: Command) -> Iterator[Finding]:
     """Fetched, decoded or unknown text that a shell or an interpreter runs."""
     if command.program in {"eval", "source", "."}:
         yield from _evaluated(command)
+    elif command.program in {"hash", "enable"}:
+        yield from _renamed(command)
     elif command.program == "crontab":
         yield from _made_up(command.feeders, "the schedule that crontab takes")
     elif language_of(command.program):
@@ -78,11 +80,23 @@ def on_remote_code(command: Command) -> Iterator[Finding]:
         yield blocked("the program's name is decoded while the command runs")
 
 
+def _renamed(command: Command) -> Iterator[Finding]:
+    texts = [word.text for word in command.argv[1:]]
+    if command.program == "hash" and "-p" in texts:
+        yield doubtful("hash puts another program under a name")
+    elif command.program == "enable" and "-f" in texts:
+        yield doubtful("enable loads code into the shell")
+
+
 def _interpreted(command: Command, code: Code) -> Iterator[Finding]:
     program = command.program
     if code.stdin:
         yield from _from_input(command)
     elif code.text is not None:
+        if program in _POWERSHELLS and any(
+            re.match(r"-(?:e|ec|en\w*)$", word.text, re.IGNORECASE) for word in command.argv
+        ):
+            yield blocked(f"the code for {program} is hidden: code that hides is not run")
         if (
             program in _POWERSHELLS
             and _POWERSHELL_RUNS.search(code.text.text)
@@ -102,6 +116,8 @@ def _interpreted(command: Command, code: Code) -> Iterator[Finding]:
 def _from_input(command: Command) -> Iterator[Finding]:
     program, feeders = command.program, command.feeders
     yield from _made_up(feeders, f"what {program} reads and runs")
+    if command.wrappers[-1:] in (("find",), ("gfind",)) and language_of(program) == "shell":
+        yield doubtful(f"find starts {program}, and what it runs there is known only when it runs")
     if any(_TCP.search(redirect.target.text) for redirect in command.redirects if redirect.reads):
         return
     if command.fed_text is not None or not feeders or _certain(feeders):
@@ -127,13 +143,17 @@ def _evaluated(command: Command) -> Iterator[Finding]:
     if not words:
         return
     sources = [*command.arguments_from]
-    reads_input = words[0].text in {"/dev/stdin", "-", "/dev/fd/0"} and program != "eval"
+    reads_input = bool(re.fullmatch(r"-|/dev/(?:stdin|fd/\d+)|/proc/self/fd/\d+", words[0].text)) and (
+        program != "eval" and words[0].text != _SUBSTITUTED
+    )
     if reads_input or (program == "eval" and any(not word.known for word in words)):
         sources.extend(command.feeders)
     substituted = program != "eval" and words[0].text == _SUBSTITUTED
     unknown = any(not word.known for word in words) if program == "eval" else substituted or words[0].text == "\0"
     if program == "eval" or substituted or reads_input:
         yield from _made_up(sources, f"what {program} runs")
+    if reads_input and words[0].text not in {"-", "/dev/stdin", "/dev/fd/0"}:
+        yield doubtful(f"what {program} runs is known only when it runs")
     if unknown and not _certain(sources):
         yield from _unknown(sources, f"what {program} runs")
 
@@ -198,6 +218,9 @@ def on_backdoors(command: Command) -> Iterator[Finding]:
 
 
 def _netcat(command: Command) -> Iterator[Finding]:
+    words = [word.text for word in command.argv[1:] if not word.text.startswith("-")]
+    if len(words) > 1 and language_of(words[-1].rsplit("/", 1)[-1]) == "shell":
+        yield blocked(f"{command.program} hands a shell to the network")
     for text in (word.text for word in command.argv[1:]):
         bundled = re.fullmatch(r"-[a-zA-Z]*[ec].*", text) and not text.startswith("--")
         openbsd_tls = text == "-c" and command.program == "nc.openbsd"
