@@ -16,6 +16,7 @@ from assent.guards.beyond.leaks import on_leaks
 from assent.guards.beyond.reaching import on_reaching
 from assent.guards.beyond.remote import on_backdoors, on_fetched_files, on_remote_code
 from assent.guards.commands.arguments import EXPECTED, command_texts, surroundings
+from assent.guards.commands.code import on_code
 from assent.guards.commands.disks import on_disks, on_docker, on_machine
 from assent.guards.commands.files import on_deletion, on_sweep, on_writing
 from assent.guards.commands.findings import blocked, doubtful, shown
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 _RULES = (
     on_deletion,
     on_sweep,
+    on_code,
     on_writing,
     on_permissions,
     on_disks,

@@ -111,7 +111,9 @@ def on_reaching(command: Command) -> Iterator[Finding]:
         yield blocked(f"{program} opens a door to whoever comes")
     elif program == "socat" and any(map(_FORWARDS.match, texts)) and any(map(_INWARDS.search, texts)):
         yield blocked("socat lets others in through a port")
-    if program in _INSTALLERS and (_HTTP.search(said) or _fetched(command)):
+    if program in _INSTALLERS and (
+        _HTTP.search(" ".join((said, *(word.text for _, word in command.environment)))) or _fetched(command)
+    ):
         yield blocked(f"{program} takes code from an address that anybody may answer for")
     if (program in {"ssh", "autossh", "plink", "mosh", "sshpass"} and _lets_in(texts)) or (
         led and not any(map(_DEVELOPED.search, _led_to(program, texts)))

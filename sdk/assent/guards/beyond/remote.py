@@ -255,6 +255,8 @@ def _runs(command: Command) -> Iterator[str]:
         yield place(command.argv[0], command.cwd)
     if command.program in {"source", "."} and len(command.argv) > 1:
         yield place(command.argv[1], command.cwd)
+    if command.program in {"go", "deno", "bun", "dart", "cargo"} and len(command.argv) > 2:
+        yield from (place(word, command.cwd) for word in command.argv[2:4])
     code = code_of(command)
     if code is not None and code.file is not None:
         yield place(code.file, command.cwd)
@@ -267,13 +269,20 @@ def _runs(command: Command) -> Iterator[str]:
 
 
 def _fetched_by(command: Command) -> Iterator[str]:
-    fetching = fetches(command) or any(fetches(feeder) for feeder in closure(command.feeders))
+    fetching = (
+        fetches(command)
+        or command.program in {"scp", "rsync"}
+        or any(fetches(feeder) for feeder in closure(command.feeders))
+    )
     if not fetching:
         return
     for redirect in (redirect for redirect in command.redirects if redirect.writes):
         yield place(redirect.target, command.cwd)
     if command.program == "tee":
         yield from (place(word, command.cwd) for word in operands(command))
+    if command.program in {"scp", "rsync", "sftp"} and (words := operands(command)) and ":" in words[0].text:
+        name = words[0].text.rpartition("/")[2].rpartition(":")[2]
+        yield place(word_of(name if words[-1].text in {".", "./"} else words[-1].text), command.cwd)
     if fetches(command):
         yield from _downloads(command)
 

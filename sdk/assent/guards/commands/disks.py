@@ -56,6 +56,9 @@ _STOPPING_TARGETS = listed(
     "poweroff reboot halt kexec soft-reboot suspend hibernate hybrid-sleep emergency rescue exit poweroff.target "
     "reboot.target halt.target emergency.target rescue.target shutdown.target"
 )
+_BUS_STOPS = re.compile(
+    r"\b(?:PowerOff|Reboot|Halt|Suspend|Hibernate|StartTransientUnit|SetWallMessage)\b|Shell\.Eval|\bEval$"
+)
 _DOCKERS = frozenset({"docker", "podman", "nerdctl", "docker-compose", "podman-compose", "buildah"})
 _WIPES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     # what docker does: the options with which it deletes data; none: always
@@ -182,6 +185,8 @@ def on_machine(command: Command) -> Iterator[Finding]:
         yield blocked(f"{program} {texts[0]} stops or restarts the machine")
     elif program in {"systemctl", "loginctl"} and (stopping := _stopping(texts)):
         yield blocked(f"{program} {stopping} stops or restarts the machine")
+    elif program in {"dbus-send", "busctl", "gdbus"} and any(map(_BUS_STOPS.search, texts)):
+        yield blocked(f"{program} stops the machine, or makes the system run something")
     elif program in {"pkill", "killall"} and any(text in {"systemd", "init", "launchd"} for text in texts):
         yield blocked(f"{program} of the first process stops the machine")
     elif program == "kill" and _kills_everything(command):

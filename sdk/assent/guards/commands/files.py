@@ -43,8 +43,12 @@ REMOVERS = frozenset(
         "rip",
         "Remove-Item",
         "zf_rm",
+        "rd",
+        "del",
+        "erase",
     }
 )
+_OF_WINDOWS = frozenset({"rd", "rmdir", "del", "erase"})
 _ERASERS = frozenset({"shred", "truncate", "gshred", "gtruncate"})
 _ERASER_VALUES = re.compile(r"-[ns]|--iterations|--size|-r|--reference")
 _NOTHING_BUT_A_VARIABLE = re.compile(r"\0/+[*.?]*")
@@ -75,6 +79,8 @@ def on_deletion(command: Command) -> Iterator[Finding]:
 
 
 def _removal(command: Command) -> Iterator[Finding]:
+    if command.program in _OF_WINDOWS and any(word.text.casefold() == "/s" for word in command.argv):
+        yield blocked(f"{command.program} /s deletes whole folders")
     recursive = has(command, "rR", "--recursive") or command.program in {"rimraf", "trash", "trash-put", "rip"}
     if has(command, "", "--no-preserve-root"):
         yield blocked("--no-preserve-root has one use: deleting the root of the file system")

@@ -53,7 +53,7 @@ _DEVICE = re.compile(
 )
 _LONGEST_PATH = 4096  # characters: no system takes a longer one, so nobody means it
 _LONGEST_NAME = 255  # characters: a longer pattern is of no file, and takes quadratic time to read
-_EVERYTHING = re.compile(r"(?:\.?[*?]+|\*\.\*|\.?\[!?\^?[^\]]*\][*?]*|\.\?\?\*|\{\})")
+_EVERYTHING = re.compile(r"(?:[!@?*+]\([^()]*\)|\.?[*?]+|\*\.\*|\.?\[!?\^?[^\]]*\][*?]*|\.\?\?\*|\{\})")
 _USERS_HOME = re.compile(r"/(?:home|Users|var/home|export/home)/[^/]+|/root")
 _HOOKS = re.compile(r"(?:.*/)?\.git(?:/hooks(?:/.*)?)?|(?:.*/)?\.husky(?:/.*)?")
 

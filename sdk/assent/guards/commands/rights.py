@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from assent.guards.commands.findings import blocked, operands, shown
 from assent.guards.commands.places import of_the_system, place, protected, system_file
 from assent.shell.inside.guessing import only_speaks
+from assent.shell.programs.programs import language_of
 from assent.shell.lists import listed
 
 if TYPE_CHECKING:
@@ -59,6 +60,9 @@ _WIDE_SETTING = re.compile(
 _PRIVILEGED = re.compile(
     r"--privileged(?:=(?:true|t|1))?|--allow[= ](?:security\.insecure|all)|(?:\w+\.)*privileged[=:](?:true|1)|--profile=sysadmin"
 )
+_PRIVILEGED_CODE = re.compile(
+    r"\bprivileged[\"']?\s{0,4}[=:]\s{0,4}[tT]rue|pid_mode\s{0,4}=\s{0,4}['\"]host|cap_add\s{0,4}=\s{0,4}\[[^\]]{0,80}(?:ALL|SYS_ADMIN)"
+)
 _WHOLE = re.compile(r"(?:^|,)(?:src|source)=/(?:,|$)")
 _AS_ROOT = re.compile(r"--profile=sysadmin|/host\b")
 _WIDE_VALUES = listed("--pid --userns --uts --cgroupns --ipc --cap-add --device --security-opt")
@@ -106,6 +110,10 @@ def _starting(command: Command, program: str, texts: list[str]) -> Iterator[Find
         yield from _container(command, texts)
     if not only_speaks(program) and any(map(_PRIVILEGED.fullmatch, _pairs(texts))):
         yield blocked(f"{program} starts something with the rights of its host")
+    if program in _CONTAINERS and _WIDE_POD.search(command.fed_text or ""):
+        yield blocked(f"{program} starts a container with rights of its host")
+    if language_of(program) and _PRIVILEGED_CODE.search(" ".join((*texts, command.fed_text or ""))[:20_000]):
+        yield blocked(f"{program} starts a container with rights of its host")
     if program in {"lxc", "incus", "helm", "nomad"} and any(map(_WIDE_SETTING.search, _pairs(texts))):
         yield blocked(f"{program} starts a container with the rights of its host")
     elif program in {"lxc", "incus", "ctr", "crictl"} and any(map(_WHOLE.search, texts)):

@@ -21,12 +21,12 @@ DESTROYERS = listed(
     "rm rmdir unlink shred srm wipe truncate dd wipefs blkdiscard mkfs mkfs.ext2 mkfs.ext3 mkfs.ext4 mkfs.xfs mkfs.btrfs "
     "mkfs.vfat mke2fs mkswap sgdisk sfdisk chmod chown chgrp chattr setfacl setcap useradd adduser usermod gpasswd "
     "groupmems groupmod addgroup passwd chpasswd visudo vipw nc ncat netcat socat assent lark-cli feishu-cli zf_rm insmod "
-    "crontab shutdown reboot halt poweroff mkfifo ld.so xp_cmdshell"
+    "rd erase Remove-Item crontab shutdown reboot halt poweroff mkfifo ld.so xp_cmdshell"
 )
 """Programs of which a few words tell that they do harm."""
 _DELETERS = listed(
     "REMOVE_RECURSE remove_all RemoveAll rm_rf rmtree remove_tree deleteDirectory deleteRecursively delete_tree rmSync "
-    "removeSync zf_rm delTree deltree unlinkSync rimraf recursive_delete remove_dir_all rmdirs file.remove"
+    "removeSync removeItem zf_rm delTree deltree unlinkSync rimraf recursive_delete remove_dir_all rmdirs file.remove"
 )
 """What deletes in other languages and tools."""
 _HEADS = _DELETERS | DESTROYERS | _SHELLS | listed(
@@ -35,7 +35,9 @@ _HEADS = _DELETERS | DESTROYERS | _SHELLS | listed(
     "nslookup aws sqlite3 psql telnet mail printenv LD_PRELOAD LD_AUDIT DYLD_INSERT_LIBRARIES"
 )  # fmt: skip
 """Names at which a command may begin inside other text."""
-_NAME = re.compile(r"[\w.+-]{2,40}")
+_NAME = re.compile(r"[\w.+-]{0,60}\.(\w{2,40})(?=\()|[\w.+-]{2,40}")
+_CALLED = frozenset({"rm", "rmdir", "shred", "chmod", "chown", "dd", "sudo", "bash", "sh"})
+"""Programs that some languages call like their own: `sh.rm("-rf", "/etc")`."""
 _PATH = frozenset("/.~_-+") | frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
 _ENDS_A_NAME = frozenset(" \t\n\"',;)]}`\\=")
 _QUOTES = "\"'`"
@@ -44,7 +46,11 @@ _CUT = re.compile(r"[;|&\n<>]")
 _BREAKS = re.compile(r"\\[nrt]|\n")
 SPEAKS = listed("echo printf print grep egrep fgrep rg ag ack man tldr git gh glab say notify-send logger puts")
 """What their words name they do not do."""
-_SPOKEN = re.compile(rf"\b(?:{'|'.join(sorted(SPEAKS))})\b[^;|&()\n]{{0,400}}$")
+_SPOKEN = re.compile(
+    rf"(?:\b(?:{'|'.join(sorted(SPEAKS))})\b[^;|&()\n]{{0,400}}"
+    r"|(?:\b(?:print\w{0,3}(?!.{0,200}\.execute)|puts|log\w{0,8}|write\w{0,8}|say|warn\w{0,4}|die|debug|info|error|assert\w{0,12}|re|replace|match|search|findall|test|split|input|help"
+    r"|len|str|repr|hash|quote|Error|Exception|throw|raise|dumps|disp|printf|cat|message|startswith|endswith|notification|dialog|alert|title|includes|append|push)|==|\bin)\s{0,4}\(?\s{0,4}[frb]{0,2}[\"'`][^\"'`\n]{0,400})$"
+)
 _NAMED_VALUE = re.compile(r"-{0,2}[A-Za-z][\w.:-]{0,60}=")
 _MOST_BEGINNINGS = 8
 _MOST_LOOKED_AT = 40
@@ -58,14 +64,14 @@ _STARTED = re.compile(
     rf"|(?:^|[\n;'\"{{:|\s])!\s{{0,4}}{_SHELL}(?:\s{{1,4}}-[ip]{{1,2}})?[\"'\s]{{0,8}}(?:$|[\n;}}])"
     rf"|(?:^|[\s;{{\"'])(?:(?:\d{{0,4}}e|host|system|shell|\\\\!|\.shell|\.system|:terminal|:shell)\s{{1,4}}|(?:exec|spawn)[\s=]{{1,4}})[\"'{{]?{_SHELL}(?:\s{{1,4}}-[ip]{{1,2}})?[\"'\s}}]{{0,8}}(?:$|[\n;])"
     rf"|(?:checkpoint-action=exec|to-command|use-compress-program|unzip-command|Invoke(?:::)?|filter|pager|rsh|rsync-path|askpass|pre|wrapper)={_SHELL}$"
-    rf"|\|\s{{0,4}}\"(?:/\w{{1,20}}){{0,3}}/?(?:ba|da|z|k)?sh\"|^(?i:exec|system):{_SHELL}"
+    rf"|\bpipeline\([^)\n]{{0,200}}`{_SHELL}`|\|\s{{0,4}}\"(?:/\w{{1,20}}){{0,3}}/?(?:ba|da|z|k)?sh\"|^(?i:exec|system):{_SHELL}"
 )
 """A shell without a text that a call, an escape or a pipe starts."""
 
 
 def begins_one(text: str) -> bool:
     """Whether the name of a program that may do harm stands anywhere in the text."""
-    return not _HEADS.isdisjoint(_NAME.findall(text))
+    return any(found[0] in _HEADS or found[1] in _CALLED for found in _NAME.finditer(text))
 
 
 def starts_a_shell(text: str) -> bool:
@@ -78,7 +84,7 @@ def embedded(text: str) -> Iterator[str]:
     if not begins_one(text):
         return
     yield text.strip(" \t\n!|:;\"'`")
-    heads = (found for found in _NAME.finditer(text) if found[0] in _HEADS)
+    heads = (found for found in _NAME.finditer(text) if found[0] in _HEADS or found[1] in _CALLED)
     begun = 0
     for looked_at, found in enumerate(heads):
         if begun == _MOST_BEGINNINGS or looked_at == _MOST_LOOKED_AT:
@@ -107,7 +113,9 @@ def tails(words: Sequence[str]) -> Iterator[str]:
 
 def _beginning(text: str, found: re.Match[str]) -> int | None:
     """Return where the program's path begins, or None where the name is a part of something else."""
-    start, end = found.span()
+    start, end = found.span(1) if found[1] else found.span()
+    if found[1]:
+        return start
     if end < len(text) and text[end] not in _ENDS_A_NAME:
         return None
     while start and found.start() - start < _LONGEST_PATH and text[start - 1] in _PATH:

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 _TAKES_PROSE = listed(
     "jj bd fossil man tldr cheat help info whatis apropos type which alias "
     ": true false cd pushd set export read local let shift exit return ls kill notify-send logger wall say "
-    "espeak figlet cowsay todo jira note osascript zenity dialog whiptail claude llm codex gemini aider history fc "
+    "espeak figlet cowsay todo jira note zenity dialog whiptail claude llm codex gemini aider history fc "
     "echo printf print grep egrep fgrep rg ag ack zgrep ugrep awk gawk mawk nawk sed gsed jq yq gh glab hub curl wget http "
     "slack slack-cli slackcat teams-cli signal-cli telegram-cli discord-cli m365 "
     "https xh test [ [[ assent cat tee pytest trap declare typeset readonly unset wc sort uniq cut tr diff comm less more"
 )
 _INSTALLS = listed(
-    "apt apt-get dnf yum brew pacman apk zypper snap-store pip pip3 cargo go make gmake docker podman "
-    "docker-compose kubectl oc npm yarn pnpm npx find xargs sudo env terraform tofu aws helm git hg svn task hash dpkg rpm"
+    "apt apt-get dnf yum brew pacman apk zypper snap-store pip pip3 go make gmake "
+    "npm yarn pnpm npx find xargs sudo env git hg svn task hash dpkg rpm"
 )
 """Their words are names, of packages most of all: only a word with blanks in it may be a command."""
 _GIT_RUNS = listed(
@@ -44,18 +44,16 @@ _GIT_RUNS = listed(
 _PROSE_OPTIONS = re.compile(
     r"-[a-z]{0,3}m|--(?:message|msg|title|body|description|desc|notes?|comment|text|subject|summary|prompt|reason|annotation|grep|label|name|author)"
 )
+_OTHER_SHELLS = listed("pwsh powershell nu xonsh elvish")
+"""Their text is not read as they read it."""
 _ELSEWHERE = listed("clush fab dcli ansible-console rundeck psrun mssh csshx polysh teleport tsh boundary")
 """They run a text on other machines."""
 _LONGEST = 400  # words
 _MOST_SOURCES = 8
-_COMMANDERS = listed("gcloud aws gsutil az crontab rclone mc s3cmd")
+_COMMANDERS = listed("gcloud aws gsutil az crontab rclone mc s3cmd kubectl oc")
 """Programs with files for operands that run commands behind `--` as well."""
 _COMPOUND = re.compile(r"[\s,\"'`(|]")
 _NAMES_A_SHELL = re.compile(r"(?:.*[=/])?(?:ba|da|z|k|a)?sh|--shell")
-_RUNS = re.compile(
-    r"system|exec|spawn|[pP]open|subprocess|\bcall\b|check_|shell|[Pp]rocess|Command|%x|\bqx|\bsh\b|\brun\b"
-)
-"""Without any of these, code in another language only talks about commands."""
 _PROSE_NAMES = re.compile(
     r"\w{0,40}(?:MSG|MESSAGE|TITLE|BODY|TEXT|PROMPT|DESCRIPTION|COMMENT|NOTE|NOTES|PATTERN|REGEX|QUERY|LOG|NAME)",
     re.IGNORECASE,
@@ -67,9 +65,9 @@ def only_speaks(program: str) -> bool:
     return program in _TAKES_PROSE and program not in _ACTS
 
 
-_ESCAPES = listed("awk gawk mawk nawk sed gsed less more man osascript")
+_ESCAPES = listed("awk gawk mawk nawk sed gsed less more man")
 _ACTS = listed(
-    "gh glab hub curl wget http https xh assent awk gawk mawk nawk sed gsed osascript task trap jira slack slack-cli slackcat teams-cli "
+    "gh glab hub curl wget http https xh assent awk gawk mawk nawk sed gsed task trap jira slack slack-cli slackcat teams-cli "
     "signal-cli telegram-cli discord-cli m365"
 )
 """What they are told as prose they also send or do."""
@@ -85,11 +83,10 @@ def guessed(command: Command, own: Sequence[str]) -> Iterator[str]:
         yield from _told(program, words)
         return
     language = language_of(program)
-    if language == "shell":
+    if language == "shell" and program not in _OTHER_SHELLS:
         return
-    runs = not language or any(map(_RUNS.search, words)) or bool(_RUNS.search(command.fed_text or ""))
     named = [text_of(word) for word in command.argv[:1] if " " in word.text]  # `BASH_FUNC_ls%%=() { …`
-    for text in (*named, *_telling(program, own), *_fed(command)) if runs else ():
+    for text in (*named, *_telling(program, own), *_fed(command, words)):
         if _COMPOUND.search(text):
             yield from _within(text)
     if (program not in OPERANDS or program in _COMMANDERS) and program not in _INSTALLS and not language:
@@ -120,9 +117,10 @@ def _told(program: str, words: Sequence[str]) -> Iterator[str]:
         yield " ".join(words[words.index("--") + 1 :])
 
 
-def _fed(command: Command) -> Iterator[str]:
+def _fed(command: Command, words: Sequence[str]) -> Iterator[str]:
     """Yield what the program reads beside its words: standard input, and files that are made for it on the spot."""
-    if command.program != "git" and (command.program not in OPERANDS or command.program in INTERACTIVE):
+    reads = command.program not in OPERANDS or command.program in INTERACTIVE or "attach" in words[:3]
+    if command.program != "git" and reads:
         if command.fed_text:
             yield command.fed_text
         for source in command.arguments_from[:_MOST_SOURCES]:

@@ -17,7 +17,7 @@ from assent.shell.lists import listed
 from assent.shell.programs.interpreters import acts_of, is_too_long
 from assent.shell.programs.outputs import output_of
 from assent.shell.programs.programs import SHELLS, language_of
-from assent.shell.words.scope import text_of
+from assent.shell.words.scope import UNKNOWN, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -138,6 +138,8 @@ _PATTERNS: Mapping[re.Pattern[str], frozenset[str]] = {
     ),
     _TAR: listed("tar bsdtar gtar ssh scp sftp rsync git"),
 }
+EVALUATORS = _PATTERNS[_CALLS] | _PATTERNS[_DELETES]
+"""Programs that run a text in a language of their own."""
 _WITH_PYTHON = listed(
     "gdb lldb cgdb blender gimp freecad sage vim nvim abaqus ipython ipython3 jupyter manage.py psql mysqlsh"
 )
@@ -294,7 +296,7 @@ def _matched(text: str, patterns: Sequence[re.Pattern[str]]) -> Iterator[str]:
             inner = " ".join(parts) if pattern is _CALLS else parts[0] if parts else ""
             inner = f"{_DOES[pattern]} {inner}" if pattern in _DOES else inner
             inner = inner.translate(_BRACES) if pattern is _TCL else inner
-            yield inner.replace("\\/", "/") if pattern is _SED else inner
+            yield re.sub(r"\\\d|(?<!\\)&", UNKNOWN, inner.replace("\\/", "/")) if pattern is _SED else inner
 
 
 def _options(program: str, words: Sequence[str]) -> Iterator[str]:

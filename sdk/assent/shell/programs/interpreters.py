@@ -35,7 +35,7 @@ _ANY_LITERAL = re.compile(_literal("x"), re.DOTALL)
 _RUNS = re.compile(
     r"(?:getattr\s*\([^()]{1,80}['\"](?:system|popen|exec\w*|spawn\w*|run|call|Popen|check_output)['\"]\s*\)|(?<!['\"])\b(?:os\.(?:system|popen|exec[lv]p?e?|spawn[lv]p?e?)|asyncio\.create_subprocess_(?:shell|exec)|subprocess\.(?:run|call|check_call|check_output|Popen|getoutput"
     r"|getstatusoutput)|pty\.spawn|commands\.getoutput|system|popen|shell_exec|passthru|proc_open|pcntl_exec|exec|spawn"
-    r"|execSync|execFile|execFileSync|spawnSync|Open3\.\w+|IO\.popen|Kernel\.\w+|Process\.spawn|os\.execute|io\.popen"
+    r"|execSync|execFile|execFileSync|spawnSync|Open3\.\w+|open[23]|IO\.popen|Kernel\.\w+|Process\.spawn|os\.execute|io\.popen"
     r"|do shell script|Bun\.spawn|Bun\.spawnSync|Deno\.Command)\b)\s*\(?\s*(?=[\[('\"`\w@$%])"
 )
 _IMPORTS = re.compile(
@@ -79,6 +79,14 @@ _EVALUATES = re.compile(
 )
 _INCLUDES = re.compile(
     r"\b(?:include|require|load|source|import)(?:_once|file)?\s{0,4}\(?\s{0,4}['\"](?:https?|ftp|data):"
+)
+_PUT_TOGETHER = re.compile(
+    r"(?:\bchr\s{0,4}\(?\s{0,4}\d{1,4}\)?[^\n]{0,40}){2}|fromCharCode\s{0,4}\((?:\s{0,4}\d{1,4}\s{0,4},){2}|\[::-1\]|bytes\(\[|bytearray\(\[|unhexlify|\.reverse\b|strrev\("
+    r"|pack\s{0,4}\(?\s{0,4}['\"][CcHh]|\bmap\(chr|(?:\\x[0-9a-fA-F]{2}){4}"
+)
+"""Texts that are put together so that nobody reads them."""
+_RUNS_TEXT = re.compile(
+    r"\b(?:os\.system|os\.popen|os\.exec\w*|subprocess|system|popen|execSync|spawn\w*|shell_exec|passthru)\b\s{0,4}[(.\[]"
 )
 _DECODES = re.compile(
     r"b(?:16|32|64|85)decode|a85decode|decode(?:_base)?64|decodebytes|unpack1?\s*\(?\s*['\"]m|fromhex|rot13|zlib\.decompress|atob\s*\(|marshal\.loads|base64_decode|Buffer\.from\([^)]{0,2000}['\"](?:base64|hex)"
@@ -212,6 +220,8 @@ def _dangers(code: str) -> Iterator[Act]:
             yield Act(argv=("bash",), feeder=("curl", "http://host"))
         if _DECODES.search(code):
             yield Act(argv=("bash",), feeder=("base64", "-d"))
+    if _PUT_TOGETHER.search(code) and (_EVALUATES.search(code) or _RUNS_TEXT.search(code)):
+        yield Act(argv=("bash",), feeder=("base64", "-d"))
 
 
 def _runs(code: str) -> Iterator[Act]:

@@ -98,6 +98,8 @@ def _shell_code(argv: tuple[Word, ...]) -> Code | None:
             wants_text = wants_text or "c" in text
             reads_input = reads_input or "s" in text
             checks = checks or "n" in text
+        if text in {"--rcfile", "--init-file"} and at + 1 < len(argv) and argv[at + 1].text.startswith("/dev/fd/"):
+            return _file(argv[at + 1], ())
         at = option_end(argv, at, _SHELL_VALUES)
     rest = argv[at:]
     if checks and not wants_text:

@@ -39,6 +39,7 @@ _ANY_INPUT = listed(
     "distrobox wsl"
 )
 """Without a command they run a shell that reads standard input."""
+_PRINTS = listed("echo printf tee cat print yes")
 _MOST_SETTINGS = 20
 """2,000 variables with a text each, before one command, took 5.6 s."""
 _MOST_WRAPPERS = 32
@@ -132,6 +133,7 @@ class Dispatcher:
             self._run_by_the_shell(dict(environment), scope)
             for name, value in environment:
                 scope.variables[name] = replace(value, sources=unique((*value.sources, *sources)))
+                scope.exported |= {name} if scope.exports_all else set()
             return [self.emit(self._bare(redirects, sources + more, scope))] if redirects or sources else []
         set_ahead = tuple((name, word_of(value.texts[0])) for name, value in environment)
         command = Command(
@@ -153,7 +155,10 @@ class Dispatcher:
         if not any(">(" in text for text in texts):
             return scope
         inner = scope.copy()
-        inner.feeders = (Command(argv=tuple(word_of(word) for word in words)), *scope.feeders)
+        argv = tuple(word_of(word) for word in words)
+        if words[:1] and words[0] in _PRINTS:  # what it prints is not worked out here
+            argv = (word_of(f"{words[0]} (printed)"), *argv[1:])
+        inner.feeders = (Command(argv=argv), *scope.feeders)
         inner.fed_text = None
         return inner
 
@@ -195,7 +200,9 @@ class Dispatcher:
             return self.nested(
                 shlex.join([alias, *map(text_of, command.argv[1:])]).replace(shlex.quote(alias), alias, 1), inner, scope
             )
-        if program.startswith("=") and len(program) > 1:  # zsh: the path of a program
+        if (
+            program.startswith(("=", "^")) and len(program) > 1
+        ):  # zsh: the path of a program; nu: one that is no builtin
             command = replace(command, argv=(word_of(program[1:]), *command.argv[1:]))
             program = command.program
         if program in self._reading.functions:
@@ -325,7 +332,8 @@ class Dispatcher:
         if code is None or code.module:
             return None
         if code.file is not None:
-            return self.written(code.file)
+            made = code.file.text.startswith("/dev/fd/") and command.arguments_from
+            return output_of(command.arguments_from) if made else self.written(code.file)
         return text_of(code.text) if code.text is not None else command.fed_text if code.stdin else None
 
     def substitute(self, text: str, scope: Scope) -> tuple[str, tuple[Command, ...]]:

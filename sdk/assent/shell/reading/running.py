@@ -67,6 +67,8 @@ def _forget(run: Follower, command: Command, scope: Scope) -> list[Command]:
 def _set_positional(run: Follower, command: Command, scope: Scope) -> list[Command]:
     """`set -- a b`: the positional parameters."""
     texts = [word.text for word in command.argv]
+    if any(re.fullmatch(r"-[a-zA-Z]*a[a-zA-Z]*", text) for text in texts[1:]) or "allexport" in texts:
+        scope.exports_all = True
     if "--" in texts:
         bind(scope, "bash", [text_of(word) for word in command.argv[texts.index("--") + 1 :]])
     return [run.emit(command)]
@@ -179,6 +181,18 @@ def _parallel(run: Follower, command: Command, scope: Scope) -> list[Command]:
     return made
 
 
+def _zargs(run: Follower, command: Command, scope: Scope) -> list[Command]:
+    """`zargs a b -- COMMAND`: zsh's `xargs`."""
+    made, argv = [run.emit(command)], command.argv
+    marks = [at for at, word in enumerate(argv) if word.text == "--"]
+    if marks:
+        inner = replace(
+            command, argv=(*argv[marks[-1] + 1 :], *argv[1 : marks[0]]), wrappers=(*command.wrappers, "zargs")
+        )
+        made.extend(run.perform(inner, scope))
+    return made
+
+
 def _later(run: Follower, command: Command, scope: Scope) -> list[Command]:
     """`at`, `batch`: run what they are fed."""
     made = [run.emit(command)]
@@ -228,6 +242,7 @@ BUILTINS: dict[str, Builtin] = {
     "gfind": _find,
     "xargs": _xargs,
     "gxargs": _xargs,
+    "zargs": _zargs,
     "parallel": _parallel,
     "at": _later,
     "batch": _later,

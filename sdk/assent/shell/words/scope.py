@@ -98,6 +98,8 @@ class Scope:
     wrappers: tuple[str, ...] = ()
     depth: int = 0
     aliases: dict[str, str] = field(default_factory=dict[str, str])
+    exports_all: bool = False
+    """Whether every assignment is exported from now on: `set -a`."""
     guess: bool = False
     """Whether what is read may be no shell text."""
 
