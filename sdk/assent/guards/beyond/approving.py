@@ -251,7 +251,12 @@ def _over_http(command: Command, sent: str, *, by_code: bool) -> Iterator[Findin
         yield blocked(f"{program} approves in the name of a person")
     elif program in {"gh", "glab", "hub"} and _PROTECTION.search(sent) and re.search(r"DELETE|PUT|PATCH|POST", sent):
         yield blocked(f"{program} changes who must review")
-    elif any(mark in sent for mark in "$\0") and _CHATS.search(sent) and re.search(r"approv", sent):
+    elif (
+        any(mark in sent for mark in "$\0")
+        and not re.search(r"BOT|HOOK", sent)
+        and _CHATS.search(sent)
+        and re.search(r"approv", sent)
+    ):
         yield doubtful(f"{program} {shown(command.argv[-1])} may act in the name of a person")
     elif not by_code and writes and _APPROVES.search(sent) and not _LOCAL.search(sent):
         yield doubtful(f"{program} {shown(command.argv[-1])} may decide in the name of a person")

@@ -205,6 +205,8 @@ def _stopping(texts: list[str]) -> str:
 
 def _kills_everything(command: Command) -> bool:
     texts = [word.text for word in command.argv[1:]]
+    if {"-HUP", "-USR1", "-USR2", "HUP", "USR1", "-SIGHUP"} & set(texts[:2]):
+        return False  # asks a process to read its settings again
     targets = [text for text in texts if re.fullmatch(r"-?\d+", text)]
     if texts[:1] and re.fullmatch(r"-\d+|-[A-Z]+", texts[0]) and texts[0] != "-l":
         targets = [text for text in texts[1:] if re.fullmatch(r"-?\d+", text)]

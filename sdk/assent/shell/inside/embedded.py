@@ -49,7 +49,7 @@ SPEAKS = listed("echo printf print grep egrep fgrep rg ag ack man tldr git gh gl
 _SPOKEN = re.compile(
     rf"(?:\b(?:{'|'.join(sorted(SPEAKS))})\b[^;|&()\n]{{0,400}}"
     r"|(?:\b(?:print\w{0,3}(?!.{0,200}\.execute)|puts|log\w{0,8}|write\w{0,8}|say|warn\w{0,4}|die|debug|info|error|assert\w{0,12}|re|replace|match|search|findall|test|split|input|help"
-    r"|len|str|repr|hash|quote|Error|Exception|throw|raise|dumps|disp|printf|cat|message|startswith|endswith|notification|dialog|alert|title|includes|append|push)|==|\bin)\s{0,4}\(?\s{0,4}[frb]{0,2}[\"'`][^\"'`\n]{0,400})$"
+    r"|len|str|repr|hash|quote|Error|Exception|throw|raise|dumps|disp|printf|cat|message|startswith|endswith|sub|gsub|compile|fullmatch|finditer|notification|dialog|alert|title|includes|append|push)|==|\bin)\s{0,4}\(?\s{0,4}[frb]{0,2}[\"'`][^\"'`\n]{0,400}|(?:^|\n)\s{0,40}(?:#(?!!)|//)[^\n]{0,400}|s[/#|,])$"
 )
 _NAMED_VALUE = re.compile(r"-{0,2}[A-Za-z][\w.:-]{0,60}=")
 _MOST_BEGINNINGS = 8

@@ -46,6 +46,16 @@ _PROSE_OPTIONS = re.compile(
 )
 _OTHER_SHELLS = listed("pwsh powershell nu xonsh elvish")
 """Their text is not read as they read it."""
+_NOTES = listed("add annotate append prepend log modify mod")
+DATABASES = listed(
+    "psql pgcli mysql mariadb mycli sqlite3 sqlite sqlcipher litecli duckdb sqlplus sqlcmd isql usql mssql-cli mongo "
+    "mongosh cockroach clickhouse-client clickhouse-local clickhouse tsql vsql mysqlsh cqlsh redis-cli valkey-cli"
+)
+_ESCAPES_OF_SQL = re.compile(
+    r"\\|\bsystem\b|\bPROGRAM\b|^\s*[.!:]|xp_cmdshell|\bexec|\brun|shell|sys_|edit\(|writefile|command|language|\bset\b|pager|executable|\bos\.|\beval\b|setenv",
+    re.IGNORECASE,
+)
+"""Without any of these, what a database is told is kept, not run."""
 _ELSEWHERE = listed("clush fab dcli ansible-console rundeck psrun mssh csshx polysh teleport tsh boundary")
 """They run a text on other machines."""
 _LONGEST = 400  # words
@@ -121,7 +131,7 @@ def _fed(command: Command, words: Sequence[str]) -> Iterator[str]:
     """Yield what the program reads beside its words: standard input, and files that are made for it on the spot."""
     reads = command.program not in OPERANDS or command.program in INTERACTIVE or "attach" in words[:3]
     if command.program != "git" and reads:
-        if command.fed_text:
+        if command.fed_text and (command.program not in DATABASES or _ESCAPES_OF_SQL.search(command.fed_text)):
             yield command.fed_text
         for source in command.arguments_from[:_MOST_SOURCES]:
             if text := output_of([source]):
@@ -167,6 +177,12 @@ def _telling(program: str, words: Sequence[str]) -> Sequence[str]:
         given = [following for word, following in zip(words, words[1:], strict=False) if word == "-c"]
         action = next((word for word in words if not word.startswith("-") and word not in given), "")
         return [*given, *words] if action in _GIT_RUNS else given
+    if (program == "task" and set(words[:3]) & _NOTES) or (
+        program == "tmux" and any("display" in word for word in words)
+    ):
+        return ()
+    if program in DATABASES:
+        return [word for word in words if _ESCAPES_OF_SQL.search(word)]
     return [
         word
         for before, word in zip(("", *words), words, strict=False)

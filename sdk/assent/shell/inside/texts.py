@@ -11,6 +11,7 @@ import re
 import shlex
 from typing import TYPE_CHECKING
 
+from assent.shell.inside.guessing import DATABASES
 from assent.shell.inside.managed import managed_texts
 from assent.shell.inside.settings import git_callbacks, git_texts
 from assent.shell.lists import listed
@@ -105,14 +106,9 @@ _SCHEDULE = re.compile(r"(?:^|\n)[^\S\n]{0,20}(?:@\w{1,20}|(?:[\d*/,A-Za-z-]{1,3
 
 _DOES: Mapping[re.Pattern[str], str] = {_DELETES: "rm -rf", _SQL_WRITES: "tee", _SQL_READS: "cat"}
 """What a call does with the path that it is given."""
-_DATABASES = listed(
-    "psql pgcli mysql mariadb mycli sqlite3 sqlite sqlcipher litecli duckdb sqlplus sqlcmd isql usql mssql-cli mongo "
-    "mongosh cockroach clickhouse-client clickhouse-local clickhouse tsql vsql "
-    "mysqlsh cqlsh"
-)
 _PATTERNS: Mapping[re.Pattern[str], frozenset[str]] = {
     # what a text looks like there: the programs
-    **dict.fromkeys((_SQL, _SQL_WRITES, _SQL_READS), _DATABASES),
+    **dict.fromkeys((_SQL, _SQL_WRITES, _SQL_READS), DATABASES),
     _BANG: listed(
         "vim vi nvim ex view ed red less more most man ftp lftp sftp telnet mail mailx mutt info top aptitude gnuplot "
         "rvim gvim vimdiff ssh-keygen pg bc dc units ipython ipython3"
@@ -199,7 +195,7 @@ _CMAKE = {
 
 def texts_inside(command: Command, written: Written) -> list[str]:
     """Return the shell texts inside a program's words and input. `written` tells what the text itself put in a file."""
-    pipes = command.program in _DATABASES | _PATTERNS[_BANG]  # `\o | sh`, `:w !sh`
+    pipes = command.program in DATABASES | _PATTERNS[_BANG]  # `\o | sh`, `:w !sh`
     stripped = (text.strip() for text in _found(command, written))
     found = dict.fromkeys(text for text in stripped if len(text.split()) > 1 or (pipes and text in SHELLS))
     return list(found)[:_MOST]

@@ -129,6 +129,7 @@ _LOOPS = (
     ),
 )
 """A name that goes through what a pattern matches: `for f in glob('/etc/*')`, which became its pattern."""
+_TUPLES = re.compile(r"\bfor\s{1,4}(?P<name>\w{1,60})\s{1,4}in\s{1,4}[(\[](?P<texts>(?:[^()\[\]\n]){1,1000})[)\]]")
 _WORDS = re.compile(
     r"\bqw\s{0,4}(?:\(([^()]{0,2000})\)|\[([^\[\]]{0,2000})\]|\{([^{}]{0,2000})\}|/([^/]{0,2000})/|\|([^|]{0,2000})\|)"
 )
@@ -197,6 +198,10 @@ def _plainer(code: str) -> str:
     named = {found["name"]: found["text"] for found in itertools.islice(_NAMED_TEXTS.finditer(code), _MOST_NAMES)}
     for loop in _LOOPS:
         named |= {found["name"]: found["text"] for found in itertools.islice(loop.finditer(code), _MOST_NAMES)}
+    for found in itertools.islice(_TUPLES.finditer(code), _MOST_NAMES):
+        texts = [each[0] for each in _ANY_LITERAL.finditer(found["texts"])]
+        if texts:  # the one that reaches furthest stands for all
+            named[found["name"]] = max(texts, key=lambda text: text[1:2] in "/~." and len(text) > 2)
     if not named:
         return code
     used = re.compile(rf"(?<=[(,\[])(\s*)\$?({'|'.join(map(re.escape, named))})\b(?=\s*[),\]])")

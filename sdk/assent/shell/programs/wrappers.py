@@ -13,7 +13,7 @@ from assent.shell.words.scope import text_of, word_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from assent.shell.words.script import Command, Word
+    from assent.shell.words.script import Word
 
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
@@ -212,18 +212,21 @@ class Peeled:
     environment: tuple[tuple[str, Word], ...] = ()
     folder: Word | None = None
 
-    def has(self, word: Word) -> bool:
-        """Whether the word belongs to the inner command, not to the wrapper."""
-        return any(word is inner for inner in self.argv) or (self.text is not None and word.text in self.text.text)
+    words: tuple[Word, ...] = ()
+    """The words that the text was joined from."""
+
+    def own(self, argv: Sequence[Word]) -> list[Word]:
+        """Return the words that belong to the wrapper itself, not to what it runs."""
+        inner = {id(word) for word in (*self.argv, *self.words)}
+        return [word for word in argv[1:] if id(word) not in inner and word is not self.text]
 
 
 _SETS = re.compile(r"(?:-{1,2}[a-zA-Z][\w-]{0,30}=?)?(?:Environment=)?[\"']?([A-Z][A-Z0-9_]{2,60})=(.*)", re.DOTALL)
 
 
-def set_by_options(command: Command, peeled: Peeled) -> tuple[tuple[str, Word], ...]:
+def set_by_options(own: Sequence[Word]) -> tuple[tuple[str, Word], ...]:
     """Return the variables that a wrapper's own words set for what it runs: `systemd-run --setenv=A=b`, `strace -E A=b`."""
-    own = (word for word in command.argv[1:] if "=" in word.text and not peeled.has(word))
-    found = ((_SETS.fullmatch(text_of(word))) for word in own)
+    found = (_SETS.fullmatch(text_of(word)) for word in own if "=" in word.text)
     return tuple((match[1], word_of(match[2])) for match in found if match)
 
 
@@ -286,7 +289,7 @@ def _peel_options(program: str, wrapper: Wrapper, argv: Sequence[Word], at: int)
             break
     inner = tuple(argv[at:] if entry is None else (*_split(entry), *argv[at:]))
     if program in JOINED and inner:
-        return Peeled(text=joined(inner), environment=tuple(environment))
+        return Peeled(text=joined(inner), words=inner, environment=tuple(environment))
     return Peeled(argv=inner, environment=tuple(environment), folder=folder)
 
 

@@ -252,15 +252,15 @@ class Dispatcher:
         peeled = peel(command.program, command.argv)
         if peeled is None:
             return [self.emit(command), *self._inside(command, scope)]
-        own = [word for word in command.argv[1:] if not peeled.has(word)]
-        return [*self._peeled(command, peeled, scope), *self._inside(command, scope, own)]
+        own = peeled.own(command.argv)
+        return [*self._peeled(command, peeled, own, scope), *self._inside(command, scope, own)]
 
-    def _peeled(self, command: Command, peeled: Peeled, scope: Scope) -> list[Command]:
+    def _peeled(self, command: Command, peeled: Peeled, own: Sequence[Word], scope: Scope) -> list[Command]:
         program = command.program
         inner = replace(
             command,
             wrappers=(*command.wrappers, program),
-            environment=(*command.environment, *peeled.environment, *set_by_options(command, peeled)),
+            environment=(*command.environment, *peeled.environment, *set_by_options(own)),
         )
         if peeled.text is not None:
             return [self.emit(command), *self.nested(text_of(peeled.text), inner, scope)]
@@ -268,12 +268,12 @@ class Dispatcher:
             if len(inner.wrappers) > _MOST_WRAPPERS:
                 raise StopReading(f"a command has more than {_MOST_WRAPPERS} wrappers")
             ahead = {name: Value(texts=(text_of(word),)) for name, word in peeled.environment}
-            own = [self.emit(command)] if program in CONTAINERS | READ_SETTINGS else []
+            itself = [self.emit(command)] if program in CONTAINERS | READ_SETTINGS else []
             if peeled.folder is not None:
                 scope = scope.copy()
                 scope.move(text_of(peeled.folder))
                 inner = replace(inner, cwd=_cwd(scope))
-            return [*own, *self.perform(replace(inner, argv=peeled.argv), scope, ahead)]
+            return [*itself, *self.perform(replace(inner, argv=peeled.argv), scope, ahead)]
         made = [self.emit(command)]
         if program in _ANY_INPUT and (command.feeders or command.fed_text is not None):
             made.extend(self.perform(replace(inner, argv=(word_of("bash"),)), scope))
