@@ -12,7 +12,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 from assent.guards.beyond.approving import on_approving
-from assent.guards.beyond.leaks import on_leaks
+from assent.guards.beyond.leaks import on_leaks, on_stored_leaks
 from assent.guards.beyond.reaching import on_reaching
 from assent.guards.beyond.remote import on_backdoors, on_fetched_files, on_remote_code
 from assent.guards.commands.arguments import EXPECTED, command_texts, surroundings
@@ -105,6 +105,7 @@ class CommandGuard(PreToolUseHook):
         for name in script.defines:
             yield blocked(f"{name} starts itself again and again: a fork bomb")
         yield from on_fetched_files(script)
+        yield from on_stored_leaks(script)
         for command in script.commands:
             if command.program and command.program in self._also_blocked:
                 yield blocked(f"{command.program} is blocked here")

@@ -69,7 +69,7 @@ _GATEWAY = re.compile(
 _GATEWAY_KEYS = re.compile(r"/v1/keys\b")
 _ROOM = re.compile(r"/(?:requests?|approvals?|inbox|console|decisions?|decide|callbacks?|callback|votes?|r|a)(?:/|\b)")
 _VERDICT = re.compile(
-    r"(?:verdict|decision|status|state|action|action_id|verb|vote|event|outcome)[\"'\\]{0,4}\s{0,4}[:=]{1,2}\s{0,4}[\"'\\]{0,4}(?:approv|reject|den(?:y|ied))"
+    r"(?:verdict|decision|status|state|action|action_id|value|verb|vote|event|outcome)[\"'\\]{0,4}\s{0,4}[:=]{1,2}\s{0,4}[\"'\\]{0,4}(?:approv|reject|den(?:y|ied))"
     r"|[?&](?:verdict|decision|action)=|-d\s{1,4}[\"']?(?:approve|deny)\b|/(?:approve|deny|reject)\b(?![\w.-])",
     re.IGNORECASE,
 )
@@ -111,6 +111,12 @@ _OUR_DATABASE = re.compile(r"assent|gateway|approv", re.IGNORECASE)
 _CLICKS = re.compile(
     r"(?:click|press|tap|keystroke)\W{1,10}.{0,80}(?:approv|/requests/|Return)|\bkeystroke\b", re.IGNORECASE
 )
+_CODE_DECIDES = re.compile(
+    r"\bapp\.cli\b.{0,200}approve|(?:create_?[rR]eview|submit_?[rR]eview|pulls?|PullRequest)\b.{0,200}\bAPPROVE\b|merge_?requests?\b.{0,120}\.approve\("
+    r"|(?:slack_sdk|WebClient|chat_?[pP]ostMessage|lark_oapi|feishu).{0,400}(?:USER_(?:ACCESS_)?TOKEN|SLACK_USER|xoxp-|xoxc-)"
+    r"|(?:USER_(?:ACCESS_)?TOKEN|SLACK_USER|xoxp-|xoxc-).{0,400}(?:slack_sdk|WebClient|chat_?[pP]ostMessage)",
+    re.DOTALL,
+)
 _LONGEST = 10_000
 
 
@@ -147,7 +153,9 @@ def _deciding(command: Command, said: str, words: list[str], texts: list[str]) -
     if language and _USER_TOKEN.search(sent) and re.search(r"\bxox(?:p|c|d|e\.xoxp)-", sent):
         yield blocked(f"{program} acts in a chat in the name of a person")
     if language and (
-        _CLICKS.search(sent) or (re.search(r"\bassent\b", sent) and re.search(r"\.(?:approve|decide|deny)\(", sent))
+        _CLICKS.search(sent)
+        or (re.search(r"\bassent\b", sent) and re.search(r"\.(?:approve|decide|deny)\(", sent))
+        or _CODE_DECIDES.search(sent)
     ):
         yield blocked(f"{program} decides in the name of a person")
     if program not in _SENDERS:

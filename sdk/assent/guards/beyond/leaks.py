@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from assent.guards.commands.findings import Finding
-    from assent.shell.words.script import Command
+    from assent.shell.words.script import Command, Script
 
 _SENDERS = listed(
     "curl wget http https xh curlie nc ncat netcat socat telnet openssl mail mailx mutt sendmail swaks msmtp ssh scp sftp ftp "
@@ -61,7 +61,9 @@ _TELLS = {
     "docker": re.compile(r"^inspect\b.*Env|\bcompose\b.*\bconfig$"),
     "systemctl": re.compile(r"\bshow-environment\b"),
     "tmux": re.compile(r"\bshow-?env"),
-    "ps": re.compile(r"\beww?\b|(?:^|\s)e$"),
+    "ps": re.compile(r"^(?!-)[a-z]*e[a-z]*\b|\se(?:ww?)?$"),
+    "history": re.compile(r""),
+    "fc": re.compile(r"^-l"),
 }
 _DUMPS = {
     "pg_dump": re.compile(r""),
@@ -91,6 +93,53 @@ _ALL_SECRETS = re.compile(
 )
 
 
+_SECRET_NAMES = {
+    # variable: the address that it belongs to
+    "AWS": re.compile(r"amazonaws|aws\."),
+    "GITHUB": re.compile(r"github"),
+    "GH": re.compile(r"github"),
+    "GITLAB": re.compile(r"gitlab"),
+    "NPM": re.compile(r"npm"),
+    "ANTHROPIC": re.compile(r"anthropic"),
+    "OPENAI": re.compile(r"openai"),
+    "ASSENT": re.compile(r"/v1/"),
+    "SSH": re.compile(r"(?!)"),
+    "DATABASE": re.compile(r"(?!)"),
+    "STRIPE": re.compile(r"stripe"),
+    "AZURE": re.compile(r"azure|microsoft"),
+    "GOOGLE": re.compile(r"google"),
+    "KUBE": re.compile(r"(?!)"),
+    "VAULT": re.compile(r"vault|/v1/"),
+    "DB": re.compile(r"(?!)"),
+}
+_SECRET_NAME = re.compile(
+    r"(?P<whose>[A-Z]+)_\w{0,40}(?:TOKEN|SECRET\w{0,20}|KEY|PASSWORD|PASS|URL|CREDENTIALS|CONFIG)"
+)
+_DROPS = re.compile(
+    r"\b(?:transfer\.sh|0x0\.st|termbin\.com|paste(?:bin)?\.\w+|ix\.io|sprunge\.us|file\.io|bashupload\.com|gofile\.io|anonfiles\.\w+|webhook\.site|requestbin\.\w+"
+    r"|[\w-]+\.ngrok(?:-free)?\.\w+|[\w.-]+\.(?:oast|burpcollaborator|interact)\.\w+|catbox\.moe|tmpfiles\.org|dpaste\.\w+|hastebin\.\w+|[\w.-]+\.pipedream\.net)"
+)
+"""Where anybody may leave things for anybody."""
+
+
+def on_stored_leaks(script: Script) -> Iterator[Finding]:
+    """What prints secrets writes them into a file, and the same text sends that file away."""
+    stored: dict[str, str] = {}
+    for command in script.commands:
+        if stored and command.program in _SENDERS | {"git", "aws", "gsutil", "rclone"}:
+            said = " ".join(word.text for word in command.argv[1:])[:4000]
+            for path, teller in stored.items():
+                if path in said and not _LOCAL.search(said):
+                    yield blocked(f"{command.program} sends what {teller} told, with its secrets, to another machine")
+                    return
+        if _prints(command, _TELLS):
+            stored.update(
+                (redirect.target.text, command.program)
+                for redirect in command.redirects
+                if redirect.writes and len(redirect.target.text) > 2
+            )
+
+
 def on_leaks(command: Command) -> Iterator[Finding]:
     """Secrets, the whole environment or a database that a pipe, a substitution or code sends to another machine."""
     program, texts = command.program, [word.text for word in command.argv[1:]]
@@ -105,6 +154,9 @@ def on_leaks(command: Command) -> Iterator[Finding]:
         yield doubtful(f"{program} prints all secrets of the cluster")
     if not _sends(command, said):
         return
+    yield from _put_into_words(command, said)
+    if _DROPS.search(said) and _SENDS_DATA.search(said):
+        yield blocked(f"{program} leaves something where anybody may fetch it")
     given = [*behind(command)] if not _only_authorizes(command) else [*closure(command.feeders)]
     for source in given:
         if _prints(source, _TELLS) or _prints_environment(source):
@@ -115,11 +167,25 @@ def on_leaks(command: Command) -> Iterator[Finding]:
             return
 
 
+def _put_into_words(command: Command, said: str) -> Iterator[Finding]:
+    """A variable that holds a secret, sent elsewhere than to whom it belongs."""
+    if _only_authorizes(command) and not command.feeders:
+        return
+    fed = [word for source in command.feeders for word in source.argv[1:]]
+    for word in (*command.argv[1:], *fed):
+        for name in word.built_from:
+            found = _SECRET_NAME.fullmatch(name)
+            whose = _SECRET_NAMES.get(found["whose"]) if found else None
+            if whose is not None and not whose.search(said):
+                yield blocked(f"{command.program} sends ${name} to another machine")
+                return
+
+
 def _sends(command: Command, said: str) -> bool:
     into = any(
         "/dev/tcp/" in redirect.target.text or "/dev/udp/" in redirect.target.text for redirect in command.redirects
     )
-    if into:
+    if into or "/dev/tcp/" in said:
         return True
     if command.program not in _SENDERS or _LOCAL.search(said):
         return False

@@ -72,6 +72,8 @@ def _behind_globals(command: Command) -> tuple[int, list[str]]:
 def _setting(setting: str) -> Iterator[Finding]:
     name, _, value = setting.partition("=")
     folded = name.casefold()
+    if folded.startswith("credential") and re.search(r"\b(?:curl|wget|nc|ncat|socat|mail|/dev/tcp)\b", value):
+        yield blocked("a git credential helper that sends logins to another machine")
     if folded == "core.hookspath":
         yield blocked("git with another core.hooksPath leaves the repository's hooks out")
     elif folded.startswith("alias.") and _skipping_text(value):

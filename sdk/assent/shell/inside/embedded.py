@@ -24,6 +24,7 @@ DESTROYERS = listed(
     "rd erase Remove-Item crontab shutdown reboot halt poweroff mkfifo ld.so xp_cmdshell"
 )
 """Programs of which a few words tell that they do harm."""
+_FORK_BOMB = re.compile(r":\(\)\s{0,4}\{")
 _DELETERS = listed(
     "REMOVE_RECURSE remove_all RemoveAll rm_rf rmtree remove_tree deleteDirectory deleteRecursively delete_tree rmSync "
     "removeSync removeItem zf_rm delTree deltree unlinkSync rimraf recursive_delete remove_dir_all rmdirs file.remove"
@@ -71,7 +72,9 @@ _STARTED = re.compile(
 
 def begins_one(text: str) -> bool:
     """Whether the name of a program that may do harm stands anywhere in the text."""
-    return any(found[0] in _HEADS or found[1] in _CALLED for found in _NAME.finditer(text))
+    return _FORK_BOMB.search(text) is not None or any(
+        found[0] in _HEADS or found[1] in _CALLED for found in _NAME.finditer(text)
+    )
 
 
 def starts_a_shell(text: str) -> bool:

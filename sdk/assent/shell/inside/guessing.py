@@ -96,7 +96,7 @@ def guessed(command: Command, own: Sequence[str]) -> Iterator[str]:
     if language == "shell" and program not in _OTHER_SHELLS:
         return
     named = [text_of(word) for word in command.argv[:1] if " " in word.text]  # `BASH_FUNC_ls%%=() { …`
-    for text in (*named, *_telling(program, own), *_fed(command, words)):
+    for text in (*named, *_telling(program, own), *_fed(command)):
         if _COMPOUND.search(text):
             yield from _within(text)
     if (program not in OPERANDS or program in _COMMANDERS) and program not in _INSTALLS and not language:
@@ -127,9 +127,9 @@ def _told(program: str, words: Sequence[str]) -> Iterator[str]:
         yield " ".join(words[words.index("--") + 1 :])
 
 
-def _fed(command: Command, words: Sequence[str]) -> Iterator[str]:
+def _fed(command: Command) -> Iterator[str]:
     """Yield what the program reads beside its words: standard input, and files that are made for it on the spot."""
-    reads = command.program not in OPERANDS or command.program in INTERACTIVE or "attach" in words[:3]
+    reads = command.program not in OPERANDS or command.program in INTERACTIVE | _COMMANDERS
     if command.program != "git" and reads:
         if command.fed_text and (command.program not in DATABASES or _ESCAPES_OF_SQL.search(command.fed_text)):
             yield command.fed_text
@@ -158,7 +158,7 @@ INTERACTIVE = listed("ed red ex vi vim nvim view sftp ftp lftp mail mailx mutt l
 
 def guessed_in_variable(name: str, value: str) -> Iterator[str]:
     """Yield what may be a command in a variable that is set for a program."""
-    if " " in value and not is_run(name) and not _PROSE_NAMES.fullmatch(name):
+    if _COMPOUND.search(value) and not is_run(name) and not _PROSE_NAMES.fullmatch(name):
         yield from _within(value)
 
 
@@ -166,7 +166,7 @@ def _within(text: str) -> Iterator[str]:
     """Yield what may be a command in the text; a text that begins as a command which only speaks is that one."""
     first = text.split(maxsplit=1)[0] if text.strip() else ""
     if first in SPEAKS:
-        yield from (text,) if begins_one(text) else ()
+        yield from (text,) if begins_one(text) or ">" in text else ()
     else:
         yield from embedded(text)
 

@@ -145,7 +145,11 @@ _AWK_RUNS = re.compile(r"\bsystem\s{0,4}\(\s{0,4}[a-zA-Z_]|\|\s{0,4}getline|\|&?
 _ASSIGNS = re.compile(r"(?:-v)?[A-Za-z_]\w{0,60}=")
 _UNIT_RUNS = re.compile(r"(?:--property=)?Exec[A-Z]\w{1,20}")
 _CODE_MODULES = listed("timeit pdb cProfile profile trace code -mtimeit -mpdb")
-_MANAGERS = listed("ansible salt salt-call salt-ssh puppet chef-apply chef-client mgmt bolt pyinfra fab rex")
+_ALONE = listed("reboot halt poweroff shutdown visudo vipw killall5")
+"""They need no words to do harm."""
+_MANAGERS = listed(
+    "ansible ansible-playbook ansible-console salt salt-call salt-ssh puppet chef-apply chef-client mgmt bolt pyinfra fab rex"
+)
 _QUOTED = re.compile(r"[\"']([^\"'\n]{1,2000})[\"']")
 _NAMED = re.compile(
     r"-{1,2}(?:[a-z]{1,20}-){0,3}(?:exec|execute|command|commands|cmd|args|call|pager|toolexec|script-shell|askpass|eval|run|shell|scripts?|hook|filter|invoke|rsh|rcmd"
@@ -197,7 +201,9 @@ def texts_inside(command: Command, written: Written) -> list[str]:
     """Return the shell texts inside a program's words and input. `written` tells what the text itself put in a file."""
     pipes = command.program in DATABASES | _PATTERNS[_BANG]  # `\o | sh`, `:w !sh`
     stripped = (text.strip() for text in _found(command, written))
-    found = dict.fromkeys(text for text in stripped if len(text.split()) > 1 or (pipes and text in SHELLS))
+    found = dict.fromkeys(
+        text for text in stripped if len(text.split()) > 1 or text in _ALONE or (pipes and text in SHELLS)
+    )
     return list(found)[:_MOST]
 
 
@@ -211,7 +217,7 @@ def _found(command: Command, written: Written) -> Iterator[str]:
     if program in _PATTERNS[_MAKE]:
         yield from (value for name, _, value in (word.partition("=") for word in words) if name.isidentifier())
     yield from _in_languages(program, words)
-    yield from _managed(program, words)
+    yield from _managed(program, words, command.fed_text)
     if program not in _NO_OPTIONS:
         yield from _options(program, words)
 
@@ -252,10 +258,10 @@ def _code(text: str, language: str) -> Iterator[str]:
         yield from (act.text or shlex.join(act.argv) for act in acts_of(text, language))
 
 
-def _managed(program: str, words: Sequence[str]) -> Iterator[str]:
+def _managed(program: str, words: Sequence[str], fed: str | None) -> Iterator[str]:
     """Yield what programs that run commands elsewhere have in forms of their own."""
     if program in _MANAGERS:
-        yield from managed_texts(" ".join(words)[:_LONGEST])
+        yield from managed_texts(" ".join((*words, fed or ""))[:_LONGEST])
     elif program == "aws" and "ssm" in words[:6]:
         yield from (found[1] for word in words for found in _QUOTED.finditer(word[:_LONGEST]))
     elif program == "podman" and words[:1] == ["unshare"]:

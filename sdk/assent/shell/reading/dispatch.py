@@ -249,6 +249,8 @@ class Dispatcher:
 
     def _wrapped(self, command: Command, scope: Scope) -> list[Command]:
         """Follow a wrapper's command, and then what its own words may hold: no guess is read twice."""
+        if command.fed_text is None and (text := self._written.told_to(command)) is not None:
+            command = replace(command, fed_text=text)
         peeled = peel(command.program, command.argv)
         if peeled is None:
             return [self.emit(command), *self._inside(command, scope)]
