@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -53,6 +54,21 @@ _ERASERS = frozenset({"shred", "truncate", "gshred", "gtruncate"})
 _ERASER_VALUES = re.compile(r"-[ns]|--iterations|--size|-r|--reference")
 _NOTHING_BUT_A_VARIABLE = re.compile(r"\0/+[*.?]*")
 _STARTED_AT_LOGIN = re.compile(r"/(?:autostart|LaunchAgents|LaunchDaemons|Startup)(?:/|$)")
+_TAR_UNPACKS = re.compile(r"^-?[a-zA-Z]*x|\s-[a-zA-Z]*x|--(?:extract|get)\b")
+_UNPACKS = {
+    # program: how its words look when it unpacks
+    **dict.fromkeys(("tar", "bsdtar", "gtar"), _TAR_UNPACKS),
+    "unzip": re.compile(r"^(?!.*(?:^|\s)-[lvtp])"),
+    **dict.fromkeys(("7z", "7za", "7zz"), re.compile(r"^[xe]\b")),
+    "cpio": re.compile(r"(?:^|\s)-[a-z]*i|--extract"),
+    "dpkg-deb": re.compile(r"(?:^|\s)-(?:x|X|R)\b|--(?:v?extract|raw-extract)"),
+    "ar": re.compile(r"^-?x"),
+    "pax": re.compile(r"(?:^|\s)-[a-z]*r"),
+    "unrar": re.compile(r"^[xe]\b"),
+    "unsquashfs": re.compile(r"-d\b"),
+}
+_INTO = frozenset({"-C", "--directory", "-d", "-D", "--output", "--one-top-level"})
+_ATTACHED_FOLDER = re.compile(r"(?:-o|--directory=|-C)(/.*)")
 _CLIMBS = re.compile(r"(?:\.\./){3,}")
 _INTO_FOLDERS = frozenset({"cp", "mv", "install", "ln", "rsync", "scp", "gcp", "gmv"})
 
@@ -204,14 +220,44 @@ def on_writing(command: Command) -> Iterator[Finding]:
     if command.program in _INTO_FOLDERS:
         yield from _into_folder(command)
     yield from _by_its_name(command)
+    yield from _unpacked(command)
     if command.program in {"dd", "gdd"} and any(word.text.startswith("of=\0") for word in command.argv):
         yield doubtful("dd writes to a target that is known only when it runs")
+
+
+def _unpacked(command: Command) -> Iterator[Finding]:
+    """Archives that are unpacked over the system: what is in them nobody sees."""
+    shape = _UNPACKS.get(command.program)
+    texts = [word.text for word in command.argv[1:]]
+    if shape is None or not shape.search(" ".join(texts)[:2000]):
+        return
+    folders = [
+        word
+        for before, word in itertools.pairwise(command.argv)
+        if before.text in _INTO or command.program == "dpkg-deb"
+    ]
+    attached = [word_of(found[1]) for text in texts if (found := _ATTACHED_FOLDER.match(text))]
+    if not folders and not attached and command.cwd is not None:
+        folders = [command.cwd]
+    for word in (*folders, *attached):
+        path = place(word, None)
+        if path in {"/", "/root"} or (of_the_system(path) and not path.startswith("/usr/local")):
+            yield blocked(f"{command.program} unpacks over {named(path) if protected(path) else shown(word)}")
+            return
+    if command.program in {"tar", "bsdtar", "gtar"} and any(
+        re.fullmatch(r"-?[a-zA-Z]*P[a-zA-Z]*|--absolute-names", text) for text in texts[:3]
+    ):
+        yield doubtful(f"{command.program} unpacks files wherever their names say")
 
 
 def _by_its_name(command: Command) -> Iterator[Finding]:
     """Programs whose use is to change what belongs to the system, without naming the file."""
     if command.program in {"visudo", "vipw", "vigr"} and not has(command, "cV", "--check", "--version"):
         yield blocked(f"{command.program} edits who may do what")
+    if command.program == "patchelf" and any(system_program(place(word, command.cwd)) for word in operands(command)):
+        yield blocked("patchelf changes a program or library of the system")
+    if command.program in {"userdel", "deluser"} and "root" in [word.text for word in command.argv]:
+        yield blocked(f"{command.program} deletes root")
     if command.program == "chattr":
         for word in operands(command):
             if system_file(place(word, command.cwd)):

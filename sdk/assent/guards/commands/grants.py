@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _CLUSTERS = listed("kubectl oc k3s microk8s helm kustomize kubeadm")
 _CLUSTER_ADMIN = re.compile(
     r"clusterrolebinding\b.{0,2000}cluster-admin|cluster-admin.{0,2000}clusterrolebinding|add-cluster-role-to-\w+\s{1,4}cluster-admin"
-    r"|add-scc-to-\w+\s{1,4}(?:privileged|anyuid|hostaccess)|clusterrole\b.{0,400}verbs[\"'\]\[:=\s]{1,8}\*|system:masters",
+    r"|add-scc-to-\w+\s{1,4}(?:privileged|anyuid|hostaccess)|clusterrole\b.{0,400}verbs[\"'\]\[:=\s]{1,8}\*|system:masters|pod-security\.kubernetes\.io/enforce=privileged",
     re.IGNORECASE | re.DOTALL,
 )
 _CLOUD_ADMIN = re.compile(

@@ -47,6 +47,10 @@ def on_permissions(command: Command) -> Iterator[Finding]:
 def _chmod(command: Command) -> Iterator[Finding]:
     words = [word for word in command.argv[1:] if not re.fullmatch(r"-[RfvcHLP]+|--[a-z-]+(?:=.*)?", word.text)]
     if any(word.text.startswith("--reference") for word in command.argv):
+        if any(
+            re.search(r"/(?:sudo|su|passwd|pkexec|mount|umount|newgrp|chsh|doas)$", word.text) for word in command.argv
+        ):
+            yield blocked("chmod takes over the rights of a program that runs as root")
         return
     recursive = has(command, "R", "--recursive")
     mode, targets = (words[0], words[1:]) if words else (None, [])

@@ -42,7 +42,7 @@ _RUN_BY_OTHERS = re.compile(
 _SEARCHED = re.compile(r"LD_LIBRARY_PATH|PYTHONPATH|PERL5LIB|RUBYLIB|NODE_PATH|PATH|CLASSPATH")
 """Where code is looked for: harmless for oneself, not for root."""
 _PRELOADED = re.compile(
-    r"\b(?:LD_(?:PRELOAD|AUDIT)|DYLD_(?:INSERT_LIBRARIES|FORCE_FLAT_NAMESPACE))(?:\s{0,4}[=:]\s{0,4}|\s{1,4})([^\s,;\"']{1,500})"
+    r"\b(?:LD_(?:PRELOAD|AUDIT)|DYLD_(?:INSERT_LIBRARIES|FORCE_FLAT_NAMESPACE))[\"'\]]{0,3}(?:\s{0,4}[=:]\s{0,4}|\s{1,4})[\"']?([^\s,;\"'})\]]{1,500})"
 )
 _LOADER = re.compile(r"ld(?:-linux[\w.-]{0,20}|-musl[\w.-]{0,20}|\.so)?(?:\.so)?[\d.]{0,4}")
 _TEMPORARY = re.compile(r"[;|&`]|\$\(|(?:^|[\s=:]|-[rIM])/(?:dev|tmp|var/tmp)/|data:")
@@ -81,6 +81,10 @@ def on_rights(command: Command) -> Iterator[Finding]:
         yield from _members(program, texts)
     elif program in {"dscl", "sysadminctl"} and _MAC_MEMBERS.search(" ".join(texts)):
         yield blocked(f"{program} makes somebody an administrator")
+    elif program == "setfattr" and any("security.capability" in text for text in texts):
+        yield blocked("setfattr gives a program rights of root's")
+    elif program == "multipass" and "mount" in texts and "/" in texts:
+        yield blocked("multipass gives a machine the whole file system")
     elif program == "icacls" and any("Everyone" in text for text in texts):
         yield blocked("icacls opens files to everybody")
     elif program == "setfacl":
@@ -168,6 +172,8 @@ def _members(program: str, texts: list[str]) -> Iterator[Finding]:
         yield blocked(f"{program} lets a system's account log in")
     if program == "net" and "/add" in [text.lower() for text in texts]:
         yield blocked("net makes an account or a member")
+    if any(re.fullmatch(r"-g|--gid", before) and after in {"0", "root"} for before, after in itertools.pairwise(texts)):
+        yield blocked(f"{program} makes a user a member of root's group")
     if adds and not removes and (strong := sorted(groups & _STRONG)):
         yield blocked(f"{program} makes a user a member of {strong[0]}, whose members may do everything")
     if any(

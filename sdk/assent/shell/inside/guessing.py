@@ -62,6 +62,7 @@ _LONGEST = 400  # words
 _MOST_SOURCES = 8
 _COMMANDERS = listed("gcloud aws gsutil az crontab rclone mc s3cmd kubectl oc")
 """Programs with files for operands that run commands behind `--` as well."""
+_ATTACHED = re.compile(r"-[a-zA-Z](?=\w)|\+[A-Z]{1,3}(?=[a-z])")
 _COMPOUND = re.compile(r"[\s,\"'`(|]")
 _NAMES_A_SHELL = re.compile(r"(?:.*[=/])?(?:ba|da|z|k|a)?sh|--shell")
 _PROSE_NAMES = re.compile(
@@ -99,6 +100,8 @@ def guessed(command: Command, own: Sequence[str]) -> Iterator[str]:
     for text in (*named, *_telling(program, own), *_fed(command)):
         if _COMPOUND.search(text):
             yield from _within(text)
+            if found := _ATTACHED.match(text):  # `rsync -e'rm -rf /etc'`
+                yield from _within(text[found.end() :])
     if (program not in OPERANDS or program in _COMMANDERS) and program not in _INSTALLS and not language:
         yield from _among(program, words)
 

@@ -183,6 +183,7 @@ def _option(argv: tuple[Word, ...], at: int, known: frozenset[str]) -> tuple[str
     return text, None, at + 1
 
 
+_OUTPUTS = frozenset({"-o", "-O", "--output", "--out", "-out", "--output-document", "--output-file", "--outfile"})
 _OF_A_KIND = re.compile(r"(?:file|open|gopen|create|concat|subfile|exec:cat)[:,]([^,]{1,500})", re.IGNORECASE)
 
 
@@ -299,4 +300,4 @@ def _unlisted(command: Command) -> Iterator[tuple[Word, Mode]]:
         if _LEAVES_OUT.fullmatch(name) or not value or re.search(r"\s", value) or FOUND in value:
             continue
         if text.startswith("-") or value.startswith(("/", ".", "~/", "\ue000/", "\ue001/")):
-            yield word_of(value), "read"
+            yield word_of(value), "write" if name in _OUTPUTS else "read"

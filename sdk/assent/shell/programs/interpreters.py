@@ -342,7 +342,9 @@ def _opened_pipe(values: list[str]) -> Act | None:
 def _modes(code: str) -> Iterator[Act]:
     for call in _CHMOD.finditer(code):
         mode, path = _OCTAL.search(call["rest"]), _ANY_LITERAL.search(call["rest"])
-        if mode:
+        if "S_ISUID" in call["rest"] or "S_IWOTH" in call["rest"]:
+            yield Act(argv=("chmod", "u+s" if "S_ISUID" in call["rest"] else "o+w", _value(path) if path else "file"))
+        elif mode:
             yield Act(argv=("chmod", mode[1], _value(path) if path else "file"))
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from assent.shell.inside.guessing import guessed, guessed_in_variable, starts_shell_in
-from assent.shell.inside.settings import RUN_BY_SHELLS, text_run_for
+from assent.shell.inside.settings import RUN_BY_SHELLS, is_run, text_run_for
 from assent.shell.inside.texts import texts_inside
 from assent.shell.lists import listed
 from assent.shell.programs.finding import listed_by
@@ -69,6 +69,16 @@ class Dispatcher:
     def written(self, file: Word) -> str | None:
         """Return what the text has written into the file, as far as known."""
         return self._written.text_in(file)
+
+    def surround(self, given: Mapping[str, str], scope: Scope) -> None:
+        """Read the texts in the variables of a call that programs run. Never raises, like `read`."""
+        try:
+            self.run_by_variables({name: text for name, text in given.items() if is_run(name)}, Command(argv=()), scope)
+        except (StopReading, RecursionError) as limit:
+            self._reading.stopped = True
+            self._reading.doubt(str(limit) or "it is nested too deeply")
+        except (ValueError, LookupError) as fault:
+            self._reading.doubt(f"reading it failed ({type(fault).__name__})")
 
     def read(self, text: str, scope: Scope) -> None:
         """Read a whole text. Never raises; what is beyond the limits is noted as unread."""
