@@ -87,6 +87,9 @@ _CHATS = re.compile(
 _CHAT_ROUTES = re.compile(
     r"/(?:approval/v4/(?:tasks|instances)/(?:approve|reject|specify|transfer)|approvals?/[^/\s]+/(?:approve|decide)|approve\b|decisions?\b|votes?\b)"
 )
+_AGREES = re.compile(
+    r"(?:result|action|decision|status)[\"'\\]{0,3}\s{0,4}[:=]\s{0,4}[\"'\\]{0,3}(?:agree|refuse|approv|reject)"
+)
 _REVIEWS = re.compile(
     r"(?:pulls|merge_requests|pull-?requests|deployments)/[^/\s]+/(?:reviews|approve|approvals?)\b|runs/[^/\s]+/(?:pending_deployments|approve)\b"
 )
@@ -150,7 +153,7 @@ def _deciding(command: Command, said: str, words: list[str], texts: list[str]) -
     sent = _sent(command, texts)
     if program in _SENDERS or language or (program in {"gh", "glab", "hub", "az"} and words[:1] == ["api"]):
         yield from _over_http(command, sent, by_code=bool(language) and language != "shell")
-    if language and _USER_TOKEN.search(sent) and re.search(r"\bxox(?:p|c|d|e\.xoxp)-", sent):
+    if re.search(r"\bxox(?:p|c|d|e\.xoxp)-[\w-]", sent) and not _runs_scripts(program):
         yield blocked(f"{program} acts in a chat in the name of a person")
     if language and (
         _CLICKS.search(sent)
@@ -199,6 +202,8 @@ def _assent(said: str, texts: list[str]) -> Iterator[Finding]:
 
 def _speaks_as_a_person(command: Command, texts: list[str]) -> bool:
     given = [*texts, *(word.text for _, word in command.environment)]
+    if any(map(_CHAT_ROUTES.search, texts)) and any("approv" in text for text in texts):
+        return True
     user = any(text in {"--as=user", "--user"} for text in texts) or ("--as" in texts and "bot" not in texts)
     decides = any(_CHAT_DECIDES.fullmatch(text) for text in texts if not text.startswith("-"))
     return user or decides or any(map(_USER_TOKEN.search, given))
@@ -247,7 +252,7 @@ def _forge_approval(program: str, words: list[str], texts: list[str]) -> bool:
 def _over_http(command: Command, sent: str, *, by_code: bool) -> Iterator[Finding]:
     program = command.program
     writes = bool(_WRITES.search(f" {sent}"))
-    if _CHATS.search(sent) and (_USER_TOKEN.search(sent) or _CHAT_ROUTES.search(sent)):
+    if _CHATS.search(sent) and (_USER_TOKEN.search(sent) or _CHAT_ROUTES.search(sent) or _AGREES.search(sent)):
         yield blocked(f"{program} acts in a chat in the name of a person")
     elif (
         (_GATEWAY.search(sent) and (writes or _VERDICT.search(sent)))

@@ -92,6 +92,7 @@ _OPEN_EDITORS = {
 }
 """Doors that stand open to whoever comes."""
 _FORWARDS = re.compile(r"^(?:tcp\d?|openssl|udp\d?|vsock)-l(?:isten)?:", re.IGNORECASE)
+_MAKES_CONTAINERS = re.compile(r"/(?:containers|exec|images|services|build|commit)\b")
 _INWARDS = re.compile(
     r":(?:22|23|2375|2376|3389|5900|6443|10250|5432|3306|6379|27017)\b|docker\.sock|\bSOCKS", re.IGNORECASE
 )
@@ -111,6 +112,8 @@ def on_reaching(command: Command) -> Iterator[Finding]:
         yield blocked(f"{program} opens a door to whoever comes")
     elif program == "socat" and any(map(_FORWARDS.match, texts)) and any(map(_INWARDS.search, texts)):
         yield blocked("socat lets others in through a port")
+    if "docker.sock" in said and program in {"curl", "socat", "nc", "ncat", "wget"} and _MAKES_CONTAINERS.search(said):
+        yield blocked(f"{program} makes containers through docker's socket")
     if program in _INSTALLERS and (
         _HTTP.search(" ".join((said, *(word.text for _, word in command.environment)))) or _fetched(command)
     ):

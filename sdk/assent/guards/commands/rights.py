@@ -6,7 +6,7 @@ import itertools
 import re
 from typing import TYPE_CHECKING
 
-from assent.guards.commands.findings import blocked, operands, shown
+from assent.guards.commands.findings import blocked, doubtful, operands, shown
 from assent.guards.commands.places import of_the_system, place, protected, system_file
 from assent.shell.inside.guessing import only_speaks
 from assent.shell.programs.programs import language_of
@@ -79,6 +79,10 @@ def on_rights(command: Command) -> Iterator[Finding]:
         yield blocked("setcap gives a program rights of root's")
     elif program in _MEMBERS:
         yield from _members(program, texts)
+        if any(not word.known for word in command.argv[1:]) and any(
+            re.match(r"-[a-zA-Z]*[gG]|--groups?", text) for text in texts
+        ):
+            yield doubtful(f"which group {program} gives is known only when it runs")
     elif program in {"dscl", "sysadminctl"} and _MAC_MEMBERS.search(" ".join(texts)):
         yield blocked(f"{program} makes somebody an administrator")
     elif program == "setfattr" and any("security.capability" in text for text in texts):

@@ -80,6 +80,10 @@ _MAKE = re.compile(
     r"|\$\(shell\s{1,4}([^()\n]{1,2000})\)"
 )
 _CMAKE_RUNS = re.compile(r"\bCOMMAND\s{1,20}([^)\n]{1,2000})\)", re.IGNORECASE)
+_CMAKE_WRITES = re.compile(
+    r"\bfile\s{0,4}\(\s{0,4}(?:WRITE|APPEND|TOUCH|GENERATE\s{1,4}OUTPUT|DOWNLOAD\s{1,4}\S{1,500})\s{1,4}\"?([^\s\")]{1,500})",
+    re.IGNORECASE,
+)
 _LISP_STARTS = re.compile(
     r"\((?:start-process(?:-shell-command)?|async-start-process)\s{1,20}\"[^\"\n]{0,200}\"\s{1,20}(?:nil|\"[^\"\n]{0,200}\")\s{1,20}"
     r"((?:\"[^\"\n]{1,200}\"\s{0,4}){1,8})|:command\s{1,20}(?:\(list|'\()\s{0,20}((?:\"[^\"\n]{1,200}\"\s{0,4}){1,8})"
@@ -100,11 +104,11 @@ _DELETES = re.compile(
     r"\(delete-(?:directory|file)\s{1,20}\"([^\"\n]{1,2000})\""
     r"|\b(?:rm_rf!?|rm_r!?|removeItem\(atPath:|deleteRecursively|remove_dir_all|removeSync|rmSync|rmdirSync|vim\.fn\.delete|call\s{1,4}delete"
     r"|deleteDir|rm|unlink|FileUtils\.deleteDirectory)!?[\s(]{0,4}[\"']([^\"'\n]{1,2000})[\"']"
-    r"|\bfile\s{1,4}delete\s{1,4}(?:-force\s{1,4}|--\s{1,4}){0,2}([^\s;\]}]{1,500})"
+    r"|\bfile\s{1,4}(?:delete|rename)\s{1,4}(?:-force\s{1,4}|--\s{1,4}){0,2}([^\s;\]}]{1,500})"
 )
 _SCHEDULE = re.compile(r"(?:^|\n)[^\S\n]{0,20}(?:@\w{1,20}|(?:[\d*/,A-Za-z-]{1,30}[^\S\n]{1,20}){5})([^\n]{1,2000})")
 
-_DOES: Mapping[re.Pattern[str], str] = {_DELETES: "rm -rf", _SQL_WRITES: "tee", _SQL_READS: "cat"}
+_DOES: Mapping[re.Pattern[str], str] = {_DELETES: "rm -rf", _SQL_WRITES: "tee", _CMAKE_WRITES: "tee", _SQL_READS: "cat"}
 """What a call does with the path that it is given."""
 _PATTERNS: Mapping[re.Pattern[str], frozenset[str]] = {
     # what a text looks like there: the programs
@@ -126,7 +130,7 @@ _PATTERNS: Mapping[re.Pattern[str], frozenset[str]] = {
     _SED: listed("sed gsed"),
     _MAKE: listed("make gmake gnumake bmake remake just"),
     _SCHEDULE: listed("crontab fcrontab"),
-    _CMAKE_RUNS: frozenset({"cmake", "ctest"}),
+    **dict.fromkeys((_CMAKE_RUNS, _CMAKE_WRITES), frozenset({"cmake", "ctest"})),
     _LISP_STARTS: frozenset({"emacs", "emacsclient"}),
     _DELETES: listed(
         "emacs emacsclient tclsh tclsh8.6 wish expect jimsh vim nvim vi ex gvim elixir iex swift mongosh mongo groovy kotlin "
@@ -145,6 +149,7 @@ _AWK_RUNS = re.compile(r"\bsystem\s{0,4}\(\s{0,4}[a-zA-Z_]|\|\s{0,4}getline|\|&?
 _ASSIGNS = re.compile(r"(?:-v)?[A-Za-z_]\w{0,60}=")
 _UNIT_RUNS = re.compile(r"(?:--property=)?Exec[A-Z]\w{1,20}")
 _CODE_MODULES = listed("timeit pdb cProfile profile trace code -mtimeit -mpdb")
+_BACKWARDS = re.compile(r"\\\d|(?<!\\)&")
 _ALONE = listed("reboot halt poweroff shutdown visudo vipw killall5")
 """They need no words to do harm."""
 _MANAGERS = listed(
@@ -298,7 +303,11 @@ def _matched(text: str, patterns: Sequence[re.Pattern[str]]) -> Iterator[str]:
             inner = " ".join(parts) if pattern is _CALLS else parts[0] if parts else ""
             inner = f"{_DOES[pattern]} {inner}" if pattern in _DOES else inner
             inner = inner.translate(_BRACES) if pattern is _TCL else inner
-            yield re.sub(r"\\\d|(?<!\\)&", UNKNOWN, inner.replace("\\/", "/")) if pattern is _SED else inner
+            if pattern is _SED and match.groupdict().get(
+                "by"
+            ):  # what else stands in the line is known only when it runs
+                inner = f"{re.sub(_BACKWARDS, UNKNOWN, inner)}{UNKNOWN}"
+            yield inner.replace("\\/", "/") if pattern is _SED else inner
 
 
 def _options(program: str, words: Sequence[str]) -> Iterator[str]:

@@ -86,7 +86,7 @@ _PUT_TOGETHER = re.compile(
 )
 """Texts that are put together so that nobody reads them."""
 _RUNS_TEXT = re.compile(
-    r"\b(?:os\.system|os\.popen|os\.exec\w*|subprocess|system|popen|execSync|spawn\w*|shell_exec|passthru)\b\s{0,4}[(.\[]"
+    r"\b(?:os\.system|os\.popen|os\.exec\w*|subprocess|system|popen|execSync|spawn\w*|shell_exec|passthru)\b(?:\s{0,4}[(.\[]|\s{1,4}[a-z]\w{0,30}\()"
 )
 _DECODES = re.compile(
     r"b(?:16|32|64|85)decode|a85decode|decode(?:_base)?64|decodebytes|unpack1?\s*\(?\s*['\"]m|fromhex|rot13|zlib\.decompress|atob\s*\(|marshal\.loads|base64_decode|Buffer\.from\([^)]{0,2000}['\"](?:base64|hex)"
@@ -220,7 +220,7 @@ def _dangers(code: str) -> Iterator[Act]:
         yield Act(argv=("nc", "-e", "/bin/sh", "host", "1"))
     if _INCLUDES.search(code):
         yield Act(argv=("bash",), feeder=("curl", "http://host"))
-    if _EVALUATES.search(code) or "subprocess" in code or "os.system" in code:
+    if _EVALUATES.search(code) or "subprocess" in code or _RUNS_TEXT.search(code):
         if _FETCHES.search(code) and _EVALUATES.search(code):
             yield Act(argv=("bash",), feeder=("curl", "http://host"))
         if _DECODES.search(code):

@@ -80,8 +80,10 @@ class WrittenFiles:
 
     def told_to(self, command: Command) -> str | None:
         """Return what was written into the files that tell the command what to do: named, or looked for by its habit."""
-        if command.program not in _TOLD_BY_FILES or not self._texts:
+        if command.program not in _TOLD_BY_FILES:
             return None
+        if command.arguments_from and any(word.text.startswith("/dev/fd/") for word in command.argv[1:]):
+            return output_of(command.arguments_from)
         habit = _TOLD_BY_FILES[command.program]
         named = {word.text.removeprefix("./").rpartition("=")[2] for word in command.argv[1:_MOST_WORDS]}
         texts = [text for path, text in self._texts.items() if path in named or (habit and re.search(habit, path))]
