@@ -30,7 +30,7 @@ _SAFE_GROUPS = listed(
     "try report"
 )
 """Commands of `assent` that decide nothing: they look, set up or serve."""
-_SAFE_VERBS = listed("list show get evidence verify export check test explain replay status help propose")
+_SAFE_VERBS = listed("list show get evidence verify export check test explain replay status help propose segment")
 _DECIDES = listed(
     "requests keys factors standing standing-approvals break-glass payees read-only pause outbox link reseal restored "
     "destroy-values approve deny reject decide audit request people approvers person guards sessions login"

@@ -29,7 +29,7 @@ _FOLDER_OPTIONS = listed(
     "--NotebookApp.notebook_dir --root-dir -r -H"
 )
 _SECRET = re.compile(
-    r"(?:^|/)\.(?:ssh|aws|gnupg|kube|docker|config|azure|netrc|password-store|git)(?:/|$)|^/(?:etc|root|var|home|proc)?/?$"
+    r"(?:^|/)\.(?:ssh|aws|gnupg|kube|docker|config|azure|netrc|password-store|git|mozilla|thunderbird|vault-token)(?:/|$)|/Library/(?:Keychains|Cookies)(?:/|$)|^/(?:etc|root|var|home|proc)?/?$"
 )
 _TUNNELS = listed(
     "ngrok cloudflared localtunnel lt bore frpc chisel pagekite telebit tunnelto localhost.run inlets zrok pinggy expose"
@@ -64,9 +64,15 @@ _PROXIES = listed(
     "gost microsocks danted 3proxy srelay ssocks sshuttle-server revsocks rsocks iox ligolo-agent ligolo chisel"
 )
 _HTTP = re.compile(
-    r"(?:^|[=\s+])http://(?!(?:localhost|127\.|\[::1\]|10\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|[\w-]+(?::\d+)?(?:/|$)))\S+"
+    r"(?:^|[=\s+])http://(?!(?:localhost|127\.|\[::1\]|10\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|[\w-]+(?::\d+)?(?:/|$)|[\w.-]+\.(?:corp|local|internal|intra|intranet|lan|home|test|example|localdomain|svc)(?:[:/]|$)))\S+"
 )
 """An address without encryption, and not in a network of one's own: whoever is between puts in what they like."""
+_SERVED_BY_CODE = re.compile(
+    r"(?:chdir\(\s{0,4}|directory\s{0,4}=\s{0,4})[\"']((?:/|~)[^\"'\n]{0,200})[\"'].{0,2000}(?:http\.server|SimpleHTTP|HTTPServer|createServer|httpd)"
+    r"|(?:http\.server|SimpleHTTP|HTTPServer|createServer|express\.static).{0,2000}(?:chdir\(\s{0,4}|directory\s{0,4}=\s{0,4}|static\(\s{0,4})[\"']((?:/|~)[^\"'\n]{0,200})[\"']",
+    re.DOTALL,
+)
+_PROXY = re.compile(r"\S*[pP]rox(?:y|ies)[\w:-]{0,20}[= ]\S+")
 _INSTALLERS = listed(
     "pip pip3 pipx uv npm pnpm yarn bun gem cargo go helm kubectl oc terraform tofu ansible-pull ansible-playbook ansible-galaxy "
     "dpkg rpm apt apt-get apt-key dnf yum zypper apk pacman brew snap flatpak composer nuget luarocks cpan cpanm conda mamba opam "
@@ -102,6 +108,12 @@ def on_reaching(command: Command) -> Iterator[Finding]:
     """Folders with keys served to others, tunnels, and code that comes from an address and is run at once."""
     program, texts = command.program, [word.text for word in command.argv[1:]]
     served = list(_served(command))
+    if language_of(program) and (found := _SERVED_BY_CODE.search(" ".join((*texts, command.fed_text or ""))[:20_000])):
+        served.append(
+            word_of(
+                found[1] or found[2],
+            )
+        )
     if any(_is_secret(word, command) for word in served):
         yield blocked(f"{program} serves a folder with keys or logins to others")
     led = program in _TUNNELS and _TUNNEL_WORDS & set(texts)
@@ -115,7 +127,12 @@ def on_reaching(command: Command) -> Iterator[Finding]:
     if "docker.sock" in said and program in {"curl", "socat", "nc", "ncat", "wget"} and _MAKES_CONTAINERS.search(said):
         yield blocked(f"{program} makes containers through docker's socket")
     if program in _INSTALLERS and (
-        _HTTP.search(" ".join((said, *(word.text for _, word in command.environment)))) or _fetched(command)
+        _HTTP.search(
+            _PROXY.sub(
+                "", " ".join((said, *(word.text for name, word in command.environment if "proxy" not in name.lower())))
+            )
+        )
+        or _fetched(command)
     ):
         yield blocked(f"{program} takes code from an address that anybody may answer for")
     if (program in {"ssh", "autossh", "plink", "mosh", "sshpass"} and _lets_in(texts)) or (
@@ -155,6 +172,8 @@ def _led_to(program: str, texts: list[str]) -> list[str]:
     return [text for text in texts if program != "chisel" or not re.fullmatch(r"(?:\w+://)?[\w.-]+:\d+/?", text)]
 
 
+_ELSEWHERE = re.compile(r":(?!localhost:|127\.|\[?::1\]?:|0\.0\.0\.0:)[A-Za-z][\w.-]{0,200}:\d{1,5}$")
+"""A machine behind this one."""
 _OPEN_PROXY = re.compile(
     r"-[A-Za-z0-9]*D(?:0\.0\.0\.0|\*|\[::\]|):.*|-w(?:any|\d+)(?::(?:any|\d+))?|(?:-o)?Tunnel=(?:yes|point-to-point|ethernet)"
 )
@@ -167,7 +186,8 @@ def _lets_in(texts: list[str]) -> bool:
         if _OPEN_PROXY.fullmatch(text if len(text) > 2 else f"{text}{following}"):
             return True
         if found := re.fullmatch(r"-[A-Za-z0-9]*R(.*)|(?:-o)?RemoteForward[= ](.+)", text):
-            return not _DEVELOPED.search(found[1] or found[2] or following)
+            led = found[1] or found[2] or following
+            return not _DEVELOPED.search(led) or bool(_ELSEWHERE.search(led))
     return False
 
 

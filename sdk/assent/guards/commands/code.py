@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _VERB = (
     r"(?:\b(?:rm(?:dir|tree|Sync|dirSync)?|rm_rf?|unlink\w{0,8}|[eE]rase|truncate|wipe|remove(?:_\w{1,12}|Sync|All|Item\w{0,3})?|Remove\w{0,12}"
-    r"|delete(?:_\w{1,12}|Directory|File|Recursively|Sync)?|Delete\w{0,12}|file\.remove|rmtree|shred)\b)"
+    r"|move|rename|mv|delete(?:_\w{1,12}|Directory|File|Recursively|Sync)?|Delete\w{0,12}|file\.remove|rmtree|shred)\b)"
 )
 _PATH = r"[\"'`]((?:/|~)[^\"'`\n]{0,200})[\"'`]"
 _BESIDE = re.compile(rf"{_VERB}[^\n\"'`]{{0,80}}{_PATH}|{_PATH}[^\n\"'`;]{{0,120}}?{_VERB}")

@@ -64,6 +64,9 @@ _PRIVILEGED_CODE = re.compile(
     r"\bprivileged[\"']?\s{0,4}[=:]\s{0,4}[tT]rue|pid_mode\s{0,4}=\s{0,4}['\"]host|cap_add\s{0,4}=\s{0,4}\[[^\]]{0,80}(?:ALL|SYS_ADMIN)"
 )
 _WHOLE = re.compile(r"(?:^|,)(?:src|source)=/(?:,|$)")
+_UNCONFINED = re.compile(
+    r"(?:apparmor\.profile|seccomp)\s{0,4}[=:]\s{0,4}unconfined|raw\.(?:lxc|apparmor)\b.{0,80}unconfined|--(?:dev-)?bind=/(?::|$)"
+)
 _AS_ROOT = re.compile(r"--profile=sysadmin|/host\b")
 _WIDE_VALUES = listed("--pid --userns --uts --cgroupns --ipc --cap-add --device --security-opt")
 _WIDE_POD = re.compile(
@@ -124,7 +127,9 @@ def _starting(command: Command, program: str, texts: list[str]) -> Iterator[Find
         yield blocked(f"{program} starts a container with rights of its host")
     if program in {"lxc", "incus", "helm", "nomad"} and any(map(_WIDE_SETTING.search, _pairs(texts))):
         yield blocked(f"{program} starts a container with the rights of its host")
-    elif program in {"lxc", "incus", "ctr", "crictl"} and any(map(_WHOLE.search, texts)):
+    elif program in {"lxc", "incus", "ctr", "crictl", "systemd-nspawn"} and any(
+        _WHOLE.search(text) or _UNCONFINED.search(text) for text in texts
+    ):
         yield blocked(f"{program} gives a container the whole file system")
     elif program in {"kubectl", "oc"}:
         if (

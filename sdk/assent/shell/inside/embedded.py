@@ -64,6 +64,7 @@ _STARTED = re.compile(
     rf"(?:[\"',\s]{{1,6}}(?:-[ip]{{1,2}}|sh|bash))?[\"'\s)\];]{{0,12}}(?:$|[\n;}})])"
     rf"|(?:^|[\n;'\"{{:|\s])!\s{{0,4}}{_SHELL}(?:\s{{1,4}}-[ip]{{1,2}})?[\"'\s]{{0,8}}(?:$|[\n;}}])"
     rf"|(?:^|[\s;{{\"'])(?:(?:\d{{0,4}}e|host|system|shell|\\\\!|\.shell|\.system|:terminal|:shell)\s{{1,4}}|(?:exec|spawn)[\s=]{{1,4}})[\"'{{]?{_SHELL}(?:\s{{1,4}}-[ip]{{1,2}})?[\"'\s}}]{{0,8}}(?:$|[\n;])"
+    rf"|\bopen\s{{1,4}}[\"{{]\|\s{{0,4}}{_SHELL}[\"}}]"
     rf"|(?:checkpoint-action=exec|to-command|use-compress-program|unzip-command|Invoke(?:::)?|filter|pager|rsh|rsync-path|askpass|pre|wrapper)={_SHELL}$"
     rf"|\bpipeline\([^)\n]{{0,200}}`{_SHELL}`|\|\s{{0,4}}\"(?:/\w{{1,20}}){{0,3}}/?(?:ba|da|z|k)?sh\"|^(?i:exec|system):{_SHELL}"
 )

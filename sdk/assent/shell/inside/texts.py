@@ -68,6 +68,7 @@ _CALLS = re.compile(
 _TCL = re.compile(
     r"(?:^|[\n;{\[])\s{0,20}(?:eval\s{1,4})?(?:exec|spawn|system)\s{1,4}(?:-\w+\s{1,4}){0,3}((?:\{[^{}\n]{0,500}\}|[^\n;\]{}]){1,2000})"
 )
+_TCL_WRITES = re.compile(r"\bopen\s{1,4}[\"{]?(/[^\s\"}]{1,500})[\"}]?\s{1,4}[\"{]?(?:w|a|r\+)")
 _SENT = re.compile(r"(?:^|[\n;{])\s{0,20}send\s{1,4}(?:-\w+\s{1,4}|--\s{1,4}){0,3}\"((?:[^\"\\\n]|\\[^rn\n]){1,2000})")
 _BRACES = str.maketrans("{}", "''")  # how Tcl quotes
 _DEBUGGER = re.compile(r"(?:^|\n)\s{0,20}(?:shell|!|platform shell|pipe[^|\n]{0,200}\|)\s{0,4}([^\n]{1,2000})")
@@ -87,6 +88,9 @@ _CMAKE_WRITES = re.compile(
 _LISP_STARTS = re.compile(
     r"\((?:start-process(?:-shell-command)?|async-start-process)\s{1,20}\"[^\"\n]{0,200}\"\s{1,20}(?:nil|\"[^\"\n]{0,200}\")\s{1,20}"
     r"((?:\"[^\"\n]{1,200}\"\s{0,4}){1,8})|:command\s{1,20}(?:\(list|'\()\s{0,20}((?:\"[^\"\n]{1,200}\"\s{0,4}){1,8})"
+)
+_LISP_WRITES = re.compile(
+    r"\(find-file\s{1,4}\"(/[^\"\n]{1,500})\"\).{0,1000}\b(?:save-buffer|basic-save-buffer|write-file)\b", re.DOTALL
 )
 _SQL_WRITES = re.compile(
     r"(?:^|\n)\s{0,20}\.(?:output|once|backup|save|log|clone)\s{1,4}([^\s|\"']{1,500})|\battach\s{1,4}(?:database\s{1,4})?('[^'\n]{1,500}')|"
@@ -108,7 +112,14 @@ _DELETES = re.compile(
 )
 _SCHEDULE = re.compile(r"(?:^|\n)[^\S\n]{0,20}(?:@\w{1,20}|(?:[\d*/,A-Za-z-]{1,30}[^\S\n]{1,20}){5})([^\n]{1,2000})")
 
-_DOES: Mapping[re.Pattern[str], str] = {_DELETES: "rm -rf", _SQL_WRITES: "tee", _CMAKE_WRITES: "tee", _SQL_READS: "cat"}
+_DOES: Mapping[re.Pattern[str], str] = {
+    _DELETES: "rm -rf",
+    _SQL_WRITES: "tee",
+    _CMAKE_WRITES: "tee",
+    _TCL_WRITES: "tee",
+    _LISP_WRITES: "tee",
+    _SQL_READS: "cat",
+}
 """What a call does with the path that it is given."""
 _PATTERNS: Mapping[re.Pattern[str], frozenset[str]] = {
     # what a text looks like there: the programs
@@ -124,14 +135,14 @@ _PATTERNS: Mapping[re.Pattern[str], frozenset[str]] = {
         "scheme gsi bigloo sage sagemath wolframscript tarantool nodejs irb pry rake thor mongo mongosh blender gimp "
         "libreoffice freecad inkscape ansible-console python-argcomplete bash-completion cmake dotnet-script csharp fsharpi"
     ),
-    _TCL: listed("tclsh tclsh8.6 wish expect jimsh tclkit"),
+    **dict.fromkeys((_TCL, _TCL_WRITES), listed("tclsh tclsh8.6 wish expect jimsh tclkit")),
     _SENT: frozenset({"expect"}),
     _DEBUGGER: listed("gdb lldb gdb-multiarch cgdb pdb ipdb radare2 r2"),
     _SED: listed("sed gsed"),
     _MAKE: listed("make gmake gnumake bmake remake just"),
     _SCHEDULE: listed("crontab fcrontab"),
     **dict.fromkeys((_CMAKE_RUNS, _CMAKE_WRITES), frozenset({"cmake", "ctest"})),
-    _LISP_STARTS: frozenset({"emacs", "emacsclient"}),
+    **dict.fromkeys((_LISP_STARTS, _LISP_WRITES), frozenset({"emacs", "emacsclient"})),
     _DELETES: listed(
         "emacs emacsclient tclsh tclsh8.6 wish expect jimsh vim nvim vi ex gvim elixir iex swift mongosh mongo groovy kotlin "
         "kotlinc julia scala jshell crystal"
@@ -306,7 +317,8 @@ def _matched(text: str, patterns: Sequence[re.Pattern[str]]) -> Iterator[str]:
             if pattern is _SED and match.groupdict().get(
                 "by"
             ):  # what else stands in the line is known only when it runs
-                inner = f"{re.sub(_BACKWARDS, UNKNOWN, inner)}{UNKNOWN}"
+                yield (inner := re.sub(_BACKWARDS, UNKNOWN, inner).replace("\\/", "/"))
+                inner = f"{inner}{UNKNOWN}"
             yield inner.replace("\\/", "/") if pattern is _SED else inner
 
 

@@ -63,7 +63,7 @@ _READS = re.compile(
     r"\b(?:open\s*\(?\s*(?:my\s+)?\$?\w+\s*,|open|io\.open|codecs\.open|file_get_contents|readfile|fopen|readFileSync|readFile|createReadStream|File\.read"
     r"|File\.open|io\.lines|dotenv_values|load_dotenv|IO\.read|IO\.readlines|File\.readlines|Bun\.file|Deno\.readTextFile\w*|slurp"
     r"|writeFileSync|writeFile|appendFileSync|appendFile|file_put_contents|File\.write|IO\.write|Deno\.writeTextFile\w*"
-    r"|createWriteStream|copyFileSync|shutil\.copy\w*|shutil\.move|copy|os\.rename|os\.replace|os\.symlink|renameSync)\s*\(?\s*"
+    r"|createWriteStream|copyFileSync|put|storbinary|upload_?[fF]ile|shutil\.copy\w*|shutil\.move|copy|os\.rename|os\.replace|os\.symlink|renameSync)\s*\(?\s*"
     r"(?=['\"`rbuf(<])"
 )
 _WRITING = re.compile(r"write|append|put_contents|copy|move|rename|replace|symlink", re.IGNORECASE)

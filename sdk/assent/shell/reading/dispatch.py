@@ -331,7 +331,9 @@ class Dispatcher:
             self._reading.doubt(f"the code for {command.program} is too long")
             return made
         for act in acts_of(text, language_of(command.program)):
-            if act.text is not None:
+            if act.text in SHELLS:  # whatever the code gives it to read
+                made.append(self.emit(replace(inner, argv=(word_of("sh"),), feeders=(command,), fed_text=None)))
+            elif act.text is not None:
                 made.extend(self.nested(act.text, inner, scope))
             elif act.argv:
                 feeder = (Command(argv=tuple(map(word_of, act.feeder))),) if act.feeder else inner.feeders
