@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import TYPE_CHECKING
 
@@ -37,10 +38,12 @@ _WRITING_WORDS: Mapping[str, frozenset[str]] = {
     ),
     "badblocks": frozenset({"-w", "-wsv", "-wv", "-n", "-ws", "-svw"}),
     "btrfs": frozenset({"delete"}),
+    "dmsetup": listed("remove remove_all wipe_table clear"),
     "format": frozenset({"/q", "c:", "C:", "d:", "D:", "/Q"}),
     "diskpart": frozenset({"/s"}),
 }
 _ALWAYS = frozenset({"blkdiscard", "pvremove", "vgremove", "lvremove", "pvcreate", "flashrom"})
+_COPIERS = frozenset({"ddrescue", "dd_rescue", "ntfsclone", "e2image"})
 _READING_TABLES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     # program: short letters and long names that only list
     "fdisk": ("lxs", ("--list", "--list-details", "--getsz", "--version", "--help", "--list-types")),
@@ -94,6 +97,8 @@ def on_disks(command: Command) -> Iterator[Finding]:
     elif program == "wipefs":
         if has(command, "ao", "--all", "--offset", "--types") and not has(command, "n", "--no-act"):
             yield blocked("wipefs erases a disk's signatures")
+    elif program in _COPIERS and any(device(place(word, command.cwd)) for word in operands(command)[1:]):
+        yield blocked(f"{program} writes onto a disk")
     elif program in _ALWAYS and texts:
         yield blocked(f"{program} erases a disk")
     elif any(text in _WRITING_WORDS.get(program, ()) for text in texts):
@@ -196,7 +201,11 @@ def on_machine(command: Command) -> Iterator[Finding]:
 
 
 def _stopping(texts: list[str]) -> str:
-    words = [text for text in texts if not text.startswith("-")]
+    words = [
+        text
+        for before, text in itertools.pairwise(("", *texts))
+        if not text.startswith("-") and before not in {"-H", "--host", "-M", "--machine"}
+    ]
     if words[:1] in (["isolate"], ["start"], ["default"]):
         words = words[1:]
         return next((word for word in words if word in _STOPPING_TARGETS), "")

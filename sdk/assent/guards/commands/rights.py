@@ -58,7 +58,7 @@ _WIDE_SETTING = re.compile(
     re.IGNORECASE,
 )
 _PRIVILEGED = re.compile(
-    r"--privileged(?:=(?:true|t|1))?|--allow[= ](?:security\.insecure|all)|(?:\w+\.)*privileged[=:](?:true|1)|--profile=sysadmin"
+    r"(?:.*\s)?--(?:docker-)?privileged(?:=(?:true|t|1))?(?:\s.*)?|--allow[= ](?:security\.insecure|all)|(?:\w+\.)*privileged[=:](?:true|1)|--profile=sysadmin"
 )
 _PRIVILEGED_CODE = re.compile(
     r"\bprivileged[\"']?\s{0,4}[=:]\s{0,4}[tT]rue|pid_mode\s{0,4}=\s{0,4}['\"]host|cap_add\s{0,4}=\s{0,4}\[[^\]]{0,80}(?:ALL|SYS_ADMIN)"
@@ -121,7 +121,9 @@ def _starting(command: Command, program: str, texts: list[str]) -> Iterator[Find
         yield from _container(command, texts)
     if not only_speaks(program) and any(map(_PRIVILEGED.fullmatch, _pairs(texts))):
         yield blocked(f"{program} starts something with the rights of its host")
-    if program in _CONTAINERS and _WIDE_POD.search(command.fed_text or ""):
+    if program in _CONTAINERS and (
+        _WIDE_POD.search(command.fed_text or "") or "--security=insecure" in (command.fed_text or "")
+    ):
         yield blocked(f"{program} starts a container with rights of its host")
     if language_of(program) and _PRIVILEGED_CODE.search(" ".join((*texts, command.fed_text or ""))[:20_000]):
         yield blocked(f"{program} starts a container with rights of its host")

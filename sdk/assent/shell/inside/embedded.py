@@ -49,7 +49,7 @@ SPEAKS = listed("echo printf print grep egrep fgrep rg ag ack man tldr git gh gl
 """What their words name they do not do."""
 _SPOKEN = re.compile(
     rf"(?:\b(?:{'|'.join(sorted(SPEAKS))})\b[^;|&()\n]{{0,400}}"
-    r"|(?:\b(?:print\w{0,3}(?!.{0,200}\.execute)|puts|log\w{0,8}|write\w{0,8}|say|warn\w{0,4}|die|debug|info|error|assert\w{0,12}|re|replace|match|search|findall|test|split|input|help"
+    r"|(?:\b(?:print\w{0,3}|puts|log\w{0,8}|write\w{0,8}|say|warn\w{0,4}|die|debug|info|error|assert\w{0,12}|re|replace|match|search|findall|test|split|input|help"
     r"|len|str|repr|hash|quote|Error|Exception|throw|raise|dumps|disp|printf|cat|message|startswith|endswith|sub|gsub|compile|fullmatch|finditer|notification|dialog|alert|title|includes|append|push)|==|\bin)\s{0,4}\(?\s{0,4}[frb]{0,2}[\"'`][^\"'`\n]{0,400}|(?:^|\n)\s{0,40}(?:#(?!!)|//)[^\n]{0,400}|s[/#|,])$"
 )
 _NAMED_VALUE = re.compile(r"-{0,2}[A-Za-z][\w.:-]{0,60}=")
@@ -95,9 +95,17 @@ def embedded(text: str) -> Iterator[str]:
             yield text[found.start() :]  # as shell text: it is read to its end, or people are asked
             return
         start = _beginning(text, found)
-        if start is not None and not _SPOKEN.search(text, max(0, start - _LONGEST_LINE), start):
+        if start is not None and not _only_spoken(text, start):
             begun += 1
             yield from _behind(text, start)
+
+
+def _only_spoken(text: str, start: int) -> bool:
+    """Whether what stands there is a text that is printed, searched or compared, or a comment; Groovy's is run then."""
+    return (
+        bool(_SPOKEN.search(text, max(0, start - _LONGEST_LINE), start))
+        and ".execute()" not in text[start : start + 400]
+    )
 
 
 def tails(words: Sequence[str]) -> Iterator[str]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from assent.shell.words.script import Command
 
 _TAKES_PROSE = listed(
-    "jj bd fossil man tldr cheat help info whatis apropos type which alias "
+    "bd man tldr cheat help info whatis apropos type which alias "
     ": true false cd pushd set export read local let shift exit return ls kill notify-send logger wall say "
     "espeak figlet cowsay todo jira note zenity dialog whiptail claude llm codex gemini aider history fc "
     "echo printf print grep egrep fgrep rg ag ack zgrep ugrep awk gawk mawk nawk sed gsed jq yq gh glab hub curl wget http "
@@ -46,13 +46,15 @@ _PROSE_OPTIONS = re.compile(
 )
 _OTHER_SHELLS = listed("pwsh powershell nu xonsh elvish")
 """Their text is not read as they read it."""
+_TITLES = re.compile(r"-m|--(?:message|title|description)")
+_RUNS_TEXTS = re.compile(r"(?:run|exec|execute)(?:[-_]\w{1,20})?|\w{1,20}[-_](?:run|exec|command)|shell|script")
 _NOTES = listed("add annotate append prepend log modify mod")
 DATABASES = listed(
     "psql pgcli mysql mariadb mycli sqlite3 sqlite sqlcipher litecli duckdb sqlplus sqlcmd isql usql mssql-cli mongo "
     "mongosh cockroach clickhouse-client clickhouse-local clickhouse tsql vsql mysqlsh cqlsh redis-cli valkey-cli"
 )
 _ESCAPES_OF_SQL = re.compile(
-    r"\\|\bsystem\b|\bPROGRAM\b|^\s*[.!:]|xp_cmdshell|\bexec|\brun|shell|sys_|edit\(|writefile|command|language|\bset\b|pager|executable|\bos\.|\beval\b|setenv",
+    r"\\|\bsystem\b|\bPROGRAM\b|^\s*[.!:]|xp_cmdshell|\bexec|\brun|shell|sys_|edit\(|writefile|command|language|\bset\b|pager|executable|EDITOR|\bos\.|\beval\b|setenv",
     re.IGNORECASE,
 )
 """Without any of these, what a database is told is kept, not run."""
@@ -186,8 +188,9 @@ def _telling(program: str, words: Sequence[str]) -> Sequence[str]:
         return ()
     if program in DATABASES:
         return [word for word in words if _ESCAPES_OF_SQL.search(word)]
+    prose = _TITLES if any(map(_RUNS_TEXTS.fullmatch, words[:3])) else _PROSE_OPTIONS
     return [
         word
         for before, word in zip(("", *words), words, strict=False)
-        if not _PROSE_OPTIONS.fullmatch(before) and not _PROSE_OPTIONS.fullmatch(word.partition("=")[0])
+        if not prose.fullmatch(before) and not prose.fullmatch(word.partition("=")[0])
     ]

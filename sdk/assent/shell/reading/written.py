@@ -54,7 +54,7 @@ _TOLD_BY_FILES = {
 }
 _RUN_BY_OTHERS = re.compile(
     r"(?:^|/)(?:systemd/(?:user|system)/[^/]{1,80}\.(?:service|timer|path|socket)|autostart/[^/]{1,80}\.desktop|Launch(?:Agents|Daemons)/[^/]{1,80}"
-    r"|\.vscode/tasks\.json|package\.json|\.envrc|\.gitconfig|\.vimrc|\.tmux\.conf)$"
+    r"|\.vscode/tasks\.json|package\.json|\.envrc|\.(?:sqlite|psql|pdb|irb|ex|screen|nano|mail|lldb|netbeans)rc|\.(?:gdb|lldb)init|\.gitconfig|\.vimrc|\.tmux\.conf)$"
 )
 
 
