@@ -82,11 +82,11 @@ _TO_ANYBODY = listed(
     "curl wget http https xh curlie nc ncat netcat socat telnet openssl mail mailx mutt sendmail wormhole croc"
 )
 _WHOLE_ENVIRONMENT = re.compile(
-    r"dict\(os\.environ|os\.environ\b(?!\s{0,4}[\[.])|os\.environ\.copy|JSON\.stringify\(process\.env\)|\bprocess\.env\b(?!\s{0,4}[\[.?])|ENV\.(?:to_h|to_a|inspect|map|each|to_json)"
+    r"dict\(os\.environ|\bos[\"']?\)?\.environ\b(?!\s{0,4}[\[.])|os\.environ\.copy|JSON\.stringify\(process\.env\)|\bprocess\.env\b(?!\s{0,4}[\[.?])|ENV\.(?:to_h|to_a|inspect|map|each|to_json)"
     r"|\\?%ENV\b|getenv\(\)|System\.getenv\(\)|\$_ENV\b(?!\[)"
 )
 _CODE_SENDS = re.compile(
-    r"requests\.(?:post|put|get|request)|urlopen|httpx\.|http\.client|fetch\s*\(|https?\.(?:request|get)|Net::HTTP|LWP|HTTP::Tiny|socket|curl_|axios|aiohttp|smtplib|file_get_contents\s*\(\s*['\"]http"
+    r"requests\.(?:post|put|get|request)|urlopen|httpx\.|http\.client|fetch\s*\(|https?[\"']?\)?\.(?:request|get)|ServerProxy|Net::HTTP|LWP|HTTP::Tiny|socket|curl_|axios|aiohttp|smtplib|file_get_contents\s*\(\s*['\"]http"
 )
 _ALL_SECRETS = re.compile(
     r"\bget secrets?\b(?=.*(?:-A\b|--all-namespaces))(?=.*(?:-o|--output)[= ]?(?:yaml|json|go-template))"

@@ -69,7 +69,7 @@ _HTTP = re.compile(
 """An address without encryption, and not in a network of one's own: whoever is between puts in what they like."""
 _SERVED_BY_CODE = re.compile(
     r"(?:chdir\(\s{0,4}|directory\s{0,4}=\s{0,4})[\"']((?:/|~)[^\"'\n]{0,200})[\"'].{0,2000}(?:http\.server|SimpleHTTP|HTTPServer|createServer|httpd)"
-    r"|(?:http\.server|SimpleHTTP|HTTPServer|createServer|express\.static).{0,2000}(?:chdir\(\s{0,4}|directory\s{0,4}=\s{0,4}|static\(\s{0,4})[\"']((?:/|~)[^\"'\n]{0,200})[\"']",
+    r"|(?:http\.server|SimpleHTTP|HTTPServer|createServer|express\.static).{0,2000}(?:chdir\(\s{0,4}|directory\s{0,4}=\s{0,4}|static\(\s{0,4}|DocumentRoot\s{0,4}(?::|=>)\s{0,4})[\"']((?:/|~)[^\"'\n]{0,200})[\"']",
     re.DOTALL,
 )
 _PROXY = re.compile(r"\S*[pP]rox(?:y|ies)[\w:-]{0,20}[= ]\S+")

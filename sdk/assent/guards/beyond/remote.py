@@ -54,6 +54,7 @@ _TCP = re.compile(r"/dev/(?:tcp|udp)/")
 _PROBES = frozenset({"", "echo", ":", "true", "printf", "test", "[", "cat", "timeout", "nc"})
 _CALLS_SHELL = re.compile(r"(?:^|,|:)(?:EXEC|SYSTEM|SHELL)\b", re.IGNORECASE)
 _POWERSHELLS = frozenset({"pwsh", "powershell", "powershell.exe"})
+_HIDDEN = re.compile(r"-e(?:c|n\w*)?", re.IGNORECASE)
 _POWERSHELL_RUNS = re.compile(r"\b(?:iex|invoke-expression)\b", re.IGNORECASE)
 _POWERSHELL_FETCHES = re.compile(
     r"\b(?:iwr|irm|curl|wget|invoke-webrequest|invoke-restmethod|start-bitstransfer)\b|download(?:string|data|file)",
@@ -70,6 +71,8 @@ def on_remote_code(command: Command) -> Iterator[Finding]:
         yield from _renamed(command)
     elif command.program == "crontab":
         yield from _made_up(command.feeders, "the schedule that crontab takes")
+    elif command.program in _POWERSHELLS and any(map(_HIDDEN.fullmatch, (word.text for word in command.argv[1:]))):
+        yield blocked(f"the code for {command.program} is hidden: code that hides is not run")
     elif language_of(command.program):
         code = code_of(command)
         if code is not None:
@@ -93,10 +96,6 @@ def _interpreted(command: Command, code: Code) -> Iterator[Finding]:
     if code.stdin:
         yield from _from_input(command)
     elif code.text is not None:
-        if program in _POWERSHELLS and any(
-            re.match(r"-(?:e|ec|en\w*)$", word.text, re.IGNORECASE) for word in command.argv
-        ):
-            yield blocked(f"the code for {program} is hidden: code that hides is not run")
         if (
             program in _POWERSHELLS
             and _POWERSHELL_RUNS.search(code.text.text)

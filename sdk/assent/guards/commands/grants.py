@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 _CLUSTERS = listed("kubectl oc k3s microk8s helm kustomize kubeadm")
 _CLUSTER_ADMIN = re.compile(
     r"clusterrolebinding\b.{0,2000}cluster-admin|cluster-admin.{0,2000}clusterrolebinding|add-cluster-role-to-\w+\s{1,4}cluster-admin"
-    r"|add-scc-to-\w+\s{1,4}(?:privileged|anyuid|hostaccess)|clusterrole\b.{0,400}verbs[\"'\]\[:=\s]{1,8}\*|system:masters|pod-security\.kubernetes\.io/enforce=privileged",
+    r"|add-scc-to-\w+\s{1,4}(?:privileged|anyuid|hostaccess)|clusterrole\b.{0,400}verbs[\"'\]\[:=\s]{1,8}\*|clusterrole\b.{0,200}--verb[= ][\"']?\*|system:masters|pod-security\.kubernetes\.io/enforce=privileged",
     re.IGNORECASE | re.DOTALL,
 )
 _CLOUD_ADMIN = re.compile(
     r"(?:attach-(?:user|role|group)-policy|create-role|put-(?:user|role|group)-policy|create-policy(?:-version)?)\b.{0,2000}"
     r"(?:AdministratorAccess|IAMFullAccess|PowerUserAccess|\"Action\"\s{0,4}:\s{0,4}\[?\s{0,4}\"(?:iam:)?\*\")"
-    r"|add-user-to-group\b.{0,200}[Aa]dmin|(?:add-iam-policy-binding|set-iam-policy)\b.{0,400}(?:roles/(?:owner|editor|\w*[aA]dmin)|allUsers|allAuthenticatedUsers)"
+    r"|add-user-to-group\b.{0,200}[Aa]dmin|(?:add-iam-policy-binding|set-iam-policy)\b.{0,400}(?:roles/(?:owner|editor|[\w.]*[aA]dmin)|allUsers|allAuthenticatedUsers)"
     r"|role\s{1,4}assignment\s{1,4}create\b.{0,400}(?:Owner|User Access Administrator)\b",
     re.DOTALL,
 )

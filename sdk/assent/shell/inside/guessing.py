@@ -104,7 +104,11 @@ def guessed(command: Command, own: Sequence[str]) -> Iterator[str]:
             yield from _within(text)
             if found := _ATTACHED.match(text):  # `rsync -e'rm -rf /etc'`
                 yield from _within(text[found.end() :])
-    if (program not in OPERANDS or program in _COMMANDERS) and program not in _INSTALLS and not language:
+    if (
+        (program not in OPERANDS or program in _COMMANDERS)
+        and program not in _INSTALLS
+        and (not language or "-m" in words)
+    ):
         yield from _among(program, words)
 
 
