@@ -6,6 +6,7 @@ is what stands behind an option that takes prose.
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 from typing import TYPE_CHECKING
@@ -183,7 +184,7 @@ def _within(text: str) -> Iterator[str]:
 def _telling(program: str, words: Sequence[str]) -> Sequence[str]:
     """Return the words that may hold a command: not what stands behind an option that takes prose."""
     if program == "git":
-        given = [following for word, following in zip(words, words[1:], strict=False) if word == "-c"]
+        given = [following for word, following in itertools.pairwise(words) if word == "-c"]
         action = next((word for word in words if not word.startswith("-") and word not in given), "")
         return [*given, *words] if action in _GIT_RUNS else given
     if (program == "task" and set(words[:3]) & _NOTES) or (

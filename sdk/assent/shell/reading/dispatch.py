@@ -17,29 +17,28 @@ from assent.shell.programs.interpreters import acts_of, is_too_long
 from assent.shell.programs.outputs import output_of
 from assent.shell.programs.programs import SHELLS, code_of, language_of
 from assent.shell.programs.wrappers import CONTAINERS, READ_SETTINGS, Peeled, peel, set_by_options
-from assent.shell.reading.follower import Input
+from assent.shell.reading.redirecting import read_redirects
 from assent.shell.reading.running import BUILTINS
-from assent.shell.reading.values import choices, elements_in
+from assent.shell.reading.values import ASSIGNED, assigned, choices
 from assent.shell.reading.walk import DEEPEST, Walker, bind
 from assent.shell.reading.written import WrittenFiles
-from assent.shell.words.scope import EMPTY, HERE, LONGEST, UNKNOWN, Scope, StopReading, Value, text_of, unique, word_of
+from assent.shell.words.scope import EMPTY, HERE, UNKNOWN, Scope, StopReading, Value, text_of, unique, word_of
 from assent.shell.words.script import Command, Redirect, Word
 from assent.shell.words.words import WordReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from assent.shell.reading.follower import Definition, Raw
+    from assent.shell.reading.follower import Definition, Input, Raw
     from assent.shell.reading.walk import Reading
-    from assent.shell.words.skeleton import RawRedirect
 
-_ASSIGNED = re.compile(r"([A-Za-z_]\w*)(\[[^\]]*\])?(\+?)=")
 _ANY_INPUT = listed(
     "sudo su doas ssh runuser at batch unshare nsenter chroot lxc incus machinectl limactl multipass adb toolbox "
     "distrobox wsl"
 )
 """Without a command they run a shell that reads standard input."""
 _PRINTS = listed("echo printf tee cat print yes")
+_PLAIN = re.compile(r"[\w\s./=-]*[\w./=-]")
 _MOST_SETTINGS = 20
 """2,000 variables with a text each, before one command, took 5.6 s."""
 _MOST_WRAPPERS = 32
@@ -117,7 +116,7 @@ class Dispatcher:
 
     def redirected(self, raws: Sequence[Raw], scope: Scope) -> Input:
         """Read the redirections of a compound command: what its inside reads, after noting what it writes."""
-        redirects, given, sources = self._redirects(raws, scope, scope)
+        redirects, given, sources = read_redirects(raws, scope, scope, self.substitute, self.written)
         if redirects:
             self.emit(
                 Command(
@@ -134,11 +133,14 @@ class Dispatcher:
     def _simple(self, raws: Sequence[Raw], scope: Scope) -> list[Command]:
         words = [raw for raw in raws if isinstance(raw, str)]
         reader = self._word_reader(self._behind_itself(raws, words, scope))
-        ahead = list(itertools.takewhile(_ASSIGNED.match, words))
-        environment = [self._assigned(raw, reader, scope) for raw in ahead]
+        ahead = list(itertools.takewhile(ASSIGNED.match, words))
+        environment = [assigned(raw, reader, scope) for raw in ahead]
+        self._reading.spend(sum(len(text) for _, value in environment for text in value.texts))
         argv = tuple(word for raw in words[len(ahead) :] for word in reader.fields(raw))
         sources = tuple(reader.sources)
-        redirects, given, more = self._redirects(raws, scope, self._behind_itself(raws, words, scope))
+        redirects, given, more = read_redirects(
+            raws, scope, self._behind_itself(raws, words, scope), self.substitute, self.written
+        )
         if not argv:
             self._run_by_the_shell(dict(environment), scope)
             for name, value in environment:
@@ -204,17 +206,14 @@ class Dispatcher:
             scope.variables.update(ahead)
             scope.exported |= ahead.keys()
             self.run_by_variables({name: value.texts[0] for name, value in ahead.items()}, command, scope)
+        return self._followed(command, scope)
+
+    def _followed(self, command: Command, scope: Scope) -> list[Command]:
         program = command.program
-        if (alias := scope.aliases.get(command.argv[0].text)) and not alias.split()[:1] == [program]:
-            inner = replace(command, wrappers=(*command.wrappers, program))
-            return self.nested(
-                shlex.join([alias, *map(text_of, command.argv[1:])]).replace(shlex.quote(alias), alias, 1), inner, scope
-            )
-        if (
-            program.startswith(("=", "^")) and len(program) > 1
-        ):  # zsh: the path of a program; nu: one that is no builtin
-            command = replace(command, argv=(word_of(program[1:]), *command.argv[1:]))
-            program = command.program
+        if alias := scope.aliases.get(command.argv[0].text):
+            return self._aliased(alias, command, scope)
+        if program[:1] in {"=", "^"} and len(program) > 1:  # zsh: a program's path; nu: a program that is no builtin
+            return self.perform(replace(command, argv=(word_of(program[1:]), *command.argv[1:])), scope)
         if program in self._reading.functions:
             inner = scope if not command.feeders else scope.copy()
             inner.feeders, inner.fed_text = command.feeders, command.fed_text
@@ -227,6 +226,16 @@ class Dispatcher:
             inner = replace(command, wrappers=(*command.wrappers, program))
             return [self.emit(command), *self.nested(text, inner, scope, command.argv)]
         return self._wrapped(command, scope)
+
+    def _aliased(self, alias: str, command: Command, scope: Scope) -> list[Command]:
+        """Read an alias in its place, which it has once: `alias ls='ls -l'`."""
+        inner = scope.copy()
+        name = command.argv[0].text
+        del inner.aliases[name]
+        if _PLAIN.fullmatch(alias):
+            return self.perform(replace(command, argv=(*map(word_of, alias.split()), *command.argv[1:])), inner)
+        behind = shlex.join(map(text_of, command.argv[1:]))
+        return self.nested(f"{alias} {behind}", replace(command, wrappers=(*command.wrappers, name)), inner)
 
     def _run_by_the_shell(self, given: Mapping[str, Value], scope: Scope) -> None:
         """Read the texts of variables that the shell itself runs: `PROMPT_COMMAND='…'`."""
@@ -367,56 +376,6 @@ class Dispatcher:
 
     def _word_reader(self, scope: Scope) -> WordReader:
         return WordReader(scope, self.substitute)
-
-    def _assigned(self, raw: str, reader: WordReader, scope: Scope) -> tuple[str, Value]:
-        found = _ASSIGNED.match(raw)
-        name = found[1] if found else raw
-        rest = raw[found.end() :] if found else ""
-        if rest.startswith("("):
-            elements = tuple(text_of(word) for part in elements_in(rest[1:-1]) for word in reader.fields(part))
-            old = scope.variables.get(name)
-            if found and found[3] and old and old.elements:
-                elements = (*old.elements, *elements)
-            return name, Value(texts=(elements[0] if elements else "",), elements=elements)
-        before = len(reader.sources)
-        text = reader.text(rest)
-        if found and found[3]:
-            text = (scope.variables[name].texts[0] if name in scope.variables else "") + text
-        if len(text) > LONGEST:
-            raise StopReading("a variable's value is too long")
-        self._reading.spend(len(text))
-        return name, Value(texts=(text,), sources=tuple(reader.sources[before:]))
-
-    def _redirects(
-        self, raws: Sequence[Raw], scope: Scope, inside: Scope
-    ) -> tuple[tuple[Redirect, ...], Input, tuple[Command, ...]]:
-        redirects: list[Redirect] = []
-        given = Input(feeders=scope.feeders, fed_text=scope.fed_text)
-        everything: list[Command] = []
-        for raw in raws:
-            if isinstance(raw, str):
-                continue
-            reader = self._word_reader(inside)
-            if raw.document or raw.operator == "<<<":
-                text = self._fed(raw, reader)
-                given = Input(feeders=tuple(reader.sources), fed_text=None if UNKNOWN in text else text)
-            elif raw.raw.startswith("<(") and raw.operator == "<":
-                text, commands = self.substitute(raw.raw[2:-1], scope)
-                given = Input(feeders=tuple(reversed(commands)), fed_text=None if UNKNOWN in text else text)
-                everything.extend(commands)
-                continue
-            else:
-                target = "".join(text_of(word) for word in reader.fields(raw.raw)[:1])
-                word = (reader.fields(raw.raw) or [word_of(target)])[0]
-                redirects.append(Redirect(operator=raw.operator, target=word))
-                given = Input(fed_text=self.written(word)) if raw.operator.startswith("<") else given
-            everything.extend(reader.sources)
-        return tuple(redirects), given, tuple(everything)
-
-    def _fed(self, raw: RawRedirect, reader: WordReader) -> str:
-        if raw.document is None:
-            return reader.text(raw.raw) + "\n"
-        return raw.document.text if raw.document.quoted else reader.quoted_text(raw.document.text)
 
     def here(self, text: str, command: Command, scope: Scope) -> list[Command]:
         """Read text that the command gives to the same shell."""
