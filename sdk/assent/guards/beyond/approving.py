@@ -127,7 +127,8 @@ def on_approving(command: Command) -> Iterator[Finding]:
     """Deciding, or speaking, in the name of a person: whatever the keys, it never counts as that person's own act."""
     program, texts = command.program, [word.text for word in command.argv[1:]]
     words = [text for text in texts if not text.startswith("-")]
-    if not command.argv or not program or only_speaks(program):
+    into_net = any(redirect.target.text.startswith("/dev/tcp/") for redirect in command.redirects)
+    if not command.argv or not program or (only_speaks(program) and not into_net):
         return
     if program in _FETCHERS and (ran := _ran_by(command)):
         yield from on_approving(replace(command, argv=ran))
@@ -151,7 +152,12 @@ def _deciding(command: Command, said: str, words: list[str], texts: list[str]) -
     program = command.program
     language = language_of(program)
     sent = _sent(command, texts)
-    if program in _SENDERS or language or (program in {"gh", "glab", "hub", "az"} and words[:1] == ["api"]):
+    if (
+        program in _SENDERS
+        or "/dev/tcp/" in sent
+        or language
+        or (program in {"gh", "glab", "hub", "az"} and words[:1] == ["api"])
+    ):
         yield from _over_http(command, sent, by_code=bool(language) and language != "shell")
     if re.search(r"\bxox(?:p|c|d|e\.xoxp)-[\w-]", sent) and not _runs_scripts(program):
         yield blocked(f"{program} acts in a chat in the name of a person")

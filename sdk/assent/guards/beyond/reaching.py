@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from assent.guards.beyond.remote import fetches
@@ -72,6 +73,7 @@ _SERVED_BY_CODE = re.compile(
     r"|(?:http\.server|SimpleHTTP|HTTPServer|createServer|express\.static).{0,2000}(?:chdir\(\s{0,4}|directory\s{0,4}=\s{0,4}|static\(\s{0,4}|DocumentRoot\s{0,4}(?::|=>)\s{0,4})[\"']((?:/|~)[^\"'\n]{0,200})[\"']",
     re.DOTALL,
 )
+_OWN_PROXY = re.compile(r"(?:https?|ftp|all|no)_proxy", re.IGNORECASE)
 _PROXY = re.compile(r"\S*[pP]rox(?:y|ies)[\w:-]{0,20}[= ]\S+")
 _INSTALLERS = listed(
     "pip pip3 pipx uv npm pnpm yarn bun gem cargo go helm kubectl oc terraform tofu ansible-pull ansible-playbook ansible-galaxy "
@@ -129,7 +131,8 @@ def on_reaching(command: Command) -> Iterator[Finding]:
     if program in _INSTALLERS and (
         _HTTP.search(
             _PROXY.sub(
-                "", " ".join((said, *(word.text for name, word in command.environment if "proxy" not in name.lower())))
+                "",
+                " ".join((said, *(word.text for name, word in command.environment if not _OWN_PROXY.fullmatch(name)))),
             )
         )
         or _fetched(command)
@@ -220,7 +223,7 @@ def _served(command: Command) -> Iterator[Word]:
             yield word_of(found[1])
         if name in _FOLDER_OPTIONS and (following or equals):
             named = True
-            yield word_of(value) if equals else following or word
+            yield replace(word_of(value), tilde=value.startswith("~")) if equals else following or word
     yield from (word for word in operands(command) if "/" in word.text or word.tilde or word.text.startswith("."))
     if not named and command.cwd is not None:
         yield word_of(".")

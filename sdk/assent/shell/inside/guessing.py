@@ -55,7 +55,7 @@ DATABASES = listed(
     "mongosh cockroach clickhouse-client clickhouse-local clickhouse tsql vsql mysqlsh cqlsh redis-cli valkey-cli"
 )
 _ESCAPES_OF_SQL = re.compile(
-    r"\\|\bsystem\b|\bPROGRAM\b|^\s*[.!:]|xp_cmdshell|\bexec|\brun|shell|sys_|edit\(|writefile|command|language|\bset\b|pager|executable|EDITOR|\bos\.|\beval\b|setenv",
+    r"\\|\bsystem\b|\bPROGRAM\b|^\s*[.!:]|xp_cmdshell|\bexec|\brun|shell|sys_|edit\(|writefile|command|language|\bset\b|pager|executable|EDITOR|`|\bos\.|\beval\b|setenv",
     re.IGNORECASE,
 )
 """Without any of these, what a database is told is kept, not run."""

@@ -33,7 +33,7 @@ _GIT_KEYS = re.compile(
 _GIT_TRANSPORTS = frozenset({"--upload-pack", "--receive-pack", "--exec", "--open-files-in-pager"})
 _TAKE_A_PACKER = frozenset({"clone", "fetch", "pull", "ls-remote", "push", "archive", "submodule"})
 _SHELLS_OUT = re.compile(r"(?:url\.)?ext::(.+?)(?:\.insteadof=.*|$)|-O(.+)", re.IGNORECASE | re.DOTALL)
-_ESCAPED = re.compile(r"\S{1,200}(?:%\s\S{1,200}){1,50}")  # a blank inside a word, as `ext::` has it
+_ESCAPED = re.compile(r"[^\s%]{1,200}(?:%\s[^\s%]{1,200}){1,50}")  # a blank inside a word, as `ext::` has it
 _CALLBACK = re.compile(r"--[\w-]{1,30}-callback")
 
 
