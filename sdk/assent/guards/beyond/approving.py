@@ -59,6 +59,29 @@ _GATES = {
     "wtype": listed("-k -M"),
     "cliclick": listed("c:. t:"),
 }
+_ANY = re.compile(r"")
+_FORGES: dict[str, tuple[tuple[frozenset[str], re.Pattern[str]], ...]] = {
+    # program: words that it must have, and what one word must look like
+    "gh": (
+        (listed("pr review"), re.compile(r"^--approve(?:=(?:true|1|t))?$|^-[a-z]*a[a-z]*$")),
+        (listed("merge"), re.compile(r"^--admin$")),
+        (listed("run approve"), _ANY),
+        (listed("alias set"), re.compile(r"--approve|approve\b")),
+    ),
+    "glab": ((listed("mr approve"), _ANY), (listed("mr revoke"), _ANY), (listed("approve"), _ANY)),
+    **dict.fromkeys(
+        ("tea", "gitea", "forgejo", "bb", "bitbucket"),
+        ((listed("approve"), _ANY), (frozenset[str](), re.compile(r"^--approve$"))),
+    ),
+    "az": ((listed("set-vote"), re.compile(r"^approve(?:-with-suggestions)?$")),),
+    "gcloud": tuple((listed(f"approve {kind}"), _ANY) for kind in ("deploy", "access-approval", "builds")),
+    "gerrit": ((listed("approve"), _ANY), (frozenset[str](), re.compile(r"^(?:\+2|--code-review=\+2|2)$"))),
+    "git": ((frozenset[str](), re.compile(r"refs/for/\S*(?:Code-Review|Verified)\+\d")),),
+    "ssh": ((listed("gerrit"), re.compile(r"\+2")),),
+    **dict.fromkeys(
+        ("kubectl", "oc"), ((listed("certificate approve"), _ANY), (frozenset[str](), re.compile(r"^approvaltask")))
+    ),
+}
 _SENDERS = listed(
     "curl wget http https xh curlie httpie hurl nc ncat netcat socat telnet openssl restish aria2c grpcurl websocat ab hey"
 )
@@ -223,36 +246,13 @@ def _runs_scripts(program: str) -> bool:
 
 
 def _forge_approval(program: str, words: list[str], texts: list[str]) -> bool:
-    values = {text for text in texts if text.startswith("-")}
+    """Whether the program reviews, votes or opens a gate as a person does."""
+    given = set(words)
     if program in {"gh", "glab", "hub", "tea", "bb", "az"} and any(map(_COMMENTED.match, texts)):
         return True
-    match program:
-        case "gh":
-            reviews = any(re.match(r"--approve(?:=(?:true|1|t))?$|-[a-z]*a[a-z]*$", text) for text in values)
-            return (
-                ("pr" in words and "review" in words and reviews)
-                or ("merge" in words and "--admin" in texts)
-                or ("run" in words and "approve" in words)
-                or (words[:2] == ["alias", "set"] and any(re.search(r"--approve|approve\b", text) for text in texts))
-            )
-        case "glab":
-            return ("mr" in words and bool({"approve", "revoke"} & set(words))) or "approve" in words[:4]
-        case "tea" | "gitea" | "forgejo" | "bb" | "bitbucket":
-            return "approve" in words[:4] or "--approve" in texts
-        case "az":
-            return "set-vote" in words and any(text in {"approve", "approve-with-suggestions"} for text in texts)
-        case "gcloud":
-            return "approve" in words and bool({"deploy", "access-approval", "builds"} & set(words))
-        case "gerrit":
-            return "approve" in words or any(text in {"+2", "--code-review=+2", "2"} for text in texts)
-        case "git":
-            return any(re.search(r"refs/for/\S*(?:Code-Review|Verified)\+\d", text) for text in texts)
-        case "ssh":
-            return "gerrit" in words and any("+2" in text for text in texts)
-        case "kubectl" | "oc":
-            return ("certificate" in words and "approve" in words) or any("approvaltask" in text for text in words)
-        case _:
-            return bool(_GATES.get(program, frozenset()) & set(texts)) or ("--approve" in texts and bool(words))
+    if program in _FORGES:
+        return any(needed <= given and any(map(shape.search, texts)) for needed, shape in _FORGES[program])
+    return bool(_GATES.get(program, frozenset()) & set(texts)) or ("--approve" in texts and bool(words))
 
 
 def _over_http(command: Command, sent: str, *, by_code: bool) -> Iterator[Finding]:

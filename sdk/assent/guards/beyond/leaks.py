@@ -128,10 +128,10 @@ def on_stored_leaks(script: Script) -> Iterator[Finding]:
     for command in script.commands:
         if stored and command.program in _SENDERS | {"git", "aws", "gsutil", "rclone"}:
             said = " ".join(word.text for word in command.argv[1:])[:4000]
-            for path, teller in stored.items():
-                if path in said and not _LOCAL.search(said):
-                    yield blocked(f"{command.program} sends what {teller} told, with its secrets, to another machine")
-                    return
+            tellers = [teller for path, teller in stored.items() if path in said and not _LOCAL.search(said)]
+            if tellers:
+                yield blocked(f"{command.program} sends what {tellers[0]} told, with its secrets, to another machine")
+                return
         if _prints(command, _TELLS):
             stored.update(
                 (redirect.target.text, command.program)

@@ -7,7 +7,6 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from assent.guards.beyond.remote import fetches
 from assent.guards.commands.findings import blocked, operands, shown
 from assent.guards.commands.places import place, protected
 from assent.shell.lists import listed
@@ -56,53 +55,10 @@ _RUNNERS = {
 }
 
 
-_SHELLS_FOR_OTHERS = listed(
-    "ttyd gotty wetty shellinaboxd tmate sshx upterm teleconsole telnetd in.telnetd rlogind rshd dropbear webssh gsocket gs-netcat "
-    "pwncat-cs tty-share butterfly.server.py"
-)
-"""They hand a terminal to whoever comes."""
-_PROXIES = listed(
-    "gost microsocks danted 3proxy srelay ssocks sshuttle-server revsocks rsocks iox ligolo-agent ligolo chisel"
-)
-_HTTP = re.compile(
-    r"(?:^|[=\s+])http://(?!(?:localhost|127\.|\[::1\]|10\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|[\w-]+(?::\d+)?(?:/|$)|[\w.-]+\.(?:corp|local|internal|intra|intranet|lan|home|test|example|localdomain|svc)(?:[:/]|$)))\S+"
-)
-"""An address without encryption, and not in a network of one's own: whoever is between puts in what they like."""
 _SERVED_BY_CODE = re.compile(
     r"(?:chdir\(\s{0,4}|directory\s{0,4}=\s{0,4})[\"']((?:/|~)[^\"'\n]{0,200})[\"'].{0,2000}(?:http\.server|SimpleHTTP|HTTPServer|createServer|httpd)"
     r"|(?:http\.server|SimpleHTTP|HTTPServer|createServer|express\.static).{0,2000}(?:chdir\(\s{0,4}|directory\s{0,4}=\s{0,4}|static\(\s{0,4}|DocumentRoot\s{0,4}(?::|=>)\s{0,4})[\"']((?:/|~)[^\"'\n]{0,200})[\"']",
     re.DOTALL,
-)
-_OWN_PROXY = re.compile(r"(?:https?|ftp|all|no)_proxy", re.IGNORECASE)
-_PROXY = re.compile(r"\S*[pP]rox(?:y|ies)[\w:-]{0,20}[= ]\S+")
-_INSTALLERS = listed(
-    "pip pip3 pipx uv npm pnpm yarn bun gem cargo go helm kubectl oc terraform tofu ansible-pull ansible-playbook ansible-galaxy "
-    "dpkg rpm apt apt-get apt-key dnf yum zypper apk pacman brew snap flatpak composer nuget luarocks cpan cpanm conda mamba opam "
-    "raco R code docker podman msiexec mshta installer"
-)
-_OPEN_EDITORS = {
-    "code-server": re.compile(r"--auth[= ]none"),
-    "code": re.compile(r"^tunnel\b"),
-    "jupyter": re.compile(r"(?:token|password)=(?:\s|$|''|\"\")|--ip[= ]0\.0\.0\.0"),
-    "jupyter-lab": re.compile(r"(?:token|password)=(?:\s|$)|--ip[= ]0\.0\.0\.0"),
-    "jupyter-notebook": re.compile(r"(?:token|password)=(?:\s|$)|--ip[= ]0\.0\.0\.0"),
-    "tailscale": re.compile(r"^(?:up|set)\b.*--ssh|^serve\b.*(?:tcp|:22\b)|\bfunnel\b"),
-    "frpc": re.compile(r"local_?port\s{0,4}=\s{0,4}(?!80\b|443\b|3\d{3}|8\d{3}|5\d{3})|plugin\s{0,4}="),
-    "rclone": re.compile(r"^serve\b.*--addr[= ]:"),
-    "vncserver": re.compile(r"-?-SecurityTypes[= ]None", re.IGNORECASE),
-    "x11vnc": re.compile(r"-nopw|^(?!.*-(?:rfbauth|passwd|localhost))"),
-    "redis-server": re.compile(r"--protected-mode no"),
-    "dockerd": re.compile(r"(?:-H|--host)[= ]tcp://"),
-    "kubectl": re.compile(r"^proxy\b.*(?:--address[= ]0\.0\.0\.0|--accept-hosts)"),
-    "node": re.compile(r"--inspect(?:-brk)?=0\.0\.0\.0"),
-    "gdbserver": re.compile(r"^(?:0\.0\.0\.0|:)"),
-    "sshd": re.compile(r"PermitRootLogin|AuthorizedKeys|PasswordAuthentication|-p\s?\d"),
-}
-"""Doors that stand open to whoever comes."""
-_FORWARDS = re.compile(r"^(?:tcp\d?|openssl|udp\d?|vsock)-l(?:isten)?:", re.IGNORECASE)
-_MAKES_CONTAINERS = re.compile(r"/(?:containers|exec|images|services|build|commit)\b")
-_INWARDS = re.compile(
-    r":(?:22|23|2375|2376|3389|5900|6443|10250|5432|3306|6379|27017)\b|docker\.sock|\bSOCKS", re.IGNORECASE
 )
 
 
@@ -110,34 +66,12 @@ def on_reaching(command: Command) -> Iterator[Finding]:
     """Folders with keys served to others, tunnels, and code that comes from an address and is run at once."""
     program, texts = command.program, [word.text for word in command.argv[1:]]
     served = list(_served(command))
-    if language_of(program) and (found := _SERVED_BY_CODE.search(" ".join((*texts, command.fed_text or ""))[:20_000])):
-        served.append(
-            word_of(
-                found[1] or found[2],
-            )
-        )
+    said = " ".join((*texts, command.fed_text or ""))[:20_000]
+    if language_of(program) and (found := _SERVED_BY_CODE.search(said)):
+        served.append(word_of(found[1] or found[2]))
     if any(_is_secret(word, command) for word in served):
         yield blocked(f"{program} serves a folder with keys or logins to others")
     led = program in _TUNNELS and _TUNNEL_WORDS & set(texts)
-    said = " ".join((*texts, command.fed_text or ""))[:4000]
-    if program in _SHELLS_FOR_OTHERS or (program in _PROXIES and texts and program != "chisel"):
-        yield blocked(f"{program} hands a shell or a way in to others")
-    elif (door := _OPEN_EDITORS.get(program)) and door.search(said):
-        yield blocked(f"{program} opens a door to whoever comes")
-    elif program == "socat" and any(map(_FORWARDS.match, texts)) and any(map(_INWARDS.search, texts)):
-        yield blocked("socat lets others in through a port")
-    if "docker.sock" in said and program in {"curl", "socat", "nc", "ncat", "wget"} and _MAKES_CONTAINERS.search(said):
-        yield blocked(f"{program} makes containers through docker's socket")
-    if program in _INSTALLERS and (
-        _HTTP.search(
-            _PROXY.sub(
-                "",
-                " ".join((said, *(word.text for name, word in command.environment if not _OWN_PROXY.fullmatch(name)))),
-            )
-        )
-        or _fetched(command)
-    ):
-        yield blocked(f"{program} takes code from an address that anybody may answer for")
     if (program in {"ssh", "autossh", "plink", "mosh", "sshpass"} and _lets_in(texts)) or (
         led and not any(map(_DEVELOPED.search, _led_to(program, texts)))
     ):
@@ -150,6 +84,10 @@ def on_reaching(command: Command) -> Iterator[Finding]:
         and _FROM_ADDRESS.fullmatch(command.argv[0].text if command.argv else "")
     ):
         yield blocked(f"{command.wrappers[-1]} runs code from {shown(command.argv[0])}")
+    yield from _ran_from_an_address(program, texts)
+
+
+def _ran_from_an_address(program: str, texts: list[str]) -> Iterator[Finding]:
     if (behind := _RUNNERS.get(program)) is not None:
         words = [text for text in texts if not text.startswith("-")]
         ran = words[1:2] if behind and words[:1] == [behind] else words[:1] if not behind else []
@@ -163,11 +101,6 @@ def on_reaching(command: Command) -> Iterator[Finding]:
         text == "--from" and _FROM_ADDRESS.fullmatch(after) for text, after in itertools.pairwise(texts)
     ) and program in {"uvx", "uv"}:
         yield blocked(f"{program} runs code from an address")
-
-
-def _fetched(command: Command) -> bool:
-    """Whether a package manager is given what was fetched just now: `dpkg -i <(curl …)`."""
-    return any(map(fetches, command.arguments_from)) and any(word.text.startswith("/dev/fd/") for word in command.argv)
 
 
 def _led_to(program: str, texts: list[str]) -> list[str]:

@@ -97,9 +97,9 @@ def on_disks(command: Command) -> Iterator[Finding]:
     elif program == "wipefs":
         if has(command, "ao", "--all", "--offset", "--types") and not has(command, "n", "--no-act"):
             yield blocked("wipefs erases a disk's signatures")
-    elif program in _COPIERS and any(device(place(word, command.cwd)) for word in operands(command)[1:]):
-        yield blocked(f"{program} writes onto a disk")
-    elif program in _ALWAYS and texts:
+    elif (program in _ALWAYS and texts) or (
+        program in _COPIERS and any(device(place(word, command.cwd)) for word in operands(command)[1:])
+    ):
         yield blocked(f"{program} erases a disk")
     elif any(text in _WRITING_WORDS.get(program, ()) for text in texts):
         yield blocked(f"{program} changes or erases a disk")
@@ -190,14 +190,20 @@ def on_machine(command: Command) -> Iterator[Finding]:
         yield blocked(f"{program} {texts[0]} stops or restarts the machine")
     elif program in {"systemctl", "loginctl"} and (stopping := _stopping(texts)):
         yield blocked(f"{program} {stopping} stops or restarts the machine")
-    elif program in {"dbus-send", "busctl", "gdbus"} and any(map(_BUS_STOPS.search, texts)):
-        yield blocked(f"{program} stops the machine, or makes the system run something")
     elif program in {"pkill", "killall"} and any(text in {"systemd", "init", "launchd"} for text in texts):
         yield blocked(f"{program} of the first process stops the machine")
     elif program == "kill" and _kills_everything(command):
         yield blocked("kill of process 1 or of every process stops the machine")
     elif program in {"grub-install", "update-grub", "efibootmgr"} and options(command) and program == "efibootmgr":
         yield doubtful("efibootmgr changes what the machine starts from")
+
+
+def on_bus(command: Command) -> Iterator[Finding]:
+    """Messages that make the system stop, or run something."""
+    if command.program in {"dbus-send", "busctl", "gdbus"} and any(
+        _BUS_STOPS.search(word.text) for word in command.argv[1:]
+    ):
+        yield blocked(f"{command.program} stops the machine, or makes the system run something")
 
 
 def _stopping(texts: list[str]) -> str:

@@ -254,10 +254,7 @@ def _by_its_name(command: Command) -> Iterator[Finding]:
     """Programs whose use is to change what belongs to the system, without naming the file."""
     if command.program in {"visudo", "vipw", "vigr"} and not has(command, "cV", "--check", "--version"):
         yield blocked(f"{command.program} edits who may do what")
-    if command.program == "patchelf" and any(system_program(place(word, command.cwd)) for word in operands(command)):
-        yield blocked("patchelf changes a program or library of the system")
-    if command.program in {"userdel", "deluser"} and "root" in [word.text for word in command.argv]:
-        yield blocked(f"{command.program} deletes root")
+    yield from _of_root(command)
     if command.program == "chattr":
         for word in operands(command):
             if system_file(place(word, command.cwd)):
@@ -269,6 +266,13 @@ def _by_its_name(command: Command) -> Iterator[Finding]:
                 yield blocked(f"{command.program} makes the database write into {shown(word)}")
     if command.program == "crontab" and has(command, "r"):
         yield blocked("crontab -r deletes all of a user's scheduled jobs")
+
+
+def _of_root(command: Command) -> Iterator[Finding]:
+    if command.program == "patchelf" and any(system_program(place(word, command.cwd)) for word in operands(command)):
+        yield blocked("patchelf changes a program or library of the system")
+    if command.program in {"userdel", "deluser"} and "root" in [word.text for word in command.argv]:
+        yield blocked(f"{command.program} deletes root")
 
 
 def _written(word: Word, command: Command) -> Iterator[Finding]:

@@ -39,6 +39,7 @@ _DATABASE_ADMIN = re.compile(
     r"|\bsp_addsrvrolemember\b|\balter\s{1,4}server\s{1,4}role\s{1,4}\[?sysadmin",
     re.IGNORECASE,
 )
+_MAY_GRANT = re.compile(r"\bgrant\b|superuser|srvrole|server\s{1,4}role", re.IGNORECASE)
 _NOT_SUPER = re.compile(r"\bnosuperuser\b", re.IGNORECASE)
 _SWITCHED_OFF = {
     # program: how its words look when they switch off what protects the machine
@@ -69,6 +70,7 @@ _GUARDIANS = listed(
     "auditd firewalld ufw apparmor fail2ban rsyslog syslog-ng systemd-journald iptables nftables falco crowdsec wazuh-agent "
     "osqueryd clamav-daemon selinux falcon-sensor assent"
 )
+_MOUNTED_BY_USE = ("/proc", "/sys", "/dev")
 _LISTENS = listed("stop disable mask kill")
 _TEMPORARY = ("/tmp/", "/var/tmp/", "/dev/shm/", "./", "../", "/home/")  # noqa: S108 - where anybody may put a file
 
@@ -79,24 +81,25 @@ def on_grants(command: Command) -> Iterator[Finding]:
     said = " ".join((*texts, command.fed_text or ""))[:10_000]
     if program in _CLUSTERS and _CLUSTER_ADMIN.search(said):
         yield blocked(f"{program} makes somebody the cluster's administrator")
-    elif program in _CLOUDS:
-        if _CLOUD_ADMIN.search(said):
-            yield blocked(f"{program} makes somebody an administrator")
-        elif _CLOUD_KEYS.search(said):
-            yield doubtful(f"{program} makes a key, or changes who may take a role")
-    elif (off := _SWITCHED_OFF.get(program)) and off.search(said):
+    elif program in _CLOUDS and _CLOUD_ADMIN.search(said):
+        yield blocked(f"{program} makes somebody an administrator")
+    elif program in _CLOUDS and _CLOUD_KEYS.search(said):
+        yield doubtful(f"{program} makes a key, or changes who may take a role")
+    elif _switches_off(program, texts, said):
         yield doubtful(f"{program} switches off what protects the machine")
-    elif program == "systemctl" and _LISTENS & set(texts):
-        if any(text.removesuffix(".service") in _GUARDIANS for text in texts):
-            yield doubtful("systemctl switches off what protects the machine")
     elif program == "mount":
         yield from _mounted(command, texts)
     elif program in {"update-alternatives", "systemctl", "launchctl"}:
         yield from _put_in_place(command, texts)
-    if re.search(r"\bgrant\b|superuser|srvrole|server\s{1,4}role", said, re.IGNORECASE) and _DATABASE_ADMIN.search(
-        _NOT_SUPER.sub("", said)
-    ):
+    if _MAY_GRANT.search(said) and _DATABASE_ADMIN.search(_NOT_SUPER.sub("", said)):
         yield doubtful(f"{program} makes somebody an administrator of a database")
+
+
+def _switches_off(program: str, texts: list[str], said: str) -> bool:
+    if off := _SWITCHED_OFF.get(program):
+        return bool(off.search(said))
+    stopped = program == "systemctl" and _LISTENS & set(texts)
+    return bool(stopped) and any(text.removesuffix(".service") in _GUARDIANS for text in texts)
 
 
 def _mounted(command: Command, texts: list[str]) -> Iterator[Finding]:
@@ -105,9 +108,8 @@ def _mounted(command: Command, texts: list[str]) -> Iterator[Finding]:
     given = ",".join(texts).split(",")
     if "suid" in given or "dev" in given:
         yield blocked("mount lets programs take their owner's rights")
-    elif len(words) > 1 and (system_file(target) or of_the_system(target)) and not target.startswith(("/proc", "/sys")):
-        if not target.startswith("/dev"):
-            yield blocked(f"mount lays something over {shown(words[-1])}")
+    elif len(words) > 1 and (system_file(target) or of_the_system(target)) and not target.startswith(_MOUNTED_BY_USE):
+        yield blocked(f"mount lays something over {shown(words[-1])}")
 
 
 def _put_in_place(command: Command, texts: list[str]) -> Iterator[Finding]:

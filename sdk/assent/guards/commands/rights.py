@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from assent.guards.commands.findings import blocked, doubtful, operands, shown
 from assent.guards.commands.places import of_the_system, place, protected, system_file
-from assent.shell.inside.guessing import only_speaks
-from assent.shell.programs.programs import language_of
+from assent.shell.inside.guessing import takes_prose
 from assent.shell.lists import listed
+from assent.shell.programs.programs import language_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,8 +41,14 @@ _RUN_BY_OTHERS = re.compile(
 )
 _SEARCHED = re.compile(r"LD_LIBRARY_PATH|PYTHONPATH|PERL5LIB|RUBYLIB|NODE_PATH|PATH|CLASSPATH")
 """Where code is looked for: harmless for oneself, not for root."""
+_OF_OTHERS = (
+    (listed("dscl sysadminctl"), _MAC_MEMBERS, "makes somebody an administrator"),
+    (listed("setfattr"), re.compile(r"security\.capability"), "gives a program rights of root's"),
+    (listed("multipass"), re.compile(r"\bmount\s+/\s"), "gives a machine the whole file system"),
+    (listed("icacls"), re.compile(r"Everyone"), "opens files to everybody"),
+)
 _PRELOADED = re.compile(
-    r"\b(?:LD_(?:PRELOAD|AUDIT)|DYLD_(?:INSERT_LIBRARIES|FORCE_FLAT_NAMESPACE))[\"'\]]{0,3}(?:\s{0,4}[=:]\s{0,4}|\s{1,4})[\"']?([^\s,;\"'})\]]{1,500})"
+    r"\b(?:LD_(?:PRELOAD|AUDIT)|DYLD_(?:INSERT_LIBRARIES|FORCE_FLAT_NAMESPACE))[\"'\]]{0,3}(?:\s{0,4}[=:]\s{0,4}|\s{1,4}(?=\S*(?:/|\.so|\.dylib)))[\"']?([^\s,;\"'})\]]{1,500})"
 )
 _LOADER = re.compile(r"ld(?:-linux[\w.-]{0,20}|-musl[\w.-]{0,20}|\.so)?(?:\.so)?[\d.]{0,4}")
 _TEMPORARY = re.compile(r"[;|&`]|\$\(|(?:^|[\s=:]|-[rIM])/(?:dev|tmp|var/tmp)/|data:")
@@ -63,10 +69,10 @@ _PRIVILEGED = re.compile(
 _PRIVILEGED_CODE = re.compile(
     r"\bprivileged[\"']?\s{0,4}[=:]\s{0,4}[tT]rue|pid_mode\s{0,4}=\s{0,4}['\"]host|cap_add\s{0,4}=\s{0,4}\[[^\]]{0,80}(?:ALL|SYS_ADMIN)"
 )
-_WHOLE = re.compile(r"(?:^|,)(?:src|source)=/(?:,|$)")
-_UNCONFINED = re.compile(
-    r"(?:apparmor\.profile|seccomp)\s{0,4}[=:]\s{0,4}unconfined|raw\.(?:lxc|apparmor)\b.{0,80}unconfined|--(?:dev-)?bind=/(?::|$)"
+_WHOLE = re.compile(
+    r"(?:^|,)(?:src|source)=/(?:,|$)|(?:apparmor\.profile|seccomp)\s{0,4}[=:]\s{0,4}unconfined|raw\.(?:lxc|apparmor)\b.{0,80}unconfined|--(?:dev-)?bind=/(?::|$)"
 )
+_CONTAINED = listed("lxc incus helm nomad ctr crictl systemd-nspawn")
 _AS_ROOT = re.compile(r"--profile=sysadmin|/host\b")
 _WIDE_VALUES = listed("--pid --userns --uts --cgroupns --ipc --cap-add --device --security-opt")
 _WIDE_POD = re.compile(
@@ -86,14 +92,6 @@ def on_rights(command: Command) -> Iterator[Finding]:
             re.match(r"-[a-zA-Z]*[gG]|--groups?", text) for text in texts
         ):
             yield doubtful(f"which group {program} gives is known only when it runs")
-    elif program in {"dscl", "sysadminctl"} and _MAC_MEMBERS.search(" ".join(texts)):
-        yield blocked(f"{program} makes somebody an administrator")
-    elif program == "setfattr" and any("security.capability" in text for text in texts):
-        yield blocked("setfattr gives a program rights of root's")
-    elif program == "multipass" and "mount" in texts and "/" in texts:
-        yield blocked("multipass gives a machine the whole file system")
-    elif program == "icacls" and any("Everyone" in text for text in texts):
-        yield blocked("icacls opens files to everybody")
     elif program == "setfacl":
         yield from _access_list(command, texts)
     elif program in {"visudo", "vipw", "vigr"} and not {"-c", "--check"} & set(texts):
@@ -102,8 +100,19 @@ def on_rights(command: Command) -> Iterator[Finding]:
         program == "passwd" and ({"-d", "--delete", "-u", "--unlock", "--stdin", "root"} & set(texts))
     ):
         yield blocked(f"{program} sets or removes the password of an account")
+    elif why := _elsewhere(program, texts):
+        yield blocked(f"{program} {why}")
     else:
         yield from _starting(command, program, texts)
+
+
+def _elsewhere(program: str, texts: list[str]) -> str:
+    """Return what programs of other systems give away, or ""."""
+    said = " ".join(texts)
+    for programs, shape, why in _OF_OTHERS:
+        if program in programs and shape.search(said):
+            return why
+    return ""
 
 
 def _capabilities(program: str, texts: list[str]) -> bool:
@@ -116,39 +125,32 @@ def _capabilities(program: str, texts: list[str]) -> bool:
 
 
 def _starting(command: Command, program: str, texts: list[str]) -> Iterator[Finding]:
-    """Containers with the rights of their host, and the cluster's administrators."""
+    """Containers with the rights of their host."""
+    fed, pairs = command.fed_text or "", _pairs(texts)
     if program in _CONTAINERS and _STARTS & set(texts):
         yield from _container(command, texts)
-    if not only_speaks(program) and any(map(_PRIVILEGED.fullmatch, _pairs(texts))):
+    if not takes_prose(program) and any(map(_PRIVILEGED.fullmatch, pairs)):
         yield blocked(f"{program} starts something with the rights of its host")
-    if program in _CONTAINERS and (
-        _WIDE_POD.search(command.fed_text or "") or "--security=insecure" in (command.fed_text or "")
+    elif (program in _CONTAINERS and (_WIDE_POD.search(fed) or "--security=insecure" in fed)) or (
+        language_of(program) and _PRIVILEGED_CODE.search(" ".join((*texts, fed))[:20_000])
     ):
         yield blocked(f"{program} starts a container with rights of its host")
-    if language_of(program) and _PRIVILEGED_CODE.search(" ".join((*texts, command.fed_text or ""))[:20_000]):
-        yield blocked(f"{program} starts a container with rights of its host")
-    if program in {"lxc", "incus", "helm", "nomad"} and any(map(_WIDE_SETTING.search, _pairs(texts))):
+    elif (program in _CONTAINED and any(_WIDE_SETTING.search(text) or _WHOLE.search(text) for text in pairs)) or (
+        program in {"kubectl", "oc"} and (any(map(_WIDE_POD.search, (*texts, fed))) or _debugs_a_node(texts))
+    ):
         yield blocked(f"{program} starts a container with the rights of its host")
-    elif program in {"lxc", "incus", "ctr", "crictl", "systemd-nspawn"} and any(
-        _WHOLE.search(text) or _UNCONFINED.search(text) for text in texts
-    ):
-        yield blocked(f"{program} gives a container the whole file system")
-    elif program in {"kubectl", "oc"}:
-        if (
-            "debug" in texts
-            and any(text.startswith("node/") for text in texts)
-            and any(map(_AS_ROOT.search, _pairs(texts)))
-        ):
-            yield blocked(f"{program} starts a container with the rights of its host")
-        if any(_WIDE_POD.search(text) for text in (*texts, command.fed_text or "")):
-            yield blocked(f"{program} starts a container with the rights of its host")
+
+
+def _debugs_a_node(texts: list[str]) -> bool:
+    on_a_node = "debug" in texts and any(text.startswith("node/") for text in texts)
+    return on_a_node and any(map(_AS_ROOT.search, _pairs(texts)))
 
 
 def _preloads(command: Command) -> Iterator[Finding]:
     given = [(name, word.text) for name, word in command.environment]
     if command.program in {"export", "declare", "typeset", "env", "set", "setenv"}:
         given += [(name, value) for word in command.argv[1:] for name, _, value in [word.text.partition("=")]]
-    if not only_speaks(command.program):
+    if not takes_prose(command.program):
         given += [
             ("LD_PRELOAD", found[1]) for word in command.argv[1:] for found in _PRELOADED.finditer(word.text[:2000])
         ]

@@ -74,6 +74,11 @@ _PROSE_NAMES = re.compile(
 )
 
 
+def takes_prose(program: str) -> bool:
+    """Whether the program's words may be prose: messages, patterns, what is sent or printed."""
+    return program in _TAKES_PROSE or program == "git"
+
+
 def only_speaks(program: str) -> bool:
     """Whether the program prints, looks for or explains what its words say, and does none of it."""
     return program in _TAKES_PROSE and program not in _ACTS
@@ -190,6 +195,8 @@ def _telling(program: str, words: Sequence[str]) -> Sequence[str]:
     if (program == "task" and set(words[:3]) & _NOTES) or (
         program == "tmux" and any("display" in word for word in words)
     ):
+        return ()
+    if {"echo", "echo_append"} & set(words[:2]):  # `cmake -E echo`, and its like
         return ()
     if program in DATABASES:
         return [word for word in words if _ESCAPES_OF_SQL.search(word)]

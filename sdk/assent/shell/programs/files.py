@@ -15,7 +15,6 @@ from assent.shell.programs.program_files import (
     container_files,
     edited_files,
     filter_files,
-    git_files,
     sent_files,
     stores_of,
 )
@@ -80,6 +79,8 @@ def _by_texts(command: Command) -> Iterator[tuple[Word, Mode]]:
     """Yield the files in what a program is fed or sends along, beside its operands."""
     if command.program in {"gh", "kubectl", "oc"}:
         yield from sent_files(command)
+    elif command.program in {"socat", "ffmpeg"}:
+        yield from _named_by_kind(command)
     elif command.program in {"ed", "red", "ex", "vi", "vim", "nvim", "view"}:
         yield from edited_files(command)
     elif command.program == "curl" and any(re.match(r"-\w*K|--config", word.text) for word in command.argv[1:]):
@@ -98,8 +99,6 @@ def _by_operands(command: Command) -> Iterator[tuple[Word, Mode]]:
             yield from _listed(command, OPERANDS["sftp"])
         case "tar" | "bsdtar" | "gtar":
             yield from _tar(command)
-        case "socat" | "ffmpeg":
-            yield from _named_by_kind(command)
         case "git":
             yield from git_files(command)
         case "jq" | "gojq" | "jaq" | "yq" | "xq" | "tomlq" | "dasel":
@@ -188,11 +187,10 @@ _OF_A_KIND = re.compile(r"(?:file|open|gopen|create|concat|subfile|exec:cat)[:,]
 
 
 def _named_by_kind(command: Command) -> Iterator[tuple[Word, Mode]]:
-    """Yield the files of `socat FILE:path -` and `ffmpeg -i concat:path`, and words that are paths."""
+    """Yield the files of `socat FILE:path -` and `ffmpeg -i concat:path`."""
     for word in command.argv[1:]:
         if found := _OF_A_KIND.match(text_of(word)):
             yield word_of(found[1]), "read"
-    yield from _unlisted(command)
 
 
 def _dd(command: Command) -> Iterator[tuple[Word, Mode]]:

@@ -225,7 +225,7 @@ _SETS = re.compile(r"(?:-{1,2}[a-zA-Z][\w-]{0,30}=?)?(?:Environment=)?[\"']?([A-
 
 
 def set_by_options(own: Sequence[Word]) -> tuple[tuple[str, Word], ...]:
-    """Return the variables that a wrapper's own words set for what it runs: `systemd-run --setenv=A=b`, `strace -E A=b`."""
+    """Return the variables that a wrapper's own words set for what it runs: `systemd-run --setenv=A=b`."""
     found = (_SETS.fullmatch(text_of(word)) for word in own if "=" in word.text)
     return tuple((match[1], word_of(match[2])) for match in found if match)
 

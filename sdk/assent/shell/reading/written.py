@@ -79,7 +79,7 @@ class WrittenFiles:
         return self._texts.get(file.text.removeprefix("./"))
 
     def told_to(self, command: Command) -> str | None:
-        """Return what was written into the files that tell the command what to do: named, or looked for by its habit."""
+        """Return what was written into the files that tell the command what to do: named, or its habit's."""
         if command.program not in _TOLD_BY_FILES:
             return None
         if command.arguments_from and any(word.text.startswith("/dev/fd/") for word in command.argv[1:]):
