@@ -15,6 +15,7 @@ from assent.shell.programs.program_files import (
     container_files,
     edited_files,
     filter_files,
+    git_files,
     sent_files,
     stores_of,
 )
