@@ -105,6 +105,25 @@ UNITS = (
         "x='a';",
     ),
     *("$ENV{", "urlopen", "`a", "qx[", "rmtree(", "fork ", "b'", "r'a' ", "socket.socket", "/bin/sh", "'~'/'a'/"),
+    *(
+        "rm ",
+        "x 'rm ",
+        "sh.rm(",
+        'print("rm ',
+        "LD_PRELOAD=",
+        "approve ",
+        "/v1/requests/",
+        "update requests ",
+        "os.environ",
+        "path=/a ",
+        "clusterrole ",
+        "!sh ",
+        "tee >(sh) ",
+        "alias a='a b';",
+        "'/a' remove ",
+        "http.server ",
+        "env>a;curl a;",
+    ),
 )
 BEFORE = (
     *(
@@ -120,6 +139,8 @@ BEFORE = (
         "python3 -c '",
         "cat <<E\n",
         "find . -name ",
+        "x '",
+        "cat > a.tf <<E\n",
     ),
     *("Binary files a and ", "*** Update File: a", 'diff --git "', "password=", "/etc/", "[", '{"a":', "a=("),
 )

@@ -11,15 +11,20 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
+from assent.guards.beyond.approving import on_approving
+from assent.guards.beyond.doors import on_doors, on_installing
+from assent.guards.beyond.leaks import on_leaks, on_stored_leaks
+from assent.guards.beyond.reaching import on_reaching
+from assent.guards.beyond.remote import on_backdoors, on_fetched_files, on_remote_code
 from assent.guards.commands.arguments import EXPECTED, command_texts, surroundings
-from assent.guards.commands.disks import on_disks, on_docker, on_machine
+from assent.guards.commands.code import on_code
+from assent.guards.commands.disks import on_bus, on_disks, on_docker, on_machine
 from assent.guards.commands.files import on_deletion, on_sweep, on_writing
 from assent.guards.commands.findings import blocked, doubtful, shown
 from assent.guards.commands.git import on_git_hooks
+from assent.guards.commands.grants import on_grants
 from assent.guards.commands.permissions import on_permissions
 from assent.guards.commands.places import PROTECTED, normal, of_the_system, place
-from assent.guards.commands.reaching import on_approving, on_reaching
-from assent.guards.commands.remote import on_backdoors, on_fetched_files, on_remote_code
 from assent.guards.commands.rights import on_rights
 from assent.guards.heavy import is_heavy
 from assent.hooks.contract.hook import GUARD, PreToolUseHook
@@ -39,16 +44,22 @@ if TYPE_CHECKING:
 _RULES = (
     on_deletion,
     on_sweep,
+    on_code,
     on_writing,
     on_permissions,
     on_disks,
     on_docker,
     on_machine,
+    on_bus,
     on_git_hooks,
     on_remote_code,
     on_backdoors,
     on_rights,
+    on_grants,
     on_reaching,
+    on_doors,
+    on_installing,
+    on_leaks,
     on_approving,
 )
 
@@ -98,12 +109,17 @@ class CommandGuard(PreToolUseHook):
         for name in script.defines:
             yield blocked(f"{name} starts itself again and again: a fork bomb")
         yield from on_fetched_files(script)
+        yield from on_stored_leaks(script)
         for command in script.commands:
             if command.program and command.program in self._also_blocked:
                 yield blocked(f"{command.program} is blocked here")
             elif not command.program or command.program not in self._allowed:
-                yield from itertools.chain.from_iterable(rule(command) for rule in _RULES)
-                yield from _disguised(command)
+                found = itertools.chain.from_iterable(rule(command) for rule in _RULES)
+                if command.guess:
+                    yield from (finding for finding in found if finding.certain)
+                else:
+                    yield from found
+                    yield from _disguised(command)
         for reason in script.unread:
             yield doubtful(f"the command cannot be read as a whole: {reason}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import TYPE_CHECKING
 
@@ -37,10 +38,12 @@ _WRITING_WORDS: Mapping[str, frozenset[str]] = {
     ),
     "badblocks": frozenset({"-w", "-wsv", "-wv", "-n", "-ws", "-svw"}),
     "btrfs": frozenset({"delete"}),
+    "dmsetup": listed("remove remove_all wipe_table clear"),
     "format": frozenset({"/q", "c:", "C:", "d:", "D:", "/Q"}),
     "diskpart": frozenset({"/s"}),
 }
 _ALWAYS = frozenset({"blkdiscard", "pvremove", "vgremove", "lvremove", "pvcreate", "flashrom"})
+_COPIERS = frozenset({"ddrescue", "dd_rescue", "ntfsclone", "e2image"})
 _READING_TABLES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     # program: short letters and long names that only list
     "fdisk": ("lxs", ("--list", "--list-details", "--getsz", "--version", "--help", "--list-types")),
@@ -55,6 +58,9 @@ _STOPS = frozenset({"shutdown", "reboot", "halt", "poweroff", "killall5", "rtcwa
 _STOPPING_TARGETS = listed(
     "poweroff reboot halt kexec soft-reboot suspend hibernate hybrid-sleep emergency rescue exit poweroff.target "
     "reboot.target halt.target emergency.target rescue.target shutdown.target"
+)
+_BUS_STOPS = re.compile(
+    r"\b(?:PowerOff|Reboot|Halt|Suspend|Hibernate|StartTransientUnit|SetWallMessage)\b|Shell\.Eval|\bEval$"
 )
 _DOCKERS = frozenset({"docker", "podman", "nerdctl", "docker-compose", "podman-compose", "buildah"})
 _WIPES: Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -91,7 +97,9 @@ def on_disks(command: Command) -> Iterator[Finding]:
     elif program == "wipefs":
         if has(command, "ao", "--all", "--offset", "--types") and not has(command, "n", "--no-act"):
             yield blocked("wipefs erases a disk's signatures")
-    elif program in _ALWAYS and texts:
+    elif (program in _ALWAYS and texts) or (
+        program in _COPIERS and any(device(place(word, command.cwd)) for word in operands(command)[1:])
+    ):
         yield blocked(f"{program} erases a disk")
     elif any(text in _WRITING_WORDS.get(program, ()) for text in texts):
         yield blocked(f"{program} changes or erases a disk")
@@ -190,8 +198,20 @@ def on_machine(command: Command) -> Iterator[Finding]:
         yield doubtful("efibootmgr changes what the machine starts from")
 
 
+def on_bus(command: Command) -> Iterator[Finding]:
+    """Messages that make the system stop, or run something."""
+    if command.program in {"dbus-send", "busctl", "gdbus"} and any(
+        _BUS_STOPS.search(word.text) for word in command.argv[1:]
+    ):
+        yield blocked(f"{command.program} stops the machine, or makes the system run something")
+
+
 def _stopping(texts: list[str]) -> str:
-    words = [text for text in texts if not text.startswith("-")]
+    words = [
+        text
+        for before, text in itertools.pairwise(("", *texts))
+        if not text.startswith("-") and before not in {"-H", "--host", "-M", "--machine"}
+    ]
     if words[:1] in (["isolate"], ["start"], ["default"]):
         words = words[1:]
         return next((word for word in words if word in _STOPPING_TARGETS), "")
@@ -200,6 +220,8 @@ def _stopping(texts: list[str]) -> str:
 
 def _kills_everything(command: Command) -> bool:
     texts = [word.text for word in command.argv[1:]]
+    if {"-HUP", "-USR1", "-USR2", "HUP", "USR1", "-SIGHUP"} & set(texts[:2]):
+        return False  # asks a process to read its settings again
     targets = [text for text in texts if re.fullmatch(r"-?\d+", text)]
     if texts[:1] and re.fullmatch(r"-\d+|-[A-Z]+", texts[0]) and texts[0] != "-l":
         targets = [text for text in texts[1:] if re.fullmatch(r"-?\d+", text)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -29,11 +30,45 @@ if TYPE_CHECKING:
     from assent.shell.words.script import Command, Word
 
 REMOVERS = frozenset(
-    {"rm", "grm", "unlink", "srm", "wipe", "rimraf", "trash", "trash-put", "del-cli", "rmdir", "rip", "Remove-Item"}
+    {
+        "rm",
+        "grm",
+        "unlink",
+        "srm",
+        "wipe",
+        "rimraf",
+        "trash",
+        "trash-put",
+        "del-cli",
+        "rmdir",
+        "rip",
+        "Remove-Item",
+        "zf_rm",
+        "rd",
+        "del",
+        "erase",
+    }
 )
+_OF_WINDOWS = frozenset({"rd", "rmdir", "del", "erase"})
 _ERASERS = frozenset({"shred", "truncate", "gshred", "gtruncate"})
 _ERASER_VALUES = re.compile(r"-[ns]|--iterations|--size|-r|--reference")
 _NOTHING_BUT_A_VARIABLE = re.compile(r"\0/+[*.?]*")
+_STARTED_AT_LOGIN = re.compile(r"/(?:autostart|LaunchAgents|LaunchDaemons|Startup)(?:/|$)")
+_TAR_UNPACKS = re.compile(r"^-?[a-zA-Z]*x|\s-[a-zA-Z]*x|--(?:extract|get)\b")
+_UNPACKS = {
+    # program: how its words look when it unpacks
+    **dict.fromkeys(("tar", "bsdtar", "gtar"), _TAR_UNPACKS),
+    "unzip": re.compile(r"^(?!.*(?:^|\s)-[lvtp])"),
+    **dict.fromkeys(("7z", "7za", "7zz"), re.compile(r"^[xe]\b")),
+    "cpio": re.compile(r"(?:^|\s)-[a-z]*i|--extract"),
+    "dpkg-deb": re.compile(r"(?:^|\s)-(?:x|X|R)\b|--(?:v?extract|raw-extract)"),
+    "ar": re.compile(r"^-?x"),
+    "pax": re.compile(r"(?:^|\s)-[a-z]*r"),
+    "unrar": re.compile(r"^[xe]\b"),
+    "unsquashfs": re.compile(r"-d\b"),
+}
+_INTO = frozenset({"-C", "--directory", "-d", "-D", "--output", "--one-top-level"})
+_ATTACHED_FOLDER = re.compile(r"(?:-o|--directory=|-C)(/.*)")
 _CLIMBS = re.compile(r"(?:\.\./){3,}")
 _INTO_FOLDERS = frozenset({"cp", "mv", "install", "ln", "rsync", "scp", "gcp", "gmv"})
 
@@ -60,6 +95,8 @@ def on_deletion(command: Command) -> Iterator[Finding]:
 
 
 def _removal(command: Command) -> Iterator[Finding]:
+    if command.program in _OF_WINDOWS and any(word.text.casefold() == "/s" for word in command.argv):
+        yield blocked(f"{command.program} /s deletes whole folders")
     recursive = has(command, "rR", "--recursive") or command.program in {"rimraf", "trash", "trash-put", "rip"}
     if has(command, "", "--no-preserve-root"):
         yield blocked("--no-preserve-root has one use: deleting the root of the file system")
@@ -183,14 +220,41 @@ def on_writing(command: Command) -> Iterator[Finding]:
     if command.program in _INTO_FOLDERS:
         yield from _into_folder(command)
     yield from _by_its_name(command)
+    yield from _unpacked(command)
     if command.program in {"dd", "gdd"} and any(word.text.startswith("of=\0") for word in command.argv):
         yield doubtful("dd writes to a target that is known only when it runs")
+
+
+def _unpacked(command: Command) -> Iterator[Finding]:
+    """Archives that are unpacked over the system: what is in them nobody sees."""
+    shape = _UNPACKS.get(command.program)
+    texts = [word.text for word in command.argv[1:]]
+    if shape is None or not shape.search(" ".join(texts)[:2000]):
+        return
+    folders = [
+        word
+        for before, word in itertools.pairwise(command.argv)
+        if before.text in _INTO or command.program == "dpkg-deb"
+    ]
+    attached = [word_of(found[1]) for text in texts if (found := _ATTACHED_FOLDER.match(text))]
+    if not folders and not attached and command.cwd is not None:
+        folders = [command.cwd]
+    for word in (*folders, *attached):
+        path = place(word, None)
+        if path in {"/", "/root"} or (of_the_system(path) and not path.startswith("/usr/local")):
+            yield blocked(f"{command.program} unpacks over {named(path) if protected(path) else shown(word)}")
+            return
+    if command.program in {"tar", "bsdtar", "gtar"} and any(
+        re.fullmatch(r"-?[a-zA-Z]*P[a-zA-Z]*|--absolute-names", text) for text in texts[:3]
+    ):
+        yield doubtful(f"{command.program} unpacks files wherever their names say")
 
 
 def _by_its_name(command: Command) -> Iterator[Finding]:
     """Programs whose use is to change what belongs to the system, without naming the file."""
     if command.program in {"visudo", "vipw", "vigr"} and not has(command, "cV", "--check", "--version"):
         yield blocked(f"{command.program} edits who may do what")
+    yield from _of_root(command)
     if command.program == "chattr":
         for word in operands(command):
             if system_file(place(word, command.cwd)):
@@ -204,6 +268,13 @@ def _by_its_name(command: Command) -> Iterator[Finding]:
         yield blocked("crontab -r deletes all of a user's scheduled jobs")
 
 
+def _of_root(command: Command) -> Iterator[Finding]:
+    if command.program == "patchelf" and any(system_program(place(word, command.cwd)) for word in operands(command)):
+        yield blocked("patchelf changes a program or library of the system")
+    if command.program in {"userdel", "deluser"} and "root" in [word.text for word in command.argv]:
+        yield blocked(f"{command.program} deletes root")
+
+
 def _written(word: Word, command: Command) -> Iterator[Finding]:
     path, by = place(word, command.cwd), command.program or "a redirection"
     if device(path):
@@ -212,6 +283,8 @@ def _written(word: Word, command: Command) -> Iterator[Finding]:
         yield blocked(f"{by} writes the system file {shown(word)}")
     elif git_hooks(path) and path[-4:] != ".git" and _empties(word, command):
         yield blocked(f"{by} makes the git hook {shown(word)} do nothing")
+    elif _STARTED_AT_LOGIN.search(path):
+        yield doubtful(f"{by} writes {shown(word)}, which is started at the next login")
     elif path == "/etc/hosts":
         appends = any(redirect.operator == ">>" for redirect in command.redirects) or has(command, "a", "--append")
         reason = f"{by} changes the system file {shown(word)}"

@@ -72,10 +72,16 @@ def _behind_globals(command: Command) -> tuple[int, list[str]]:
 def _setting(setting: str) -> Iterator[Finding]:
     name, _, value = setting.partition("=")
     folded = name.casefold()
+    yield from _leaking_helper(name, value)
     if folded == "core.hookspath":
         yield blocked("git with another core.hooksPath leaves the repository's hooks out")
     elif folded.startswith("alias.") and _skipping_text(value):
         yield blocked("a git alias that leaves hooks out")
+
+
+def _leaking_helper(name: str, value: str) -> Iterator[Finding]:
+    if name.casefold().startswith("credential") and re.search(r"\b(?:curl|wget|nc|ncat|socat|mail|/dev/tcp)\b", value):
+        yield blocked("a git credential helper that sends logins to another machine")
 
 
 def _skips(action: str, arguments: Sequence[str]) -> bool:
@@ -135,6 +141,7 @@ def _config(arguments: list[str]) -> Iterator[Finding]:
         return
     words = [text for text in arguments if not text.startswith("-") and text != "set"]
     for name, value in itertools.pairwise(words):
+        yield from _leaking_helper(name, value)
         if name.casefold() == "core.hookspath":
             reason = f"git config {name} {value} puts other hooks in the place of the repository's"
             yield blocked(reason) if _NOWHERE.fullmatch(value) else doubtful(reason)

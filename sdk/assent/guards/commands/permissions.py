@@ -12,12 +12,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from assent.guards.commands.findings import Finding
-    from assent.shell.words.script import Command
+    from assent.shell.words.script import Command, Word
 
 _MODES = frozenset({"chmod", "gchmod"})
 _OWNERS = frozenset({"chown", "gchown", "chgrp"})
 _OCTAL = re.compile(r"[0-7]{1,5}")
 _CLAUSE = re.compile(r"(?P<who>[ugoa]*)(?P<changes>(?:[-+=][rwxXstugo]*)+)")
+_RUNS_AS_ROOT = re.compile(r"/(?:sudo|su|passwd|pkexec|mount|umount|newgrp|chsh|doas)$")
 _CHANGE = re.compile(r"([-+=])([rwxXstugo]*)")
 
 
@@ -47,27 +48,37 @@ def on_permissions(command: Command) -> Iterator[Finding]:
 def _chmod(command: Command) -> Iterator[Finding]:
     words = [word for word in command.argv[1:] if not re.fullmatch(r"-[RfvcHLP]+|--[a-z-]+(?:=.*)?", word.text)]
     if any(word.text.startswith("--reference") for word in command.argv):
+        yield from _taken_over(command)
+        return
+    if not words:
         return
     recursive = has(command, "R", "--recursive")
-    mode, targets = (words[0], words[1:]) if words else (None, [])
-    if mode is None:
-        return
+    mode, targets = words[0], words[1:]
     if not mode.known:
         yield doubtful("chmod sets a mode that is known only when it runs")
     elif why := _opens(mode.text):
         yield blocked(f"chmod {mode.text} {why}")
     for word in targets:
-        path = place(word, command.cwd)
-        ours = path.startswith(("~", "."))
-        shuts = bool(re.fullmatch(r"0+", mode.text) or re.match(r"[ugoa]*(?:-rwx|=$|=,)", mode.text))
-        if not ours and (protected(path, globbed=word.globbed) or of_the_system(path)) and (recursive or shuts):
-            yield blocked(f"chmod {mode.text} {shown(word)} changes permissions all over {named(path)}")
-        elif (shuts and recursive and protected(path, globbed=word.globbed)) or (shuts and system_file(path)):
-            yield blocked(f"chmod {mode.text} {shown(word)} locks everybody out")
-        elif "\0" in path and recursive and path.startswith("\0"):
-            yield doubtful(f"chmod -R {shown(word)}: what it changes is known only when it runs")
-        elif "/hooks/" in f"{path}/" and git_hooks(path) and ("-x" in mode.text or shuts):
-            yield blocked(f"chmod {mode.text} {shown(word)} switches git hooks off")
+        yield from _changed(word, mode.text, command, recursive=recursive)
+
+
+def _changed(word: Word, mode: str, command: Command, *, recursive: bool) -> Iterator[Finding]:
+    path = place(word, command.cwd)
+    ours = path.startswith(("~", "."))
+    shuts = bool(re.fullmatch(r"0+", mode) or re.match(r"[ugoa]*(?:-rwx|=$|=,)", mode))
+    if not ours and (protected(path, globbed=word.globbed) or of_the_system(path)) and (recursive or shuts):
+        yield blocked(f"chmod {mode} {shown(word)} changes permissions all over {named(path)}")
+    elif (shuts and recursive and protected(path, globbed=word.globbed)) or (shuts and system_file(path)):
+        yield blocked(f"chmod {mode} {shown(word)} locks everybody out")
+    elif "\0" in path and recursive and path.startswith("\0"):
+        yield doubtful(f"chmod -R {shown(word)}: what it changes is known only when it runs")
+    elif "/hooks/" in f"{path}/" and git_hooks(path) and ("-x" in mode or shuts):
+        yield blocked(f"chmod {mode} {shown(word)} switches git hooks off")
+
+
+def _taken_over(command: Command) -> Iterator[Finding]:
+    if any(_RUNS_AS_ROOT.search(word.text) for word in command.argv):
+        yield blocked("chmod takes over the rights of a program that runs as root")
 
 
 def _opens(mode: str) -> str:

@@ -38,12 +38,15 @@ _SYSTEM_FILES = listed(
     "/etc/bash.bashrc /etc/bashrc /etc/zshrc /etc/zshenv /etc/environment /etc/login.defs /etc/securetty /etc/subuid "
     "/etc/subgid /etc/doas.conf /etc/master.passwd /etc/cron.allow /etc/cron.deny /etc/at.allow /etc/machine-id "
     "/etc/sysctl.conf /etc/modules /etc/shells /etc/default/grub /etc/gdm/custom.conf /etc/crypttab /etc/exports "
-    "/proc/sysrq-trigger /proc/kcore /etc/security/limits.conf /etc/security/access.conf /etc/hostname"
+    "/proc/sysrq-trigger /proc/kcore /proc/sys/kernel/core_pattern /proc/sys/kernel/modprobe /proc/sys/kernel/sysrq "
+    "/etc/security/limits.conf /etc/security/access.conf /etc/hostname"
 )
 _SYSTEM_TREES = listed(
     "/etc/sudoers.d/ /etc/pam.d/ /etc/cron.d/ /etc/cron.daily/ /etc/cron.hourly/ /etc/cron.weekly/ /etc/cron.monthly/ "
     "/var/spool/cron/ /etc/profile.d/ /etc/ld.so.conf.d/ /etc/security/ /etc/init.d/ /etc/rc.d/ /etc/polkit-1/ "
-    "/etc/dbus-1/ /etc/selinux/ /etc/apparmor.d/ /etc/ssh/sshd_config.d/ /etc/grub.d/ /var/spool/at/"
+    "/etc/dbus-1/ /etc/selinux/ /etc/apparmor.d/ /etc/ssh/sshd_config.d/ /etc/grub.d/ /var/spool/at/ "
+    "/etc/udev/rules.d/ /lib/udev/rules.d/ /etc/modprobe.d/ /etc/modules-load.d/ "
+    "/etc/sysctl.d/ /etc/xdg/autostart/ /etc/update-motd.d/"
 )
 _DEVICE = re.compile(
     r"/dev/(?:(?:sd|hd|vd|xvd|ubd)[a-z]+\d*|nvme\d+(?:n\d+(?:p\d+)?)?|mmcblk\d+(?:p\d+|boot\d)?|md\d+(?:p\d+)?|md/.+|dm-\d+"
@@ -52,7 +55,7 @@ _DEVICE = re.compile(
 )
 _LONGEST_PATH = 4096  # characters: no system takes a longer one, so nobody means it
 _LONGEST_NAME = 255  # characters: a longer pattern is of no file, and takes quadratic time to read
-_EVERYTHING = re.compile(r"(?:\.?[*?]+|\*\.\*|\.?\[!?\^?[^\]]*\][*?]*|\.\?\?\*|\{\})")
+_EVERYTHING = re.compile(r"(?:[!@?*+]\([^()]*\)|\.?[*?]+|\*\.\*|\.?\[!?\^?[^\]]*\][*?]*|\.\?\?\*|\{\})")
 _USERS_HOME = re.compile(r"/(?:home|Users|var/home|export/home)/[^/]+|/root")
 _HOOKS = re.compile(r"(?:.*/)?\.git(?:/hooks(?:/.*)?)?|(?:.*/)?\.husky(?:/.*)?")
 

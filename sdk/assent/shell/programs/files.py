@@ -80,6 +80,8 @@ def _by_texts(command: Command) -> Iterator[tuple[Word, Mode]]:
     """Yield the files in what a program is fed or sends along, beside its operands."""
     if command.program in {"gh", "kubectl", "oc"}:
         yield from sent_files(command)
+    elif command.program in {"socat", "ffmpeg"}:
+        yield from _named_by_kind(command)
     elif command.program in {"ed", "red", "ex", "vi", "vim", "nvim", "view"}:
         yield from edited_files(command)
     elif command.program == "curl" and any(re.match(r"-\w*K|--config", word.text) for word in command.argv[1:]):
@@ -179,6 +181,17 @@ def _option(argv: tuple[Word, ...], at: int, known: frozenset[str]) -> tuple[str
             rest = text[place + 1 :]
             return f"-{letter}", word_of(rest) if rest else following, at + (1 if rest else 2)
     return text, None, at + 1
+
+
+_OUTPUTS = frozenset({"-o", "-O", "--output", "--out", "-out", "--output-document", "--output-file", "--outfile"})
+_OF_A_KIND = re.compile(r"(?:file|open|gopen|create|concat|subfile|exec:cat)[:,]([^,]{1,500})", re.IGNORECASE)
+
+
+def _named_by_kind(command: Command) -> Iterator[tuple[Word, Mode]]:
+    """Yield the files of `socat FILE:path -` and `ffmpeg -i concat:path`."""
+    for word in command.argv[1:]:
+        if found := _OF_A_KIND.match(text_of(word)):
+            yield word_of(found[1]), "read"
 
 
 def _dd(command: Command) -> Iterator[tuple[Word, Mode]]:
@@ -286,4 +299,4 @@ def _unlisted(command: Command) -> Iterator[tuple[Word, Mode]]:
         if _LEAVES_OUT.fullmatch(name) or not value or re.search(r"\s", value) or FOUND in value:
             continue
         if text.startswith("-") or value.startswith(("/", ".", "~/", "\ue000/", "\ue001/")):
-            yield word_of(value), "read"
+            yield word_of(value), "write" if name in _OUTPUTS else "read"

@@ -35,7 +35,7 @@ _ANY_LITERAL = re.compile(_literal("x"), re.DOTALL)
 _RUNS = re.compile(
     r"(?:getattr\s*\([^()]{1,80}['\"](?:system|popen|exec\w*|spawn\w*|run|call|Popen|check_output)['\"]\s*\)|(?<!['\"])\b(?:os\.(?:system|popen|exec[lv]p?e?|spawn[lv]p?e?)|asyncio\.create_subprocess_(?:shell|exec)|subprocess\.(?:run|call|check_call|check_output|Popen|getoutput"
     r"|getstatusoutput)|pty\.spawn|commands\.getoutput|system|popen|shell_exec|passthru|proc_open|pcntl_exec|exec|spawn"
-    r"|execSync|execFile|execFileSync|spawnSync|Open3\.\w+|IO\.popen|Kernel\.\w+|Process\.spawn|os\.execute|io\.popen"
+    r"|execSync|execFile|execFileSync|spawnSync|Open3\.\w+|open[23]|IO\.popen|Kernel\.\w+|Process\.spawn|os\.execute|io\.popen"
     r"|do shell script|Bun\.spawn|Bun\.spawnSync|Deno\.Command)\b)\s*\(?\s*(?=[\[('\"`\w@$%])"
 )
 _IMPORTS = re.compile(
@@ -46,6 +46,10 @@ _IMPORTS = re.compile(
 _AWK_PIPES = re.compile(r"\"([^\"\n]+)\"\s*\|&?\s*getline|\bprintf?\b[^|\n;]*\|&?\s*\"([^\"\n]+)\"")
 _AWK_FEEDS = re.compile(
     r"\bprintf?\s{0,4}\(?\s{0,4}\"([^\"\n]{1,500})\"[^|\n;]{0,200}\|&?\s{0,4}\"(?:/\w{1,20}){0,3}/?(?:ba|da|z|k)?sh\b"
+)
+_AWK_FETCHES = re.compile(
+    r"\"(?:curl|wget|nc|fetch)\b[^\"\n]{0,500}\"\s{0,4}\|&?\s{0,4}getline.{0,500}\|&?\s{0,4}\"(?:/\w{1,20}){0,3}/?(?:ba|da|z|k)?sh\b",
+    re.DOTALL,
 )
 _BACKTICKS = re.compile(r"(?:%x[\[({]|qx[\[({/]|`)(?P<text>[^`\])}]{1,2000})[`\])}/]")
 _WITH_BACKTICKS = frozenset({"perl", "ruby", "php"})
@@ -59,7 +63,7 @@ _READS = re.compile(
     r"\b(?:open\s*\(?\s*(?:my\s+)?\$?\w+\s*,|open|io\.open|codecs\.open|file_get_contents|readfile|fopen|readFileSync|readFile|createReadStream|File\.read"
     r"|File\.open|io\.lines|dotenv_values|load_dotenv|IO\.read|IO\.readlines|File\.readlines|Bun\.file|Deno\.readTextFile\w*|slurp"
     r"|writeFileSync|writeFile|appendFileSync|appendFile|file_put_contents|File\.write|IO\.write|Deno\.writeTextFile\w*"
-    r"|createWriteStream|copyFileSync|shutil\.copy\w*|shutil\.move|copy|os\.rename|os\.replace|os\.symlink|renameSync)\s*\(?\s*"
+    r"|createWriteStream|copyFileSync|put|storbinary|upload_?[fF]ile|shutil\.copy\w*|shutil\.move|copy|os\.rename|os\.replace|os\.symlink|renameSync)\s*\(?\s*"
     r"(?=['\"`rbuf(<])"
 )
 _WRITING = re.compile(r"write|append|put_contents|copy|move|rename|replace|symlink", re.IGNORECASE)
@@ -67,21 +71,32 @@ _CHMOD = re.compile(r"\b(?:os\.chmod|chmodSync|chmod|File\.chmod)\s*\(?\s*(?P<re
 _OCTAL = re.compile(r"\b0o?([0-7]{3,4})\b")
 _FETCHES = re.compile(
     r"urlopen|urlretrieve|require\(['\"](?:node:)?https?['\"]\)|requests\.(?:get|post)|httpx\.(?:get|post)|urllib2?\.|http\.client|fetch\s*\(|https?\.get"
-    r"|LWP::|\bget\s*\(\s*['\"]https?:|file_get_contents\s*\(\s*['\"]https?:|open-uri|Net::HTTP|URI\.open|axios|curl_exec"
+    r"|LWP::|\bget\s{1,4}['\"]https?:|\bget\s*\(\s*['\"]https?:|file_get_contents\s*\(\s*['\"]https?:|open-uri|Net::HTTP|URI\.open|axios|curl_exec"
 )
 _EVALUATES = re.compile(
-    r"(?<![.\w$-])(?:exec|eval|Function)\b\s*(?:\(|(?=[\w$\"'@]))|builtins\w*['\"]?\)?\.(?:exec|eval)|\b(?:globalThis|window)\.eval"
+    r"(?<![.\w$-])(?:exec|eval|Function)\b\s*(?:\(|(?=[\w$\"'@]))|builtins\w*['\"]?\)?\.(?:exec|eval)|(?:then|map|tap)\(\s{0,4}(?:eval|exec)\s{0,4}\)|\b(?:globalThis|window)\.eval"
     r"|instance_eval|vm\.runIn\w+|importlib\.util|marshal\.loads"
+)
+_INCLUDES = re.compile(
+    r"\b(?:include|require|load|source|import)(?:_once|file)?\s{0,4}\(?\s{0,4}['\"](?:https?|ftp|data):"
+)
+_PUT_TOGETHER = re.compile(
+    r"(?:\bchr\s{0,4}\(?\s{0,4}\d{1,4}\)?[^\n]{0,40}){2}|fromCharCode\s{0,4}\((?:\s{0,4}\d{1,4}\s{0,4},){2}|\[::-1\]|bytes\(\[|bytearray\(\[|unhexlify|\.reverse\b|strrev\("
+    r"|pack\s{0,4}\(?\s{0,4}['\"][CcHh]|\bmap\(chr|(?:\\x[0-9a-fA-F]{2}){4}"
+)
+"""Texts that are put together so that nobody reads them."""
+_RUNS_TEXT = re.compile(
+    r"\b(?:os\.system|os\.popen|os\.exec\w*|subprocess|system|popen|execSync|spawn\w*|shell_exec|passthru)\b(?:\s{0,4}[(.\[]|\s{1,4}[a-z]\w{0,30}\()"
 )
 _DECODES = re.compile(
     r"b(?:16|32|64|85)decode|a85decode|decode(?:_base)?64|decodebytes|unpack1?\s*\(?\s*['\"]m|fromhex|rot13|zlib\.decompress|atob\s*\(|marshal\.loads|base64_decode|Buffer\.from\([^)]{0,2000}['\"](?:base64|hex)"
 )
 _SOCKETS = re.compile(
     r"socket\.socket|socket\.create_connection|IO::Socket|use Socket|TCPSocket|fsockopen"
-    r"|net\.(?:connect|createConnection|Socket|createServer)|stream_socket_client|TCPServer|require\(['\"]net['\"]\)|/inet/(?:tcp|udp)/|require\s*\(?\s*['\"]socket['\"]"
+    r"|net\.(?:connect|createConnection|Socket|createServer)|stream_socket_client|TCPServer|require\(['\"]net['\"]\)|/inet/(?:tcp|udp)/|require\s*\(?\s*['\"]socket['\"]|pfsockopen|stream_socket_server|IO::Socket"
 )
 _SHELL_NAMES = re.compile(
-    r"/bin/(?:ba|z|da|k)?sh|\bIO\.popen\s*\(\s*[a-z]|\bos\.(?:system|popen)\s*\(\s*[a-z]|\bshell\s*=\s*True|\bpty\.spawn|cmd\.exe|\bdup2\b|['\"](?:ba|z)?sh['\"]"
+    r"/bin/(?:ba|z|da|k)?sh|\bIO\.popen\s*\(\s*[a-z]|\bos\.(?:system|popen)\s*\(\s*[a-z]|\bshell\s*=\s*True|\bpty\.spawn|cmd\.exe|\bdup2\b|['\"](?:ba|z)?sh['\"]|['\"(](?:ba|z)?sh\s{1,4}(?:-i\b|[0-9]?[<>])|\bsystem\s{0,4}\$_|io\.popen\(\s{0,4}[a-z]"
 )
 """A shell, or a command that is made while it runs: beside a socket, a door for others."""
 _FORK_BOMB = re.compile(
@@ -114,6 +129,7 @@ _LOOPS = (
     ),
 )
 """A name that goes through what a pattern matches: `for f in glob('/etc/*')`, which became its pattern."""
+_TUPLES = re.compile(r"\bfor\s{1,4}(?P<name>\w{1,60})\s{1,4}in\s{1,4}[(\[](?P<texts>(?:[^()\[\]\n]){1,1000})[)\]]")
 _WORDS = re.compile(
     r"\bqw\s{0,4}(?:\(([^()]{0,2000})\)|\[([^\[\]]{0,2000})\]|\{([^{}]{0,2000})\}|/([^/]{0,2000})/|\|([^|]{0,2000})\|)"
 )
@@ -123,6 +139,7 @@ _GIVEN_BACK = re.compile(
     rf"|path\.(?:resolve|normalize)|realpath|fs\.realpathSync|Pathname\.new|Dir)\s{{0,4}}[(\[]\s{{0,4}}({_TEXT})\s{{0,4}}[)\]]"
 )
 """Calls that give back the path, or what the pattern matches, that they are given."""
+_GLOBBED = re.compile(r"\b(?:bsd_)?glob\s{1,4}(?=['\"])")
 _JOINS = re.compile(rf"\b(?:os\.path|path|File|filepath|posixpath)\.join\(\s{{0,4}}({_TEXT})\s{{0,4}},")
 _JOINPATH = re.compile(rf"({_TEXT})\.joinpath\(\s{{0,4}}({_TEXT})\s{{0,4}}([,)])")
 _ITERATED = re.compile(rf"\bPath\s{{0,4}}\(\s{{0,4}}({_TEXT})\s{{0,4}}\)\.(?:iterdir|r?glob|walk)\(")
@@ -166,6 +183,7 @@ def _plainer(code: str) -> str:
     code = _WORDS.sub(lambda found: f"({', '.join(map(repr, (found[found.lastindex or 1] or '').split()))})", code)
     code = _TEMPORARY.sub("'/tmp/tmp.0'", code)
     code = _GLOB_OPERATOR.sub(r"'\1'", code)
+    code = _GLOBBED.sub("", code)
     code = _GIVEN_BACK.sub(r"\1", code)
     code = _MAPPED.sub(r"\1(", code)
     for _ in range(_MOST_JOINED):
@@ -180,6 +198,10 @@ def _plainer(code: str) -> str:
     named = {found["name"]: found["text"] for found in itertools.islice(_NAMED_TEXTS.finditer(code), _MOST_NAMES)}
     for loop in _LOOPS:
         named |= {found["name"]: found["text"] for found in itertools.islice(loop.finditer(code), _MOST_NAMES)}
+    for found in itertools.islice(_TUPLES.finditer(code), _MOST_NAMES):
+        texts = [each[0] for each in _ANY_LITERAL.finditer(found["texts"])]
+        if texts:  # the one that reaches furthest stands for all
+            named[found["name"]] = max(texts, key=lambda text: text[1:2] in "/~." and len(text) > 2)
     if not named:
         return code
     used = re.compile(rf"(?<=[(,\[])(\s*)\$?({'|'.join(map(re.escape, named))})\b(?=\s*[),\]])")
@@ -196,11 +218,15 @@ def _dangers(code: str) -> Iterator[Act]:
         yield Act(text=":(){ :|:& };:")
     if _SOCKETS.search(code) and _SHELL_NAMES.search(code):
         yield Act(argv=("nc", "-e", "/bin/sh", "host", "1"))
-    if _EVALUATES.search(code) or "subprocess" in code or "os.system" in code:
+    if _INCLUDES.search(code):
+        yield Act(argv=("bash",), feeder=("curl", "http://host"))
+    if _EVALUATES.search(code) or "subprocess" in code or _RUNS_TEXT.search(code):
         if _FETCHES.search(code) and _EVALUATES.search(code):
             yield Act(argv=("bash",), feeder=("curl", "http://host"))
         if _DECODES.search(code):
             yield Act(argv=("bash",), feeder=("base64", "-d"))
+    if _PUT_TOGETHER.search(code) and (_EVALUATES.search(code) or _RUNS_TEXT.search(code)):
+        yield Act(argv=("bash",), feeder=("base64", "-d"))
 
 
 def _runs(code: str) -> Iterator[Act]:
@@ -232,6 +258,8 @@ def _runs(code: str) -> Iterator[Act]:
 
 
 def _piped(code: str, language: str) -> Iterator[Act]:
+    if language.endswith("awk") and _AWK_FETCHES.search(code):
+        yield Act(argv=("bash",), feeder=("curl", "http://host"))
     for found in _AWK_PIPES.finditer(code) if language.endswith("awk") else ():
         yield Act(text=found[1] or found[2])
     for found in _AWK_FEEDS.finditer(code) if language.endswith("awk") else ():
@@ -314,7 +342,9 @@ def _opened_pipe(values: list[str]) -> Act | None:
 def _modes(code: str) -> Iterator[Act]:
     for call in _CHMOD.finditer(code):
         mode, path = _OCTAL.search(call["rest"]), _ANY_LITERAL.search(call["rest"])
-        if mode:
+        if "S_ISUID" in call["rest"] or "S_IWOTH" in call["rest"]:
+            yield Act(argv=("chmod", "u+s" if "S_ISUID" in call["rest"] else "o+w", _value(path) if path else "file"))
+        elif mode:
             yield Act(argv=("chmod", mode[1], _value(path) if path else "file"))
 
 

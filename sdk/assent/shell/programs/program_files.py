@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -118,7 +119,7 @@ def _git_words(action: str, words: Sequence[Word], *, contents: bool) -> Iterato
 def container_files(command: Command) -> Iterator[tuple[Word, Mode]]:
     """Yield what docker and its kin read from the host or mount into a container."""
     argv = command.argv
-    for word, following in zip(argv[1:], (*argv[2:], None), strict=True):
+    for word, following in itertools.zip_longest(argv[1:], argv[2:]):
         name, equals, given = text_of(word).partition("=")
         value = given if equals else text_of(following) if following is not None else ""
         if re.match(r"-v.", name):

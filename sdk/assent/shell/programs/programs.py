@@ -43,6 +43,7 @@ _LANGUAGES: dict[str, tuple[str, str]] = {
     "mawk": ("", "-F -v"),
     "nawk": ("", "-F -v"),
 }
+_MODULE = re.compile(r"-[bBdEiIOqsSuvx]*m")
 _ALIASES = {"nodejs": "node", "py": "python", "irb": "ruby", "ts-node": "node", "tsx": "node", "iojs": "node"}
 _AWKS = frozenset({"awk", "gawk", "mawk", "nawk"})
 
@@ -98,6 +99,8 @@ def _shell_code(argv: tuple[Word, ...]) -> Code | None:
             wants_text = wants_text or "c" in text
             reads_input = reads_input or "s" in text
             checks = checks or "n" in text
+        if text in {"--rcfile", "--init-file"} and at + 1 < len(argv) and argv[at + 1].text.startswith("/dev/fd/"):
+            return _file(argv[at + 1], ())
         at = option_end(argv, at, _SHELL_VALUES)
     rest = argv[at:]
     if checks and not wants_text:
@@ -115,8 +118,8 @@ def _other_code(language: str, argv: tuple[Word, ...]) -> Code:
     skips = language == "deno"
     while at < len(argv):
         text = argv[at].text
-        if language in {"python", "pypy"} and text.startswith("-m"):
-            return Code(module=text[2:] or (argv[at + 1].text if at + 1 < len(argv) else ""))
+        if language in {"python", "pypy"} and (module := _MODULE.match(text)):
+            return Code(module=text[module.end() :] or (argv[at + 1].text if at + 1 < len(argv) else ""))
         if text == "--":
             at += 1
             break

@@ -157,7 +157,7 @@ WRAPPERS: Mapping[str, Wrapper] = {
     "mosh": _wrapper("-p --port --ssh", 1),
     "pdsh": _wrapper("-w -g -l -t -u -f -x"),
     "dsh": _wrapper("-m -g -r"),
-    "entr": _wrapper(),
+    "entr": _wrapper(texts="-s"),
     "watchexec": _wrapper("-w -e -f -i -s --watch --exts --filter --ignore --signal"),
     "nodemon": _wrapper("-w -e --watch --ext --ignore", texts="-x --exec"),
     "capsh": _wrapper("--user --gid --uid", 99, texts="-c"),
@@ -211,6 +211,23 @@ class Peeled:
     text: Word | None = None
     environment: tuple[tuple[str, Word], ...] = ()
     folder: Word | None = None
+
+    words: tuple[Word, ...] = ()
+    """The words that the text was joined from."""
+
+    def own(self, argv: Sequence[Word]) -> list[Word]:
+        """Return the words that belong to the wrapper itself, not to what it runs."""
+        inner = {id(word) for word in (*self.argv, *self.words)}
+        return [word for word in argv[1:] if id(word) not in inner and word is not self.text]
+
+
+_SETS = re.compile(r"(?:-{1,2}[a-zA-Z][\w-]{0,30}=?)?(?:Environment=)?[\"']?([A-Z][A-Z0-9_]{2,60})=(.*)", re.DOTALL)
+
+
+def set_by_options(own: Sequence[Word]) -> tuple[tuple[str, Word], ...]:
+    """Return the variables that a wrapper's own words set for what it runs: `systemd-run --setenv=A=b`."""
+    found = (_SETS.fullmatch(text_of(word)) for word in own if "=" in word.text)
+    return tuple((match[1], word_of(match[2])) for match in found if match)
 
 
 def peel(program: str, argv: Sequence[Word]) -> Peeled | None:
@@ -272,7 +289,7 @@ def _peel_options(program: str, wrapper: Wrapper, argv: Sequence[Word], at: int)
             break
     inner = tuple(argv[at:] if entry is None else (*_split(entry), *argv[at:]))
     if program in JOINED and inner:
-        return Peeled(text=joined(inner), environment=tuple(environment))
+        return Peeled(text=joined(inner), words=inner, environment=tuple(environment))
     return Peeled(argv=inner, environment=tuple(environment), folder=folder)
 
 

@@ -3,42 +3,42 @@
 from __future__ import annotations
 
 import itertools
-import math
 import re
+import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from assent.shell.inside.guessing import guessed, guessed_in_variable, starts_shell_in
+from assent.shell.inside.settings import RUN_BY_SHELLS, is_run, text_run_for
+from assent.shell.inside.texts import texts_inside
 from assent.shell.lists import listed
 from assent.shell.programs.finding import listed_by
-from assent.shell.programs.inside import texts_inside
 from assent.shell.programs.interpreters import acts_of, is_too_long
 from assent.shell.programs.outputs import output_of
 from assent.shell.programs.programs import SHELLS, code_of, language_of
-from assent.shell.programs.settings import text_run_for
-from assent.shell.programs.wrappers import CONTAINERS, READ_SETTINGS, peel
-from assent.shell.reading.follower import Input
+from assent.shell.programs.wrappers import CONTAINERS, READ_SETTINGS, Peeled, peel, set_by_options
+from assent.shell.reading.redirecting import read_redirects
 from assent.shell.reading.running import BUILTINS
+from assent.shell.reading.values import ASSIGNED, assigned, choices
 from assent.shell.reading.walk import DEEPEST, Walker, bind
-from assent.shell.words.lexing import Lexer
-from assent.shell.words.scope import EMPTY, HERE, LONGEST, UNKNOWN, Scope, StopReading, Value, text_of, unique, word_of
+from assent.shell.reading.written import WrittenFiles
+from assent.shell.words.scope import EMPTY, HERE, UNKNOWN, Scope, StopReading, Value, text_of, unique, word_of
 from assent.shell.words.script import Command, Redirect, Word
 from assent.shell.words.words import WordReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from assent.shell.reading.follower import Definition, Raw
+    from assent.shell.reading.follower import Definition, Input, Raw
     from assent.shell.reading.walk import Reading
-    from assent.shell.words.skeleton import RawRedirect
 
-_ASSIGNED = re.compile(r"([A-Za-z_]\w*)(\[[^\]]*\])?(\+?)=")
 _ANY_INPUT = listed(
     "sudo su doas ssh runuser at batch unshare nsenter chroot lxc incus machinectl limactl multipass adb toolbox "
     "distrobox wsl"
 )
 """Without a command they run a shell that reads standard input."""
-_HOOK = re.compile(r"(?:^|/)(?:\.git/hooks|\.husky|\.githooks)/[\w-]+$")
-_MOST_CHOICES = 64
+_PRINTS = listed("echo printf tee cat print yes")
+_PLAIN = re.compile(r"[\w\s./=-]*[\w./=-]")
 _MOST_SETTINGS = 20
 """2,000 variables with a text each, before one command, took 5.6 s."""
 _MOST_WRAPPERS = 32
@@ -51,8 +51,9 @@ class Dispatcher:
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
         self._walker = Walker(reading, self)
-        self._written: dict[str, str] = {}
-        """What the text itself writes into files, where known."""
+        self._written = WrittenFiles()
+        self._texts: set[tuple[str, str | None]] = set()
+        """Texts within texts that were read, and in which directory: no guess is read twice."""
 
     @property
     def functions(self) -> dict[str, Definition]:
@@ -61,32 +62,30 @@ class Dispatcher:
 
     def emit(self, command: Command) -> Command:
         """Note a command, and what it writes into a file."""
-        for redirect in command.redirects:
-            if redirect.writes and redirect.target.known:
-                self._note_written(redirect.target.text, redirect.operator, output_of([replace(command, redirects=())]))
-        if command.program == "tee":
-            for word in command.argv[1:]:
-                self._note_written(word.text, ">", command.fed_text)
+        self._written.note(command)
         return self._reading.emit(command)
 
     def written(self, file: Word) -> str | None:
         """Return what the text has written into the file, as far as known."""
-        return self._written.get(file.text.removeprefix("./"))
+        return self._written.text_in(file)
 
-    def _note_written(self, path: str, operator: str, text: str | None) -> None:
-        name = path.removeprefix("./")
-        before = self._written.get(name, "") if ">>" in operator else ""
-        if text is not None and len(before) + len(text) <= LONGEST:
-            self._written[name] = before + text
+    def surround(self, given: Mapping[str, str], scope: Scope) -> None:
+        """Read the texts in the variables of a call that programs run. Never raises, like `read`."""
+        try:
+            self.run_by_variables({name: text for name, text in given.items() if is_run(name)}, Command(argv=()), scope)
+        except (StopReading, RecursionError) as limit:
+            self._reading.stopped = True
+            self._reading.doubt(str(limit) or "it is nested too deeply")
+        except (ValueError, LookupError) as fault:
+            self._reading.doubt(f"reading it failed ({type(fault).__name__})")
 
     def read(self, text: str, scope: Scope) -> None:
         """Read a whole text. Never raises; what is beyond the limits is noted as unread."""
         try:
             self._walker.read(text, scope)
             self._walker.read_uncalled(scope)
-            for path, content in tuple(self._written.items()):
-                if _HOOK.search(path):  # git runs it, whatever it is that the text does next
-                    self._guess([content], Command(argv=()), scope)
+            self._guess(self._written.git_hooks(), Command(argv=()), scope)
+            self._guess([*self._written.run_by_others()], Command(argv=(), guess=True), scope)
         except StopReading as limit:
             self._reading.stopped = True
             self._reading.doubt(str(limit))
@@ -103,7 +102,7 @@ class Dispatcher:
             return commands
         forks = dict(scope.forks)
         scope.forks.clear()
-        for choice in _choices(forks):
+        for choice in choices(forks):
             scope.pinned = choice
             commands.extend(self._simple(raws, scope))
         scope.pinned = {}
@@ -117,24 +116,36 @@ class Dispatcher:
 
     def redirected(self, raws: Sequence[Raw], scope: Scope) -> Input:
         """Read the redirections of a compound command: what its inside reads, after noting what it writes."""
-        redirects, given, sources = self._redirects(raws, scope, scope)
+        redirects, given, sources = read_redirects(raws, scope, scope, self.substitute, self.written)
         if redirects:
             self.emit(
-                Command(argv=(), redirects=redirects, arguments_from=sources, wrappers=scope.wrappers, cwd=_cwd(scope))
+                Command(
+                    argv=(),
+                    redirects=redirects,
+                    arguments_from=sources,
+                    wrappers=scope.wrappers,
+                    cwd=_cwd(scope),
+                    guess=scope.guess,
+                )
             )
         return given
 
     def _simple(self, raws: Sequence[Raw], scope: Scope) -> list[Command]:
         words = [raw for raw in raws if isinstance(raw, str)]
         reader = self._word_reader(self._behind_itself(raws, words, scope))
-        ahead = list(itertools.takewhile(_ASSIGNED.match, words))
-        environment = [self._assigned(raw, reader, scope) for raw in ahead]
+        ahead = list(itertools.takewhile(ASSIGNED.match, words))
+        environment = [assigned(raw, reader, scope) for raw in ahead]
+        self._reading.spend(sum(len(text) for _, value in environment for text in value.texts))
         argv = tuple(word for raw in words[len(ahead) :] for word in reader.fields(raw))
         sources = tuple(reader.sources)
-        redirects, given, more = self._redirects(raws, scope, self._behind_itself(raws, words, scope))
+        redirects, given, more = read_redirects(
+            raws, scope, self._behind_itself(raws, words, scope), self.substitute, self.written
+        )
         if not argv:
+            self._run_by_the_shell(dict(environment), scope)
             for name, value in environment:
                 scope.variables[name] = replace(value, sources=unique((*value.sources, *sources)))
+                scope.exported |= {name} if scope.exports_all else set()
             return [self.emit(self._bare(redirects, sources + more, scope))] if redirects or sources else []
         set_ahead = tuple((name, word_of(value.texts[0])) for name, value in environment)
         command = Command(
@@ -146,6 +157,7 @@ class Dispatcher:
             wrappers=scope.wrappers,
             environment=(*self._exported(scope), *set_ahead),
             cwd=_cwd(scope),
+            guess=scope.guess,
         )
         return self.perform(command, scope, dict(environment))
 
@@ -155,12 +167,22 @@ class Dispatcher:
         if not any(">(" in text for text in texts):
             return scope
         inner = scope.copy()
-        inner.feeders = (Command(argv=tuple(word_of(word) for word in words)), *scope.feeders)
+        argv = tuple(word_of(word) for word in words)
+        if words[:1] and words[0] in _PRINTS:  # what it prints is not worked out here
+            argv = (word_of(f"{words[0]} (printed)"), *argv[1:])
+        inner.feeders = (Command(argv=argv), *scope.feeders)
         inner.fed_text = None
         return inner
 
     def _bare(self, redirects: tuple[Redirect, ...], sources: tuple[Command, ...], scope: Scope) -> Command:
-        return Command(argv=(), redirects=redirects, arguments_from=sources, wrappers=scope.wrappers, cwd=_cwd(scope))
+        return Command(
+            argv=(),
+            redirects=redirects,
+            arguments_from=sources,
+            wrappers=scope.wrappers,
+            cwd=_cwd(scope),
+            guess=scope.guess,
+        )
 
     def _exported(self, scope: Scope) -> tuple[tuple[str, Word], ...]:
         if not scope.exported:
@@ -184,7 +206,14 @@ class Dispatcher:
             scope.variables.update(ahead)
             scope.exported |= ahead.keys()
             self.run_by_variables({name: value.texts[0] for name, value in ahead.items()}, command, scope)
+        return self._followed(command, scope)
+
+    def _followed(self, command: Command, scope: Scope) -> list[Command]:
         program = command.program
+        if alias := scope.aliases.get(command.argv[0].text):
+            return self._aliased(alias, command, scope)
+        if program[:1] in {"=", "^"} and len(program) > 1:  # zsh: a program's path; nu: a program that is no builtin
+            return self.perform(replace(command, argv=(word_of(program[1:]), *command.argv[1:])), scope)
         if program in self._reading.functions:
             inner = scope if not command.feeders else scope.copy()
             inner.feeders, inner.fed_text = command.feeders, command.fed_text
@@ -198,9 +227,28 @@ class Dispatcher:
             return [self.emit(command), *self.nested(text, inner, scope, command.argv)]
         return self._wrapped(command, scope)
 
+    def _aliased(self, alias: str, command: Command, scope: Scope) -> list[Command]:
+        """Read an alias in its place, which it has once: `alias ls='ls -l'`."""
+        inner = scope.copy()
+        name = command.argv[0].text
+        del inner.aliases[name]
+        if _PLAIN.fullmatch(alias):
+            return self.perform(replace(command, argv=(*map(word_of, alias.split()), *command.argv[1:])), inner)
+        behind = shlex.join(map(text_of, command.argv[1:]))
+        return self.nested(f"{alias} {behind}", replace(command, wrappers=(*command.wrappers, name)), inner)
+
+    def _run_by_the_shell(self, given: Mapping[str, Value], scope: Scope) -> None:
+        """Read the texts of variables that the shell itself runs: `PROMPT_COMMAND='…'`."""
+        if own := {name: value.texts[0] for name, value in given.items() if name in RUN_BY_SHELLS}:
+            self.run_by_variables(own, Command(argv=()), scope)
+
     def run_by_variables(self, given: Mapping[str, str], command: Command, scope: Scope) -> None:
         """Read the texts in variables that some program runs: `EDITOR='sh -c …' crontab -e`."""
-        texts = [text for name, value in given.items() if (text := text_run_for(name, value))]
+        texts = [
+            text
+            for name, value in given.items()
+            for text in filter(None, (text_run_for(name, value), *guessed_in_variable(name, value)))
+        ]
         if len(texts) > _MOST_SETTINGS:
             raise StopReading(f"it sets more than {_MOST_SETTINGS} variables that programs run for one command")
         if texts:
@@ -211,20 +259,29 @@ class Dispatcher:
     def _guess(self, texts: Iterable[str], command: Command, scope: Scope) -> list[Command]:
         """Read texts that may be no shell text: what cannot be read of them is no fault."""
         doubts = len(self._reading.unread)
-        made = [each for text in texts for each in self.nested(text, command, scope)]
+        made: list[Command] = []
+        for text in texts:
+            if (text, scope.cwd) not in self._texts or text in SHELLS:
+                made.extend(self.nested(text, command, scope))
         del self._reading.unread[doubts:]
         return made
 
     def _wrapped(self, command: Command, scope: Scope) -> list[Command]:
-        program = command.program
-        peeled = peel(program, command.argv)
-        inside = self._inside(command, scope)
+        """Follow a wrapper's command, and then what its own words may hold: no guess is read twice."""
+        if command.fed_text is None and (text := self._written.told_to(command)) is not None:
+            command = replace(command, fed_text=text)
+        peeled = peel(command.program, command.argv)
         if peeled is None:
-            return [self.emit(command), *inside]
+            return [self.emit(command), *self._inside(command, scope)]
+        own = peeled.own(command.argv)
+        return [*self._peeled(command, peeled, own, scope), *self._inside(command, scope, own)]
+
+    def _peeled(self, command: Command, peeled: Peeled, own: Sequence[Word], scope: Scope) -> list[Command]:
+        program = command.program
         inner = replace(
             command,
             wrappers=(*command.wrappers, program),
-            environment=(*command.environment, *peeled.environment),
+            environment=(*command.environment, *peeled.environment, *set_by_options(own)),
         )
         if peeled.text is not None:
             return [self.emit(command), *self.nested(text_of(peeled.text), inner, scope)]
@@ -232,30 +289,37 @@ class Dispatcher:
             if len(inner.wrappers) > _MOST_WRAPPERS:
                 raise StopReading(f"a command has more than {_MOST_WRAPPERS} wrappers")
             ahead = {name: Value(texts=(text_of(word),)) for name, word in peeled.environment}
-            own = [self.emit(command)] if program in CONTAINERS | READ_SETTINGS else []
+            itself = [self.emit(command)] if program in CONTAINERS | READ_SETTINGS else []
             if peeled.folder is not None:
                 scope = scope.copy()
                 scope.move(text_of(peeled.folder))
                 inner = replace(inner, cwd=_cwd(scope))
-            return [*own, *self.perform(replace(inner, argv=peeled.argv), scope, ahead)]
+            return [*itself, *self.perform(replace(inner, argv=peeled.argv), scope, ahead)]
         made = [self.emit(command)]
         if program in _ANY_INPUT and (command.feeders or command.fed_text is not None):
             made.extend(self.perform(replace(inner, argv=(word_of("bash"),)), scope))
         return made
 
-    def _inside(self, command: Command, scope: Scope) -> list[Command]:
+    def _inside(self, command: Command, scope: Scope, own: Sequence[Word] | None = None) -> list[Command]:
         inner = replace(command, wrappers=(*command.wrappers, command.program))
         driven = replace(inner, feeders=(command,), fed_text=None)  # a shell at the end of the program's own pipe
         texts = texts_inside(command, self.written)
-        return [each for text in texts for each in self._guess([text], driven if text in SHELLS else inner, scope)]
+        made = [each for text in texts for each in self._guess([text], driven if text in SHELLS else inner, scope)]
+        guesses = guessed(command, [text_of(word) for word in (command.argv[1:] if own is None else own)])
+        made.extend(self._guess(guesses, replace(inner, guess=True), scope))
+        if starts_shell_in(command):
+            made.append(self.emit(replace(driven, argv=(word_of("sh"),))))
+        return made
 
     def nested(self, text: str, command: Command, scope: Scope, arguments: Sequence[Word] = ()) -> list[Command]:
         """Read text that the command gives to a new shell."""
         if text.strip() == UNKNOWN:
             return []  # whoever judges the command sees that its text is unknown
+        self._texts.add((text, scope.cwd))
         inner = scope.copy()
         inner.depth += 1
         inner.feeders, inner.fed_text, inner.wrappers = command.feeders, command.fed_text, command.wrappers
+        inner.guess = command.guess
         if arguments:
             bind(inner, text_of(arguments[0]), [text_of(word) for word in arguments[1:]])
         return self._walker.read(text, inner)
@@ -276,7 +340,9 @@ class Dispatcher:
             self._reading.doubt(f"the code for {command.program} is too long")
             return made
         for act in acts_of(text, language_of(command.program)):
-            if act.text is not None:
+            if act.text in SHELLS:  # whatever the code gives it to read
+                made.append(self.emit(replace(inner, argv=(word_of("sh"),), feeders=(command,), fed_text=None)))
+            elif act.text is not None:
                 made.extend(self.nested(act.text, inner, scope))
             elif act.argv:
                 feeder = (Command(argv=tuple(map(word_of, act.feeder))),) if act.feeder else inner.feeders
@@ -289,7 +355,8 @@ class Dispatcher:
         if code is None or code.module:
             return None
         if code.file is not None:
-            return self.written(code.file)
+            made = code.file.text.startswith("/dev/fd/") and command.arguments_from
+            return output_of(command.arguments_from) if made else self.written(code.file)
         return text_of(code.text) if code.text is not None else command.fed_text if code.stdin else None
 
     def substitute(self, text: str, scope: Scope) -> tuple[str, tuple[Command, ...]]:
@@ -310,56 +377,6 @@ class Dispatcher:
     def _word_reader(self, scope: Scope) -> WordReader:
         return WordReader(scope, self.substitute)
 
-    def _assigned(self, raw: str, reader: WordReader, scope: Scope) -> tuple[str, Value]:
-        found = _ASSIGNED.match(raw)
-        name = found[1] if found else raw
-        rest = raw[found.end() :] if found else ""
-        if rest.startswith("("):
-            elements = tuple(text_of(word) for part in _parts(rest[1:-1]) for word in reader.fields(part))
-            old = scope.variables.get(name)
-            if found and found[3] and old and old.elements:
-                elements = (*old.elements, *elements)
-            return name, Value(texts=(elements[0] if elements else "",), elements=elements)
-        before = len(reader.sources)
-        text = reader.text(rest)
-        if found and found[3]:
-            text = (scope.variables[name].texts[0] if name in scope.variables else "") + text
-        if len(text) > LONGEST:
-            raise StopReading("a variable's value is too long")
-        self._reading.spend(len(text))
-        return name, Value(texts=(text,), sources=tuple(reader.sources[before:]))
-
-    def _redirects(
-        self, raws: Sequence[Raw], scope: Scope, inside: Scope
-    ) -> tuple[tuple[Redirect, ...], Input, tuple[Command, ...]]:
-        redirects: list[Redirect] = []
-        given = Input(feeders=scope.feeders, fed_text=scope.fed_text)
-        everything: list[Command] = []
-        for raw in raws:
-            if isinstance(raw, str):
-                continue
-            reader = self._word_reader(inside)
-            if raw.document or raw.operator == "<<<":
-                text = self._fed(raw, reader)
-                given = Input(feeders=tuple(reader.sources), fed_text=None if UNKNOWN in text else text)
-            elif raw.raw.startswith("<(") and raw.operator == "<":
-                text, commands = self.substitute(raw.raw[2:-1], scope)
-                given = Input(feeders=tuple(reversed(commands)), fed_text=None if UNKNOWN in text else text)
-                everything.extend(commands)
-                continue
-            else:
-                target = "".join(text_of(word) for word in reader.fields(raw.raw)[:1])
-                word = (reader.fields(raw.raw) or [word_of(target)])[0]
-                redirects.append(Redirect(operator=raw.operator, target=word))
-                given = Input() if raw.operator.startswith("<") else given
-            everything.extend(reader.sources)
-        return tuple(redirects), given, tuple(everything)
-
-    def _fed(self, raw: RawRedirect, reader: WordReader) -> str:
-        if raw.document is None:
-            return reader.text(raw.raw) + "\n"
-        return raw.document.text if raw.document.quoted else reader.quoted_text(raw.document.text)
-
     def here(self, text: str, command: Command, scope: Scope) -> list[Command]:
         """Read text that the command gives to the same shell."""
         if text.strip() == UNKNOWN:
@@ -374,26 +391,6 @@ class Dispatcher:
         scope.depth -= 1
         scope.wrappers, scope.feeders, scope.fed_text = wrappers, feeders, fed_text
         return made
-
-
-def _choices(forks: dict[str, tuple[str, ...]]) -> list[dict[str, str]]:
-    """Every choice of values but the first; where they are too many, each value beside unknown ones."""
-    if math.prod(map(len, forks.values())) <= _MOST_CHOICES:
-        return [dict(zip(forks, choice, strict=True)) for choice in itertools.product(*forks.values())][1:]
-    unknown = dict.fromkeys(forks, UNKNOWN)
-    return [unknown, *(unknown | {name: text} for name, texts in forks.items() for text in texts)]
-
-
-def _parts(inner: str) -> list[str]:
-    lexer, at, parts = Lexer(inner), 0, list[str]()
-    while at < len(inner):
-        if inner[at].isspace():
-            at += 1
-            continue
-        end = max(lexer.word_end(at), at + 1)
-        parts.append(inner[at:end])
-        at = end
-    return parts
 
 
 def _cwd(scope: Scope) -> Word | None:

@@ -60,7 +60,9 @@ def _read(text: str, variables: tuple[tuple[str, str], ...], share: int = 1) -> 
     directory = scope.variables.pop("PWD", None)
     scope.cwd = directory.texts[0] if directory else None
     reading = Reading(deadline=time.thread_time() + _TIME, share=share)
-    Dispatcher(reading).read(text.replace("\r\n", "\n").replace("\0", "").translate(PRIVATE), scope)
+    dispatcher = Dispatcher(reading)
+    dispatcher.surround({name: value for name, value in variables if name != "PWD"}, scope)
+    dispatcher.read(text.replace("\r\n", "\n").replace("\0", "").translate(PRIVATE), scope)
     return reading
 
 

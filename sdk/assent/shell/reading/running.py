@@ -67,6 +67,8 @@ def _forget(run: Follower, command: Command, scope: Scope) -> list[Command]:
 def _set_positional(run: Follower, command: Command, scope: Scope) -> list[Command]:
     """`set -- a b`: the positional parameters."""
     texts = [word.text for word in command.argv]
+    if any(re.fullmatch(r"-[a-zA-Z]*a[a-zA-Z]*", text) for text in texts[1:]) or "allexport" in texts:
+        scope.exports_all = True
     if "--" in texts:
         bind(scope, "bash", [text_of(word) for word in command.argv[texts.index("--") + 1 :]])
     return [run.emit(command)]
@@ -105,9 +107,10 @@ def _alias(run: Follower, command: Command, scope: Scope) -> list[Command]:
     """`alias name=TEXT`."""
     made = [run.emit(command)]
     for word in command.argv[1:]:
-        _, equals, text = text_of(word).partition("=")
+        name, equals, text = text_of(word).partition("=")
         if equals:
             made.extend(run.here(text, command, scope.copy()))
+            scope.aliases[name] = text
     return made
 
 
@@ -116,6 +119,8 @@ def _source(run: Follower, command: Command, scope: Scope) -> list[Command]:
     made = [run.emit(command)]
     file = command.argv[1] if len(command.argv) > 1 else None
     text = command.fed_text if file and file.text == "/dev/stdin" else run.written(file) if file else None
+    if file and file.text.startswith("/dev/fd/"):
+        text = output_of(command.arguments_from) if command.arguments_from else None
     if text is not None:
         made.extend(run.here(text, command, scope))
     return made
@@ -176,6 +181,18 @@ def _parallel(run: Follower, command: Command, scope: Scope) -> list[Command]:
     return made
 
 
+def _zargs(run: Follower, command: Command, scope: Scope) -> list[Command]:
+    """`zargs a b -- COMMAND`: zsh's `xargs`."""
+    made, argv = [run.emit(command)], command.argv
+    marks = [at for at, word in enumerate(argv) if word.text == "--"]
+    if marks:
+        inner = replace(
+            command, argv=(*argv[marks[-1] + 1 :], *argv[1 : marks[0]]), wrappers=(*command.wrappers, "zargs")
+        )
+        made.extend(run.perform(inner, scope))
+    return made
+
+
 def _later(run: Follower, command: Command, scope: Scope) -> list[Command]:
     """`at`, `batch`: run what they are fed."""
     made = [run.emit(command)]
@@ -225,6 +242,7 @@ BUILTINS: dict[str, Builtin] = {
     "gfind": _find,
     "xargs": _xargs,
     "gxargs": _xargs,
+    "zargs": _zargs,
     "parallel": _parallel,
     "at": _later,
     "batch": _later,

@@ -97,10 +97,17 @@ class Scope:
     fed_text: str | None = None
     wrappers: tuple[str, ...] = ()
     depth: int = 0
+    aliases: dict[str, str] = field(default_factory=dict[str, str])
+    exports_all: bool = False
+    """Whether every assignment is exported from now on: `set -a`."""
+    guess: bool = False
+    """Whether what is read may be no shell text."""
 
     def copy(self) -> Scope:
         """Return the environment of a subshell."""
-        return replace(self, variables=dict(self.variables), pinned=dict(self.pinned), forks={})
+        return replace(
+            self, variables=dict(self.variables), pinned=dict(self.pinned), forks={}, aliases=dict(self.aliases)
+        )
 
     def find(self, name: str) -> Value | None:
         """Return the value as far as it is known; of alternatives the pinned one, else the first."""

@@ -64,6 +64,8 @@ class Command:
     """Variables that the text sets for it: in front of it, through `env` or by `export`."""
     cwd: Word | None = None
     """The directory that an earlier `cd` of the same text moved to; None: the caller's."""
+    guess: bool = False
+    """Whether it was read out of a text that may be no shell text: only what is certainly harmful in it counts."""
 
     @property
     def program(self) -> str:

@@ -11,13 +11,14 @@ import re
 import shlex
 from typing import TYPE_CHECKING
 
+from assent.shell.inside.guessing import DATABASES
+from assent.shell.inside.managed import managed_texts
+from assent.shell.inside.settings import git_callbacks, git_texts
 from assent.shell.lists import listed
-from assent.shell.programs.guessing import guessed
 from assent.shell.programs.interpreters import acts_of, is_too_long
 from assent.shell.programs.outputs import output_of
 from assent.shell.programs.programs import SHELLS, language_of
-from assent.shell.programs.settings import git_callbacks, git_texts
-from assent.shell.words.scope import text_of
+from assent.shell.words.scope import UNKNOWN, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -67,6 +68,7 @@ _CALLS = re.compile(
 _TCL = re.compile(
     r"(?:^|[\n;{\[])\s{0,20}(?:eval\s{1,4})?(?:exec|spawn|system)\s{1,4}(?:-\w+\s{1,4}){0,3}((?:\{[^{}\n]{0,500}\}|[^\n;\]{}]){1,2000})"
 )
+_TCL_WRITES = re.compile(r"\bopen\s{1,4}[\"{]?(/[^\s\"}]{1,500})[\"}]?\s{1,4}[\"{]?(?:w|a|r\+)")
 _SENT = re.compile(r"(?:^|[\n;{])\s{0,20}send\s{1,4}(?:-\w+\s{1,4}|--\s{1,4}){0,3}\"((?:[^\"\\\n]|\\[^rn\n]){1,2000})")
 _BRACES = str.maketrans("{}", "''")  # how Tcl quotes
 _DEBUGGER = re.compile(r"(?:^|\n)\s{0,20}(?:shell|!|platform shell|pipe[^|\n]{0,200}\|)\s{0,4}([^\n]{1,2000})")
@@ -79,9 +81,16 @@ _MAKE = re.compile(
     r"|\$\(shell\s{1,4}([^()\n]{1,2000})\)"
 )
 _CMAKE_RUNS = re.compile(r"\bCOMMAND\s{1,20}([^)\n]{1,2000})\)", re.IGNORECASE)
+_CMAKE_WRITES = re.compile(
+    r"\bfile\s{0,4}\(\s{0,4}(?:WRITE|APPEND|TOUCH|GENERATE\s{1,4}OUTPUT|DOWNLOAD\s{1,4}\S{1,500})\s{1,4}\"?([^\s\")]{1,500})",
+    re.IGNORECASE,
+)
 _LISP_STARTS = re.compile(
     r"\((?:start-process(?:-shell-command)?|async-start-process)\s{1,20}\"[^\"\n]{0,200}\"\s{1,20}(?:nil|\"[^\"\n]{0,200}\")\s{1,20}"
     r"((?:\"[^\"\n]{1,200}\"\s{0,4}){1,8})|:command\s{1,20}(?:\(list|'\()\s{0,20}((?:\"[^\"\n]{1,200}\"\s{0,4}){1,8})"
+)
+_LISP_WRITES = re.compile(
+    r"\(find-file\s{1,4}\"(/[^\"\n]{1,500})\"\).{0,1000}\b(?:save-buffer|basic-save-buffer|write-file)\b", re.DOTALL
 )
 _SQL_WRITES = re.compile(
     r"(?:^|\n)\s{0,20}\.(?:output|once|backup|save|log|clone)\s{1,4}([^\s|\"']{1,500})|\battach\s{1,4}(?:database\s{1,4})?('[^'\n]{1,500}')|"
@@ -99,20 +108,22 @@ _DELETES = re.compile(
     r"\(delete-(?:directory|file)\s{1,20}\"([^\"\n]{1,2000})\""
     r"|\b(?:rm_rf!?|rm_r!?|removeItem\(atPath:|deleteRecursively|remove_dir_all|removeSync|rmSync|rmdirSync|vim\.fn\.delete|call\s{1,4}delete"
     r"|deleteDir|rm|unlink|FileUtils\.deleteDirectory)!?[\s(]{0,4}[\"']([^\"'\n]{1,2000})[\"']"
-    r"|\bfile\s{1,4}delete\s{1,4}(?:-force\s{1,4}|--\s{1,4}){0,2}([^\s;\]}]{1,500})"
+    r"|\bfile\s{1,4}(?:delete|rename)\s{1,4}(?:-force\s{1,4}|--\s{1,4}){0,2}([^\s;\]}]{1,500})"
 )
 _SCHEDULE = re.compile(r"(?:^|\n)[^\S\n]{0,20}(?:@\w{1,20}|(?:[\d*/,A-Za-z-]{1,30}[^\S\n]{1,20}){5})([^\n]{1,2000})")
 
-_DOES: Mapping[re.Pattern[str], str] = {_DELETES: "rm -rf", _SQL_WRITES: "tee", _SQL_READS: "cat"}
+_DOES: Mapping[re.Pattern[str], str] = {
+    _DELETES: "rm -rf",
+    _SQL_WRITES: "tee",
+    _CMAKE_WRITES: "tee",
+    _TCL_WRITES: "tee",
+    _LISP_WRITES: "tee",
+    _SQL_READS: "cat",
+}
 """What a call does with the path that it is given."""
-_DATABASES = listed(
-    "psql pgcli mysql mariadb mycli sqlite3 sqlite sqlcipher litecli duckdb sqlplus sqlcmd isql usql mssql-cli mongo "
-    "mongosh cockroach clickhouse-client clickhouse-local clickhouse tsql vsql "
-    "mysqlsh cqlsh"
-)
 _PATTERNS: Mapping[re.Pattern[str], frozenset[str]] = {
     # what a text looks like there: the programs
-    **dict.fromkeys((_SQL, _SQL_WRITES, _SQL_READS), _DATABASES),
+    **dict.fromkeys((_SQL, _SQL_WRITES, _SQL_READS), DATABASES),
     _BANG: listed(
         "vim vi nvim ex view ed red less more most man ftp lftp sftp telnet mail mailx mutt info top aptitude gnuplot "
         "rvim gvim vimdiff ssh-keygen pg bc dc units ipython ipython3"
@@ -124,20 +135,22 @@ _PATTERNS: Mapping[re.Pattern[str], frozenset[str]] = {
         "scheme gsi bigloo sage sagemath wolframscript tarantool nodejs irb pry rake thor mongo mongosh blender gimp "
         "libreoffice freecad inkscape ansible-console python-argcomplete bash-completion cmake dotnet-script csharp fsharpi"
     ),
-    _TCL: listed("tclsh tclsh8.6 wish expect jimsh tclkit"),
+    **dict.fromkeys((_TCL, _TCL_WRITES), listed("tclsh tclsh8.6 wish expect jimsh tclkit")),
     _SENT: frozenset({"expect"}),
     _DEBUGGER: listed("gdb lldb gdb-multiarch cgdb pdb ipdb radare2 r2"),
     _SED: listed("sed gsed"),
     _MAKE: listed("make gmake gnumake bmake remake just"),
     _SCHEDULE: listed("crontab fcrontab"),
-    _CMAKE_RUNS: frozenset({"cmake", "ctest"}),
-    _LISP_STARTS: frozenset({"emacs", "emacsclient"}),
+    **dict.fromkeys((_CMAKE_RUNS, _CMAKE_WRITES), frozenset({"cmake", "ctest"})),
+    **dict.fromkeys((_LISP_STARTS, _LISP_WRITES), frozenset({"emacs", "emacsclient"})),
     _DELETES: listed(
         "emacs emacsclient tclsh tclsh8.6 wish expect jimsh vim nvim vi ex gvim elixir iex swift mongosh mongo groovy kotlin "
         "kotlinc julia scala jshell crystal"
     ),
     _TAR: listed("tar bsdtar gtar ssh scp sftp rsync git"),
 }
+EVALUATORS = _PATTERNS[_CALLS] | _PATTERNS[_DELETES]
+"""Programs that run a text in a language of their own."""
 _WITH_PYTHON = listed(
     "gdb lldb cgdb blender gimp freecad sage vim nvim abaqus ipython ipython3 jupyter manage.py psql mysqlsh"
 )
@@ -147,8 +160,12 @@ _AWK_RUNS = re.compile(r"\bsystem\s{0,4}\(\s{0,4}[a-zA-Z_]|\|\s{0,4}getline|\|&?
 _ASSIGNS = re.compile(r"(?:-v)?[A-Za-z_]\w{0,60}=")
 _UNIT_RUNS = re.compile(r"(?:--property=)?Exec[A-Z]\w{1,20}")
 _CODE_MODULES = listed("timeit pdb cProfile profile trace code -mtimeit -mpdb")
-_PATH = re.compile(r"\b(?:path|dest|name)=(\S{1,500})")
-_GROUPS = re.compile(r"\bgroups?=(\S{1,200})")
+_BACKWARDS = re.compile(r"\\\d|(?<!\\)&")
+_ALONE = listed("reboot halt poweroff shutdown visudo vipw killall5")
+"""They need no words to do harm."""
+_MANAGERS = listed(
+    "ansible ansible-playbook ansible-console salt salt-call salt-ssh puppet chef-apply chef-client mgmt bolt pyinfra fab rex"
+)
 _QUOTED = re.compile(r"[\"']([^\"'\n]{1,2000})[\"']")
 _NAMED = re.compile(
     r"-{1,2}(?:[a-z]{1,20}-){0,3}(?:exec|execute|command|commands|cmd|args|call|pager|toolexec|script-shell|askpass|eval|run|shell|scripts?|hook|filter|invoke|rsh|rcmd"
@@ -157,7 +174,7 @@ _NAMED = re.compile(
 _SHORT: Mapping[str, frozenset[str]] = {
     # short options (and words) behind which a command stands
     "-x": listed("git fd fdfind lftp difftool"),
-    "-X": listed("fd fdfind"),
+    **dict.fromkeys(("-X", "--exec", "--exec-batch"), listed("fd fdfind")),
     "-a": listed("ansible"),
     "-c": listed("vagrant mosh sqlplus capsh setpriv wsl chrt"),
     "-C": listed("fly flyctl"),
@@ -184,10 +201,11 @@ _SHORT: Mapping[str, frozenset[str]] = {
 }
 _TAKE_ALL = frozenset({"exec", "ssh", "foreach", "run", "send-keys", "send", "stuff"})
 """All words behind these are the command."""
-_NO_GUESS = listed(
-    "echo printf grep egrep fgrep rg ag ack awk gawk mawk nawk jq yq gh glab curl wget http https test [ assent "
-    "docker podman kubectl npm yarn pnpm cat find xargs sudo env pytest terraform aws helm"
+_NO_OPTIONS = listed(
+    "echo printf grep egrep fgrep awk gawk mawk nawk jq yq gh glab curl wget http https test [ assent "
+    "docker podman kubectl npm yarn pnpm cat find xargs sudo env pytest terraform helm"
 )
+"""Their options take no command, or one that is read elsewhere."""
 _CMAKE = {
     "rm": "rm", "remove": "rm", "remove_directory": "rm -rf", "cat": "cat", "copy": "cp", "copy_directory": "cp -r",
     "rename": "mv", "touch": "touch", "create_symlink": "ln -s", "env": "env", "time": "time", "copy_if_different": "cp",
@@ -197,9 +215,11 @@ _CMAKE = {
 
 def texts_inside(command: Command, written: Written) -> list[str]:
     """Return the shell texts inside a program's words and input. `written` tells what the text itself put in a file."""
-    pipes = command.program in _DATABASES | _PATTERNS[_BANG]  # `\o | sh`, `:w !sh`
+    pipes = command.program in DATABASES | _PATTERNS[_BANG]  # `\o | sh`, `:w !sh`
     stripped = (text.strip() for text in _found(command, written))
-    found = dict.fromkeys(text for text in stripped if len(text.split()) > 1 or (pipes and text in SHELLS))
+    found = dict.fromkeys(
+        text for text in stripped if len(text.split()) > 1 or text in _ALONE or (pipes and text in SHELLS)
+    )
     return list(found)[:_MOST]
 
 
@@ -213,10 +233,9 @@ def _found(command: Command, written: Written) -> Iterator[str]:
     if program in _PATTERNS[_MAKE]:
         yield from (value for name, _, value in (word.partition("=") for word in words) if name.isidentifier())
     yield from _in_languages(program, words)
-    yield from _managed(program, words)
-    if program not in _NO_GUESS:
+    yield from _managed(program, words, command.fed_text)
+    if program not in _NO_OPTIONS:
         yield from _options(program, words)
-        yield from guessed(program, words)
 
 
 def _given(
@@ -255,14 +274,10 @@ def _code(text: str, language: str) -> Iterator[str]:
         yield from (act.text or shlex.join(act.argv) for act in acts_of(text, language))
 
 
-def _managed(program: str, words: Sequence[str]) -> Iterator[str]:
+def _managed(program: str, words: Sequence[str], fed: str | None) -> Iterator[str]:
     """Yield what programs that run commands elsewhere have in forms of their own."""
-    if program == "ansible":
-        for word in words:
-            if "state=absent" in word and (found := _PATH.search(word)):
-                yield f"rm -rf {shlex.quote(found[1])}"
-            if found := _GROUPS.search(word):
-                yield f"usermod -aG {shlex.quote(found[1])} user"
+    if program in _MANAGERS:
+        yield from managed_texts(" ".join((*words, fed or ""))[:_LONGEST])
     elif program == "aws" and "ssm" in words[:6]:
         yield from (found[1] for word in words for found in _QUOTED.finditer(word[:_LONGEST]))
     elif program == "podman" and words[:1] == ["unshare"]:
@@ -299,6 +314,11 @@ def _matched(text: str, patterns: Sequence[re.Pattern[str]]) -> Iterator[str]:
             inner = " ".join(parts) if pattern is _CALLS else parts[0] if parts else ""
             inner = f"{_DOES[pattern]} {inner}" if pattern in _DOES else inner
             inner = inner.translate(_BRACES) if pattern is _TCL else inner
+            if pattern is _SED and match.groupdict().get(
+                "by"
+            ):  # what else stands in the line is known only when it runs
+                yield (inner := re.sub(_BACKWARDS, UNKNOWN, inner).replace("\\/", "/"))
+                inner = f"{inner}{UNKNOWN}"
             yield inner.replace("\\/", "/") if pattern is _SED else inner
 
 

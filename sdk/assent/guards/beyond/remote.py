@@ -54,6 +54,7 @@ _TCP = re.compile(r"/dev/(?:tcp|udp)/")
 _PROBES = frozenset({"", "echo", ":", "true", "printf", "test", "[", "cat", "timeout", "nc"})
 _CALLS_SHELL = re.compile(r"(?:^|,|:)(?:EXEC|SYSTEM|SHELL)\b", re.IGNORECASE)
 _POWERSHELLS = frozenset({"pwsh", "powershell", "powershell.exe"})
+_HIDDEN = re.compile(r"-e(?:c|n\w*)?", re.IGNORECASE)
 _POWERSHELL_RUNS = re.compile(r"\b(?:iex|invoke-expression)\b", re.IGNORECASE)
 _POWERSHELL_FETCHES = re.compile(
     r"\b(?:iwr|irm|curl|wget|invoke-webrequest|invoke-restmethod|start-bitstransfer)\b|download(?:string|data|file)",
@@ -66,8 +67,12 @@ def on_remote_code(command: Command) -> Iterator[Finding]:
     """Fetched, decoded or unknown text that a shell or an interpreter runs."""
     if command.program in {"eval", "source", "."}:
         yield from _evaluated(command)
+    elif command.program in {"hash", "enable"}:
+        yield from _renamed(command)
     elif command.program == "crontab":
         yield from _made_up(command.feeders, "the schedule that crontab takes")
+    elif command.program in _POWERSHELLS and any(map(_HIDDEN.fullmatch, (word.text for word in command.argv[1:]))):
+        yield blocked(f"the code for {command.program} is hidden: code that hides is not run")
     elif language_of(command.program):
         code = code_of(command)
         if code is not None:
@@ -76,6 +81,14 @@ def on_remote_code(command: Command) -> Iterator[Finding]:
         yield from _made_up(command.arguments_from, "the program's name")
     elif command.argv and "$()" in command.argv[0].built_from and any(map(decodes, behind(command))):
         yield blocked("the program's name is decoded while the command runs")
+
+
+def _renamed(command: Command) -> Iterator[Finding]:
+    texts = [word.text for word in command.argv[1:]]
+    if command.program == "hash" and "-p" in texts:
+        yield doubtful("hash puts another program under a name")
+    elif command.program == "enable" and "-f" in texts:
+        yield doubtful("enable loads code into the shell")
 
 
 def _interpreted(command: Command, code: Code) -> Iterator[Finding]:
@@ -102,6 +115,8 @@ def _interpreted(command: Command, code: Code) -> Iterator[Finding]:
 def _from_input(command: Command) -> Iterator[Finding]:
     program, feeders = command.program, command.feeders
     yield from _made_up(feeders, f"what {program} reads and runs")
+    if command.wrappers[-1:] in (("find",), ("gfind",)) and language_of(program) == "shell":
+        yield doubtful(f"find starts {program}, and what it runs there is known only when it runs")
     if any(_TCP.search(redirect.target.text) for redirect in command.redirects if redirect.reads):
         return
     if command.fed_text is not None or not feeders or _certain(feeders):
@@ -127,13 +142,17 @@ def _evaluated(command: Command) -> Iterator[Finding]:
     if not words:
         return
     sources = [*command.arguments_from]
-    reads_input = words[0].text in {"/dev/stdin", "-", "/dev/fd/0"} and program != "eval"
+    reads_input = bool(re.fullmatch(r"-|/dev/(?:stdin|fd/\d+)|/proc/self/fd/\d+", words[0].text)) and (
+        program != "eval" and words[0].text != _SUBSTITUTED
+    )
     if reads_input or (program == "eval" and any(not word.known for word in words)):
         sources.extend(command.feeders)
     substituted = program != "eval" and words[0].text == _SUBSTITUTED
     unknown = any(not word.known for word in words) if program == "eval" else substituted or words[0].text == "\0"
     if program == "eval" or substituted or reads_input:
         yield from _made_up(sources, f"what {program} runs")
+    if reads_input and words[0].text not in {"-", "/dev/stdin", "/dev/fd/0"}:
+        yield doubtful(f"what {program} runs is known only when it runs")
     if unknown and not _certain(sources):
         yield from _unknown(sources, f"what {program} runs")
 
@@ -198,6 +217,9 @@ def on_backdoors(command: Command) -> Iterator[Finding]:
 
 
 def _netcat(command: Command) -> Iterator[Finding]:
+    words = [word.text for word in command.argv[1:] if not word.text.startswith("-")]
+    if len(words) > 1 and language_of(words[-1].rsplit("/", 1)[-1]) == "shell":
+        yield blocked(f"{command.program} hands a shell to the network")
     for text in (word.text for word in command.argv[1:]):
         bundled = re.fullmatch(r"-[a-zA-Z]*[ec].*", text) and not text.startswith("--")
         openbsd_tls = text == "-c" and command.program == "nc.openbsd"
@@ -232,6 +254,8 @@ def _runs(command: Command) -> Iterator[str]:
         yield place(command.argv[0], command.cwd)
     if command.program in {"source", "."} and len(command.argv) > 1:
         yield place(command.argv[1], command.cwd)
+    if command.program in {"go", "deno", "bun", "dart", "cargo"} and len(command.argv) > 2:
+        yield from (place(word, command.cwd) for word in command.argv[2:4])
     code = code_of(command)
     if code is not None and code.file is not None:
         yield place(code.file, command.cwd)
@@ -244,13 +268,20 @@ def _runs(command: Command) -> Iterator[str]:
 
 
 def _fetched_by(command: Command) -> Iterator[str]:
-    fetching = fetches(command) or any(fetches(feeder) for feeder in closure(command.feeders))
+    fetching = (
+        fetches(command)
+        or command.program in {"scp", "rsync"}
+        or any(fetches(feeder) for feeder in closure(command.feeders))
+    )
     if not fetching:
         return
     for redirect in (redirect for redirect in command.redirects if redirect.writes):
         yield place(redirect.target, command.cwd)
     if command.program == "tee":
         yield from (place(word, command.cwd) for word in operands(command))
+    if command.program in {"scp", "rsync", "sftp"} and (words := operands(command)) and ":" in words[0].text:
+        name = words[0].text.rpartition("/")[2].rpartition(":")[2]
+        yield place(word_of(name if words[-1].text in {".", "./"} else words[-1].text), command.cwd)
     if fetches(command):
         yield from _downloads(command)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import shlex
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ _RUN_BY_NAME = re.compile(
     r"|GIT_PROXY_COMMAND|GIT_CONFIG_VALUE_\d{1,4}|PROMPT_COMMAND|PS[014]|LESS(?:OPEN|CLOSE)|PERL5DB|FCEDIT|MAILER|\w{0,20}WRAPPER|CC|CXX|AR|LD"
 )
 """Variables whose value some program, or the shell itself, runs."""
+RUN_BY_SHELLS = frozenset({"PROMPT_COMMAND", "PS0", "PS1", "PS2", "PS4"})
 _CHECKPOINTS = re.compile(r"--(?:checkpoint-action=exec|to-command|use-compress-program|rmt-command|rsh-command)=(.+)")
 _OPTIONS_OF_TAR = "TAR_OPTIONS"
 _KEY = re.compile(r"\s-i\s*\S+")
@@ -31,6 +33,7 @@ _GIT_KEYS = re.compile(
 _GIT_TRANSPORTS = frozenset({"--upload-pack", "--receive-pack", "--exec", "--open-files-in-pager"})
 _TAKE_A_PACKER = frozenset({"clone", "fetch", "pull", "ls-remote", "push", "archive", "submodule"})
 _SHELLS_OUT = re.compile(r"(?:url\.)?ext::(.+?)(?:\.insteadof=.*|$)|-O(.+)", re.IGNORECASE | re.DOTALL)
+_ESCAPED = re.compile(r"[^\s%]{1,200}(?:%\s[^\s%]{1,200}){1,50}")  # a blank inside a word, as `ext::` has it
 _CALLBACK = re.compile(r"--[\w-]{1,30}-callback")
 
 
@@ -49,9 +52,14 @@ def text_run_for(name: str, value: str) -> str:
     return text.lstrip("|!- ") if " " in text.strip() else ""
 
 
+def is_run(name: str) -> bool:
+    """Whether some program runs the variable's value."""
+    return name == _OPTIONS_OF_TAR or _RUN_BY_NAME.fullmatch(name) is not None
+
+
 def git_texts(words: Sequence[str]) -> Iterator[str]:
     """Yield the shell texts in the words behind `git`: values of keys, transports' programs, callbacks are left out."""
-    for word, following in zip(words, [*words[1:], ""], strict=True):
+    for word, following in itertools.pairwise((*words, "")):
         name, equals, value = word.partition("=")
         if name in _GIT_TRANSPORTS:
             yield value if equals else following
@@ -62,7 +70,7 @@ def git_texts(words: Sequence[str]) -> Iterator[str]:
         elif name == "--config" and equals and _GIT_KEYS.fullmatch(value.partition("=")[0]):
             yield value.partition("=")[2].lstrip("!")
         elif found := _SHELLS_OUT.match(word):
-            yield found[1] or found[2]
+            yield _ESCAPED.sub(lambda word: shlex.quote(word[0].replace("% ", " ")), found[1] or found[2])
     if "config" in words[:6]:
         for name, value in itertools.pairwise(words):
             if _GIT_KEYS.fullmatch(name):
@@ -71,7 +79,7 @@ def git_texts(words: Sequence[str]) -> Iterator[str]:
 
 def git_callbacks(words: Sequence[str]) -> Iterator[str]:
     """Yield the Python code that `git filter-repo` runs on each commit."""
-    for word, following in zip(words, [*words[1:], ""], strict=True):
+    for word, following in itertools.pairwise((*words, "")):
         name, equals, value = word.partition("=")
         if _CALLBACK.fullmatch(name):
             yield value if equals else following

@@ -1,0 +1,40 @@
+"""A rule on code in other languages: what deletes, beside a path of the system's, whatever the calls between them are."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from assent.guards.commands.findings import doubtful
+from assent.guards.commands.places import device, normal, of_the_system, protected, system_file
+from assent.shell.inside.texts import EVALUATORS
+from assent.shell.programs.programs import language_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from assent.guards.commands.findings import Finding
+    from assent.shell.words.script import Command
+
+_VERB = (
+    r"(?:\b(?:rm(?:dir|tree|Sync|dirSync)?|rm_rf?|unlink\w{0,8}|[eE]rase|truncate|wipe|remove(?:_\w{1,12}|Sync|All|Item\w{0,3})?|Remove\w{0,12}"
+    r"|move|rename|mv|delete(?:_\w{1,12}|Directory|File|Recursively|Sync)?|Delete\w{0,12}|file\.remove|rmtree|shred)\b)"
+)
+_PATH = r"[\"'`]((?:/|~)[^\"'`\n]{0,200})[\"'`]"
+_BESIDE = re.compile(rf"{_VERB}[^\n\"'`]{{0,80}}{_PATH}|{_PATH}[^\n\"'`;]{{0,120}}?{_VERB}")
+_OTHERS = frozenset({"pwsh", "powershell", "dotnet", "csi", "fsi", "mix", "rebar3", "groovysh", "amm", "jbang"})
+_LONGEST = 20_000
+
+
+def on_code(command: Command) -> Iterator[Finding]:
+    """Ask where code that deletes names what belongs to the system: its calls are not followed one by one."""
+    program = command.program
+    if not (program in EVALUATORS or program in _OTHERS or language_of(program) not in {"", "shell"}):
+        return
+    texts = [word.text for word in command.argv[1:] if len(word.text) > 8]
+    for text in (*texts, command.fed_text or ""):
+        for found in _BESIDE.finditer(text[:_LONGEST]):
+            path = normal(found[1] or found[2])
+            if protected(path, globbed="*" in path) or of_the_system(path) or system_file(path) or device(path):
+                yield doubtful(f"the code for {program} deletes something, and names {path[:60]}")
+                return

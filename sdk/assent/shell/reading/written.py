@@ -1,0 +1,106 @@
+"""What the text itself writes into files: a script that it writes and then runs is read as well."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from assent.shell.inside.embedded import embedded
+from assent.shell.programs.outputs import output_of
+from assent.shell.words.scope import LONGEST
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from assent.shell.words.script import Command, Word
+
+_HOOK = re.compile(r"(?:^|/)(?:\.git/hooks|\.husky|\.githooks)/[\w-]+$")
+_MOST_WORDS = 100
+_TOLD_BY_FILES = {
+    # program: which files it looks for, beside those that its words name
+    **dict.fromkeys(
+        ("kubectl", "oc", "helm", "nomad", "packer", "supervisord", "supervisorctl", "ansible", "salt-call"), ""
+    ),
+    **dict.fromkeys(("docker", "docker-compose", "podman"), r"(?:^|/)(?:docker-)?compose[\w.-]{0,40}\.ya?ml$"),
+    "ansible-playbook": "",
+    **dict.fromkeys(("terraform", "tofu", "terragrunt"), r"\.(?:tf|hcl)$"),
+    **dict.fromkeys(("cmake", "ctest"), r"(?:^|/)CMakeLists\.txt$|\.cmake$"),
+    "just": r"(?:^|/)\.?[jJ]ustfile$",
+    "task": r"(?:^|/)[tT]askfile\.ya?ml$",
+    "ninja": r"\.ninja$",
+    "vagrant": r"(?:^|/)Vagrantfile$",
+    "rake": r"(?:^|/)[rR]akefile$",
+    "gradle": r"\.gradle(?:\.kts)?$",
+    "mvn": r"(?:^|/)pom\.xml$",
+    "ant": r"(?:^|/)build\.xml$",
+    "bazel": r"(?:^|/)(?:BUILD|WORKSPACE)",
+    **dict.fromkeys(("npm", "yarn", "pnpm", "bun"), r"(?:^|/)package\.json$"),
+    **dict.fromkeys(("pip", "pip3", "uv"), r"(?:^|/)setup\.py$"),
+    "tox": r"(?:^|/)tox\.ini$",
+    "pre-commit": r"(?:^|/)\.pre-commit-config\.yaml$",
+    "act": r"\.github/workflows/",
+    "tmux": r"(?:^|/)\.tmux\.conf$",
+    "nginx": "",
+    "wg-quick": "",
+    "openvpn": "",
+    "emacs": "",
+    "pulumi": r"(?:^|/)Pulumi\.yaml$",
+    "cargo": r"(?:^|/)build\.rs$|\.cargo/config",
+    "go": r"\.go$",
+    "latexmk": r"\.tex$|latexmkrc$",
+    "pdflatex": r"\.tex$",
+    "direnv": r"\.envrc$",
+}
+_RUN_BY_OTHERS = re.compile(
+    r"(?:^|/)(?:systemd/(?:user|system)/[^/]{1,80}\.(?:service|timer|path|socket)|autostart/[^/]{1,80}\.desktop|Launch(?:Agents|Daemons)/[^/]{1,80}"
+    r"|\.vscode/tasks\.json|package\.json|\.envrc|\.(?:sqlite|psql|pdb|irb|ex|screen|nano|mail|lldb|netbeans)rc|\.(?:gdb|lldb)init|\.gitconfig|\.vimrc|\.tmux\.conf)$"
+)
+
+
+class WrittenFiles:
+    """Paths and what was written into them, where that is known."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+
+    def note(self, command: Command) -> None:
+        """Take in what the command writes."""
+        for redirect in command.redirects:
+            if redirect.writes and redirect.target.known:
+                text = output_of([replace(command, redirects=())])
+                self._put(redirect.target.text, text, adds=">>" in redirect.operator)
+        if command.program == "tee":
+            for word in command.argv[1:]:
+                self._put(word.text, command.fed_text, adds=False)
+
+    def text_in(self, file: Word) -> str | None:
+        """Return what was written into the file, as far as known."""
+        return self._texts.get(file.text.removeprefix("./"))
+
+    def told_to(self, command: Command) -> str | None:
+        """Return what was written into the files that tell the command what to do: named, or its habit's."""
+        if command.program not in _TOLD_BY_FILES:
+            return None
+        if command.arguments_from and any(word.text.startswith("/dev/fd/") for word in command.argv[1:]):
+            return output_of(command.arguments_from)
+        habit = _TOLD_BY_FILES[command.program]
+        named = {word.text.removeprefix("./").rpartition("=")[2] for word in command.argv[1:_MOST_WORDS]}
+        texts = [text for path, text in self._texts.items() if path in named or (habit and re.search(habit, path))]
+        return "\n".join(texts)[:LONGEST] or None
+
+    def git_hooks(self) -> Iterator[str]:
+        """Yield the texts that git runs, whatever it is that the text does next."""
+        yield from [text for path, text in self._texts.items() if _HOOK.search(path)]
+
+    def run_by_others(self) -> Iterator[str]:
+        """Yield texts of another shape in which something finds commands that it runs."""
+        for path, text in self._texts.items():
+            if _RUN_BY_OTHERS.search(path):
+                yield from embedded(text)
+
+    def _put(self, path: str, text: str | None, *, adds: bool) -> None:
+        name = path.removeprefix("./")
+        before = self._texts.get(name, "") if adds else ""
+        if text is not None and len(before) + len(text) <= LONGEST:
+            self._texts[name] = before + text
