@@ -80,6 +80,14 @@ class GroupSource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What the platforms' directories say of somebody's manager: one person of the file, or nobody, and why."""
+
+    manager: str | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Directory:
     """The people of an org by `email_key`, and the e-mails in each group.
 
@@ -91,6 +99,8 @@ class Directory:
     sources: Mapping[str, GroupSource] = field(default_factory=dict[str, GroupSource])
     names: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, "Mapping[str, str]"])
     """What people call a group, by language, where the file says so."""
+    told: Mapping[str, Told] = field(default_factory=dict[str, Told])
+    """By e-mail, of those of whom the file names no manager: see `manager_of`."""
     limited: tuple[Person, ...] = field(init=False, repr=False, compare=False)
     """Those with limits: where there are none, nobody asks what a call would spend."""
 
@@ -106,6 +116,15 @@ class Directory:
         """Return the directory with the platforms' groups as they were last told; one that was not told is empty."""
         told = {name: rosters.get(source, _NOBODY) for name, source in self.sources.items()}
         return replace(self, groups={**self.groups, **told})
+
+    def manager_of(self, person: Person) -> str | None:
+        """Return the e-mail of somebody's manager. A directory is asked only where the file names none.
+
+        The file is what was reviewed, and what a request's version of it names; a directory is written elsewhere, for
+        other purposes, by whoever administers it.
+        """
+        told = self.told.get(person.email)
+        return person.manager or (told.manager if told else None)
 
     def find(self, email: str) -> Person | None:
         """Return the person with this e-mail, or None."""
@@ -127,14 +146,14 @@ class Directory:
         if name not in RELATIONS:
             return self.members(name)
         asked = self.find(requester) if requester else None
-        related = {REQUESTER: requester, OWNER: owner, MANAGER: asked.manager if asked else None}
+        related = {REQUESTER: requester, OWNER: owner, MANAGER: self.manager_of(asked) if asked else None}
         return self.members(related[name] or "@")
 
     def ever(self, name: str) -> frozenset[str]:
-        """Return who a name may stand for, whatever the call is, as far as the file says."""
+        """Return who a name may stand for, whatever the call is, as far as the file and the directories say."""
         if name != MANAGER:
             return self.members(name)
-        return frozenset(person.manager for person in self.people.values() if person.manager)
+        return frozenset(filter(None, map(self.manager_of, self.people.values())))
 
     def members(self, name: str) -> frozenset[str]:
         """Return the e-mails that a stage's name stands for: a group's, or a known person's own. Unknown: nobody."""

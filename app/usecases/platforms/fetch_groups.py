@@ -2,7 +2,7 @@
 
 What they say is used for a short time and kept nowhere: a platform that cannot be asked leaves a group as it was for
 `TRUSTED_FOR`, and then nobody is in it. An account that is no confirmed, active account of a person of the file is
-nobody as well.
+nobody as well. Who is above whom is asked beside it: see `fetch_managers`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import structlog
 
 from app.ports import AccountStatus
 from app.storage.cards.accounts import list_of_channel
+from app.usecases.platforms.fetch_managers import FetchManagers
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -46,14 +47,18 @@ class FetchGroups:
         self._channels = channels
         self._clock = clock
         self._told: dict[tuple[str, GroupSource], tuple[datetime, frozenset[str]]] = {}
+        self._managers = FetchManagers(store=store, book=book, channels=channels, clock=clock)
 
     async def __call__(self) -> None:
-        """Ask for every group of every org, and take the answers into use."""
+        """Ask for every group and manager of every org, and take the answers into use."""
         for org in self._book.orgs():
             await self.org(org)
 
     async def org(self, org: str) -> None:
-        """Ask for the groups of one org."""
+        """Ask for the groups of one org, and for its managers."""
+        await asyncio.gather(self._groups(org), self._managers.org(org))
+
+    async def _groups(self, org: str) -> None:
         sources = set(self._book.current(org).policy.directory.sources.values())
         if not sources:
             return

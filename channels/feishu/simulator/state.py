@@ -27,6 +27,8 @@ class Person:
     activated: bool = True
     exited: bool = False
     unjoined: bool = False
+    leader: str = ""  # open_id of their direct manager
+    departments: tuple[str, ...] = ("0",)  # everybody stands in one at least: the company itself
 
     def status(self) -> Json:
         """Return the documented status object."""

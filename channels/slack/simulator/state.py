@@ -64,6 +64,7 @@ class Person:
     is_stranger: bool = False
     grid_teams: tuple[str, ...] = ()  # of an Enterprise Grid's people: every workspace in which they are
     enterprise_id: str = "E0GRID"  # whose they then are
+    manager: str = ""  # the account that an identity provider wrote there, which SCIM alone tells
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +150,7 @@ class Modal:
 class Token:
     """What a token may do."""
 
-    kind: str  # "bot" or "app"
+    kind: str  # "bot", "app" or "user"
     scopes: frozenset[str]
     revoked: bool = False
     until: datetime | None = None  # of an app with token rotation
