@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from app.cli.doctor import channels as channels_doctor
-from app.ports import Severity
+from app.ports import Finding, Severity
+from app.usecases.platforms.fetch_managers import EVERY
 from channels.feishu.details.people import STATUS_SCOPE
+from channels.feishu.details.reporting import REPORTING_SCOPE
 from channels.feishu.examine import setup_steps
 from channels.feishu.simulator.cards import list_controls
 from channels.feishu.simulator.platform import ALL_SCOPES
@@ -367,3 +369,37 @@ async def test_without_the_scope_of_a_status_a_click_is_told_so_doctor_names_it_
 def test_the_setup_asks_for_every_scope_without_which_something_is_withheld(receive: str) -> None:
     steps = "\n".join(setup_steps(name="pay", public_url="https://assent.example", receive=receive))
     assert [scope for scope in ALL_SCOPES if scope not in steps] == []
+
+
+@requirement("S-07", "F-46")
+async def test_the_directorys_manager_gets_a_card_and_decides_and_without_the_scope_the_call_names_it(
+    stage: Stage,
+) -> None:
+    path = stage.gateway.config / "acme.yaml"
+    written = json.loads(await asyncio.to_thread(path.read_text))
+    written["channels"]["pay-feishu"]["managers"] = True
+    written["rules"][0]["stages"] = [{"of": ["manager"]}]
+    stage.feishu.platform.scopes.discard(REPORTING_SCOPE)
+    await asyncio.to_thread(path.write_text, json.dumps(written))
+    await stage.gateway.reload()
+    body = {"tool": "pay", "arguments": PAY | {"amount": 5}, "requester": RITA}
+    refused = (await stage.gateway.call("POST", "/v1/requests", body)).json()
+    assert (refused["decision"], REPORTING_SCOPE in refused["reason"]) == ("deny", True)
+    container = stage.gateway.container
+    said: list[Finding] = []
+    assert await channels_doctor._one(
+        container.book, "acme", container.channels.get("acme", "pay-feishu"), access=None, found=said
+    )
+    [finding] = [finding for finding in said if "who the manager of 5 people is, is withheld" in finding.what]
+    assert REPORTING_SCOPE in finding.mend
+    stage.feishu.platform.scopes.add(REPORTING_SCOPE)
+    rita = stage.feishu.platform.people[stage.ids["rita"]]
+    stage.feishu.platform.people[rita.open_id] = replace(rita, leader=stage.ids["bob"])
+    assert isinstance(stage.gateway.clock, ManualClock)
+    stage.gateway.clock.advance(EVERY)
+    await container.fetch_groups()
+    request = await stage.ask(requester=RITA)
+    assert (await stage.press(request, "alice", "approve")).toast
+    assert await stage.state(request) == "pending"
+    await stage.press(request, "bob", "approve", on="bob")
+    assert await stage.state(request) == "approved"

@@ -53,6 +53,11 @@ async def asked_again(g: Gateway, after: timedelta = EVERY) -> None:
     await g.container.fetch_groups()
 
 
+def asked_about(g: Gateway) -> list[tuple[str, ...]]:
+    """Return the calls about people of this org."""
+    return [accounts for accounts in g.platform.managers_asked if accounts != ("U_GINA",)]
+
+
 @requirement("S-07")
 async def test_whom_the_directory_names_approves_where_the_file_names_nobody(either_gateway: Gateway) -> None:
     g = either_gateway
@@ -190,12 +195,11 @@ async def test_nobody_is_asked_about_again_within_minutes_and_as_many_at_once_as
     gateway: Gateway,
 ) -> None:
     await with_directory(gateway, at_once=4)
-    asked = gateway.platform.managers_asked
-    assert sorted(map(len, asked)) == [2, 4]
+    assert sorted(map(len, asked_about(gateway))) == [2, 4]
     await gateway.container.fetch_groups()
-    assert len(asked) == 2
+    assert len(asked_about(gateway)) == 2
     await asked_again(gateway)
-    assert len(asked) == 4
+    assert len(asked_about(gateway)) == 4
 
 
 @requirement("F-45")
@@ -206,8 +210,8 @@ async def test_whose_request_waits_is_asked_about_first_then_who_was_not_asked_a
     gateway.platform.managers_asked.clear()
     await gateway.ask(requester=RITA)
     await asked_again(gateway)
-    assert gateway.platform.managers_asked[0] == ("U_RITA",)
-    assert len(gateway.platform.managers_asked) == 6
+    assert asked_about(gateway)[0] == ("U_RITA",)
+    assert len(asked_about(gateway)) == 6
 
 
 @requirement("F-45")
@@ -219,7 +223,7 @@ async def test_one_account_that_cannot_be_asked_about_keeps_nobody_from_being_to
     gateway.platform.manager_faults.extend([ChannelUnavailableError("away") for _ in range(9)])
     gateway.platform.managers_asked.clear()
     await asked_again(gateway)
-    assert len(gateway.platform.managers_asked) == 3  # one after the other: it is away
+    assert len(asked_about(gateway)) == 3  # one after the other: it is away
 
 
 @requirement("F-45")
@@ -228,7 +232,7 @@ async def test_a_directory_that_says_when_to_come_back_is_asked_nothing_in_betwe
     gateway.platform.manager_faults.append(limited)
     await with_directory(gateway, at_once=1)
     await asked_again(gateway)
-    assert len(gateway.platform.managers_asked) == 1
+    assert len(asked_about(gateway)) == 1
 
 
 @requirement("S-07", "F-46")
