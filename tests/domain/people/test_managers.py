@@ -1,0 +1,25 @@
+"""Who somebody's manager is: the file's word, and a directory's where the file has none."""
+
+from __future__ import annotations
+
+from app.domain.people.people import MANAGER, Directory, Person, Told
+
+ANN, BEN, CLEO = (f"{name}@acme.example" for name in ("ann", "ben", "cleo"))
+
+
+def directory(*, of_ann: str | None, told: Told | None) -> Directory:
+    """Make one of three people."""
+    people = {who: Person(email=who, name=who, manager=of_ann if who == ANN else None) for who in (ANN, BEN, CLEO)}
+    return Directory(people=people, told={ANN: told} if told else {})
+
+
+def test_the_files_manager_wins_over_a_directorys() -> None:
+    both = directory(of_ann=BEN, told=Told(manager=CLEO))
+    assert both.named(MANAGER, requester=ANN.upper(), owner=None) == {BEN}
+    assert both.ever(MANAGER) == {BEN}
+
+
+def test_where_the_file_has_none_a_directorys_counts_and_where_that_names_nobody_nobody_does() -> None:
+    assert directory(of_ann=None, told=Told(manager=CLEO)).named(MANAGER, requester=ANN, owner=None) == {CLEO}
+    for told in (None, Told(why="it names none"), Told(manager="zed@acme.example")):
+        assert directory(of_ann=None, told=told).named(MANAGER, requester=ANN, owner=None) == frozenset()
