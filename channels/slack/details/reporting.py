@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from app.directories import ReportsTo
 from app.ports import ChannelUnavailableError
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from channels.slack.client import SlackClient
 
 ENTERPRISE: Final = "urn:scim:schemas:extension:enterprise:1.0"
-_NOBODY: Final = (None, "", {})
 _UNNAMED: Final = "Slack's directory names the manager by no account: see what the identity provider writes there"
 
 
@@ -36,12 +35,23 @@ async def list_managers(client: SlackClient, accounts: tuple[str, ...]) -> dict[
 
 def _manager(person: dict[str, object]) -> ReportsTo:
     """Read the extension; each of its parts may be absent, null or empty, and then there is no manager."""
-    match person.get(ENTERPRISE):
-        case {"manager": {"managerId": str(named)}} if PERSON_ID.fullmatch(named):
+    extension = person.get(ENTERPRISE)
+    if _is_empty(extension):
+        return ReportsTo()
+    if not isinstance(extension, dict):
+        return ReportsTo(withheld=_UNNAMED)
+    manager = cast("dict[str, object]", extension).get("manager")
+    if _is_empty(manager):
+        return ReportsTo()
+    if not isinstance(manager, dict):
+        return ReportsTo(withheld=_UNNAMED)
+    table = cast("dict[str, object]", manager)
+    match table.get("managerId", table):
+        case str(named) if PERSON_ID.fullmatch(named):
             return ReportsTo(account_id=named)
-        case {"manager": {"managerId": named}} | {"manager": named} if named not in _NOBODY:
-            return ReportsTo(withheld=_UNNAMED)
-        case {} | None | "":
-            return ReportsTo()
-        case _:
-            return ReportsTo(withheld=_UNNAMED)
+        case named:
+            return ReportsTo() if _is_empty(named) else ReportsTo(withheld=_UNNAMED)
+
+
+def _is_empty(part: object) -> bool:
+    return part is None or part in ("", {})

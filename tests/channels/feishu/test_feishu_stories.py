@@ -353,9 +353,7 @@ async def test_without_the_scope_of_a_status_a_click_is_told_so_doctor_names_it_
     press = await stage.press(request, "alice", "approve")
     assert "assent doctor" in str((press.toast or {})["content"])
     assert await stage.state(request) == "pending"
-    [finding] = await channels_doctor._people(
-        container.book, "acme", container.channels.get("acme", "pay-feishu"), set()
-    )
+    [finding] = await channels_doctor._people(container.book, "acme", container.channels.get("acme", "pay-feishu"), {})
     assert finding.severity is Severity.ERROR
     assert STATUS_SCOPE in finding.mend
     stage.feishu.platform.scopes.add(STATUS_SCOPE)
