@@ -5,29 +5,25 @@ what it said before for `TRUSTED_FOR`, and then there is no manager. It names ac
 the file whose confirmed, active account that is. Directories that do not agree, and whoever is named as their own
 manager, leave nobody. Why there is nobody is kept too, in words: a call is refused with them.
 
-Each round asks for a few seconds and goes on in the next: first about those whose requests wait for an answer or to be
-claimed, then about those of whom nothing was asked for longest.
+Those whose requests wait for an answer, or to be claimed, are asked about first.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
-
-import structlog
 
 from app.directories import ReportingChannel, ReportsTo
 from app.domain.people.people import Told, email_key
 from app.domain.request.request import Status
-from app.ports import AccountStatus, ChannelUnavailableError
+from app.ports import AccountStatus
 from app.storage.cards.accounts import list_of_channel
 from app.storage.requests.request_lists import END_OF_TIME, list_requests
+from app.usecases.platforms.hearing import Hearing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from app.domain.people.people import Directory, Person
     from app.policies.file.policy_book import PolicyBook
@@ -37,36 +33,8 @@ if TYPE_CHECKING:
     from app.storage.engine.transaction import Tx
     from app.usecases.platforms.channel_book import ChannelBook
 
-log = structlog.get_logger(__name__)
-
-TRUSTED_FOR = timedelta(hours=1)
-"""How long a directory's word counts: as long as that about an account does."""
-
-EVERY = timedelta(minutes=5)
-"""How often somebody is asked about. Who is above whom changes seldom, and some directories tell one at a time."""
-
-_PATIENCE = 20.0
-"""Seconds that a round goes on asking one directory."""
-
-_FAILURES = 3
-"""Calls that fail one after the other before a round gives up: one account that cannot be asked about is no reason."""
-
 _LOOKED_AT = 100
 """Requests that wait, and as many that are approved, the newest: whom they are for is asked about first."""
-
-_IN_USE_AFTER = 50
-"""People after whom what was heard is taken into use, where a directory tells of one at a time."""
-
-_NEVER = datetime.min.replace(tzinfo=UTC)
-
-
-@dataclass(slots=True)
-class _Heard:
-    """What one directory said, by account; when somebody was last asked about; and when it may be asked again."""
-
-    said: dict[str, tuple[datetime, ReportsTo]] = field(default_factory=dict[str, tuple[datetime, ReportsTo]])
-    asked: dict[str, datetime] = field(default_factory=dict[str, datetime])
-    not_before: float = 0.0  # by the monotonic clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +63,13 @@ class FetchManagers:
         book: PolicyBook,
         channels: ChannelBook,
         clock: Clock,
-        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """Take what it works on."""
         self._store = store
         self._book = book
         self._channels = channels
         self._clock = clock
-        self._monotonic = monotonic
-        self._heard: dict[tuple[str, str], _Heard] = {}  # by org and channel
+        self._heard: dict[tuple[str, str], Hearing[ReportsTo]] = {}  # by org and channel
 
     async def org(self, org: str) -> None:
         """Ask the directories of one org, beside each other, and take what they say into use as it comes."""
@@ -121,51 +87,23 @@ class FetchManagers:
 
     async def _round(self, org: str, name: str, channel: ReportingChannel) -> None:
         """Ask one directory about those who are due."""
-        heard = self._heard.setdefault((org, name), _Heard())
-        until, failed = self._monotonic() + _PATIENCE, 0
-        due = await self._due(org, name, heard)
-        for start in range(0, len(due), channel.managers_at_once):
-            now = self._monotonic()
-            if now < heard.not_before or now >= until or failed >= _FAILURES:
-                return
-            group = due[start : start + channel.managers_at_once]
-            heard.asked |= dict.fromkeys(group, self._clock.now())
-            failed = 0 if await self._ask(name, channel, group, heard) else failed + 1
-            if start % _IN_USE_AFTER == 0:
-                await self._use(org)  # a long list is of use before it is at its end
+        hearing = self._hearing(org, name)
+        due = await self._due(org, name, hearing)
+        await hearing.round(due, at_once=channel.managers_at_once, ask=channel.reports_to, then=lambda: self._use(org))
 
-    async def _ask(self, name: str, channel: ReportingChannel, group: Sequence[str], heard: _Heard) -> bool:
-        try:
-            async with asyncio.timeout(_PATIENCE):
-                answers = await channel.reports_to(tuple(group))
-        except Exception as error:  # noqa: BLE001 - whatever went wrong, the others are asked and this one grows old
-            if isinstance(error, ChannelUnavailableError) and error.retry_after is not None:
-                heard.not_before = self._monotonic() + error.retry_after.total_seconds()
-            log.warning("managers.untold", channel=name, people=len(group), why=str(error) or type(error).__name__)
-            return False
-        now = self._clock.now()
-        for account in group:
-            answer = answers.get(account)
-            # What is withheld now may have been told before: that grows old by itself, as it does where nothing comes.
-            if answer is not None and (not answer.withheld or account not in heard.said):
-                heard.said[account] = (now, answer)
-        if withheld := [answer.withheld for answer in answers.values() if answer.withheld]:
-            log.error("managers.withheld", channel=name, people=len(withheld), why=withheld[0], mend="assent doctor")
-        return True
+    def _hearing(self, org: str, name: str) -> Hearing[ReportsTo]:
+        return self._heard.setdefault((org, name), Hearing("managers", name, clock=self._clock))
 
-    async def _due(self, org: str, name: str, heard: _Heard) -> list[str]:
+    async def _due(self, org: str, name: str, hearing: Hearing[ReportsTo]) -> list[str]:
         """Return the accounts to ask about now, in order."""
         accounts = (await self._accounts(org, [name]))[name].of
-        now = self._clock.now()
-        due: list[tuple[Person, str]] = []
-        for person in self._book.current(org).policy.directory.people.values():
-            account = accounts.get(person.email)
-            if person.manager is None and account and not now - EVERY < heard.asked.get(account, _NEVER) <= now:
-                due.append((person, account))
+        people = self._book.current(org).policy.directory.people.values()
+        owners = {accounts[each.email]: each for each in people if each.manager is None and each.email in accounts}
+        due = hearing.due(owners)
         if len(due) > 1:
             waiting = await self._store.read(_requesters, org=org, long=True)
-            due.sort(key=lambda each: (email_key(each[0].email) not in waiting, heard.asked.get(each[1], _NEVER)))
-        return [account for _, account in due]
+            due.sort(key=lambda account: email_key(owners[account].email) not in waiting)
+        return due
 
     async def _accounts(self, org: str, channels: Iterable[str]) -> dict[str, _Accounts]:
         def read(tx: Tx) -> dict[str, list[KnownAccount]]:
@@ -191,9 +129,8 @@ class FetchManagers:
         account = accounts.of.get(person.email)
         if account is None:
             return _Word(None, f"{name} knows no account of theirs")
-        at, answer = self._heard.get((org, name), _Heard()).said.get(account, (_NEVER, None))
-        # Nor is an answer from the future good enough: a clock that was set back must not stretch the trust.
-        if answer is None or not timedelta(0) <= self._clock.now() - at <= TRUSTED_FOR:
+        answer = self._hearing(org, name).said(account)
+        if answer is None:
             return _Word(None, f"{name} has not told who it is")
         if answer.withheld:
             return _Word(None, f"{name} withholds who it is: {answer.withheld}")

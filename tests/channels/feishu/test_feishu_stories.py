@@ -13,7 +13,7 @@ import pytest
 
 from app.cli.doctor import channels as channels_doctor
 from app.ports import Finding, Severity
-from app.usecases.platforms.fetch_managers import EVERY
+from app.usecases.platforms.hearing import EVERY
 from channels.feishu.details.people import STATUS_SCOPE
 from channels.feishu.details.reporting import REPORTING_SCOPE
 from channels.feishu.examine import setup_steps

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 import yaml
 
-from app.usecases.platforms.fetch_managers import EVERY
+from app.usecases.platforms.hearing import EVERY
 from channels.slack.simulator.simulator import DIRECTORY_TOKEN, CannotPressError, Room
 from tests.fixtures.gateway import ManualClock
 from tests.fixtures.patience import eventually

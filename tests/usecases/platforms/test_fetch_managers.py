@@ -10,8 +10,8 @@ import pytest
 
 from app.directories import ReportsTo
 from app.ports import AccountStatus, ChannelRefusedError, ChannelUnavailableError
-from app.usecases.platforms import fetch_managers
-from app.usecases.platforms.fetch_managers import EVERY, TRUSTED_FOR
+from app.usecases.platforms import hearing
+from app.usecases.platforms.hearing import EVERY, TRUSTED_FOR
 from tests.fixtures.memory_platform import MemoryChannel
 from tests.requirements import requirement
 
@@ -229,7 +229,7 @@ async def test_one_account_that_cannot_be_asked_about_keeps_nobody_from_being_to
 @requirement("F-45")
 async def test_a_directory_that_says_when_to_come_back_is_asked_nothing_in_between(gateway: Gateway) -> None:
     limited = ChannelUnavailableError("too fast", retry_after=timedelta(seconds=600), limited=True)
-    gateway.platform.manager_faults.append(limited)
+    gateway.platform.manager_faults.extend([limited, limited])  # one is another org's
     await with_directory(gateway, at_once=1)
     await asked_again(gateway)
     assert len(asked_about(gateway)) == 1
@@ -239,7 +239,7 @@ async def test_a_directory_that_says_when_to_come_back_is_asked_nothing_in_betwe
 async def test_a_directory_that_never_answers_holds_up_neither_a_group_nor_a_call(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fetch_managers, "_PATIENCE", 0.01)
+    monkeypatch.setattr(hearing, "PATIENCE", 0.01)
 
     async def silent(_self: MemoryChannel, _accounts: tuple[str, ...]) -> dict[str, ReportsTo]:
         return await asyncio.get_running_loop().create_future()
