@@ -7,6 +7,7 @@ import secrets
 from contextlib import suppress
 from typing import TYPE_CHECKING, Literal, assert_never
 
+from app.directories import Member
 from app.domain.text.language import Language
 from app.ports import (
     Account,
@@ -22,6 +23,7 @@ from channels.feishu.card import render_card, render_content
 from channels.feishu.client import MOST_AT_ONCE, FeishuClient
 from channels.feishu.details.failures import NotPermittedError
 from channels.feishu.details.groups import list_members
+from channels.feishu.details.members import list_mailboxes
 from channels.feishu.details.notice import render_link, render_notice, without_link
 from channels.feishu.details.people import WITHHELD
 from channels.feishu.details.reporting import list_managers
@@ -167,6 +169,19 @@ class FeishuChannel:
         for start in range(0, len(emails), MOST_AT_ONCE):
             contacts = await self._client.find_contacts(emails[start : start + MOST_AT_ONCE])
             found |= {email: self._account(contact) for email, contact in contacts.items()}
+        return found
+
+    @property
+    def members_at_once(self) -> int:
+        """As many as one call of the address book takes."""
+        return MOST_AT_ONCE
+
+    async def identify(self, accounts: tuple[str, ...], /) -> dict[str, Member]:
+        """Say who these people are, by the organisation's own mailboxes."""
+        found: dict[str, Member] = {}
+        for each in await list_mailboxes(self._client, accounts):
+            if (account := self._account(each.contact)) is not None:
+                found[account.account_id] = Member(account=account, email=each.email, withheld=account.withheld)
         return found
 
     @property

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from datetime import datetime
 
-    from app.directories import ReportsTo
+    from app.directories import Member, ReportsTo
     from app.domain.card.card import Card
     from app.domain.card.form import Form
     from app.domain.text.language import Language
@@ -226,6 +226,15 @@ class SlackChannel:
         Raises ChannelUnavailableError or ChannelRefusedError.
         """
         return await people.group_members(self._client, source)
+
+    @property
+    def members_at_once(self) -> int:
+        """One: Slack tells of people one by one."""
+        return 1
+
+    async def identify(self, accounts: tuple[str, ...]) -> dict[str, Member]:
+        """Say who these accounts are, by their confirmed e-mails."""
+        return await people.identify(self._client, accounts, team=await self._own_team())
 
     @property
     def managers_at_once(self) -> int:

@@ -57,6 +57,7 @@ class Person:
     limits: Mapping[str, Decimal] | None = None
     away: tuple[Away, ...] = ()
     manager: str | None = None  # e-mail of a person of the file
+    joined: bool = False  # nobody wrote them down: a platform's group has them, and vouches for the e-mail
     language: str | None = None  # what their own copies, notes and pages are written in; None: the channel's
 
     def may_approve(self, amount: Amount | None) -> bool:
@@ -73,10 +74,28 @@ class Person:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSource:
-    """A group that a platform keeps: asked for by `source`, in the platform's own words, over one of our channels."""
+    """A group that a platform keeps: asked for by `source`, in the platform's own words, over one of our channels.
+
+    `domains`: whoever is in it with a verified e-mail of one of these counts, written down or not; (): people of the
+    file alone.
+    """
 
     channel: str
     source: str
+    domains: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Staff:
+    """Who is in the platforms' groups, as they were last told.
+
+    `joined` are those whom nobody wrote down. `turned_away`: why an account that is in such a group is nobody here, by
+    channel and account: the key of a sentence.
+    """
+
+    rosters: Mapping[GroupSource, frozenset[str]] = field(default_factory=dict[GroupSource, "frozenset[str]"])
+    joined: tuple[Person, ...] = ()
+    turned_away: Mapping[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +120,7 @@ class Directory:
     """What people call a group, by language, where the file says so."""
     told: Mapping[str, Told] = field(default_factory=dict[str, Told])
     """By e-mail, of those of whom the file names no manager: see `manager_of`."""
+    turned_away: Mapping[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     limited: tuple[Person, ...] = field(init=False, repr=False, compare=False)
     """Those with limits: where there are none, nobody asks what a call would spend."""
 
@@ -112,10 +132,16 @@ class Directory:
         """Return the people who may not approve as much, by e-mail."""
         return frozenset(who.email for who in self.limited if not who.may_approve(amount))
 
-    def staffed(self, rosters: Mapping[GroupSource, frozenset[str]]) -> Directory:
-        """Return the directory with the platforms' groups as they were last told; one that was not told is empty."""
-        told = {name: rosters.get(source, _NOBODY) for name, source in self.sources.items()}
-        return replace(self, groups={**self.groups, **told})
+    def staffed(self, staff: Staff) -> Directory:
+        """Return the directory with the platforms' groups as they were last told; one that was not told is empty.
+
+        Who is written down is whom the file says, whatever a platform says of the same e-mail.
+        """
+        told = {name: staff.rosters.get(source, _NOBODY) for name, source in self.sources.items()}
+        written = {key: person for key, person in self.people.items() if not person.joined}
+        joined = {email_key(person.email): person for person in staff.joined}
+        people = written | {key: person for key, person in joined.items() if key not in written}
+        return replace(self, people=people, groups={**self.groups, **told}, turned_away=staff.turned_away)
 
     def manager_of(self, person: Person) -> str | None:
         """Return the e-mail of somebody's manager. A directory is asked only where the file names none.

@@ -2,12 +2,14 @@
 
 What they say is used for a short time and kept nowhere: a platform that cannot be asked leaves a group as it was for
 `TRUSTED_FOR`, and then nobody is in it. An account that is no confirmed, active account of a person of the file is
-nobody as well. Who is above whom is asked beside it: see `fetch_managers`.
+nobody as well, unless the group takes whoever it has by their verified e-mail: see `know_members`. Who is above whom is
+asked beside it: see `fetch_managers`.
 """
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -16,13 +18,15 @@ import structlog
 from app.ports import AccountStatus
 from app.storage.cards.accounts import list_of_channel
 from app.usecases.platforms.fetch_managers import FetchManagers
+from app.usecases.platforms.know_members import NO_ROLL, KnowMembers, Roll
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from app.domain.people.people import GroupSource
+    from app.domain.people.people import Directory, GroupSource
     from app.policies.file.policy_book import PolicyBook
     from app.ports import Clock
+    from app.storage.cards.accounts import KnownAccount
     from app.storage.engine.store import Store
     from app.usecases.platforms.channel_book import ChannelBook
 
@@ -34,8 +38,6 @@ TRUSTED_FOR = timedelta(minutes=5)
 _PATIENCE = 20.0
 """Seconds for one group: one that never answers must not keep the others from growing old."""
 
-_NOBODY: frozenset[str] = frozenset()
-
 
 class FetchGroups:
     """The use case."""
@@ -46,8 +48,9 @@ class FetchGroups:
         self._book = book
         self._channels = channels
         self._clock = clock
-        self._told: dict[tuple[str, GroupSource], tuple[datetime, frozenset[str]]] = {}
+        self._told: dict[tuple[str, GroupSource], tuple[datetime, Roll]] = {}
         self._managers = FetchManagers(store=store, book=book, channels=channels, clock=clock)
+        self._members = KnowMembers(store=store, channels=channels, clock=clock)
 
     async def __call__(self) -> None:
         """Ask for every group and manager of every org, and take the answers into use."""
@@ -58,36 +61,55 @@ class FetchGroups:
         await asyncio.gather(self._groups(org), self._managers.org(org))
 
     async def _groups(self, org: str) -> None:
-        sources = set(self._book.current(org).policy.directory.sources.values())
+        directory = self._book.current(org).policy.directory
+        sources = set(directory.sources.values())
         if not sources:
             return
-        rosters = await asyncio.gather(*(self._roster(org, source) for source in sources))
-        self._book.staff(org, dict(zip(sources, rosters, strict=True)))
+        rolls = dict(zip(sources, await asyncio.gather(*(self._roll(org, each) for each in sources)), strict=True))
+        self._book.staff(org, await self._members.settle(org, rolls, directory))
 
-    async def _roster(self, org: str, source: GroupSource) -> frozenset[str]:
+    async def _roll(self, org: str, source: GroupSource) -> Roll:
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(2 * _PATIENCE if source.domains else _PATIENCE):
                 accounts = frozenset(await self._channels.get(org, source.channel).group_members(source.source))
-                people = await self._people(org, source.channel, accounts)
+                roll = await self._read(org, source, accounts)
         except Exception as error:  # noqa: BLE001 - whatever went wrong, what was told before must grow old
-            at, people = self._told.get((org, source), (None, _NOBODY))
+            at, known = self._told.get((org, source), (None, NO_ROLL))
             # Nor is one from the future good enough: a clock that was set back must not stretch the trust.
             stale = at is None or not timedelta(0) <= self._clock.now() - at <= TRUSTED_FOR
             why = str(error) or type(error).__name__
             log.warning("group.unresolved", group=source.source, why=why, nobody=stale)
-            return _NOBODY if stale else people
-        if len(people) < len(accounts):
-            log.info("group.partly_known", group=source.source, accounts=len(accounts), people=len(people))
-        self._told[org, source] = (self._clock.now(), people)
-        return people
+            return NO_ROLL if stale else replace(known, is_told=False)
+        if (people := len(roll.people) + len(roll.joined)) < len(accounts):
+            log.info("group.partly_known", group=source.source, accounts=len(accounts), people=people)
+        self._told[org, source] = (self._clock.now(), roll)
+        return roll
 
-    async def _people(self, org: str, channel: str, accounts: frozenset[str]) -> frozenset[str]:
-        """Return whose these accounts are. An account of two people is nobody's."""
-        known = await self._store.read(lambda tx: list_of_channel(tx, channel), org=org, long=True)
-        owners: dict[str, list[str]] = {}
-        for each in known:
-            if each.account.status is AccountStatus.ACTIVE:
-                owners.setdefault(each.account.account_id, []).append(each.person)
+    async def _read(self, org: str, source: GroupSource, accounts: frozenset[str]) -> Roll:
+        """Return whose these accounts are."""
+        known = await self._store.read(lambda tx: list_of_channel(tx, source.channel), org=org, long=True)
         directory = self._book.current(org).policy.directory
-        found = (directory.find(owners[one][0]) for one in accounts if len(owners.get(one, ())) == 1)
-        return frozenset(person.email for person in found if person is not None)
+        people, theirs = _people(known, accounts, directory)
+        if not source.domains:
+            return Roll(people=people)
+        return await self._members.read(org, source, accounts - theirs, people=people, directory=directory)
+
+
+def _people(
+    known: list[KnownAccount], accounts: frozenset[str], directory: Directory
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Return which people of the file these accounts are, and every account that is theirs, however it stands.
+
+    An account of two people is nobody's.
+    """
+    owners: dict[str, list[KnownAccount]] = {}
+    for each in known:
+        person = directory.find(each.person)
+        if person is not None and not person.joined:
+            owners.setdefault(each.account.account_id, []).append(each)
+    found = (
+        directory.find(of[0].person)
+        for account in accounts
+        if len(of := owners.get(account, [])) == 1 and of[0].account.status is AccountStatus.ACTIVE
+    )
+    return frozenset(person.email for person in found if person is not None), frozenset(owners)

@@ -86,7 +86,7 @@ class Hearing(Generic[W]):
     ) -> set[str]:
         """Ask about these, and return of whom something was said.
 
-        `then` takes it into use, after the first call and now and then on the way: a long list is of use before its end.
+        `then` takes it into use, after the first call and now and then on the way: long before a long list ends.
         """
         heard: set[str] = set()
         until, failed = time.monotonic() + PATIENCE, 0

@@ -76,10 +76,13 @@ def batch_ids(query: Mapping[str, str]) -> list[str]:
     return ids
 
 
-def reporting(person: Person) -> Json:
-    """Return what one scope brings of somebody: their departments, and their manager where they have one."""
-    leader = {"leader_user_id": person.leader} if person.leader else {}
-    return {"department_ids": list(person.departments), **leader}
+def by_scope(person: Person, *, of_work: bool, above: bool) -> Json:
+    """Return what two scopes bring of somebody: their mailbox; and their departments, and a manager if there is one."""
+    told: Json = {"enterprise_email": person.mailbox} if of_work and person.mailbox else {}
+    if above:
+        told |= {"department_ids": list(person.departments)}
+        told |= {"leader_user_id": person.leader} if person.leader else {}
+    return told
 
 
 def _page(people: list[str], query: Mapping[str, str], *, most: int) -> tuple[list[str], Json]:

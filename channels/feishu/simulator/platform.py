@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, cast
 
 from channels.feishu.simulator.cards import CardFaultError, check_card
-from channels.feishu.simulator.directory import DEPARTMENT_SCOPE, GROUP_SCOPE, Directory, batch_ids, reporting
+from channels.feishu.simulator.directory import DEPARTMENT_SCOPE, GROUP_SCOPE, Directory, batch_ids, by_scope
 from channels.feishu.simulator.errors import ApiFaultError
 from channels.feishu.simulator.posts import Remark, check_post
 from channels.feishu.simulator.state import Message
@@ -354,8 +354,8 @@ class Platform:
         return {"items": [self._told(each) for each in found if each.tenant_key == self.app.tenant_key]}
 
     def _told(self, person: Person) -> Json:
-        above = reporting(person) if REPORTING_SCOPE in self.scopes else {}
-        return {"open_id": person.open_id, "name": person.name} | self._status(person) | above
+        more = by_scope(person, of_work=STATUS_SCOPE in self.scopes, above=REPORTING_SCOPE in self.scopes)
+        return {"open_id": person.open_id, "name": person.name} | self._status(person) | more
 
     def _status(self, person: Person) -> Json:
         """Return how somebody stands; nothing at all, and no error either, without the scope of that field."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, cast
 
+from app.directories import Member
 from app.ports import Account, AccountStatus, ChannelRefusedError, ChannelUnavailableError
 from channels.slack.details.forms import PERSON_ID
 
@@ -19,18 +20,47 @@ WORKSPACE_ID: Final = re.compile(r"[TE][A-Z0-9]{2,30}")
 _GROUP: Final = re.compile(r"group:(S[A-Z0-9]{2,30})")
 
 
-async def look_up(client: SlackClient, *, email: str, account_id: str, team: str) -> Account | None:
-    """Ask for a person by id (``users.info``) or e-mail (``users.lookupByEmail``)."""
-    method, query = ("users.info", {"user": account_id}) if account_id else ("users.lookupByEmail", {"email": email})
+async def identify(client: SlackClient, accounts: tuple[str, ...], *, team: str) -> dict[str, Member]:
+    """Ask who these accounts are (``users.info``), with their e-mails as far as Slack says that they are confirmed."""
+    found: dict[str, Member] = {}
+    for user_id in accounts:
+        user = await _ask(client, "users.info", {"user": user_id})
+        if user is not None and user.get("id") == user_id:
+            account = _account(user_id, user, team=team)
+            found[user_id] = Member(account=account, email=_confirmed(user), withheld=account.withheld)
+    return found
+
+
+def _confirmed(user: dict[str, object]) -> str:
+    """Return the e-mail that Slack has confirmed: an address that it only has, or does not tell that of, is none."""
+    match user:
+        case {"is_email_confirmed": True, "profile": {"email": str(email)}}:
+            return email
+        case _:
+            return ""
+
+
+async def _ask(client: SlackClient, method: str, query: dict[str, object]) -> dict[str, object] | None:
+    """Ask about one person. None: Slack knows nobody by that."""
     try:
         answer = await client.call(method, query, verb="GET")
     except ChannelRefusedError as refusal:
         if any(refusal.why.startswith(f"{method}: {code}") for code in _UNKNOWN_PERSON):
             return None
         raise
-    match answer.get("user"):
-        case {"id": str(user_id)} as user if PERSON_ID.fullmatch(user_id) and account_id in {"", user_id}:
-            return _account(user_id, cast("dict[str, object]", user), team=team)
+    user = answer.get("user")
+    return cast("dict[str, object]", user) if isinstance(user, dict) else {}
+
+
+async def look_up(client: SlackClient, *, email: str, account_id: str, team: str) -> Account | None:
+    """Ask for a person by id (``users.info``) or e-mail (``users.lookupByEmail``)."""
+    method = "users.info" if account_id else "users.lookupByEmail"
+    user = await _ask(client, method, {"user": account_id} if account_id else {"email": email})
+    match user:
+        case None:
+            return None
+        case {"id": str(user_id)} if PERSON_ID.fullmatch(user_id) and account_id in {"", user_id}:
+            return _account(user_id, user, team=team)
         case _:
             why = f"{method}: Slack's answer names nobody"
             raise ChannelUnavailableError(why)

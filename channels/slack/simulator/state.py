@@ -62,6 +62,7 @@ class Person:
     is_restricted: bool = False
     is_ultra_restricted: bool = False
     is_stranger: bool = False
+    is_email_confirmed: bool | None = True  # None: it is not told
     grid_teams: tuple[str, ...] = ()  # of an Enterprise Grid's people: every workspace in which they are
     enterprise_id: str = "E0GRID"  # whose they then are
     manager: str = ""  # the account that an identity provider wrote there, which SCIM alone tells

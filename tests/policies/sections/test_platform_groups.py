@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel
 
-from app.domain.people.people import GroupSource
+from app.domain.people.people import GroupSource, Staff
 from app.policies.file.policy_file import LoadedPolicy, load_policy
 from app.policies.marks.faults import PolicyFaultsError
 from tests.fixtures.specs import a_spec
@@ -53,7 +53,7 @@ def test_a_platforms_group_is_known_to_the_file_and_empty_until_the_platform_was
     )
     assert loaded.policy.directory.sources == {"finance": finance, "legal": legal}
     assert loaded.policy.directory.members("finance") == frozenset()
-    told = loaded.staffed({finance: frozenset({"wang@acme.example"})})
+    told = loaded.staffed(Staff(rosters={finance: frozenset({"wang@acme.example"})}))
     assert told.policy.directory.members("finance") == {"wang@acme.example"}
     assert told.policy.directory.members("legal") == frozenset()
     assert told.is_load_of(loaded)
