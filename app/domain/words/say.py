@@ -123,8 +123,8 @@ _EN: Mapping[str, str] = {
     "click.unmapped": "This account is not linked to anyone who may decide. The request still waits.",
     "click.email_unverified": "You are in the group, but the platform vouches for no e-mail of yours that counts here. "
     "Confirm your work e-mail there, or ask an administrator to write you down. The request still waits.",
-    "click.email_taken": "Your e-mail is known here by another account, so this one may not decide. An administrator has "
-    "to correct it, there or here. The request still waits.",
+    "click.email_taken": "Your e-mail is known here by another account, so this one may not decide. Ask an "
+    "administrator to correct that, there or here. The request still waits.",
     "click.inactive": "This account may not decide: it is a guest, a bot, or deactivated. The request still waits.",
     "click.unknown": "The platform does not say whether this account is active, so it may not decide. An administrator "
     "sees with `assent doctor` which permission is missing. The request still waits.",

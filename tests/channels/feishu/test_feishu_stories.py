@@ -401,3 +401,35 @@ async def test_the_directorys_manager_gets_a_card_and_decides_and_without_the_sc
     assert await stage.state(request) == "pending"
     await stage.press(request, "bob", "approve", on="bob")
     assert await stage.state(request) == "approved"
+
+
+@requirement("S-06")
+async def test_a_member_of_a_user_group_whom_nobody_wrote_down_decides_by_the_organisations_mailbox(
+    stage: Stage,
+) -> None:
+    zoe, mal = (stage.feishu.add_person(name, email=f"{name}@private.example") for name in ("Zoe", "Mal"))
+    people, chats = stage.feishu.platform.people, stage.feishu.platform.chats
+    for person, mailbox in ((zoe, "zoe@acme.example"), (mal, ALICE)):
+        people[person.open_id] = replace(person, mailbox=mailbox)
+        chats[stage.chat].add(person.open_id)
+        stage.ids[person.name.lower()] = person.open_id
+    group = stage.feishu.add_group(zoe, mal)
+    path = stage.gateway.config / "acme.yaml"
+    written = json.loads(await asyncio.to_thread(path.read_text))
+    board = {"channel": "pay-feishu", "group": group, "members": "verified", "domains": ["acme.example"]}
+    written["groups"]["board"] = board
+    written["rules"][0]["stages"] = [{"of": ["board"]}]
+    await asyncio.to_thread(path.write_text, json.dumps(written))
+    await stage.gateway.reload()
+    request = await stage.ask(requester=RITA)
+    for who in ("alice", "mal"):
+        assert (await stage.press(request, who, "approve")).toast
+        assert await stage.state(request) == "pending"
+    await stage.press(request, "zoe", "approve")
+    assert await stage.state(request) == "approved"
+    assert "zoe@acme.example" in stage.texts(request)
+    people[zoe.open_id] = replace(people[zoe.open_id], frozen=True)
+    assert isinstance(stage.gateway.clock, ManualClock)
+    stage.gateway.clock.advance(EVERY)
+    await stage.gateway.container.fetch_groups()
+    assert (await stage.gateway.claim(request)).json()["code"] == "not_approved"

@@ -1,8 +1,10 @@
-"""Who somebody's manager is: the file's word, and a directory's where the file has none."""
+"""Whose word counts of a person: the file's, and a directory's where the file has none."""
 
 from __future__ import annotations
 
-from app.domain.people.people import MANAGER, Directory, Person, Told
+from decimal import Decimal
+
+from app.domain.people.people import MANAGER, Directory, Person, Staff, Told
 
 ANN, BEN, CLEO = (f"{name}@acme.example" for name in ("ann", "ben", "cleo"))
 
@@ -23,3 +25,13 @@ def test_where_the_file_has_none_a_directorys_counts_and_where_that_names_nobody
     assert directory(of_ann=None, told=Told(manager=CLEO)).named(MANAGER, requester=ANN, owner=None) == {CLEO}
     for told in (None, Told(why="it names none"), Told(manager="zed@acme.example")):
         assert directory(of_ann=None, told=told).named(MANAGER, requester=ANN, owner=None) == frozenset()
+
+
+def test_who_is_written_down_stays_so_whoever_joins_under_the_same_e_mail() -> None:
+    ann = Person(email=ANN, name="Ann", limits={"CNY": Decimal(5)})
+    of_the_file = Directory(people={ANN: ann})
+    joined = tuple(Person(email=who, name=who, joined=True) for who in (ANN.upper(), BEN))
+    staffed = of_the_file.staffed(Staff(joined=joined))
+    assert staffed.find(ANN) is ann
+    assert list(staffed.people) == [ANN, BEN]  # the first is still whom the file names first
+    assert staffed.staffed(Staff()) == of_the_file
