@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from app.cli.doctor.managers import look_at_managers
+from app.cli.doctor.members import look_at_members
 from app.clock import SystemClock
 from app.domain.errors import AssentError
 from app.domain.identity.seals import Seals
@@ -105,7 +106,9 @@ async def _one(
     found += await _renewals(channel, access)
     active: dict[str, Account] = {}
     found += await _people(book, org, channel, active)
-    found += await look_at_managers(book.current(org).policy.directory, channel, active)
+    directory = book.current(org).policy.directory
+    found += await look_at_managers(directory, channel, active)
+    found += await look_at_members(directory, channel, active)
     return set(active)
 
 

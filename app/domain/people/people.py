@@ -138,8 +138,9 @@ class Directory:
         Who is written down is whom the file says, whatever a platform says of the same e-mail.
         """
         told = {name: staff.rosters.get(source, _NOBODY) for name, source in self.sources.items()}
+        members = _NOBODY.union(*told.values())  # of the groups that this file has
         written = {key: person for key, person in self.people.items() if not person.joined}
-        joined = {email_key(person.email): person for person in staff.joined}
+        joined = {email_key(person.email): person for person in staff.joined if person.email in members}
         people = written | {key: person for key, person in joined.items() if key not in written}
         return replace(self, people=people, groups={**self.groups, **told}, turned_away=staff.turned_away)
 

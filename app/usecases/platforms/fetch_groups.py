@@ -63,8 +63,6 @@ class FetchGroups:
     async def _groups(self, org: str) -> None:
         directory = self._book.current(org).policy.directory
         sources = set(directory.sources.values())
-        if not sources:
-            return
         rolls = dict(zip(sources, await asyncio.gather(*(self._roll(org, each) for each in sources)), strict=True))
         self._book.staff(org, await self._members.settle(org, rolls, directory))
 

@@ -94,7 +94,7 @@ class KnowMembers:
             fresh = await hearing.round(due, at_once=channel.members_at_once, ask=channel.identify)
             self._fresh.setdefault(at, set()).update(fresh)
         heard = {account: member for account in sorted(accounts) if (member := hearing.said(account)) is not None}
-        turned_away = {account: _why_not(member, source, directory) for account, member in heard.items()}
+        turned_away = {account: why_not(member, source, directory) for account, member in heard.items()}
         return Roll(
             people=people,
             joined={account: member for account, member in heard.items() if not turned_away[account]},
@@ -162,7 +162,7 @@ class KnowMembers:
             await self._store.write(unit, org=org)
 
 
-def _why_not(member: Member, source: GroupSource, directory: Directory) -> str:
+def why_not(member: Member, source: GroupSource, directory: Directory) -> str:
     """Say why a member counts as nobody: the key of what they are told. "": they count."""
     if member.account.status is not AccountStatus.ACTIVE:
         return "unknown" if member.account.status is AccountStatus.UNKNOWN else "inactive"

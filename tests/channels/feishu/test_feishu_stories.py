@@ -421,6 +421,12 @@ async def test_a_member_of_a_user_group_whom_nobody_wrote_down_decides_by_the_or
     written["rules"][0]["stages"] = [{"of": ["board"]}]
     await asyncio.to_thread(path.write_text, json.dumps(written))
     await stage.gateway.reload()
+    channel = stage.gateway.container.channels.get("acme", "pay-feishu")
+    said: list[Finding] = []
+    await channels_doctor._one(stage.gateway.container.book, "acme", channel, access=None, found=said)
+    counted, other = (finding.what for finding in said if "board" in finding.what)
+    assert counted == "pay-feishu: in board, 1 of 2 who are not under people count by their e-mail"
+    assert other.startswith("pay-feishu: 1 in board do not count: their e-mail is that of somebody under people")
     request = await stage.ask(requester=RITA)
     for who in ("alice", "mal"):
         assert (await stage.press(request, who, "approve")).toast

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from app.domain.people.people import MANAGER, Directory, Person, Staff, Told
+from app.domain.people.people import MANAGER, Directory, GroupSource, Person, Staff, Told
 
 ANN, BEN, CLEO = (f"{name}@acme.example" for name in ("ann", "ben", "cleo"))
 
@@ -27,11 +27,21 @@ def test_where_the_file_has_none_a_directorys_counts_and_where_that_names_nobody
         assert directory(of_ann=None, told=told).named(MANAGER, requester=ANN, owner=None) == frozenset()
 
 
+BOARD = GroupSource(channel="chat", source="group:S0BOARD", domains=("acme.example",))
+
+
 def test_who_is_written_down_stays_so_whoever_joins_under_the_same_e_mail() -> None:
     ann = Person(email=ANN, name="Ann", limits={"CNY": Decimal(5)})
-    of_the_file = Directory(people={ANN: ann})
-    joined = tuple(Person(email=who, name=who, joined=True) for who in (ANN.upper(), BEN))
-    staffed = of_the_file.staffed(Staff(joined=joined))
+    of_the_file = Directory(people={ANN: ann}, sources={"board": BOARD}, groups={"board": frozenset()})
+    joined = tuple(Person(email=who, name=who, joined=True) for who in (ANN, BEN))
+    staffed = of_the_file.staffed(Staff(rosters={BOARD: frozenset({ANN, BEN})}, joined=joined))
     assert staffed.find(ANN) is ann
     assert list(staffed.people) == [ANN, BEN]  # the first is still whom the file names first
+    assert staffed.members("board") == {ANN, BEN}
     assert staffed.staffed(Staff()) == of_the_file
+
+
+def test_nobody_is_known_by_a_group_that_the_file_has_no_more() -> None:
+    staff = Staff(rosters={BOARD: frozenset({BEN})}, joined=(Person(email=BEN, name=BEN, joined=True),))
+    assert Directory(sources={"board": BOARD}).staffed(staff).find(BEN) is not None
+    assert Directory().staffed(staff).find(BEN) is None

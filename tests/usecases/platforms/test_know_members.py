@@ -15,9 +15,12 @@ from app.ports import Account, AccountStatus, ChannelUnavailableError
 from app.usecases.platforms.fetch_groups import TRUSTED_FOR as GROUP_TRUSTED_FOR
 from app.usecases.platforms.hearing import EVERY
 from tests.fixtures.memory_platform import TENANT
+from tests.fixtures.review_visits import Visitor, with_url
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.fixtures.gateway import Gateway
 
 ALICE, BOB, DAVE, RITA = (f"{name}@acme.example" for name in ("alice", "bob", "dave", "rita"))
@@ -259,3 +262,34 @@ async def test_without_the_word_in_the_file_a_member_whom_nobody_wrote_down_is_n
     await with_board(gateway, member("U_ZOE", ZOE), board="  board: {channel: chat, group: S0BOARD}\n")
     assert (await submitted(gateway))["decision"] == "deny"
     assert gateway.platform.members_asked == []
+
+
+@requirement("S-27")
+async def test_when_the_file_takes_the_word_back_nobody_counts_who_is_not_written_down(gateway: Gateway) -> None:
+    await with_board(gateway, member("U_ZOE", ZOE), member("U_BOB", BOB))
+    request = await gateway.ask()
+    assert (await gateway.press(request, "U_ZOE"))["result"] == "recorded"
+    gateway.rewrite(BOARD, "  board: [bob@acme.example]\n")
+    await gateway.reload()
+    assert gateway.container.book.current("acme").policy.directory.find(ZOE) is None
+    assert (await gateway.claim(request)).json()["code"] == "not_approved"
+    await gateway.container.confirm_accounts()
+    assert ZOE not in rows(gateway)
+
+
+@requirement("S-20")
+async def test_a_member_opens_the_page_by_the_cards_link_until_they_are_none_any_more(
+    config: Path, gateway: Gateway
+) -> None:
+    with_url(config)
+    await with_board(gateway, member("U_ZOE", ZOE), member("U_BOB", BOB))
+    request = await gateway.ask()
+    visitor = Visitor(gateway=gateway)
+    link = await visitor.press(request, "U_ZOE")
+    assert (await visitor.enter(link)).status_code == 303
+    page = await visitor.look(request)
+    assert (page.status_code, request["code"] in page.text) == (200, True)
+    assert gateway.trail(request)[-1] == ("request.reviewed", ZOE)
+    gateway.platform.groups["group:S0BOARD"] = ("U_BOB",)
+    await told_again(gateway)
+    assert (await visitor.look(request)).status_code != 200
