@@ -9,7 +9,7 @@ asked beside it: see `fetch_managers`.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -18,9 +18,10 @@ import structlog
 from app.ports import AccountStatus
 from app.storage.cards.accounts import list_of_channel
 from app.usecases.platforms.fetch_managers import FetchManagers
-from app.usecases.platforms.know_members import NO_ROLL, KnowMembers, Roll
+from app.usecases.platforms.know_members import KnowMembers, Roll
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from app.domain.people.people import Directory, GroupSource
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from app.ports import Clock
     from app.storage.cards.accounts import KnownAccount
     from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
     from app.usecases.platforms.channel_book import ChannelBook
 
 log = structlog.get_logger(__name__)
@@ -37,6 +39,8 @@ TRUSTED_FOR = timedelta(minutes=5)
 
 _PATIENCE = 20.0
 """Seconds for one group: one that never answers must not keep the others from growing old."""
+
+_NOBODY: frozenset[str] = frozenset()
 
 
 class FetchGroups:
@@ -48,7 +52,7 @@ class FetchGroups:
         self._book = book
         self._channels = channels
         self._clock = clock
-        self._told: dict[tuple[str, GroupSource], tuple[datetime, Roll]] = {}
+        self._told: dict[tuple[str, GroupSource], tuple[datetime, frozenset[str]]] = {}
         self._managers = FetchManagers(store=store, book=book, channels=channels, clock=clock)
         self._members = KnowMembers(store=store, channels=channels, clock=clock)
 
@@ -61,40 +65,61 @@ class FetchGroups:
         await asyncio.gather(self._groups(org), self._managers.org(org))
 
     async def _groups(self, org: str) -> None:
-        directory = self._book.current(org).policy.directory
-        sources = set(directory.sources.values())
-        rolls = dict(zip(sources, await asyncio.gather(*(self._roll(org, each) for each in sources)), strict=True))
-        self._book.staff(org, await self._members.settle(org, rolls, directory))
+        sources = set(self._book.current(org).policy.directory.sources.values())
+        listed = dict(zip(sources, await asyncio.gather(*(self._list(org, each) for each in sources)), strict=True))
+        rolls = await self._settle(org, listed)
+        if any(source.domains for source in sources):
+            try:
+                await self._members.ask(org, rolls, then=lambda: self._settle(org, listed))
+            finally:
+                await self._settle(org, listed)  # also where it was cut short: what was heard is of use
 
-    async def _roll(self, org: str, source: GroupSource) -> Roll:
+    async def _list(self, org: str, source: GroupSource) -> Listed:
+        """Return the accounts in a group, as the platform says now, or said lately."""
         try:
-            async with asyncio.timeout(2 * _PATIENCE if source.domains else _PATIENCE):
+            async with asyncio.timeout(_PATIENCE):
                 accounts = frozenset(await self._channels.get(org, source.channel).group_members(source.source))
-                roll = await self._read(org, source, accounts)
         except Exception as error:  # noqa: BLE001 - whatever went wrong, what was told before must grow old
-            at, known = self._told.get((org, source), (None, NO_ROLL))
+            at, accounts = self._told.get((org, source), (None, _NOBODY))
             # Nor is one from the future good enough: a clock that was set back must not stretch the trust.
             stale = at is None or not timedelta(0) <= self._clock.now() - at <= TRUSTED_FOR
             why = str(error) or type(error).__name__
             log.warning("group.unresolved", group=source.source, why=why, nobody=stale)
-            return NO_ROLL if stale else replace(known, is_told=False)
-        if (people := len(roll.people) + len(roll.joined)) < len(accounts):
-            log.info("group.partly_known", group=source.source, accounts=len(accounts), people=people)
-        self._told[org, source] = (self._clock.now(), roll)
-        return roll
+            return Listed(accounts=_NOBODY if stale else accounts, is_told=False)
+        self._told[org, source] = (self._clock.now(), accounts)
+        return Listed(accounts=accounts)
 
-    async def _read(self, org: str, source: GroupSource, accounts: frozenset[str]) -> Roll:
-        """Return whose these accounts are."""
-        known = await self._store.read(lambda tx: list_of_channel(tx, source.channel), org=org, long=True)
+    async def _settle(self, org: str, listed: Mapping[GroupSource, Listed]) -> dict[GroupSource, Roll]:
+        """Take into use whose these accounts are, as far as that is known now."""
+
+        def read(tx: Tx) -> dict[str, list[KnownAccount]]:
+            return {channel: list_of_channel(tx, channel) for channel in {source.channel for source in listed}}
+
+        known = await self._store.read(read, org=org, long=True) if listed else {}
         directory = self._book.current(org).policy.directory
-        people, theirs = _people(known, accounts, directory)
-        if not source.domains:
-            return Roll(people=people)
-        return await self._members.read(org, source, accounts - theirs, people=people, directory=directory)
+        rolls: dict[GroupSource, Roll] = {}
+        for source, each in listed.items():
+            people, theirs = _people(known[source.channel], each.accounts, directory)
+            rolls[source] = Roll(people=people, is_told=each.is_told)
+            if source.domains:
+                others = each.accounts - theirs
+                rolls[source] = self._members.roll(org, source, others, rolls[source], directory)
+            if (told := len(rolls[source].people) + len(rolls[source].joined)) < len(each.accounts):
+                log.info("group.partly_known", group=source.source, accounts=len(each.accounts), people=told)
+        self._book.staff(org, await self._members.settle(org, rolls, directory))
+        return rolls
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """The accounts that a platform has in a group."""
+
+    accounts: frozenset[str]
+    is_told: bool = True  # just now; else it is what it said before, or nothing
 
 
 def _people(
-    known: list[KnownAccount], accounts: frozenset[str], directory: Directory
+    known: Sequence[KnownAccount], accounts: frozenset[str], directory: Directory
 ) -> tuple[frozenset[str], frozenset[str]]:
     """Return which people of the file these accounts are, and every account that is theirs, however it stands.
 

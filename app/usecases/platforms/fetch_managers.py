@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from app.directories import ReportingChannel, ReportsTo
 from app.domain.people.people import Told, email_key
-from app.domain.request.request import Status
 from app.ports import AccountStatus
 from app.storage.cards.accounts import list_of_channel
-from app.storage.requests.request_lists import END_OF_TIME, list_requests
+from app.usecases.platforms.asked_now import list_unfinished
 from app.usecases.platforms.hearing import Hearing
 
 if TYPE_CHECKING:
@@ -32,9 +31,6 @@ if TYPE_CHECKING:
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
     from app.usecases.platforms.channel_book import ChannelBook
-
-_LOOKED_AT = 100
-"""Requests that wait, and as many that are approved, the newest: whom they are for is asked about first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +162,4 @@ def _whose(table: Sequence[KnownAccount]) -> _Accounts:
 
 def _requesters(tx: Tx) -> frozenset[str]:
     """Return for whom requests wait: for an answer, or to be claimed."""
-    found = (
-        list_requests(tx, filters={"status": status.value}, before=(END_OF_TIME, ""), most=_LOOKED_AT)
-        for status in (Status.PENDING, Status.APPROVED)
-    )
-    return frozenset(email_key(each.call.requester) for page in found for each in page if each.call.requester)
+    return frozenset(email_key(each.call.requester) for each in list_unfinished(tx) if each.call.requester)

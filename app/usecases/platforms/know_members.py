@@ -9,9 +9,10 @@ alone. Nor does anybody get a second voice by a second address of one mailbox, o
 
 from __future__ import annotations
 
+import asyncio
 import re
 import unicodedata
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from app.directories import IdentifyingChannel, Member
@@ -19,10 +20,11 @@ from app.domain.people.people import Person, Staff
 from app.domain.trail.audit import Kind, Record
 from app.ports import AccountStatus
 from app.storage.cards.accounts import list_of_channel, put_account
+from app.usecases.platforms.asked_now import list_unfinished
 from app.usecases.platforms.hearing import Hearing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from app.domain.people.people import Directory, GroupSource
     from app.ports import Account, Clock
@@ -52,9 +54,6 @@ class Roll:
     is_told: bool = True  # just now; else it is what was told before, or nothing
 
 
-NO_ROLL = Roll(is_told=False)
-
-
 @dataclass(frozen=True, slots=True)
 class _Wanted:
     """What the accounts of one channel should be, besides those of the file's people."""
@@ -76,27 +75,42 @@ class KnowMembers:
         self._heard: dict[tuple[str, str], Hearing[Member]] = {}  # by org and channel
         self._fresh: dict[tuple[str, str], set[str]] = {}
 
-    async def read(
-        self,
-        org: str,
-        source: GroupSource,
-        accounts: frozenset[str],
-        *,
-        people: frozenset[str],
-        directory: Directory,
-    ) -> Roll:
-        """Say who the accounts of a group are that no person of the file has."""
-        at = org, source.channel
-        hearing = self._heard.setdefault(at, Hearing("members", source.channel, clock=self._clock))
-        channel = self._channels.get(org, source.channel)
-        if isinstance(channel, IdentifyingChannel):
-            due = hearing.due(accounts)
-            fresh = await hearing.round(due, at_once=channel.members_at_once, ask=channel.identify)
-            self._fresh.setdefault(at, set()).update(fresh)
+    async def ask(self, org: str, rolls: Mapping[GroupSource, Roll], *, then: Callable[[], Awaitable[object]]) -> None:
+        """Ask who the members are, first about those whose votes wait to be counted; `then` takes it into use."""
+        members: dict[str, set[str]] = {}
+        for source, roll in rolls.items():
+            if source.domains:
+                members.setdefault(source.channel, set()).update(roll.joined, roll.turned_away, roll.unheard)
+        await asyncio.gather(*(self._ask(org, channel, accounts, then) for channel, accounts in members.items()))
+
+    async def _ask(self, org: str, name: str, accounts: set[str], then: Callable[[], Awaitable[object]]) -> None:
+        channel = self._channels.find(org, name)
+        if not isinstance(channel, IdentifyingChannel):
+            return
+        hearing = self._hearing(org, name)
+        fresh = self._fresh.setdefault((org, name), set())
+        due = hearing.due(accounts)
+        if len(due) > 1:
+            voted = await self._store.read(lambda tx: _voted(tx, name), org=org, long=True)
+            due.sort(key=lambda account: account not in voted)
+
+        async def identify(group: tuple[str, ...]) -> Mapping[str, Member]:
+            found = await channel.identify(group)
+            fresh.update(account for account, member in found.items() if not member.withheld)
+            return found
+
+        await hearing.round(due, at_once=channel.members_at_once, ask=identify, then=then)
+
+    def _hearing(self, org: str, name: str) -> Hearing[Member]:
+        return self._heard.setdefault((org, name), Hearing("members", name, clock=self._clock))
+
+    def roll(self, org: str, source: GroupSource, accounts: frozenset[str], roll: Roll, directory: Directory) -> Roll:
+        """Return the roll of a group with those of its accounts that no person of the file has."""
+        hearing = self._hearing(org, source.channel)
         heard = {account: member for account in sorted(accounts) if (member := hearing.said(account)) is not None}
         turned_away = {account: why_not(member, source, directory) for account, member in heard.items()}
-        return Roll(
-            people=people,
+        return replace(
+            roll,
             joined={account: member for account, member in heard.items() if not turned_away[account]},
             turned_away={account: why for account, why in turned_away.items() if why},
             unheard=accounts - heard.keys(),
@@ -124,6 +138,13 @@ class KnowMembers:
             turned_away=why,
         )
 
+    def _taken(self, org: str, channel: str) -> frozenset[str]:
+        """Return the accounts that were confirmed since this was last asked."""
+        fresh = self._fresh.get((org, channel), set())
+        taken = frozenset(fresh)
+        fresh.clear()
+        return taken
+
     async def _keep(
         self,
         org: str,
@@ -136,7 +157,7 @@ class KnowMembers:
         of = {source: roll for source, roll in rolls.items() if source.channel == channel and source.domains}
         wanted = _Wanted(
             joined=joined,
-            fresh=frozenset(self._fresh.pop((org, channel), ())),
+            fresh=self._taken(org, channel),
             left=all(roll.is_told for roll in of.values()),
             unheard=frozenset[str]().union(*(roll.unheard for roll in of.values())),
         )
@@ -160,6 +181,12 @@ class KnowMembers:
         now = {each.person: each for each in rows}
         if _gone(now, wanted, directory) or _due(now, wanted):
             await self._store.write(unit, org=org)
+
+
+def _voted(tx: Tx, channel: str) -> frozenset[str]:
+    """Return the accounts of a channel that voted on what waits: to be decided, or to be claimed."""
+    evidence = (vote.evidence for request in list_unfinished(tx) for vote in request.decisions)
+    return frozenset(each.account_id for each in evidence if each.channel == channel)
 
 
 def why_not(member: Member, source: GroupSource, directory: Directory) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.directories import Member
+from app.directories import Member, ReportsTo
 from app.domain.text.language import Language
 from app.domain.words.say import say
 from app.ports import Account, AccountStatus, ChannelUnavailableError
@@ -238,6 +238,18 @@ async def test_an_account_is_confirmed_when_the_platform_says_so_and_not_by_the_
     assert (await gateway.press(request, "U_ZOE"))["result"] == "recorded"
 
 
+@requirement("F-45")
+async def test_whose_vote_waits_to_be_counted_is_asked_about_first(gateway: Gateway) -> None:
+    gateway.platform.members_at_once = 1
+    await with_board(gateway, *(member(f"U_Z{n}", f"z{n}@acme.example") for n in range(5)))
+    request = await gateway.ask()
+    assert (await gateway.press(request, "U_Z3"))["result"] == "recorded"
+    gateway.platform.members_asked.clear()
+    await told_again(gateway)
+    asked = gateway.platform.members_asked
+    assert (asked[0], len(asked)) == (("U_Z3",), 5)
+
+
 async def test_the_rounds_about_accounts_of_the_file_leave_members_alone(gateway: Gateway) -> None:
     await with_board(gateway, member("U_ZOE", ZOE))
     await gateway.container.confirm_accounts()
@@ -255,6 +267,18 @@ async def test_whoever_is_written_down_later_is_whom_the_file_says(gateway: Gate
     assert rows(gateway)[ZOE] == "U_ZOE_TOO"
     directory = gateway.container.book.current("acme").policy.directory
     assert (directory.members("board"), directory.people[ZOE].joined) == (frozenset(), False)
+
+
+async def test_a_member_decides_as_the_manager_whom_the_directory_names(gateway: Gateway) -> None:
+    gateway.platform.managers_at_once = 50
+    gateway.platform.managers = {"U_RITA": ReportsTo(account_id="U_ZOE")}
+    await with_board(gateway, member("U_ZOE", ZOE))
+    gateway.rewrite("of: [board], need: 1", "of: [manager]")
+    await gateway.reload()
+    request = await gateway.ask(requester=RITA)
+    assert {message.ref.chat_id for message in gateway.platform.of(request["id"])} == {"C1", "U_ZOE"}
+    assert (await gateway.press(request, "U_ZOE"))["result"] == "recorded"
+    assert (await gateway.read(request))["state"] == "approved"
 
 
 @requirement("S-07")
