@@ -271,7 +271,7 @@ async def test_whoever_is_written_down_later_is_whom_the_file_says(gateway: Gate
 
 async def test_a_member_decides_as_the_manager_whom_the_directory_names(gateway: Gateway) -> None:
     gateway.platform.managers_at_once = 50
-    gateway.platform.managers = {"U_RITA": ReportsTo(account_id="U_ZOE")}
+    gateway.platform.managers = {"chat/U_RITA": ReportsTo(account_id="U_ZOE")}
     await with_board(gateway, member("U_ZOE", ZOE))
     gateway.rewrite("of: [board], need: 1", "of: [manager]")
     await gateway.reload()
