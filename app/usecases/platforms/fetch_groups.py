@@ -90,7 +90,10 @@ class FetchGroups:
         return Listed(accounts=accounts)
 
     async def _settle(self, org: str, listed: Mapping[GroupSource, Listed]) -> dict[GroupSource, Roll]:
-        """Take into use whose these accounts are, as far as that is known now."""
+        """Take into use whose these accounts are, as far as that is known now.
+
+        Not where the file has other groups by now: whoever took it into use asks for those.
+        """
 
         def read(tx: Tx) -> dict[str, list[KnownAccount]]:
             return {channel: list_of_channel(tx, channel) for channel in {source.channel for source in listed}}
@@ -98,6 +101,8 @@ class FetchGroups:
         known = await self._store.read(read, org=org, long=True) if listed else {}
         directory = self._book.current(org).policy.directory
         rolls: dict[GroupSource, Roll] = {}
+        if set(listed) != set(directory.sources.values()):
+            return rolls
         for source, each in listed.items():
             people, theirs = _people(known[source.channel], each.accounts, directory)
             rolls[source] = Roll(people=people, is_told=each.is_told)

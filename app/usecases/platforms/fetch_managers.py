@@ -1,7 +1,7 @@
 """Ask the platforms' directories who is above whom: what the word `manager` means where the file names nobody.
 
 As with groups, what they say is kept nowhere and grows old: a directory that cannot be asked, or withholds it, leaves
-what it said before for `TRUSTED_FOR`, and then there is no manager. It names accounts; a manager is the one person of
+what it said before for an hour, and then there is no manager. It names accounts; a manager is the one person of
 the file whose confirmed, active account that is. Directories that do not agree, and whoever is named as their own
 manager, leave nobody. Why there is nobody is kept too, in words: a call is refused with them.
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 _UNKNOWN_PERSON: Final = frozenset({"users_not_found", "user_not_found", "user_not_visible"})
 _GUEST: Final = ("is_restricted", "is_ultra_restricted", "is_stranger")
+_UNTOLD: Final = (
+    "Slack does not tell a confirmed e-mail of the account: add the scope users:read.email and reinstall the app"
+)
 WORKSPACE_ID: Final = re.compile(r"[TE][A-Z0-9]{2,30}")
 _GROUP: Final = re.compile(r"group:(S[A-Z0-9]{2,30})")
 
@@ -26,18 +29,20 @@ async def identify(client: SlackClient, accounts: tuple[str, ...], *, team: str)
     for user_id in accounts:
         user = await _ask(client, "users.info", {"user": user_id})
         if user is not None and user.get("id") == user_id:
-            account = _account(user_id, user, team=team)
-            found[user_id] = Member(account=account, email=_confirmed(user), withheld=account.withheld)
+            found[user_id] = _member(_account(user_id, user, team=team), user)
     return found
 
 
-def _confirmed(user: dict[str, object]) -> str:
-    """Return the e-mail that Slack has confirmed: an address that it only has, or does not tell that of, is none."""
+def _member(account: Account, user: dict[str, object]) -> Member:
+    """Read the e-mail that Slack has confirmed. One that it only has is none; of one it may also not say so much."""
     match user:
-        case {"is_email_confirmed": True, "profile": {"email": str(email)}}:
-            return email
+        case {"is_email_confirmed": True, "profile": {"email": str(email)}} if email:
+            return Member(account=account, email=email, withheld=account.withheld)
+        case {"is_email_confirmed": False}:
+            return Member(account=account, withheld=account.withheld)
         case _:
-            return ""
+            untold = _UNTOLD if account.status is AccountStatus.ACTIVE else ""
+            return Member(account=account, withheld=account.withheld or untold)
 
 
 async def _ask(client: SlackClient, method: str, query: dict[str, object]) -> dict[str, object] | None:

@@ -38,6 +38,7 @@ async def test_an_e_mail_counts_only_where_slack_says_that_it_is_confirmed(
     person.is_email_confirmed = confirmed
     [member] = (await known(stage, ALICE)).values()
     assert member.email == (person.email if confirmed else "")
+    assert bool(member.withheld) is (confirmed is None)
     assert member.account == await stage.channel.look_up(email="", account_id=ALICE)
 
 
@@ -59,10 +60,13 @@ async def test_a_mark_of_another_form_confirms_nothing(stage: SlackStage, told: 
     stage.simulator.world.tampers["users.info"] = other
     [member] = (await known(stage, ALICE)).values()
     assert member.email == ""
+    assert "users:read.email" in member.withheld
 
 
 @requirement("F-46")
-@pytest.mark.parametrize("profile", [None, "", [], {}, {"email": None}, {"email": ["a@b.example"]}, "a@b"], ids=repr)
+@pytest.mark.parametrize(
+    "profile", [None, "", [], {}, {"email": None}, {"email": ""}, {"email": ["a@b.example"]}, "a@b"], ids=repr
+)
 async def test_without_an_address_there_is_none(stage: SlackStage, profile: Any) -> None:
     def other(answer: dict[str, Any]) -> dict[str, Any]:
         return {**answer, "user": {**answer["user"], "profile": profile}}
@@ -70,13 +74,16 @@ async def test_without_an_address_there_is_none(stage: SlackStage, profile: Any)
     stage.simulator.world.tampers["users.info"] = other
     [member] = (await known(stage, ALICE)).values()
     assert member.email == ""
+    assert "users:read.email" in member.withheld
 
 
-async def test_without_the_scope_of_addresses_nobody_has_one(stage: SlackStage) -> None:
+@requirement("F-46")
+async def test_without_the_scope_of_addresses_nobody_has_one_and_it_is_named(stage: SlackStage) -> None:
     for token in stage.simulator.world.tokens.values():
         token.scopes -= {"users:read.email"}
     [member] = (await known(stage, ALICE)).values()
     assert member.email == ""
+    assert "users:read.email" in member.withheld
 
 
 async def test_whom_slack_does_not_know_or_does_not_name_is_left_out(stage: SlackStage) -> None:

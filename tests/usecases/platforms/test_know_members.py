@@ -317,3 +317,15 @@ async def test_a_member_opens_the_page_by_the_cards_link_until_they_are_none_any
     gateway.platform.groups["group:S0BOARD"] = ("U_BOB",)
     await told_again(gateway)
     assert (await visitor.look(request)).status_code != 200
+
+
+async def test_a_round_that_a_change_of_the_file_overtook_takes_nothing_into_use(gateway: Gateway) -> None:
+    await with_board(gateway, member("U_ZOE", ZOE))
+    groups = gateway.container.fetch_groups
+    [source] = gateway.container.book.current("acme").policy.directory.sources.values()
+    late = {source: await groups._list("acme", source)}
+    gateway.platform.groups["group:S0NEW"] = ("U_ZOE",)
+    gateway.rewrite("S0BOARD", "S0NEW")
+    await gateway.reload()
+    assert await groups._settle("acme", late) == {}
+    assert gateway.container.book.current("acme").policy.directory.members("board") == {ZOE}
