@@ -56,6 +56,7 @@ SPEC = Spec(
         ),
     ),
     has_departments=True,
+    verifies_members=True,
     loggers=("Lark",),
     secret_shapes=(r"t-[\w.-]{16,}", r"c-[0-9a-f]{16,}"),
 )

@@ -7,6 +7,7 @@ import secrets
 from contextlib import suppress
 from typing import TYPE_CHECKING, Literal, assert_never
 
+from app.directories import Member
 from app.domain.text.language import Language
 from app.ports import (
     Account,
@@ -22,8 +23,10 @@ from channels.feishu.card import render_card, render_content
 from channels.feishu.client import MOST_AT_ONCE, FeishuClient
 from channels.feishu.details.failures import NotPermittedError
 from channels.feishu.details.groups import list_members
+from channels.feishu.details.members import list_mailboxes
 from channels.feishu.details.notice import render_link, render_notice, without_link
 from channels.feishu.details.people import WITHHELD
+from channels.feishu.details.reporting import list_managers
 from channels.feishu.examine import examine_app
 from channels.feishu.listener import Listener
 from channels.feishu.settings import LIMITS
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from datetime import datetime, timedelta
 
+    from app.directories import ReportsTo
     from app.domain.card.card import Card
     from app.domain.card.form import Form
     from app.ports import Click, ClickOutcome, Finding, Inbound, InboundCall, Notice, Post
@@ -166,6 +170,28 @@ class FeishuChannel:
             contacts = await self._client.find_contacts(emails[start : start + MOST_AT_ONCE])
             found |= {email: self._account(contact) for email, contact in contacts.items()}
         return found
+
+    @property
+    def members_at_once(self) -> int:
+        """As many as one call of the address book takes."""
+        return MOST_AT_ONCE
+
+    async def identify(self, accounts: tuple[str, ...], /) -> dict[str, Member]:
+        """Say who these people are, by the organisation's own mailboxes."""
+        found: dict[str, Member] = {}
+        for each in await list_mailboxes(self._client, accounts):
+            if (account := self._account(each.contact)) is not None:
+                found[account.account_id] = Member(account=account, email=each.email, withheld=account.withheld)
+        return found
+
+    @property
+    def managers_at_once(self) -> int:
+        """Fifty, where assent.yaml says that this directory is asked (``managers: true``)."""
+        return MOST_AT_ONCE if self._settings.managers else 0
+
+    async def reports_to(self, accounts: tuple[str, ...], /) -> dict[str, ReportsTo]:
+        """Say who the direct managers of these people are; whom the app may not see is left out."""
+        return await list_managers(self._client, accounts)
 
     def _account(self, contact: Contact | None) -> Account | None:
         if contact is None:

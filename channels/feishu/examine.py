@@ -9,6 +9,7 @@ from app.ports import ChannelRefusedError, ChannelUnavailableError, Finding, Sev
 from channels.feishu.details.failures import NotPermittedError, ScopeMissingError
 from channels.feishu.details.groups import list_members
 from channels.feishu.details.people import STATUS_SCOPE
+from channels.feishu.details.reporting import REPORTING_SCOPE
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -54,6 +55,7 @@ def setup_steps(*, name: str, public_url: str, receive: str) -> list[str]:
         f"{scopes}: grant contact:contact.base:readonly (check approvers whom assent.yaml names by open_id only).",
         f"{scopes}: grant contact:group:readonly (only if assent.yaml takes approvers from user groups, 用户组).",
         f"{scopes}: grant contact:department.organize:readonly (only if it takes them from departments, 部门).",
+        f"{scopes}: grant {REPORTING_SCOPE} (获取用户组织架构信息: only with managers: true, see who is whose).",
         f"{scopes}: grant im:chat:readonly (optional: `assent doctor` then sees whether the bot is in the chat).",
         f"{scopes}: grant {READ_SCOPE} (optional: a card that Feishu takes and shows nobody is then noticed).",
         f"{scopes}: grant {GROUP_READ_SCOPE} (optional: the same in groups, whose messages the app could then read).",

@@ -73,6 +73,7 @@ class FeishuSettings(BaseModel):
     language: Literal["zh", "en"] = "zh"
     domain: str = "https://open.feishu.cn"
     tenant_key: Annotated[str, Field(pattern=r"^[0-9A-Za-z_-]{1,64}$")] | None = None
+    managers: bool = Field(default=False, strict=True)
 
     @field_validator("app_secret", "encrypt_key", "verification_token")
     @classmethod

@@ -72,6 +72,7 @@ SPEC = Spec(
             ),
         ),
     ),
+    verifies_members=True,
     loggers=("slack_sdk",),
     secret_shapes=(r"xox[a-z]-[\w-]+", r"xapp-[\w-]+", r"xoxe\.[\w.-]+", r"https://hooks\.slack\.com/\S+"),
 )

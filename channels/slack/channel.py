@@ -23,7 +23,7 @@ from app.ports import (
 )
 from channels.slack import callback, card
 from channels.slack.client import SlackClient
-from channels.slack.details import forms, people
+from channels.slack.details import forms, people, reporting
 from channels.slack.examine import examine
 from channels.slack.listener import SocketListener
 from channels.slack.settings import LIMITS
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from datetime import datetime
 
+    from app.directories import Member, ReportsTo
     from app.domain.card.card import Card
     from app.domain.card.form import Form
     from app.domain.text.language import Language
@@ -225,6 +226,24 @@ class SlackChannel:
         Raises ChannelUnavailableError or ChannelRefusedError.
         """
         return await people.group_members(self._client, source)
+
+    @property
+    def members_at_once(self) -> int:
+        """One: Slack tells of people one by one."""
+        return 1
+
+    async def identify(self, accounts: tuple[str, ...]) -> dict[str, Member]:
+        """Say who these accounts are, by their confirmed e-mails."""
+        return await people.identify(self._client, accounts, team=await self._own_team())
+
+    @property
+    def managers_at_once(self) -> int:
+        """One, where assent.yaml gives the token that SCIM takes; the bot's own reads nothing there."""
+        return 1 if self._settings.scim_token is not None else 0
+
+    async def reports_to(self, accounts: tuple[str, ...]) -> dict[str, ReportsTo]:
+        """Say who the managers of these people are; whom SCIM does not know is left out."""
+        return await reporting.list_managers(self._client, accounts)
 
     def read(self, call: InboundCall, *, now: datetime) -> Inbound:
         """Verify and read a webhook call."""

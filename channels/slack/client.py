@@ -17,7 +17,16 @@ from typing import TYPE_CHECKING, Final, Protocol, cast
 import structlog
 
 from app.ports import ChannelRefusedError, ChannelUnavailableError
-from channels.slack.details.failures import LOST, RENEWAL, AccessOverError, RedirectRefusedError, classify, lost
+from channels.slack.details.failures import (
+    LOST,
+    RENEWAL,
+    SCIM,
+    AccessOverError,
+    RedirectRefusedError,
+    classify,
+    classify_directory,
+    lost,
+)
 from channels.slack.details.renewed import access_in
 from channels.slack.settings import is_own_socket
 
@@ -35,7 +44,8 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 _HTTP_OK: Final = 200
 _HTTP_BROKEN: Final = 500
-_SDK: Final = ("slack_sdk.web.async_client", "slack_sdk.socket_mode.aiohttp")
+_HTTP_UNKNOWN: Final = 404
+_SDK: Final = ("slack_sdk.web.async_client", "slack_sdk.socket_mode.aiohttp", "slack_sdk.scim.v1.async_client")
 _RENEWED_WITHIN: Final = 15.0  # its answer is worth waiting for: there is no second one
 _CREATES: Final = frozenset({"chat.postMessage"})  # a second attempt may leave a second message
 
@@ -176,6 +186,33 @@ class SlackClient:
             lost(method, error, ambiguous=method in _CREATES)
         table = cast("dict[str, object]", answer.data)
         return {**table, "_scopes": str(answer.headers.get("x-oauth-scopes", ""))}
+
+    async def read_directory(self, user: str) -> dict[str, object] | None:
+        """Ask SCIM about one account, with the token for that alone. None: it knows nobody by this id.
+
+        Raises ChannelUnavailableError or ChannelRefusedError.
+        """
+        import aiohttp
+        from slack_sdk.scim.v1.async_client import AsyncSCIMClient
+
+        token = self._settings.scim_token
+        scim = AsyncSCIMClient(
+            token=token.get_secret_value() if token else "",
+            base_url=self._settings.scim_url,
+            session=self._http(),
+            retry_handlers=[],
+            logger=_quiet_log(),
+        )
+        scim.proxy = None
+        try:
+            answer = await scim.read_user(user)
+        except (*LOST, aiohttp.ClientError) as error:
+            lost(SCIM, error, ambiguous=False)
+        if answer.status_code == _HTTP_UNKNOWN:
+            return None
+        if answer.status_code != _HTTP_OK or answer.body is None:
+            classify_directory(answer)
+        return cast("dict[str, object]", answer.body)
 
     async def answer_privately(self, address: str, note: Mapping[str, object]) -> None:
         """Post to a response_url. The caller has checked its host; no redirect is followed and no token is sent.

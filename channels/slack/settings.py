@@ -52,10 +52,12 @@ class SlackSettings(BaseModel):
     signing_secret: SecretStr | None = None
     signing_secret_old: SecretStr | None = None
     app_token: SecretStr | None = None
+    scim_token: SecretStr | None = None
     channel: str
     receive: Literal["webhook", "socket"] = "webhook"
     language: Language = Language.EN
     api_url: str = "https://slack.com/api/"
+    scim_url: str = "https://api.slack.com/scim/v1/"
     team_id: str | None = Field(default=None, pattern=r"^[TE][A-Z0-9]{2,30}$")
     app_id: str | None = Field(default=None, pattern=r"^A[A-Z0-9]{2,30}$")
     response_host: str = _HOOKS
@@ -81,6 +83,14 @@ class SlackSettings(BaseModel):
     def _app_token(cls, token: SecretStr | None) -> SecretStr | None:
         if token is not None and not re.fullmatch(r"xapp-[\x21-\x7e]{4,}", token.get_secret_value()):
             msg = "app_token must be an app-level token (xapp-…) with connections:write: Basic Information of the app"
+            raise ValueError(msg)
+        return token
+
+    @field_validator("scim_token")
+    @classmethod
+    def _scim_token(cls, token: SecretStr | None) -> SecretStr | None:
+        if token is not None and not re.fullmatch(r"xoxp-[\x21-\x7e]{4,}", token.get_secret_value()):
+            msg = "scim_token must be a user token (xoxp-…) with the scope admin, of an owner and of an app of its own"
             raise ValueError(msg)
         return token
 
@@ -115,13 +125,14 @@ class SlackSettings(BaseModel):
             raise ValueError(msg)
         return channel
 
-    @field_validator("api_url")
+    @field_validator("api_url", "scim_url")
     @classmethod
-    def _api_url(cls, url: str) -> str:
+    def _api_url(cls, url: str, info: ValidationInfo) -> str:
         parts = urlsplit(url)
         secure = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
         if not secure or not parts.hostname or "@" in parts.netloc or parts.query or parts.fragment:
-            msg = "api_url must be https://<host>/api/ (plain http only for a stand-in on this machine)"
+            path = "api" if info.field_name == "api_url" else "scim/v1"
+            msg = f"{info.field_name} must be https://<host>/{path}/ (plain http only for a stand-in on this machine)"
             raise ValueError(msg)
         return url if url.endswith("/") else f"{url}/"
 
@@ -136,14 +147,14 @@ class SlackSettings(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _answer_to_the_stand_in(cls, raw: object) -> object:
-        """Private answers go to the API's own host where that is a stand-in on this machine."""
+        """Private answers and SCIM's token go to the API's own host where that is a stand-in on this machine."""
         if not isinstance(raw, dict):
             return raw
         given = cast("dict[str, object]", raw)
         url = urlsplit(str(given.get("api_url", "")))
-        if "response_host" in given or url.hostname not in _LOOPBACK:
+        if url.hostname not in _LOOPBACK:
             return given
-        return {**given, "response_host": url.netloc}
+        return {"response_host": url.netloc, "scim_url": f"{url.scheme}://{url.netloc}/scim/v1/", **given}
 
     @model_validator(mode="after")
     def _renewable(self) -> Self:

@@ -8,10 +8,12 @@ somebody is closed, a guest, or nobody, that a list is shorter than it is, or th
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from app.directories import ReportsTo
 from app.ports import Account, AccountStatus, ChannelRefusedError, ChannelUnavailableError, Post
 from channels.feishu.details.people import STATUS_SCOPE
 from tests.channels.feishu.conformance_feishu import feishu_stage
@@ -61,6 +63,8 @@ def harmless(whole: Any, half: Any) -> bool:
     if isinstance(whole, Account) and isinstance(half, Account):
         same = half.account_id == whole.account_id
         return same and (half.status is whole.status or (half.status is AccountStatus.UNKNOWN and bool(half.withheld)))
+    if isinstance(whole, ReportsTo) and half is not ChannelUnavailableError:
+        return half in {whole, None} or bool(half.withheld)
     return half == whole or half is ChannelUnavailableError
 
 
@@ -103,6 +107,9 @@ NO_MEMBERS = [
 ]
 """A page without entries is how an empty list comes."""
 
+MANAGED: Path = ("data", "items", 0)
+"""Where there is no manager the field is left out: the departments beside it say that it is not withheld."""
+
 FEISHU: dict[str, tuple[str, list[Path], dict[tuple[Path, str], Any]]] = {
     "a person by e-mail": (
         "batch_get_id",
@@ -132,6 +139,11 @@ FEISHU: dict[str, tuple[str, list[Path], dict[tuple[Path, str], Any]]] = {
         [("data",), ("data", "items"), ("data", "items", 0), ("data", "items", 0, "open_id"), ("data", "has_more")],
         dict(NO_MEMBERS),
     ),
+    "a manager": (
+        "list_users",
+        [("data",), ("data", "items"), MANAGED, *((*MANAGED, name) for name in ("open_id", "leader_user_id"))],
+        {((*MANAGED, "leader_user_id"), how): ReportsTo() for how in ("absent", "null", "empty")},
+    ),
     "membership": ("is_in_chat", [("data",), ("data", "is_in_chat")], {}),
     "the long connection": (
         "endpoint",
@@ -156,6 +168,12 @@ async def test_half_an_answer_of_feishu_bars_nobody_and_loses_nothing(what: str)
             ref = await channel.post(Post(card=a_card(), chat_id=to, key=f"dlv_{next(count)}.1"))
             return ref.chat_id, ref.tenant or stage.alice.tenant_key, ref.message_id.startswith("om_")
 
+        alice = stage.alice.open_id
+        stage.simulator.platform.people[alice] = replace(stage.alice, leader=stage.bob.open_id)
+
+        async def manager() -> ReportsTo | None:
+            return (await channel.reports_to((alice,))).get(alice)
+
         async def endpoint() -> bool:
             place = await client.find_endpoint()
             return place.url.startswith("ws://127.0.0.1") and place.ping_seconds >= 1 and place.retry_seconds >= 1
@@ -167,6 +185,7 @@ async def test_half_an_answer_of_feishu_bars_nobody_and_loses_nothing(what: str)
             "a card to a person": lambda: card(stage.alice.open_id),
             "a group": lambda: channel.group_members(f"group:{group}"),
             "a department": lambda: channel.group_members(f"department:{department}"),
+            "a manager": manager,
             "membership": lambda: client.is_in_chat(channel.chat_id),
             "the long connection": endpoint,
         }

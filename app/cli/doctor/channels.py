@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from app.cli.doctor.managers import look_at_managers
+from app.cli.doctor.members import look_at_members
 from app.clock import SystemClock
 from app.domain.errors import AssentError
 from app.domain.identity.seals import Seals
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from app.policies.file.policy_book import PolicyBook
-    from app.ports import Channel
+    from app.ports import Account, Channel
     from app.settings import Settings
 
 
@@ -102,9 +104,12 @@ async def _one(
         access.serve(org, channel)
     found += [replace(finding, what=f"{channel.name}: {finding.what}") for finding in await channel.examine()]
     found += await _renewals(channel, access)
-    active: set[str] = set()
+    active: dict[str, Account] = {}
     found += await _people(book, org, channel, active)
-    return active
+    directory = book.current(org).policy.directory
+    found += await look_at_managers(directory, channel, active)
+    found += await look_at_members(directory, channel, active)
+    return set(active)
 
 
 async def _renewals(channel: Channel, access: RenewAccess | None) -> list[Finding]:
@@ -120,7 +125,9 @@ async def _renewals(channel: Channel, access: RenewAccess | None) -> list[Findin
     ]
 
 
-async def _people(book: PolicyBook, org: str, channel: Channel, active: set[str] | None = None) -> list[Finding]:
+async def _people(
+    book: PolicyBook, org: str, channel: Channel, active: dict[str, Account] | None = None
+) -> list[Finding]:
     """Everyone who may be asked must be someone the platform knows; those who are, are added to `active`."""
     found: list[Finding] = []
     withheld: dict[str, int] = {}
@@ -134,7 +141,7 @@ async def _people(book: PolicyBook, org: str, channel: Channel, active: set[str]
             mend = f"name the account under people: {person.email}: {{{channel.kind}: …}}, or correct the e-mail"
             found.append(Finding(severity=Severity.WARNING, what=what, mend=mend))
         elif active is not None:
-            active.add(person.email)
+            active[person.email] = account
     found += [
         Finding(
             severity=Severity.ERROR,

@@ -57,6 +57,7 @@ class Person:
     limits: Mapping[str, Decimal] | None = None
     away: tuple[Away, ...] = ()
     manager: str | None = None  # e-mail of a person of the file
+    joined: bool = False  # nobody wrote them down: a platform's group has them, and vouches for the e-mail
     language: str | None = None  # what their own copies, notes and pages are written in; None: the channel's
 
     def may_approve(self, amount: Amount | None) -> bool:
@@ -73,10 +74,36 @@ class Person:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSource:
-    """A group that a platform keeps: asked for by `source`, in the platform's own words, over one of our channels."""
+    """A group that a platform keeps: asked for by `source`, in the platform's own words, over one of our channels.
+
+    `domains`: whoever is in it with a verified e-mail of one of these counts, written down or not; (): people of the
+    file alone.
+    """
 
     channel: str
     source: str
+    domains: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Staff:
+    """Who is in the platforms' groups, as they were last told.
+
+    `joined` are those whom nobody wrote down. `turned_away`: why an account that is in such a group is nobody here, by
+    channel and account: the key of a sentence.
+    """
+
+    rosters: Mapping[GroupSource, frozenset[str]] = field(default_factory=dict[GroupSource, "frozenset[str]"])
+    joined: tuple[Person, ...] = ()
+    turned_away: Mapping[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What the platforms' directories say of somebody's manager: one person of the file, or nobody, and why."""
+
+    manager: str | None = None
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +118,9 @@ class Directory:
     sources: Mapping[str, GroupSource] = field(default_factory=dict[str, GroupSource])
     names: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, "Mapping[str, str]"])
     """What people call a group, by language, where the file says so."""
+    told: Mapping[str, Told] = field(default_factory=dict[str, Told])
+    """By e-mail, of those of whom the file names no manager: see `manager_of`."""
+    turned_away: Mapping[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     limited: tuple[Person, ...] = field(init=False, repr=False, compare=False)
     """Those with limits: where there are none, nobody asks what a call would spend."""
 
@@ -102,10 +132,26 @@ class Directory:
         """Return the people who may not approve as much, by e-mail."""
         return frozenset(who.email for who in self.limited if not who.may_approve(amount))
 
-    def staffed(self, rosters: Mapping[GroupSource, frozenset[str]]) -> Directory:
-        """Return the directory with the platforms' groups as they were last told; one that was not told is empty."""
-        told = {name: rosters.get(source, _NOBODY) for name, source in self.sources.items()}
-        return replace(self, groups={**self.groups, **told})
+    def staffed(self, staff: Staff) -> Directory:
+        """Return the directory with the platforms' groups as they were last told; one that was not told is empty.
+
+        Who is written down is whom the file says, whatever a platform says of the same e-mail.
+        """
+        told = {name: staff.rosters.get(source, _NOBODY) for name, source in self.sources.items()}
+        members = _NOBODY.union(*told.values())  # of the groups that this file has
+        written = {key: person for key, person in self.people.items() if not person.joined}
+        joined = {email_key(person.email): person for person in staff.joined if person.email in members}
+        people = written | {key: person for key, person in joined.items() if key not in written}
+        return replace(self, people=people, groups={**self.groups, **told}, turned_away=staff.turned_away)
+
+    def manager_of(self, person: Person) -> str | None:
+        """Return the e-mail of somebody's manager. A directory is asked only where the file names none.
+
+        The file is what was reviewed, and what a request's version of it names; a directory is written elsewhere, for
+        other purposes, by whoever administers it.
+        """
+        told = self.told.get(person.email)
+        return person.manager or (told.manager if told else None)
 
     def find(self, email: str) -> Person | None:
         """Return the person with this e-mail, or None."""
@@ -127,14 +173,14 @@ class Directory:
         if name not in RELATIONS:
             return self.members(name)
         asked = self.find(requester) if requester else None
-        related = {REQUESTER: requester, OWNER: owner, MANAGER: asked.manager if asked else None}
+        related = {REQUESTER: requester, OWNER: owner, MANAGER: self.manager_of(asked) if asked else None}
         return self.members(related[name] or "@")
 
     def ever(self, name: str) -> frozenset[str]:
-        """Return who a name may stand for, whatever the call is, as far as the file says."""
+        """Return who a name may stand for, whatever the call is, as far as the file and the directories say."""
         if name != MANAGER:
             return self.members(name)
-        return frozenset(person.manager for person in self.people.values() if person.manager)
+        return frozenset(filter(None, map(self.manager_of, self.people.values())))
 
     def members(self, name: str) -> frozenset[str]:
         """Return the e-mails that a stage's name stands for: a group's, or a known person's own. Unknown: nobody."""

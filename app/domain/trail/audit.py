@@ -335,6 +335,8 @@ class Kind(StrEnum):
         "THE DATABASE LOST WHAT WAS COMMITTED: events {first} to {last}, of the requests {requests}",
         "数据库丢失了已提交的记录：事件 {first} 至 {last}，涉及请求 {requests}",
     )
+    MEMBER_JOINED = ("member.joined", "{channel} has {person} in {groups}", "{channel} 中 {person} 属于 {groups}")
+    MEMBER_LEFT = ("member.left", "{channel} has {person} in no group any more", "{channel} 中 {person} 已不在任何组")
     ALARM_RAISED = ("alarm.raised", "ALARM: {alarm}", "告警：{alarm}")
     ALARM_OVER = ("alarm.over", "the alarm is over: {alarm}", "告警解除：{alarm}")
     VALUES_ENCRYPTED = (

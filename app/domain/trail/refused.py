@@ -18,6 +18,8 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "retry": ("where the card is was not known yet", "尚不知卡片位置"),
     # Who pressed.
     "unmapped": ("the account is nobody who is known", "账号未对应任何人"),
+    "email_unverified": ("the platform vouches for no e-mail of theirs that counts", "平台未核实其可用的邮箱"),
+    "email_taken": ("their e-mail is another account's here", "其邮箱在此属于另一账号"),
     "inactive": ("the account is a guest's, a bot's or deactivated", "账号为访客、机器人或已停用"),
     "unknown": ("the platform does not say whether the account is active", "平台未说明账号是否有效"),
     "unverified": ("the account could not be confirmed just now", "暂时无法确认账号"),

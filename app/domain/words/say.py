@@ -121,6 +121,10 @@ _EN: Mapping[str, str] = {
     "click.barred": "You asked for this, or the agent is yours: someone else must decide. The request still waits.",
     "click.not_eligible": "You are not among the people who decide this. The request still waits.",
     "click.unmapped": "This account is not linked to anyone who may decide. The request still waits.",
+    "click.email_unverified": "You are in the group, but the platform vouches for no e-mail of yours that counts here. "
+    "Confirm your work e-mail there, or ask an administrator to write you down. The request still waits.",
+    "click.email_taken": "Your e-mail is known here by another account, so this one may not decide. Ask an "
+    "administrator to correct that, there or here. The request still waits.",
     "click.inactive": "This account may not decide: it is a guest, a bot, or deactivated. The request still waits.",
     "click.unknown": "The platform does not say whether this account is active, so it may not decide. An administrator "
     "sees with `assent doctor` which permission is missing. The request still waits.",
@@ -224,6 +228,8 @@ _ZH: Mapping[str, str] = {
     "click.barred": "这是您本人的申请，或该智能体归您所有，须由他人决定。请求仍在等待。",
     "click.not_eligible": "您不在此请求的审批人之列。请求仍在等待。",
     "click.unmapped": "此账号没有对应的审批人。请求仍在等待。",
+    "click.email_unverified": "平台未核实您可用的邮箱。请在平台上确认工作邮箱，或请管理员登记。请求仍在等待。",
+    "click.email_taken": "您的邮箱在此对应另一个账号，此账号不能审批，请管理员更正。请求仍在等待。",
     "click.inactive": "此账号不能审批（访客、机器人或已停用）。请求仍在等待。",
     "click.unknown": "平台未告知此账号是否有效，不能审批。请管理员用 `assent doctor` 查看缺少的权限。请求仍在等待。",
     "click.unverified": "暂时无法确认您的账号，未做任何记录，请一分钟后再试。",

@@ -10,6 +10,7 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from app.domain.errors import NotFoundError
+from app.domain.people.people import Staff
 from app.policies.file.policy_file import LoadedPolicy, load_policy, load_proposed
 from app.policies.marks.faults import Fault, PolicyFaultsError
 from app.policies.sections.channel_section import secret_names
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from app.domain.people.people import GroupSource
+    from app.domain.people.people import Told
     from app.spec import Spec
 
 _ENDINGS = (".yaml", ".yml")
@@ -79,7 +80,8 @@ class PolicyBook:
         self._environ = environ
         self._channel_types = channel_types
         self._seen = self._fingerprint()
-        self._rosters: dict[str, Mapping[GroupSource, frozenset[str]]] = {}
+        self._staff: dict[str, Staff] = {}
+        self._managers: dict[str, Mapping[str, Told]] = {}
         self._loaded = load_all(source, environ=environ, channel_types=channel_types)
         self._refused: tuple[Fault, ...] = ()
 
@@ -104,16 +106,29 @@ class PolicyBook:
 
         Raises PolicyFaultsError. It takes its time with a long text: not for the event loop.
         """
-        return load_proposed(text, channel_types=self._channel_types).staffed(self._rosters.get(org, {}))
+        return self._peopled(org, load_proposed(text, channel_types=self._channel_types))
 
-    def staff(self, org: str, rosters: Mapping[GroupSource, frozenset[str]]) -> None:
-        """Take what the platforms say of their groups into use. A group that is not among `rosters` has nobody."""
-        if self._rosters.get(org) == rosters:
+    def staff(self, org: str, staff: Staff) -> None:
+        """Take what the platforms say of their groups into use. A group that is not among its rosters has nobody."""
+        if self._staff.get(org) == staff:
             return
-        self._rosters[org] = dict(rosters)
+        self._staff[org] = staff
+        self._people_anew(org)
+
+    def tell_managers(self, org: str, managers: Mapping[str, Told]) -> None:
+        """Take what the platforms' directories say of managers, by e-mail, into use. Of who is not there: nothing."""
+        if self._managers.get(org, {}) == managers:
+            return
+        self._managers[org] = dict(managers)
+        self._people_anew(org)
+
+    def _people_anew(self, org: str) -> None:
         loaded = self._loaded.get(org)
         if loaded is not None:
-            self._loaded = {**self._loaded, org: loaded.staffed(rosters)}
+            self._loaded = {**self._loaded, org: self._peopled(org, loaded)}
+
+    def _peopled(self, org: str, loaded: LoadedPolicy) -> LoadedPolicy:
+        return loaded.staffed(self._staff.get(org, Staff()), self._managers.get(org))
 
     def changed(self) -> bool:
         """Say whether the files differ from what was last loaded or refused. Reads files: not for the event loop."""
@@ -131,7 +146,7 @@ class PolicyBook:
             self._seen = seen
             self._refused = error.faults
             return error.faults
-        self._loaded = {org: each.staffed(self._rosters.get(org, {})) for org, each in loaded.items()}
+        self._loaded = {org: self._peopled(org, each) for org, each in loaded.items()}
         self._seen = seen
         self._refused = ()
         return ()

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from app.domain.identity.provider import Provider
-    from app.domain.people.people import GroupSource
+    from app.domain.people.people import Staff, Told
     from app.domain.rules.rule import Asking, Rule
     from app.domain.text.canonical import JsonValue
     from app.domain.trail.webhooks import Webhook
@@ -82,12 +82,14 @@ class LoadedPolicy:
     webhooks: tuple[Webhook, ...] = ()
     providers: tuple[Provider, ...] = ()
 
-    def staffed(self, rosters: Mapping[GroupSource, frozenset[str]]) -> LoadedPolicy:
-        """Return the same file with the platforms' groups as they were last told."""
+    def staffed(self, staff: Staff, managers: Mapping[str, Told] | None = None) -> LoadedPolicy:
+        """Return the same file with the platforms' groups, and their directories' managers, as they were last told."""
         directory = self.policy.directory
-        if not directory.sources:
+        told = managers or {}
+        if not directory.sources and directory.told == told:
             return self
-        return replace(self, policy=replace(self.policy, directory=directory.staffed(rosters)))
+        directory = replace(directory.staffed(staff), told=told)
+        return replace(self, policy=replace(self.policy, directory=directory))
 
     def kind_of(self, channel: str) -> str:
         """Return the platform of a channel of the file, by its name. Raises KeyError for a name that is not there."""

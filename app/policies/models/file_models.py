@@ -158,6 +158,11 @@ Labels = Annotated[
 ]
 
 
+_ByShape = Discriminator(lambda value: "[list]" if isinstance(value, list) else "[word]")
+Members = Annotated[Annotated[list[str], Tag("[list]")] | Annotated[Literal["verified"], Tag("[word]")], _ByShape]
+Domain = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)+$")]
+
+
 Reasons = Annotated[
     Annotated[Reason, Tag("[text]")]
     | Annotated[dict[Literal["en", "zh"], Reason], Field(min_length=1), Tag("[languages]")],
@@ -342,7 +347,8 @@ class GroupEntry(_Entry):
     """A group with a name for people, or one that a platform keeps: ``{channel: pay-chat, group: S0FINANCE}``."""
 
     name: Titles | None = None
-    members: list[str] | None = None
+    members: Members | None = None
+    domains: list[Domain] | None = Field(default=None, min_length=1, max_length=20)
     channel: Name | None = None
     group: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,128}$")] | None = None
     department: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,128}$")] | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from app.domain.people.people import RELATIONS, Away, Directory, GroupSource, Person, email_key
 from app.policies.marks.entries import key_names, read_entry, section
@@ -72,13 +72,22 @@ def _groups(
             continue
         if entry.name is not None:
             names[name] = {"en": entry.name, "zh": entry.name} if isinstance(entry.name, str) else {**entry.name}
-        if entry.members is not None:
+        _look_at_domains(marked, name, entry)
+        if isinstance(entry.members, list):
             groups[name] = _group(marked, ("groups", name, "members"), [*entry.members], listed)
             if entry.channel or entry.group or entry.department:
                 marked.report(("groups", name), "has members here, or a platform's: not both")
         elif (source := _source(marked, name, entry, channels, channel_types)) is not None:
             sources[name] = source
     return replace(listed, groups=groups, sources=sources, names=names)
+
+
+def _look_at_domains(marked: MarkedYaml, name: str, entry: GroupEntry) -> None:
+    """Whoever counts without being written down is bound to e-mail domains, which are nobody else's to give out."""
+    if entry.members == "verified" and not entry.domains:
+        marked.report(("groups", name), "whose e-mails count?", 'add "domains: [acme.example]", those of your own')
+    if entry.domains and entry.members != "verified":
+        marked.report(("groups", name, "domains"), "is for a platform's group with members: verified")
 
 
 def _source(
@@ -100,18 +109,27 @@ def _source(
     if (entry.group is None) == (entry.department is None):
         marked.report(path, 'names either a "group" or a "department" of the platform')
         return None
-    if entry.department is not None and kind is not None and not _has_departments(kind, channel_types):
+    if entry.department is not None and kind is not None and not _spec_says(kind, channel_types).has_departments:
         marked.report((*path, "department"), f"{kind} has no departments", 'name a "group"')
+    if entry.members == "verified" and kind is not None and not _spec_says(kind, channel_types).verifies_members:
+        marked.report((*path, "members"), f"{kind} does not say whose e-mail is verified", "list people under people")
     word, identity = ("group", entry.group) if entry.group is not None else ("department", entry.department)
-    return GroupSource(channel=entry.channel, source=f"{word}:{identity}")
+    domains = tuple(sorted(set(entry.domains or ()))) if entry.members == "verified" else ()
+    return GroupSource(channel=entry.channel, source=f"{word}:{identity}", domains=domains)
 
 
-def _has_departments(kind: str, channel_types: Mapping[str, Spec]) -> bool:
-    """Say whether a platform has; of one that cannot be asked, its channel's own fault says enough."""
+class _Says(NamedTuple):
+    has_departments: bool = True
+    verifies_members: bool = True
+
+
+def _spec_says(kind: str, channel_types: Mapping[str, Spec]) -> _Says:
+    """Return what a platform has; of one that cannot be asked, its channel's own fault says enough."""
     try:
-        return channel_types[kind].has_departments
+        spec = channel_types[kind]
     except (KeyError, SpecRefusedError):
-        return True
+        return _Says()
+    return _Says(has_departments=spec.has_departments, verifies_members=spec.verifies_members)
 
 
 def _person(marked: MarkedYaml, path: Path, email: str, raw: JsonValue, kinds: Collection[str]) -> Person:

@@ -153,7 +153,8 @@ def _who(tx: Tx, pressed: PressedCard, click: Click, now: datetime) -> str:
     """Return the person behind an account, or raise _Refused: unmapped, unknown, inactive, foreign, unconfirmed."""
     known = list_by_account(tx, pressed.channel.name, click.account_id)
     if len(known) != 1:
-        raise _Refused("unmapped", ClickResult.REFUSED)
+        turned_away = pressed.policy.directory.turned_away
+        raise _Refused(turned_away.get((pressed.channel.name, click.account_id), "unmapped"), ClickResult.REFUSED)
     only = known[0]
     # A member of our workspace may be at home in another one: what the platform confirmed of the account says so.
     message = pressed.delivery.message

@@ -1,4 +1,4 @@
-"""Whom waiting requests ask: the people about whose accounts a platform is asked first."""
+"""What waits, and whom it asks: the people about whose accounts a platform is asked first."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from app.storage.requests.request_lists import END_OF_TIME, list_requests
 from app.usecases.voters.electorate import voters_of
 
 if TYPE_CHECKING:
+    from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.policy import Policy
     from app.storage.engine.transaction import Tx
 
@@ -24,3 +25,12 @@ def people_asked_now(tx: Tx, policy: Policy) -> frozenset[str]:
     voting = (stage for voters in electorates for stage in voters.stages)
     acting = (delegate for voters in electorates for delegate, _ in voters.acting)
     return frozenset[str]().union(frozenset(acting), *voting)
+
+
+def list_unfinished(tx: Tx) -> list[ConfirmationRequest]:
+    """Return the newest requests that wait for an answer, and the newest that may wait to be claimed."""
+    pages = (
+        list_requests(tx, filters={"status": status.value}, before=(END_OF_TIME, ""), most=_LOOKED_AT)
+        for status in (Status.PENDING, Status.APPROVED)
+    )
+    return [request for page in pages for request in page]

@@ -104,7 +104,7 @@ class ConfirmAccounts:
             return people_asked_now(tx, policy), heard
 
         asked, heard = await self._store.read(read, org=org, long=True)
-        people = policy.directory.people.values()
+        people = [each for each in policy.directory.people.values() if not each.joined]  # these `know_members` knows
         return sorted(people, key=lambda each: (each.email not in asked, heard.get(each.email, _NEVER)))
 
     async def _ask(self, org: str, channel: Channel, group: Sequence[Person], at: _Round) -> bool:

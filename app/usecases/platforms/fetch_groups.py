@@ -2,12 +2,14 @@
 
 What they say is used for a short time and kept nowhere: a platform that cannot be asked leaves a group as it was for
 `TRUSTED_FOR`, and then nobody is in it. An account that is no confirmed, active account of a person of the file is
-nobody as well.
+nobody as well, unless the group takes whoever it has by their verified e-mail: see `know_members`. Who is above whom is
+asked beside it: see `fetch_managers`.
 """
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -15,14 +17,19 @@ import structlog
 
 from app.ports import AccountStatus
 from app.storage.cards.accounts import list_of_channel
+from app.usecases.platforms.fetch_managers import FetchManagers
+from app.usecases.platforms.know_members import KnowMembers, Roll
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from app.domain.people.people import GroupSource
+    from app.domain.people.people import Directory, GroupSource
     from app.policies.file.policy_book import PolicyBook
     from app.ports import Clock
+    from app.storage.cards.accounts import KnownAccount
     from app.storage.engine.store import Store
+    from app.storage.engine.transaction import Tx
     from app.usecases.platforms.channel_book import ChannelBook
 
 log = structlog.get_logger(__name__)
@@ -46,44 +53,91 @@ class FetchGroups:
         self._channels = channels
         self._clock = clock
         self._told: dict[tuple[str, GroupSource], tuple[datetime, frozenset[str]]] = {}
+        self._managers = FetchManagers(store=store, book=book, channels=channels, clock=clock)
+        self._members = KnowMembers(store=store, channels=channels, clock=clock)
 
     async def __call__(self) -> None:
-        """Ask for every group of every org, and take the answers into use."""
-        for org in self._book.orgs():
-            await self.org(org)
+        """Ask for every group and manager of every org, and take the answers into use."""
+        await asyncio.gather(*map(self.org, self._book.orgs()))  # beside each other: one that is slow ages no other
 
     async def org(self, org: str) -> None:
-        """Ask for the groups of one org."""
-        sources = set(self._book.current(org).policy.directory.sources.values())
-        if not sources:
-            return
-        rosters = await asyncio.gather(*(self._roster(org, source) for source in sources))
-        self._book.staff(org, dict(zip(sources, rosters, strict=True)))
+        """Ask for the groups of one org, and for its managers."""
+        await asyncio.gather(self._groups(org), self._managers.org(org))
 
-    async def _roster(self, org: str, source: GroupSource) -> frozenset[str]:
+    async def _groups(self, org: str) -> None:
+        sources = set(self._book.current(org).policy.directory.sources.values())
+        listed = dict(zip(sources, await asyncio.gather(*(self._list(org, each) for each in sources)), strict=True))
+        rolls = await self._settle(org, listed)
+        if any(source.domains for source in sources):
+            try:
+                await self._members.ask(org, rolls, then=lambda: self._settle(org, listed))
+            finally:
+                await self._settle(org, listed)  # also where it was cut short: what was heard is of use
+
+    async def _list(self, org: str, source: GroupSource) -> Listed:
+        """Return the accounts in a group, as the platform says now, or said lately."""
         try:
             async with asyncio.timeout(_PATIENCE):
                 accounts = frozenset(await self._channels.get(org, source.channel).group_members(source.source))
-                people = await self._people(org, source.channel, accounts)
         except Exception as error:  # noqa: BLE001 - whatever went wrong, what was told before must grow old
-            at, people = self._told.get((org, source), (None, _NOBODY))
+            at, accounts = self._told.get((org, source), (None, _NOBODY))
             # Nor is one from the future good enough: a clock that was set back must not stretch the trust.
             stale = at is None or not timedelta(0) <= self._clock.now() - at <= TRUSTED_FOR
             why = str(error) or type(error).__name__
             log.warning("group.unresolved", group=source.source, why=why, nobody=stale)
-            return _NOBODY if stale else people
-        if len(people) < len(accounts):
-            log.info("group.partly_known", group=source.source, accounts=len(accounts), people=len(people))
-        self._told[org, source] = (self._clock.now(), people)
-        return people
+            return Listed(accounts=_NOBODY if stale else accounts, is_told=False)
+        self._told[org, source] = (self._clock.now(), accounts)
+        return Listed(accounts=accounts)
 
-    async def _people(self, org: str, channel: str, accounts: frozenset[str]) -> frozenset[str]:
-        """Return whose these accounts are. An account of two people is nobody's."""
-        known = await self._store.read(lambda tx: list_of_channel(tx, channel), org=org, long=True)
-        owners: dict[str, list[str]] = {}
-        for each in known:
-            if each.account.status is AccountStatus.ACTIVE:
-                owners.setdefault(each.account.account_id, []).append(each.person)
+    async def _settle(self, org: str, listed: Mapping[GroupSource, Listed]) -> dict[GroupSource, Roll]:
+        """Take into use whose these accounts are, as far as that is known now.
+
+        Not where the file has other groups by now: whoever took it into use asks for those.
+        """
+
+        def read(tx: Tx) -> dict[str, list[KnownAccount]]:
+            return {channel: list_of_channel(tx, channel) for channel in {source.channel for source in listed}}
+
+        known = await self._store.read(read, org=org, long=True) if listed else {}
         directory = self._book.current(org).policy.directory
-        found = (directory.find(owners[one][0]) for one in accounts if len(owners.get(one, ())) == 1)
-        return frozenset(person.email for person in found if person is not None)
+        rolls: dict[GroupSource, Roll] = {}
+        if set(listed) != set(directory.sources.values()):
+            return rolls
+        for source, each in listed.items():
+            people, theirs = _people(known[source.channel], each.accounts, directory)
+            rolls[source] = Roll(people=people, is_told=each.is_told)
+            if source.domains:
+                others = each.accounts - theirs
+                rolls[source] = self._members.roll(org, source, others, rolls[source], directory)
+            if (told := len(rolls[source].people) + len(rolls[source].joined)) < len(each.accounts):
+                log.info("group.partly_known", group=source.source, accounts=len(each.accounts), people=told)
+        self._book.staff(org, await self._members.settle(org, rolls, directory))
+        return rolls
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """The accounts that a platform has in a group."""
+
+    accounts: frozenset[str]
+    is_told: bool = True  # just now; else it is what it said before, or nothing
+
+
+def _people(
+    known: Sequence[KnownAccount], accounts: frozenset[str], directory: Directory
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Return which people of the file these accounts are, and every account that is theirs, however it stands.
+
+    An account of two people is nobody's.
+    """
+    owners: dict[str, list[KnownAccount]] = {}
+    for each in known:
+        person = directory.find(each.person)
+        if person is not None and not person.joined:
+            owners.setdefault(each.account.account_id, []).append(each)
+    found = (
+        directory.find(of[0].person)
+        for account in accounts
+        if len(of := owners.get(account, [])) == 1 and of[0].account.status is AccountStatus.ACTIVE
+    )
+    return frozenset(person.email for person in found if person is not None), frozenset(owners)

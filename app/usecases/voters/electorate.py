@@ -100,20 +100,24 @@ def related_to(call: ToolCall, stages: Sequence[Stage], policy: Policy) -> tuple
 
 def unfilled(call: ToolCall, stages: Sequence[Stage], policy: Policy) -> tuple[str, ...]:
     """Say of each word that stands for nobody in these stages why, in the words of the file."""
-    asked = call.requester
-    if asked is None:
-        no_manager = "no manager is known: the call names no requester"
-    elif policy.directory.find(asked) is None:
-        no_manager = f"no manager of {asked} is known: they are not in people"
-    else:
-        no_manager = f"no manager of {asked} is known: people has no `manager` for them"
     why = {
         REQUESTER: "the call names no requester of the file",
         OWNER: "the agent's key names no owner of the file",
-        MANAGER: no_manager,
+        MANAGER: _no_manager(call.requester, policy.directory),
     }
     names = dict.fromkeys(name for stage in stages for name in stage.of if name in RELATIONS)
     return tuple(why[name] for name in names if not named_for(call, (name,), policy))
+
+
+def _no_manager(asked: str | None, directory: Directory) -> str:
+    if asked is None:
+        return "no manager is known: the call names no requester"
+    person = directory.find(asked)
+    if person is None:
+        return f"no manager of {asked} is known: they are not in people"
+    told = directory.told.get(person.email)
+    besides = f", and {told.why}" if told is not None and told.why else ""
+    return f"no manager of {asked} is known: people has no `manager` for them{besides}"
 
 
 def may_take(stage: Stage, policy: Policy) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""The simulated platform's user groups and departments, and the two lists of their people.
+"""The simulated platform's user groups and departments, the two lists of their people, and who is above whom.
 
 Both lists are paged and hold direct members only. What the platform answers for a group that it does not know is not
 documented where we could read it; 40001 stands.
@@ -14,10 +14,12 @@ from channels.feishu.simulator.errors import ApiFaultError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from channels.feishu.simulator.state import Person
+
 Json = dict[str, object]
 
 GROUP_SCOPE, DEPARTMENT_SCOPE = "contact:group:readonly", "contact:department.organize:readonly"
-MOST_OF_GROUP, MOST_OF_DEPARTMENT = 100, 50
+MOST_OF_GROUP, MOST_OF_DEPARTMENT, MOST_OF_BATCH = 100, 50, 50
 
 
 @dataclass(slots=True, kw_only=True)
@@ -61,6 +63,26 @@ class Directory:
             raise ApiFaultError(40004, "no dept authority error", status=403)
         page, rest = _page(department.people, query, most=MOST_OF_DEPARTMENT)
         return {"items": [{"open_id": each} for each in page]} | rest
+
+
+def batch_ids(query: Mapping[str, str]) -> list[str]:
+    """Return the ids of users who are asked for together."""
+    _refuse_unknown(query, {"user_ids", "user_id_type", "department_id_type"})
+    if query.get("user_id_type", "open_id") != "open_id":
+        raise ApiFaultError(40001, "only open_id is modelled here")
+    ids = query.get("user_ids", "").split(",")
+    if not ids[0] or len(ids) > MOST_OF_BATCH:
+        raise ApiFaultError(40001, f"1 to {MOST_OF_BATCH} user_ids")
+    return ids
+
+
+def by_scope(person: Person, *, of_work: bool, above: bool) -> Json:
+    """Return what two scopes bring of somebody: their mailbox; and their departments, and a manager if there is one."""
+    told: Json = {"enterprise_email": person.mailbox} if of_work and person.mailbox else {}
+    if above:
+        told |= {"department_ids": list(person.departments)}
+        told |= {"leader_user_id": person.leader} if person.leader else {}
+    return told
 
 
 def _page(people: list[str], query: Mapping[str, str], *, most: int) -> tuple[list[str], Json]:

@@ -177,6 +177,12 @@ class SimulatorApp:
             ),
             (
                 "GET",
+                re.compile(f"{api}/contact/v3/users/batch"),
+                "list_users",
+                lambda _, query, __: platform.list_users(query),
+            ),
+            (
+                "GET",
                 re.compile(f"{api}/contact/v3/users/([^/]+)"),
                 "get_user",
                 lambda m, query, _: platform.get_user(m[1], query),
@@ -197,7 +203,9 @@ class SimulatorApp:
         body = await _read_body(receive)
         path, method = unquote(str(scope["path"])), str(scope["method"])
         headers = {key.decode("latin-1").lower(): value.decode("latin-1") for key, value in scope["headers"]}
-        query = dict(parse_qsl(bytes(scope["query_string"]).decode("latin-1")))
+        query: dict[str, str] = {}
+        for name, value in parse_qsl(bytes(scope["query_string"]).decode("latin-1")):
+            query[name] = f"{query[name]},{value}" if name in query else value  # a list is a name that is repeated
         for wanted, pattern, operation, act in self._routes:
             match = pattern.fullmatch(path)
             if match is None or wanted != method:

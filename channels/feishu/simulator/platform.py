@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, cast
 
 from channels.feishu.simulator.cards import CardFaultError, check_card
-from channels.feishu.simulator.directory import DEPARTMENT_SCOPE, GROUP_SCOPE, Directory
+from channels.feishu.simulator.directory import DEPARTMENT_SCOPE, GROUP_SCOPE, Directory, batch_ids, by_scope
 from channels.feishu.simulator.errors import ApiFaultError
 from channels.feishu.simulator.posts import Remark, check_post
 from channels.feishu.simulator.state import Message
@@ -31,7 +31,7 @@ TOKEN_RENEWS_BELOW = timedelta(minutes=30)
 UUID_LIFE = timedelta(hours=1)
 EDIT_LIFE = timedelta(days=14)
 MAX_BODY = 30 * 1024
-STATUS_SCOPE = "contact:user.employee:readonly"
+STATUS_SCOPE, REPORTING_SCOPE = "contact:user.employee:readonly", "contact:user.department:readonly"
 ALL_SCOPES = frozenset(
     {
         "im:message:send_as_bot",
@@ -41,6 +41,7 @@ ALL_SCOPES = frozenset(
         "contact:user.id:readonly",
         "contact:contact.base:readonly",
         STATUS_SCOPE,
+        REPORTING_SCOPE,
         GROUP_SCOPE,
         DEPARTMENT_SCOPE,
     }
@@ -70,6 +71,7 @@ class Platform:
         self.refused_for_rate = 0
         self.held_until: dict[str, datetime] = {}
         self.repeats_uuid_as_error = False  # what a second call with one uuid returns is not documented: either may be
+        self.fails_unknown_in_batch = False  # nor what an unknown id among others does: it may fail them all
         self._tokens: dict[str, datetime] = {}
         self._sent: dict[tuple[str, str], tuple[datetime, str]] = {}
         self._said: dict[tuple[str, str], tuple[datetime, Remark]] = {}
@@ -341,6 +343,19 @@ class Platform:
         if person.tenant_key != self.app.tenant_key:
             raise ApiFaultError(41050, "no user authority error")
         return {"user": {"open_id": open_id, "name": person.name} | self._status(person)}
+
+    def list_users(self, query: Mapping[str, str]) -> Json:
+        """Return users of our tenant by their ids, with what the app's scopes bring of each; others are left out."""
+        self._need("contact:contact.base:readonly")
+        ids = batch_ids(query)
+        if self.fails_unknown_in_batch and not self.people.keys() >= set(ids):
+            raise ApiFaultError(99992351, "not a valid open_id")
+        found = (self.people[each] for each in ids if each in self.people)
+        return {"items": [self._told(each) for each in found if each.tenant_key == self.app.tenant_key]}
+
+    def _told(self, person: Person) -> Json:
+        more = by_scope(person, of_work=STATUS_SCOPE in self.scopes, above=REPORTING_SCOPE in self.scopes)
+        return {"open_id": person.open_id, "name": person.name} | self._status(person) | more
 
     def _status(self, person: Person) -> Json:
         """Return how somebody stands; nothing at all, and no error either, without the scope of that field."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 from channels.feishu.simulator.cards import list_controls, list_texts
@@ -110,8 +111,8 @@ class FeishuSimulator:
             name=name,
             email=email or f"{name.lower()}@example.com",
             tenant_key=tenant_key or self.platform.app.tenant_key,
-            **status,
         )
+        person = replace(person, **status)  # pyright: ignore[reportArgumentType] - its marks alone
         self.platform.people[open_id] = person
         return person
 

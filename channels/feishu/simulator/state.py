@@ -27,6 +27,9 @@ class Person:
     activated: bool = True
     exited: bool = False
     unjoined: bool = False
+    mailbox: str = ""  # of the organisation's own mail service
+    leader: str = ""  # open_id of their direct manager
+    departments: tuple[str, ...] = ("0",)  # everybody stands in one at least: the company itself
 
     def status(self) -> Json:
         """Return the documented status object."""

@@ -26,6 +26,9 @@ _RENEWAL_OVER: Final = frozenset({"invalid_refresh_token", "invalid_grant", "tok
 _CODE: Final = re.compile(r"[a-z_]{1,60}")
 _SCOPES: Final = re.compile(r"[a-z:._,]{1,100}")
 _PLACE: Final = re.compile(r"\[json-pointer:((?:/(?:[0-9]{1,3}|[a-z_]{1,30})){1,12})\]")
+SCIM: Final = "scim.Users"
+"""What the directory's answers are called here."""
+
 RENEWAL: Final = "oauth.v2.access"
 """The method that exchanges a refresh token."""
 
@@ -40,6 +43,12 @@ _MENDS: Final = {
     "bad_client_secret": "client_secret is wrong: copy it anew from Basic Information of the Slack app",
     "invalid_client_id": "client_id is wrong: copy it anew from Basic Information of the Slack app",
     "account_inactive": "the app was removed from the workspace: reinstall it",
+}
+
+
+_DIRECTORY_MENDS: Final = {
+    401: "scim_token is wrong or was revoked, or its owner is none any more: take a new one",
+    403: "scim_token lacks the scope admin, or the plan has no SCIM (Business+ and Enterprise have)",
 }
 
 
@@ -91,6 +100,17 @@ def classify(method: str, response: object, *, ambiguous: bool = False) -> NoRet
     if method == "chat.update" and code in _EDIT_CLOSED:
         raise EditClosedError(named) from None
     raise _refusal(method, code)(f"{named}{_detail(table, code)}") from None
+
+
+def classify_directory(response: object) -> NoReturn:
+    """Turn an answer of SCIM that is no success into an error, by its status: its words may quote whom we asked for."""
+    status = int(getattr(response, "status_code", 0))
+    named = f"{SCIM}: status {status}"
+    if status == _HTTP_RATE_LIMITED:
+        raise ChannelUnavailableError(named, retry_after=_retry_after(response), limited=True)
+    if status in _DIRECTORY_MENDS:
+        raise ChannelRefusedError(f"{named}; {_DIRECTORY_MENDS[status]}")
+    raise ChannelUnavailableError(named)
 
 
 def _code(told: object) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, cast
 
+from app.directories import Member
 from app.ports import Account, AccountStatus, ChannelRefusedError, ChannelUnavailableError
 from channels.slack.details.forms import PERSON_ID
 
@@ -15,22 +16,56 @@ if TYPE_CHECKING:
 
 _UNKNOWN_PERSON: Final = frozenset({"users_not_found", "user_not_found", "user_not_visible"})
 _GUEST: Final = ("is_restricted", "is_ultra_restricted", "is_stranger")
+_UNTOLD: Final = (
+    "Slack does not tell a confirmed e-mail of the account: add the scope users:read.email and reinstall the app"
+)
 WORKSPACE_ID: Final = re.compile(r"[TE][A-Z0-9]{2,30}")
 _GROUP: Final = re.compile(r"group:(S[A-Z0-9]{2,30})")
 
 
-async def look_up(client: SlackClient, *, email: str, account_id: str, team: str) -> Account | None:
-    """Ask for a person by id (``users.info``) or e-mail (``users.lookupByEmail``)."""
-    method, query = ("users.info", {"user": account_id}) if account_id else ("users.lookupByEmail", {"email": email})
+async def identify(client: SlackClient, accounts: tuple[str, ...], *, team: str) -> dict[str, Member]:
+    """Ask who these accounts are (``users.info``), with their e-mails as far as Slack says that they are confirmed."""
+    found: dict[str, Member] = {}
+    for user_id in accounts:
+        user = await _ask(client, "users.info", {"user": user_id})
+        if user is not None and user.get("id") == user_id:
+            found[user_id] = _member(_account(user_id, user, team=team), user)
+    return found
+
+
+def _member(account: Account, user: dict[str, object]) -> Member:
+    """Read the e-mail that Slack has confirmed. One that it only has is none; of one it may also not say so much."""
+    match user:
+        case {"is_email_confirmed": True, "profile": {"email": str(email)}} if email:
+            return Member(account=account, email=email, withheld=account.withheld)
+        case {"is_email_confirmed": False}:
+            return Member(account=account, withheld=account.withheld)
+        case _:
+            untold = _UNTOLD if account.status is AccountStatus.ACTIVE else ""
+            return Member(account=account, withheld=account.withheld or untold)
+
+
+async def _ask(client: SlackClient, method: str, query: dict[str, object]) -> dict[str, object] | None:
+    """Ask about one person. None: Slack knows nobody by that."""
     try:
         answer = await client.call(method, query, verb="GET")
     except ChannelRefusedError as refusal:
         if any(refusal.why.startswith(f"{method}: {code}") for code in _UNKNOWN_PERSON):
             return None
         raise
-    match answer.get("user"):
-        case {"id": str(user_id)} as user if PERSON_ID.fullmatch(user_id) and account_id in {"", user_id}:
-            return _account(user_id, cast("dict[str, object]", user), team=team)
+    user = answer.get("user")
+    return cast("dict[str, object]", user) if isinstance(user, dict) else {}
+
+
+async def look_up(client: SlackClient, *, email: str, account_id: str, team: str) -> Account | None:
+    """Ask for a person by id (``users.info``) or e-mail (``users.lookupByEmail``)."""
+    method = "users.info" if account_id else "users.lookupByEmail"
+    user = await _ask(client, method, {"user": account_id} if account_id else {"email": email})
+    match user:
+        case None:
+            return None
+        case {"id": str(user_id)} if PERSON_ID.fullmatch(user_id) and account_id in {"", user_id}:
+            return _account(user_id, user, team=team)
         case _:
             why = f"{method}: Slack's answer names nobody"
             raise ChannelUnavailableError(why)

@@ -283,7 +283,10 @@ def _user_by_id(world: World, arguments: dict[str, object]) -> dict[str, object]
     person = world.people.get(str(arguments.get("user", "")))
     if person is None:
         raise _Refusal("user_not_found")
-    return {"user": _person_json(person)}
+    told = _person_json(person)
+    if not any("users:read.email" in token.scopes for token in world.tokens.values() if token.kind == "bot"):
+        told["profile"] = {"real_name": person.name}  # the address takes a scope of its own
+    return {"user": told}
 
 
 def _user_by_email(world: World, arguments: dict[str, object]) -> dict[str, object]:
@@ -301,6 +304,8 @@ def _person_json(person: Person) -> dict[str, object]:
     if person.grid_teams:
         grid = {"id": person.id, "enterprise_id": person.enterprise_id, "teams": list(person.grid_teams)}
         told["enterprise_user"] = grid
+    if person.is_email_confirmed is not None:
+        told["is_email_confirmed"] = person.is_email_confirmed
     return {**told, "deleted": person.deleted, "is_bot": person.is_bot, **marks}
 
 

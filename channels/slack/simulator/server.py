@@ -1,6 +1,7 @@
 """The stand-in's HTTP and WebSocket front: a bare ASGI application, and a uvicorn that serves it on loopback.
 
 GET|POST /api/{method}              the Web API; arguments as JSON, form or query alike
+GET      /scim/v1/Users/{id}        the directory, with a token of its own
 POST     /actions/{team}/{n}/{key}  a response_url
 WS       /link?ticket=…             Socket Mode
 any      /elsewhere                 where a redirect leads: it records whether a token came along
@@ -20,7 +21,7 @@ from urllib.parse import parse_qsl
 import uvicorn
 
 from channels.loopback import LoopbackServer
-from channels.slack.simulator import rotation
+from channels.slack.simulator import rotation, scim
 from channels.slack.simulator.api import call_method
 from channels.slack.simulator.blocks import BlocksRefusedError, check_blocks
 from channels.slack.simulator.state import ApiCall, Fault, Note
@@ -69,6 +70,8 @@ class Front:
             match path.strip("/").split("/"):
                 case ["api", method]:
                     await self._api(scope, method, _arguments(headers, query, body), headers, send)
+                case ["scim", "v1", "Users", user] if scope["method"] == "GET":
+                    await self._directory(scope, user, headers, send)
                 case ["actions", *_]:
                     await self._reply(path, body, send)
                 case ["moved"]:
@@ -106,6 +109,17 @@ class Front:
         known = world.tokens.get(token)
         scopes = {"x-oauth-scopes": ",".join(sorted(known.scopes))} if known else {}
         await self._carry_out(fault, answer, scope, scopes, send)
+
+    async def _directory(self, scope: Scope, user: str, headers: dict[str, str], send: Send) -> None:
+        world = self.world
+        world.calls.append(_log(scim.METHOD, {"user": user}, headers))
+        status, answer = scim.read_user(world, headers.get("authorization", "").removeprefix("Bearer "), user)
+        answer = world.tampers.get(scim.METHOD, lambda whole: whole)(answer)
+        fault = world.take_fault(scim.METHOD)
+        if fault is None:
+            await _respond(send, status, answer)
+        else:
+            await self._carry_out(fault, answer, scope, {}, send)
 
     async def _carry_out(
         self, fault: Fault | None, answer: dict[str, object], scope: Scope, headers: dict[str, str], send: Send

@@ -22,7 +22,7 @@ from channels.slack.simulator.clicks import Clicker, Delivery, Links
 from channels.slack.simulator.rotation import Rotation
 from channels.slack.simulator.screen import CannotPressError
 from channels.slack.simulator.server import Front, Serving
-from channels.slack.simulator.state import Fault, Modal, Person, Room, UserGroup, World
+from channels.slack.simulator.state import Fault, Modal, Person, Room, Token, UserGroup, World
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,6 +34,9 @@ __all__ = ["CannotPressError", "Delivery", "Fault", "Modal", "Person", "Room", "
 _SIGNING_SECRET: Final = "8f742231b10e8888abcd99yyyzzz85a5"  # noqa: S105 - of Slack's documentation
 _BOT_TOKEN: Final = "xoxb-17653672481-19874698323-simulated"  # noqa: S105 - of a stand-in
 _APP_TOKEN: Final = "xapp-1-A0APPR0VAL-simulated"  # noqa: S105 - of a stand-in
+
+
+DIRECTORY_TOKEN: Final = "xoxp-simulated-directory"  # noqa: S105 - of a stand-in
 
 
 class SlackSimulator:
@@ -101,6 +104,11 @@ class SlackSimulator:
             "app_id": self.world.app_id,
             "team_id": self.world.team_id,
         }
+
+    def open_directory(self) -> dict[str, object]:
+        """Make a token for SCIM, and return what assent.yaml then says besides."""
+        self.world.tokens[DIRECTORY_TOKEN] = Token(kind="user", scopes=frozenset({"admin"}))
+        return {"scim_token": DIRECTORY_TOKEN}
 
     def rotate_tokens(self) -> dict[str, object]:
         """Turn token rotation on, for good, and return what assent.yaml then says in the place of ``bot_token``."""

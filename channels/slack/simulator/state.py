@@ -62,8 +62,10 @@ class Person:
     is_restricted: bool = False
     is_ultra_restricted: bool = False
     is_stranger: bool = False
+    is_email_confirmed: bool | None = True  # None: it is not told
     grid_teams: tuple[str, ...] = ()  # of an Enterprise Grid's people: every workspace in which they are
     enterprise_id: str = "E0GRID"  # whose they then are
+    manager: str = ""  # the account that an identity provider wrote there, which SCIM alone tells
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +151,7 @@ class Modal:
 class Token:
     """What a token may do."""
 
-    kind: str  # "bot" or "app"
+    kind: str  # "bot", "app" or "user"
     scopes: frozenset[str]
     revoked: bool = False
     until: datetime | None = None  # of an app with token rotation

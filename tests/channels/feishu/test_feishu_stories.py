@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from app.cli.doctor import channels as channels_doctor
-from app.ports import Severity
+from app.ports import Finding, Severity
+from app.usecases.platforms.hearing import EVERY
 from channels.feishu.details.people import STATUS_SCOPE
+from channels.feishu.details.reporting import REPORTING_SCOPE
 from channels.feishu.examine import setup_steps
 from channels.feishu.simulator.cards import list_controls
 from channels.feishu.simulator.platform import ALL_SCOPES
@@ -351,9 +353,7 @@ async def test_without_the_scope_of_a_status_a_click_is_told_so_doctor_names_it_
     press = await stage.press(request, "alice", "approve")
     assert "assent doctor" in str((press.toast or {})["content"])
     assert await stage.state(request) == "pending"
-    [finding] = await channels_doctor._people(
-        container.book, "acme", container.channels.get("acme", "pay-feishu"), set()
-    )
+    [finding] = await channels_doctor._people(container.book, "acme", container.channels.get("acme", "pay-feishu"), {})
     assert finding.severity is Severity.ERROR
     assert STATUS_SCOPE in finding.mend
     stage.feishu.platform.scopes.add(STATUS_SCOPE)
@@ -367,3 +367,75 @@ async def test_without_the_scope_of_a_status_a_click_is_told_so_doctor_names_it_
 def test_the_setup_asks_for_every_scope_without_which_something_is_withheld(receive: str) -> None:
     steps = "\n".join(setup_steps(name="pay", public_url="https://assent.example", receive=receive))
     assert [scope for scope in ALL_SCOPES if scope not in steps] == []
+
+
+@requirement("S-07", "F-46")
+async def test_the_directorys_manager_gets_a_card_and_decides_and_without_the_scope_the_call_names_it(
+    stage: Stage,
+) -> None:
+    path = stage.gateway.config / "acme.yaml"
+    written = json.loads(await asyncio.to_thread(path.read_text))
+    written["channels"]["pay-feishu"]["managers"] = True
+    written["rules"][0]["stages"] = [{"of": ["manager"]}]
+    stage.feishu.platform.scopes.discard(REPORTING_SCOPE)
+    await asyncio.to_thread(path.write_text, json.dumps(written))
+    await stage.gateway.reload()
+    body = {"tool": "pay", "arguments": PAY | {"amount": 5}, "requester": RITA}
+    refused = (await stage.gateway.call("POST", "/v1/requests", body)).json()
+    assert (refused["decision"], REPORTING_SCOPE in refused["reason"]) == ("deny", True)
+    container = stage.gateway.container
+    said: list[Finding] = []
+    assert await channels_doctor._one(
+        container.book, "acme", container.channels.get("acme", "pay-feishu"), access=None, found=said
+    )
+    [finding] = [finding for finding in said if "who the manager of 5 people is, is withheld" in finding.what]
+    assert REPORTING_SCOPE in finding.mend
+    stage.feishu.platform.scopes.add(REPORTING_SCOPE)
+    rita = stage.feishu.platform.people[stage.ids["rita"]]
+    stage.feishu.platform.people[rita.open_id] = replace(rita, leader=stage.ids["bob"])
+    assert isinstance(stage.gateway.clock, ManualClock)
+    stage.gateway.clock.advance(EVERY)
+    await container.fetch_groups()
+    request = await stage.ask(requester=RITA)
+    assert (await stage.press(request, "alice", "approve")).toast
+    assert await stage.state(request) == "pending"
+    await stage.press(request, "bob", "approve", on="bob")
+    assert await stage.state(request) == "approved"
+
+
+@requirement("S-06")
+async def test_a_member_of_a_user_group_whom_nobody_wrote_down_decides_by_the_organisations_mailbox(
+    stage: Stage,
+) -> None:
+    zoe, mal = (stage.feishu.add_person(name, email=f"{name}@private.example") for name in ("Zoe", "Mal"))
+    people, chats = stage.feishu.platform.people, stage.feishu.platform.chats
+    for person, mailbox in ((zoe, "zoe@acme.example"), (mal, ALICE)):
+        people[person.open_id] = replace(person, mailbox=mailbox)
+        chats[stage.chat].add(person.open_id)
+        stage.ids[person.name.lower()] = person.open_id
+    group = stage.feishu.add_group(zoe, mal)
+    path = stage.gateway.config / "acme.yaml"
+    written = json.loads(await asyncio.to_thread(path.read_text))
+    board = {"channel": "pay-feishu", "group": group, "members": "verified", "domains": ["acme.example"]}
+    written["groups"]["board"] = board
+    written["rules"][0]["stages"] = [{"of": ["board"]}]
+    await asyncio.to_thread(path.write_text, json.dumps(written))
+    await stage.gateway.reload()
+    channel = stage.gateway.container.channels.get("acme", "pay-feishu")
+    said: list[Finding] = []
+    await channels_doctor._one(stage.gateway.container.book, "acme", channel, access=None, found=said)
+    counted, other = (finding.what for finding in said if "board" in finding.what)
+    assert counted == "pay-feishu: in board, 1 of 2 who are not under people count by their e-mail"
+    assert other.startswith("pay-feishu: 1 in board do not count: their e-mail is that of somebody under people")
+    request = await stage.ask(requester=RITA)
+    for who in ("alice", "mal"):
+        assert (await stage.press(request, who, "approve")).toast
+        assert await stage.state(request) == "pending"
+    await stage.press(request, "zoe", "approve")
+    assert await stage.state(request) == "approved"
+    assert "zoe@acme.example" in stage.texts(request)
+    people[zoe.open_id] = replace(people[zoe.open_id], frozen=True)
+    assert isinstance(stage.gateway.clock, ManualClock)
+    stage.gateway.clock.advance(EVERY)
+    await stage.gateway.container.fetch_groups()
+    assert (await stage.gateway.claim(request)).json()["code"] == "not_approved"

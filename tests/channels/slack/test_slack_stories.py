@@ -10,15 +10,19 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 import yaml
 
-from channels.slack.simulator.simulator import CannotPressError, Room
+from app.usecases.platforms.hearing import EVERY
+from channels.slack.simulator.simulator import DIRECTORY_TOKEN, CannotPressError, Room
+from tests.fixtures.gateway import ManualClock
 from tests.fixtures.patience import eventually
-from tests.fixtures.platforms import slack_id
+from tests.fixtures.platforms import open_stage, slack_id
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from channels.slack.simulator.simulator import Modal
+    from tests.fixtures.memory_platform import MemoryPlatform
     from tests.fixtures.platforms import Stage
 
 ALICE, BOB, RITA = (slack_id(who) for who in ("alice", "bob", "rita"))
@@ -298,3 +302,60 @@ async def test_the_people_of_a_slack_user_group_decide_and_nobody_else(stage: St
     await stage.click("slack", request, "bob")
     assert await settled(stage)
     assert await stage.state(request) == "approved"
+
+
+@requirement("S-07")
+async def test_whom_scim_names_as_manager_gets_a_card_and_decides(
+    sqlite_url: str, tmp_path: Path, platform: MemoryPlatform
+) -> None:
+    directory = {"scim_token": DIRECTORY_TOKEN}
+    async with open_stage(sqlite_url, tmp_path, platform, slack_more=directory) as stage:
+        assert stage.slack.open_directory() == directory
+        stage.slack.world.people[RITA].manager = BOB
+
+        def by_the_manager(policy: dict[str, Any]) -> None:
+            policy["rules"][0] |= {"channels": ["pay-slack"], "stages": [{"of": ["manager"]}]}
+
+        await rewrite(stage, by_the_manager)
+        assert isinstance(stage.gateway.clock, ManualClock)
+        stage.gateway.clock.advance(EVERY)
+        await stage.gateway.container.fetch_groups()
+        request = await stage.gateway.ask(requester="rita@acme.example")
+        await stage.gateway.quiet()
+        copy = message(stage, request, BOB)
+        assert "Approve" in labels(copy)
+        await stage.slack.use(ALICE, stage.slack.room.id, message(stage, request)["ts"], "Approve")
+        await stage.gateway.quiet()
+        assert await stage.state(request) == "pending"
+        await stage.slack.use(BOB, copy["room"], copy["ts"], "Approve")
+        assert await settled(stage)
+        assert await stage.state(request) == "approved"
+
+
+@requirement("S-06")
+async def test_a_member_of_a_user_group_whom_nobody_wrote_down_decides_by_their_confirmed_e_mail(
+    sqlite_url: str, tmp_path: Path, platform: MemoryPlatform
+) -> None:
+    async with open_stage(sqlite_url, tmp_path, platform) as stage:
+        zoe, mal = (slack_id(who) for who in ("zoe", "mal"))
+        stage.slack.add_person(zoe, name="zoe", email="zoe@acme.example")
+        stage.slack.add_person(mal, name="mal", email="mal@acme.example").is_email_confirmed = False
+        stage.slack.add_group("S0BOARD", "board", zoe, mal)
+
+        def by_the_group(policy: dict[str, Any]) -> None:
+            board = {"channel": "pay-slack", "group": "S0BOARD", "members": "verified", "domains": ["acme.example"]}
+            policy["groups"]["board"] = board
+            policy["rules"][0] |= {"channels": ["pay-slack"], "stages": [{"of": ["board"]}]}
+
+        await rewrite(stage, by_the_group)
+        request = await stage.gateway.ask(requester="rita@acme.example")
+        await stage.gateway.quiet()
+        for who in (ALICE, mal):
+            await stage.slack.use(who, stage.slack.room.id, message(stage, request)["ts"], "Approve")
+            await stage.gateway.quiet()
+            assert await stage.state(request) == "pending"
+        assert "vouches for no e-mail of yours" in stage.slack.room.notes[-1].text
+        await stage.slack.use(zoe, stage.slack.room.id, message(stage, request)["ts"], "Approve")
+        assert await settled(stage)
+        assert await stage.state(request) == "approved"
+        assert "zoe@acme.example" in shown(message(stage, request))

@@ -14,6 +14,7 @@ from app.domain.request.quorum import Stage
 from app.policies.file.policy_file import LoadedPolicy, load_policy
 from app.policies.marks.faults import PolicyFaultsError
 from app.usecases.voters.electorate import voters_for
+from channels import registry
 from tests.domain.samples import a_call
 from tests.places import ROOT
 from tests.requirements import requirement
@@ -132,8 +133,9 @@ def test_what_cannot_be_meant_is_refused_with_its_line(old: str, new: str, expec
 def test_the_examples_of_the_page_about_approvers_load() -> None:
     blocks = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     assert len(blocks) > 1
+    environ = {"OKTA_SECRET": "o" * 32, "SLACK_BOT_TOKEN": "xoxb-1-2-3", "SLACK_APP_TOKEN": "xapp-1-2-3"}
     for block in blocks:
-        assert load(block).policy.rules
+        assert load_policy(block, environ=environ, channel_types=registry.platforms()).policy.rules
 
 
 def test_the_stories_of_the_page_are_so() -> None:

@@ -12,7 +12,9 @@ from apscheduler.schedulers import base
 from apscheduler.triggers import interval
 from structlog.testing import capture_logs
 
+from app.directories import ReportsTo
 from app.usecases.platforms.fetch_groups import FetchGroups
+from app.usecases.platforms.hearing import Hearing
 from app.workers.timers import Timers, _Interval  # pyright: ignore[reportPrivateUsage]
 from tests.requirements import requirement
 from tests.storage.rig import ManualClock
@@ -122,11 +124,26 @@ async def test_what_a_platform_said_of_a_group_grows_old_though_the_clock_was_se
     clock = ManualClock()
     groups = FetchGroups(store=None, book=None, channels=None, clock=clock)  # type: ignore[arg-type]
     source: Any = type("Source", (), {"channel": "pay", "source": "finance"})()
-    groups._told["acme", source] = (clock.now(), frozenset({"ann@acme.example"}))  # pyright: ignore[reportPrivateUsage]
+    groups._told["acme", source] = (clock.now(), frozenset({"U_ANN"}))  # pyright: ignore[reportPrivateUsage]
     clock.advance(timedelta(minutes=1))
-    assert await groups._roster("acme", source) == {"ann@acme.example"}  # pyright: ignore[reportPrivateUsage]
+    assert (await groups._list("acme", source)).accounts == {"U_ANN"}  # pyright: ignore[reportPrivateUsage]
     clock.advance(-timedelta(hours=1))
-    assert await groups._roster("acme", source) == frozenset()  # pyright: ignore[reportPrivateUsage]
+    assert (await groups._list("acme", source)).accounts == frozenset()  # pyright: ignore[reportPrivateUsage]
+
+
+@requirement("F-42")
+async def test_what_a_platform_said_of_an_account_grows_old_though_the_clock_was_set_back() -> None:
+    clock = ManualClock()
+    hearing = Hearing[ReportsTo]("managers", "pay", clock=clock)
+
+    async def ask(accounts: tuple[str, ...]) -> dict[str, ReportsTo]:
+        return dict.fromkeys(accounts, ReportsTo(account_id="U_BOB"))
+
+    assert await hearing.round(hearing.due(["U_ANN"]), at_once=1, ask=ask) == {"U_ANN"}
+    assert hearing.said("U_ANN") == ReportsTo(account_id="U_BOB")
+    clock.advance(-timedelta(seconds=1))
+    assert hearing.said("U_ANN") is None
+    assert hearing.due(["U_ANN"]) == ["U_ANN"]  # nor does it keep anybody from asking
 
 
 def test_the_monotonic_clock_is_what_the_loop_goes_by() -> None:

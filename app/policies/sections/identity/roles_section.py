@@ -40,4 +40,6 @@ def _why_not(name: object, directory: Directory, *, has_claims: bool) -> str | N
         return None if has_claims else "nobody who signs people in says in which groups they are (sign_in, groups)"
     if "@" in name:
         return None if directory.find(name) else f"{name} is not under people"
+    if (source := directory.sources.get(name)) is not None and source.domains:
+        return f"whoever is in {name} counts there, written down or not: a role is given to people by name"
     return None if name in directory.groups else f'unknown group "{name}"'
