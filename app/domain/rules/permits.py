@@ -1,7 +1,8 @@
 """Permissions given beforehand: standing approvals for narrow, repeated calls, and break-glass for an emergency.
 
 Both are made by two people, say in a sentence what they allow before they hold, end by themselves, and can be revoked
-at once. Neither is ever made by an agent, and neither is offered on a card.
+at once. Neither is ever made by an agent, and neither is offered on a card. A third kind, for a session, is made by one
+approver where the file lets one: `session_approval.py`.
 """
 
 from __future__ import annotations
@@ -80,9 +81,10 @@ class GlassTerms:
 
 
 class PermitKind(StrEnum):
-    """Which of the two."""
+    """Which of them."""
 
     STANDING = "standing"
+    SESSION = "session"  # a standing approval that one approver made, by the file's leave
     BREAK_GLASS = "break_glass"
 
 
@@ -118,12 +120,10 @@ class Permit:
     last_used_at: datetime | None = None
 
     def in_force(self, now: datetime) -> bool:
-        """Say whether it stands at `now`: confirmed by a second person, not revoked, not over."""
-        return (
-            self.status is PermitStatus.ACTIVE
-            and self.confirmed_by not in {None, self.proposed_by}
-            and now < self.expires_at
-        )
+        """Say whether it stands at `now`: confirmed by a second person where it takes one, not revoked, not over."""
+        alone = self.kind is PermitKind.SESSION
+        made = self.confirmed_by is None if alone else self.confirmed_by not in {None, self.proposed_by}
+        return self.status is PermitStatus.ACTIVE and made and now < self.expires_at
 
     def state(self, now: datetime) -> str:
         """Return the one word for people: proposed, active, used up, ended, revoked."""
@@ -131,13 +131,13 @@ class Permit:
             return "ended" if self.revoked_by == "system" else "revoked"
         if now >= self.expires_at:
             return "ended"
-        if self.kind is PermitKind.STANDING and self.used >= StandingScope.read(self.scope).uses:
+        if self.kind is not PermitKind.BREAK_GLASS and self.used >= StandingScope.read(self.scope).uses:
             return "used up"
         return self.status.value
 
     @property
     def people(self) -> tuple[str, ...]:
-        """The two who made it."""
+        """Those who made it: two, or one for a session."""
         return (self.proposed_by, *([self.confirmed_by] if self.confirmed_by else []))
 
 

@@ -260,6 +260,16 @@ class Kind(StrEnum):
         "{actor} confirmed the standing approval {standing}: {scope}",
         "{actor} 确认长期授权 {standing}：{scope}",
     )
+    STANDING_ALLOWED = (
+        "standing.allowed",
+        "{actor} allowed for the session, beside an approval, as the standing approval {standing}: {scope}",
+        "{actor} 在批准的同时允许本会话内的后续调用，长期授权 {standing}：{scope}",
+    )
+    STANDING_SESSION_USED = (
+        "standing.session_used",
+        "{actor} used the standing approval {standing}, which {allowed_by} gave for the session: {used} of {uses}",
+        "{actor} 使用 {allowed_by} 为本会话给出的长期授权 {standing}：第 {used} 次，共 {uses} 次",
+    )
     STANDING_USED = (
         "standing.used",
         "{actor} used the standing approval {standing}: {used} of {uses}",

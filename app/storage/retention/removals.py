@@ -87,7 +87,13 @@ _FREE = (
         spends.c.request_id == requests.c.id,
         spends.c.standing_id == standing_approvals.c.id,
         or_(
-            standing_approvals.c.status == literal_column("'active'"),
+            and_(
+                standing_approvals.c.status == literal_column("'active'"),
+                or_(
+                    standing_approvals.c.kind != literal_column("'session'"),
+                    standing_approvals.c.expires_at > bindparam("at"),
+                ),
+            ),
             and_(
                 standing_approvals.c.kind == literal_column("'break_glass'"), standing_approvals.c.reviewed_at.is_(None)
             ),
