@@ -171,7 +171,7 @@ def _wanted(form: dict[str, str], language: Language, proven: Proven | None) -> 
         press=form.get("press", ""),
         reason=reason or None,
         given=_given(form, proven),
-        session=form.get("session", ""),
+        allow=form.get("allow", ""),
     )
 
 

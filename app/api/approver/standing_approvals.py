@@ -179,7 +179,7 @@ def _view(shown: ShownPermit) -> dict[str, object]:
     scope = scope_of(shown.permit)
     return {
         **view_people(shown),
-        "kind": shown.permit.kind.value,
+        "kind": "session" if shown.permit.for_session else "standing",
         "agent": scope.agent if scope else None,
         "tool": scope.tool if scope else None,
         "session": scope.session if scope else None,

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from app.domain.call.tool_call import ToolCall
     from app.domain.money.payment import Payment
 
+BY_RULE = "rule:"
+"""How the name begins of what confirmed a standing approval that one approver made for a session."""
+
 WHOLE = ""
 """The path that stands for all arguments together."""
 
@@ -81,10 +84,9 @@ class GlassTerms:
 
 
 class PermitKind(StrEnum):
-    """Which of them."""
+    """Which of the two."""
 
     STANDING = "standing"
-    SESSION = "session"  # a standing approval that one approver made, by the file's leave
     BREAK_GLASS = "break_glass"
 
 
@@ -120,10 +122,12 @@ class Permit:
     last_used_at: datetime | None = None
 
     def in_force(self, now: datetime) -> bool:
-        """Say whether it stands at `now`: confirmed by a second person where it takes one, not revoked, not over."""
-        alone = self.kind is PermitKind.SESSION
-        made = self.confirmed_by is None if alone else self.confirmed_by not in {None, self.proposed_by}
-        return self.status is PermitStatus.ACTIVE and made and now < self.expires_at
+        """Say whether it stands at `now`: confirmed by a second person (or role), not revoked, not over."""
+        return (
+            self.status is PermitStatus.ACTIVE
+            and self.confirmed_by not in {None, self.proposed_by}
+            and now < self.expires_at
+        )
 
     def state(self, now: datetime) -> str:
         """Return the one word for people: proposed, active, used up, ended, revoked."""
@@ -131,13 +135,25 @@ class Permit:
             return "ended" if self.revoked_by == "system" else "revoked"
         if now >= self.expires_at:
             return "ended"
-        if self.kind is not PermitKind.BREAK_GLASS and self.used >= StandingScope.read(self.scope).uses:
+        if self.kind is PermitKind.STANDING and self.used >= StandingScope.read(self.scope).uses:
             return "used up"
         return self.status.value
 
     @property
+    def for_session(self) -> bool:
+        """Whether one approver made it for a session: confirmed by a rule of the file, and of a scope of that kind.
+
+        To a gateway that knows of no such thing it is a standing approval whose second person is nobody it knows: it
+        lets nothing pass.
+        """
+        of_rule = self.confirmed_by is not None and self.confirmed_by.startswith(BY_RULE)
+        return self.kind is PermitKind.STANDING and of_rule and "fixed" in self.scope
+
+    @property
     def people(self) -> tuple[str, ...]:
-        """Those who made it: two, or one for a session."""
+        """Those who made it: two, or one for a session, which the file's author has confirmed beforehand."""
+        if self.for_session:
+            return (self.proposed_by,)
         return (self.proposed_by, *([self.confirmed_by] if self.confirmed_by else []))
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, bindparam, delete, exists, literal_column, or_, select
 
 from app.domain.request.request import OPEN_STATES, DeliveryStatus, ExecutionStatus
+from app.domain.rules.permits import BY_RULE
 from app.storage.engine.dialect import to_us
 from app.storage.engine.transaction import Statement, Tx
 from app.storage.payments.spends import retire_spends
@@ -90,7 +91,7 @@ _FREE = (
             and_(
                 standing_approvals.c.status == literal_column("'active'"),
                 or_(
-                    standing_approvals.c.kind != literal_column("'session'"),
+                    standing_approvals.c.confirmed_by.not_like(literal_column(f"'{BY_RULE}%'")),
                     standing_approvals.c.expires_at > bindparam("at"),
                 ),
             ),

@@ -99,12 +99,10 @@ standing_approvals = Table(
     Column("review", Text),
     Column("used", Integer, nullable=False, server_default="0"),
     Column("last_used_at", BigInteger),
-    CheckConstraint("kind IN ('standing', 'break_glass', 'session')", name="kind"),
+    CheckConstraint("kind IN ('standing', 'break_glass')", name="kind"),
     CheckConstraint("status IN ('proposed', 'active', 'revoked')", name="status"),
     CheckConstraint("confirmed_by IS NULL OR confirmed_by <> proposed_by", name="two_people"),
-    CheckConstraint("status <> 'active' OR kind = 'session' OR confirmed_by IS NOT NULL", name="confirmed"),
-    # One person makes one of a session, by leave of the file's author; nobody confirms it.
-    CheckConstraint("kind <> 'session' OR (confirmed_by IS NULL AND status <> 'proposed')", name="of_session"),
+    CheckConstraint("status <> 'active' OR confirmed_by IS NOT NULL", name="confirmed"),
 )
 Index(
     "ix_standing_approvals_active",

@@ -118,7 +118,7 @@ class Wanted:
     reason: str | None = None
     given: Given = NOTHING_GIVEN
     together: bool = False  # in a list, beside others
-    session: str = ""  # the digest of what is to be allowed for the session as well
+    allow: str = ""  # the digest of what is to be allowed for the session as well
 
 
 class DecideOnPage:
@@ -315,10 +315,10 @@ def _allowing(  # noqa: PLR0917 - what a press is made of
     now: datetime,
 ) -> SessionScope | Refused | None:
     """Return what is to be allowed for the session as well; None: nothing. Another than was shown is refused."""
-    if not wanted.session:
+    if not wanted.allow:
         return None
     scope = offered(request, policy, language, person=person, drawn_at=press.drawn_at, now=now)
-    as_shown = scope is not None and offer_digest(scope) == wanted.session
+    as_shown = scope is not None and offer_digest(scope) == wanted.allow
     if wanted.verdict is Verdict.APPROVE and not wanted.together and as_shown:
         return scope
     return Refused(sentence=say(language, "console.session.other"), press=press)

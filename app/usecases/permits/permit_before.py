@@ -21,7 +21,7 @@ from app.domain.money.payment import payments_of, plain, totals
 from app.domain.people.assurance import Assurance
 from app.domain.people.people import email_key
 from app.domain.request.quorum import reachable
-from app.domain.rules.permits import GlassScope, Permit, PermitKind, StandingScope, permit_digest
+from app.domain.rules.permits import BY_RULE, GlassScope, Permit, PermitKind, StandingScope, permit_digest
 from app.domain.rules.policy import Allow, Ask, Deny
 from app.domain.rules.session_approval import SessionScope
 from app.domain.text.lookalike import find_lookalikes
@@ -99,7 +99,7 @@ def still_permits(
     scope = scope_of(permit)
     if scope is None or not isinstance(ruling, Ask) or wished:
         return False
-    if permit.kind is PermitKind.SESSION:
+    if permit.for_session:
         return session_holds(permit, call, ruling, policy, now=now)
     return (
         ruling.rule_id == scope.rule
@@ -152,7 +152,8 @@ def session_holds(permit: Permit, call: ToolCall, ruling: Ask, policy: Policy, *
     scope, asking = session_scope_of(permit), ruling.asking
     if scope is None or asking.session is None or scope.stands.rule != ruling.rule_id or not scope.matches(call):
         return False
-    if not asking.by_one_click or scope.stands.until != permit.expires_at:
+    by_rule = permit.confirmed_by == f"{BY_RULE}{scope.stands.rule}"
+    if not by_rule or not asking.by_one_click or scope.stands.until != permit.expires_at:
         return False
     try:
         tool = policy.whole_tool(call.tool)
@@ -243,13 +244,9 @@ def _may_stand(judged: Judged, ruling: Ask) -> bool:
 
 
 def _use(tx: Tx, found: Permit, judged: Judged, ruling: Ask) -> Permitted | None:
-    match found.kind:
-        case PermitKind.STANDING:
-            return _use_standing(tx, found, judged, ruling)
-        case PermitKind.SESSION:
-            return _use_session(tx, found, judged, ruling)
-        case PermitKind.BREAK_GLASS:
-            return None
+    if found.kind is PermitKind.BREAK_GLASS:
+        return None
+    return (_use_session if found.for_session else _use_standing)(tx, found, judged, ruling)
 
 
 def _use_session(tx: Tx, found: Permit, judged: Judged, ruling: Ask) -> Permitted | None:

@@ -12,14 +12,15 @@ from app.domain.card.permit_sentence import permit_sentence
 from app.domain.card.request_warnings import warnings_of
 from app.domain.errors import AssentError, ConflictError, UnknownToolError
 from app.domain.request.request import State, Status
-from app.domain.rules.permits import Permit, PermitKind, PermitStatus, permit_digest
+from app.domain.rules.permits import BY_RULE, Permit, PermitKind, PermitStatus, permit_digest
 from app.domain.rules.policy import Ask, rulings_of
 from app.domain.rules.session_approval import scope_for
 from app.domain.text.canonical import digest
 from app.domain.trail.audit import Kind, Record
-from app.storage.permits.permits import insert_permit, list_active, list_permits
+from app.storage.permits.permits import find_permit, insert_permit, list_active
+from app.storage.trail.audit_chain import list_of_request
 from app.usecases.cards.compose import terms_for
-from app.usecases.permits.permit_before import may_make_together, scope_of, session_scope_of
+from app.usecases.permits.permit_before import may_make_together, session_scope_of
 from app.usecases.permits.standing import record_of, revoke, shown_at, still_lets
 
 if TYPE_CHECKING:
@@ -85,13 +86,15 @@ def allow_for_session(
     permit_id, written = tx.ids.new("sta"), scope.written()
     permit = Permit(
         id=permit_id,
-        kind=PermitKind.SESSION,
+        kind=PermitKind.STANDING,
         status=PermitStatus.ACTIVE,
         scope=written,
-        digest=permit_digest(permit_id, tx.org, PermitKind.SESSION, written, ""),
+        digest=permit_digest(permit_id, tx.org, PermitKind.STANDING, written, ""),
         reason="",
         proposed_by=person,
         proposed_at=now,
+        confirmed_by=f"{BY_RULE}{scope.stands.rule}",
+        confirmed_at=now,
         expires_at=scope.stands.until,
     )
     insert_permit(tx, permit)
@@ -103,13 +106,14 @@ def allow_for_session(
 
 def allowed_beside(tx: Tx, request: ConfirmationRequest, policy: Policy, now: datetime) -> tuple[ShownPermit, ...]:
     """Return what was allowed for the session beside this request, or has let it through; also what is over."""
-    named = (request.allowed_by or "").removeprefix("standing:")
-    found = [
-        permit
-        for permit in list_permits(tx, PermitKind.SESSION)
-        if permit.id == named or ((scope := scope_of(permit)) is not None and scope.request == request.id)
+    made = [
+        str(event.record.facts.get("standing"))
+        for event in list_of_request(tx, request.id)
+        if event.record.kind is Kind.STANDING_ALLOWED
     ]
-    return tuple(shown_at(tx, permit, policy, now) for permit in found)
+    named = [request.allowed_by.removeprefix("standing:")] if request.allowed_by else []
+    found = [find_permit(tx, each) for each in dict.fromkeys((*made, *named))]
+    return tuple(shown_at(tx, permit, policy, now) for permit in found if permit is not None and permit.for_session)
 
 
 class EndSessionApprovals:
@@ -152,8 +156,8 @@ class EndSessionApprovals:
 
 
 def _active(tx: Tx) -> list[tuple[Permit, SessionScope]]:
-    standing = [permit for permit in list_active(tx, after=tx.now()) if permit.kind is PermitKind.SESSION]
-    return [(permit, scope) for permit in standing if (scope := session_scope_of(permit)) is not None]
+    of_sessions = [permit for permit in list_active(tx, after=tx.now()) if permit.for_session]
+    return [(permit, scope) for permit in of_sessions if (scope := session_scope_of(permit)) is not None]
 
 
 def _is_plain(request: ConfirmationRequest, policy: Policy, language: Language) -> bool:

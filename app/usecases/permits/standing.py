@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
 
-_STANDING = (PermitKind.STANDING, PermitKind.SESSION)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
@@ -185,17 +183,15 @@ class StandingApprovals:
 def list_shown(tx: Tx, policy: Policy) -> list[ShownPermit]:
     """Return the org's standing approvals, the newest first, also those that are over."""
     now = tx.now()
-    known = [permit for kind in _STANDING for permit in list_permits(tx, kind)]
-    known.sort(key=lambda permit: permit.proposed_at, reverse=True)
-    return [shown_at(tx, permit, policy, now) for permit in known]
+    return [shown_at(tx, permit, policy, now) for permit in list_permits(tx, PermitKind.STANDING)]
 
 
 def revoke(
     tx: Tx, permit_id: str, policy: Policy, *, by: str, person: str | None, why: str | None = None
 ) -> ShownPermit | AssentError:
     """End one for good, whoever made it and however many they were. `person` None: it is no approver that ends it."""
-    locked = lock_permit(tx, permit_id)
-    if locked is None or locked[0].kind not in _STANDING:
+    locked = lock_permit(tx, permit_id, kind=PermitKind.STANDING)
+    if locked is None:
         return NotFoundError()
     permit, now = locked
     if person is not None and not may_end(tx, permit, person, policy, now):
@@ -314,8 +310,8 @@ def _is_approver(tx: Tx, permit: Permit, person: str, policy: Policy, now: datet
 
 def shown_at(tx: Tx, permit: Permit, policy: Policy, now: datetime) -> ShownPermit:
     """Return one as it stands at an instant. One for a session is over once the file lets nobody make it any more."""
-    of_session = session_scope_of(permit) if permit.kind is PermitKind.SESSION else None
-    scope = of_session or (scope_of(permit) if permit.kind is PermitKind.STANDING else None)
+    of_session = session_scope_of(permit) if permit.for_session else None
+    scope = of_session if permit.for_session else scope_of(permit)
     state = permit.state(now) if scope else "unreadable"
     if of_session is not None and not still_lets(policy, of_session, made_at=permit.proposed_at):
         state = "ended" if state in {"active", "used up"} else state
