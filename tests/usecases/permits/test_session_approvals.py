@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
+from contextlib import closing
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +13,7 @@ import pytest
 from tests.durability.races.test_races import all_at_once
 from tests.fixtures.gateway import open_gateway
 from tests.fixtures.review_visits import ReadPage, Visitor, press, pressing, sentence, with_url
-from tests.fixtures.standing import ALICE, BOB, CAROL, DAVE, OLGA, PAY, RITA, STANDING_ACME, approved, submit
+from tests.fixtures.standing import ALICE, BOB, CAROL, DAVE, PAY, RITA, STANDING_ACME, approved, submit
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
@@ -21,13 +24,15 @@ if TYPE_CHECKING:
     from tests.fixtures.gateway import Gateway
     from tests.fixtures.memory_platform import MemoryPlatform
 
+CHANGED = {"confirmed_by": "rule:note", "digest": "0" * 64, "proposed_by": DAVE}
+USED = "standing.session_used"
 S1: dict[str, Any] = {"session": "s-1", "requester": DAVE}
 NOTE = {"to": "desk", "opts": 1, "text": "as ever"}
 TERMS = "session: {lasts: 30m, uses: 3, each: {CNY: 1500}}"
 OF_NOTES = "session: {lasts: 1h, uses: 2, differ: [text]}"
 OF_WIRES = "session: {lasts: 30m, uses: 3, each: {CNY: 1500}}"
 WIRE = {"payee": "Acme Ltd", "amount": "400", "currency": "CNY"}
-AT_L2 = "stages: [{of: [finance]}]\n    channels: [chat, api]"
+ASKS = "    stages: [{of: [finance]}]\n    channels: [chat, api]\n"
 
 
 @pytest.fixture
@@ -77,6 +82,11 @@ async def allowed(
     return request, await press(visitor, request, "approve", page, allow=offer_in(page), **fields)
 
 
+def facts_of(g: Gateway, kind: str) -> list[dict[str, Any]]:
+    rows = g.rows(f"SELECT facts FROM audit_events WHERE kind = '{kind}' ORDER BY seq")
+    return [json.loads(row["facts"]) if isinstance(row["facts"], str) else row["facts"] for row in rows]
+
+
 async def listed(g: Gateway) -> list[dict[str, Any]]:
     return (await g.call("GET", "/v1/standing-approvals", who="auditor")).json()["items"]
 
@@ -97,19 +107,16 @@ async def test_what_is_spelled_out_is_allowed_with_the_approval_and_each_use_say
     assert (made["kind"], made["state"], made["proposed_by"], made["confirmed_by"]) == (
         "session", "active", ALICE, "rule:pay",
     )  # fmt: skip
-    assert made["scope"].startswith(
-        "Up to 3 more payments to “Acme Ltd” with “pay”, each at most CNY 400, by “shop” in"
-    )
-    assert "this session (“s-1”), until 2026-" in made["scope"]
+    assert made["scope"].startswith("Up to 3 more payments to “Acme Ltd” with “pay”, each at most CNY 400, by “shop”")
+    assert "in this session (“s-1”), until 20" in made["scope"]
     assert made["scope"].endswith("only amount may differ.")
     assert "向 “Acme Ltd” 付款最多 3 次，每笔最多 CNY 400" in made["scope_zh"]
-    said = [await submit(g, "pay", {**PAY, "amount": each}, **S1) for each in ("400", "1", "12.50", "12.51")]
+    said = [await submit(g, "pay", {**PAY, "amount": each}, **S1) for each in ("400.00", "1", "12.50", "12.51")]
     assert [each["decision"] for each in said] == ["allow", "allow", "allow", "ask"]
-    assert (
-        f"{ALICE} allowed it for the session, as the standing approval {made['id']} (use 1 of 3)" in said[0]["reason"]
-    )
-    told = [(kind, facts["allowed_by"], facts["used"]) for kind, facts in g.trail() if kind == "standing.session_used"]
-    assert told == [("standing.session_used", ALICE, used) for used in (1, 2, 3)]
+    reason = f"{ALICE} allowed it for the session, as the standing approval {made['id']} (use 1 of 3)."
+    assert said[0]["reason"] == reason
+    told = [(facts["allowed_by"], facts["approved_request"], facts["used"]) for facts in facts_of(g, USED)]
+    assert told == [(ALICE, request["id"], used) for used in (1, 2, 3)]
     assert [kind for kind, _ in g.trail(request)].count("standing.allowed") == 1
     assert (await listed(g))[0]["state"] == "used up"
     assert (await g.verify())[1] is None
@@ -130,7 +137,7 @@ async def test_what_is_spelled_out_is_allowed_with_the_approval_and_each_use_say
         ({}, {"requester": ALICE}),  # nobody lets their own pass
         ({}, {"requester": None}),
         ({}, {"sub_agent": "helper"}),
-        ({}, {"confirm": True}),
+        ({}, {"confirm": "look at it"}),
         ({}, {"who": "agent:other"}),
     ],
 )
@@ -139,8 +146,8 @@ async def test_whatever_else_differs_is_asked_about(
 ) -> None:
     await allowed(gateway)
     more = {name: value for name, value in {**S1, **changed}.items() if value is not None}
-    assert (await submit(gateway, "pay", {**PAY, **arguments}, **more))["decision"] == "ask"
-    assert (await submit(gateway, "pay", PAY, **S1))["decision"] == "allow"
+    assert (await submit(gateway, "pay", {**PAY, "amount": "3", **arguments}, **more))["decision"] == "ask"
+    assert (await submit(gateway, "pay", {**PAY, "amount": "4"}, **S1))["decision"] == "allow"
     assert (await gateway.verify())[1] is None
 
 
@@ -180,35 +187,32 @@ async def test_only_who_may_decide_it_alone_and_in_their_own_right_is_offered_it
     assert not await offers(gateway, await gateway.ask("wrap", {"a": 1}, **S1))  # a rule that does not let it
 
 
-@requirement("S-26")
+@requirement("S-26", "S-27")
 @pytest.mark.parametrize(
-    ("old", "new"),
+    ("old", "new", "for_good"),
     [
-        (AT_L2, AT_L2.replace("]}]", "], need: 2}]")),
-        (AT_L2, "assurance: L3\n    stages: [{of: [finance]}]\n    channels: [api]"),
-        (f"    {TERMS}\n", ""),
-        (f"    {TERMS}\n", f"    {TERMS.replace('1500', '300')}\n"),
-        ("  pay:\n    title:", "  pay:\n    requires_confirmation: true\n    title:"),
-        ("alice@acme.example: {name: Alice, memory: U_ALICE}", "alice@acme.example: {name: Alice, limit: 10 CNY}"),
-        ("finance: [alice@acme.example, ", "finance: ["),
+        (f"{ASKS}    {TERMS}\n", ASKS.replace("]}]", "], need: 2}]"), True),
+        (f"{ASKS}    {TERMS}\n", f"    assurance: L3\n{ASKS}", True),
+        (f"    {TERMS}\n", "", True),
+        (TERMS, TERMS.replace("1500", "300"), True),
+        (TERMS, TERMS.replace("30m", "29m"), True),
+        (TERMS, TERMS.replace("uses: 3", "uses: 2"), True),
+        ("  pay:\n    title:", "  pay:\n    requires_confirmation: true\n    title:", True),
+        ("{name: Alice, memory: U_ALICE}", "{name: Alice, memory: U_ALICE, limit: 5 CNY}", False),
+        ("finance: [alice@acme.example, ", "finance: [", False),
     ],
 )
-async def test_a_file_that_lets_less_ends_it_and_one_that_lets_it_again_does_not_bring_it_back(
-    gateway: Gateway, old: str, new: str
+async def test_a_file_that_lets_less_ends_it_and_that_it_lets_it_again_brings_nothing_back(
+    gateway: Gateway, old: str, new: str, *, for_good: bool
 ) -> None:
     await allowed(gateway)
-    before = (gateway.config / "acme.yaml").read_text()
-    if "need: 2" in new or "L3" in new:  # such a rule may not even say it
-        gateway.rewrite(f"    {TERMS}\n", "")
     gateway.rewrite(old, new)
     await gateway.reload()
     assert (await submit(gateway, "pay", {**PAY, "amount": "7"}, **S1))["decision"] == "ask"
-    if TERMS not in new and "memory: U_ALICE" not in old and "finance" not in old[:8]:
-        (gateway.config / "acme.yaml").write_text(before)
-        await gateway.reload()
-        [made] = await listed(gateway)
-        again = (await submit(gateway, "pay", {**PAY, "amount": "8"}, **S1))["decision"]
-        assert (made["state"] == "ended") is (again == "ask")
+    gateway.rewrite(new, old) if new else gateway.rewrite(ASKS, f"{ASKS}    {TERMS}\n")
+    await gateway.reload()
+    answer = (await submit(gateway, "pay", {**PAY, "amount": "8"}, **S1))["decision"]
+    assert (answer, (await listed(gateway))[0]["state"]) == (("ask", "ended") if for_good else ("allow", "active"))
     assert (await gateway.verify())[1] is None
 
 
@@ -217,15 +221,15 @@ async def test_the_end_of_the_session_ends_it(either_gateway: Gateway) -> None:
     g = either_gateway
     await allowed(g)
     for session, who in (("s-2", "agent:shop"), ("s-1", "agent:other")):
-        said = await g.call("POST", "/v1/hooks/SessionEnd", {"session": session, "reason": "clear"}, who=who)
+        said = await g.call("POST", "/v1/hooks/SessionEnd", {"session_id": session, "reason": "clear"}, who=who)
         assert said.status_code == 200, said.text
     assert (await submit(g, "pay", {**PAY, "amount": "5"}, **S1))["decision"] == "allow"
-    await g.call("POST", "/v1/hooks/SessionEnd", {"session": "s-1", "reason": "clear"})
+    said = await g.call("POST", "/v1/hooks/SessionEnd", {"session_id": "s-1", "reason": "clear"})
+    assert said.status_code == 200, said.text
     assert (await submit(g, "pay", {**PAY, "amount": "6"}, **S1))["decision"] == "ask"
     [made] = await listed(g)
     assert (made["state"], made["used"]) == ("ended", 1)
-    [why] = [facts["why"] for kind, facts in g.trail() if kind == "standing.revoked"]
-    assert why == "the session ended"
+    assert [facts["why"] for facts in facts_of(g, "standing.revoked")] == ["the session ended"]
     assert (await g.verify())[1] is None
 
 
@@ -288,10 +292,10 @@ async def test_another_than_the_page_said_is_not_allowed_and_then_nothing_is_rec
 
 @requirement("S-26", "S-29")
 async def test_at_l2_the_amount_or_code_is_typed_and_wrong_ones_allow_nothing(gateway: Gateway) -> None:
-    gateway.rewrite(AT_L2, "assurance: L2\n    " + AT_L2)
+    request, visitor = await asked(gateway), Visitor(gateway=gateway)
+    gateway.rewrite(ASKS, f"    assurance: L2\n{ASKS}")
     await gateway.reload()
-    request = await asked_at_l2(gateway)
-    visitor = Visitor(gateway=gateway)
+    request = await gateway.ask("pay", {**PAY, "amount": "12"}, **S1)
     page = await visitor.visit(request)
     missing = await press(visitor, request, "approve", page, allow=offer_in(page))
     assert missing.status_code == 409
@@ -299,12 +303,6 @@ async def test_at_l2_the_amount_or_code_is_typed_and_wrong_ones_allow_nothing(ga
     assert (wrong.status_code, await listed(gateway)) == (409, [])
     right = await press(visitor, request, "approve", page, allow=offer_in(page), typed=request["code"])
     assert (right.status_code, (await listed(gateway))[0]["state"]) == (303, "active")
-
-
-async def asked_at_l2(g: Gateway) -> dict[str, Any]:
-    """Ask about a payment to a payee who was paid before, by the rule of another tool."""
-    await approved(g, "wire", WIRE)
-    return await g.ask("pay", {**PAY, "account": "DE02"}, **S1) if False else await g.ask("pay", dict(WIRE), **S1)
 
 
 @requirement("S-26", "S-27")
@@ -332,7 +330,7 @@ async def test_of_many_at_the_last_use_exactly_one_is_let_through(
         calls = [submit((g, other)[n % 2], "pay", {**PAY, "amount": f"{n + 1}"}, **S1) for n in range(32)]
         said = await all_at_once(*calls)
         assert sorted(each["decision"] for each in said) == ["allow"] * 3 + ["ask"] * 29
-        assert await g.verify() == (len(g.trail()), None)
+        assert (await g.verify())[1] is None
 
 
 @requirement("S-26")
@@ -346,17 +344,16 @@ async def test_two_presses_of_one_page_allow_once(either_gateway: Gateway) -> No
 
 
 @requirement("S-26")
-async def test_a_row_that_was_changed_or_confirmed_by_no_rule_lets_nothing_pass(gateway: Gateway) -> None:
+@pytest.mark.parametrize("column", ["scope", "confirmed_by", "digest", "proposed_by"])
+async def test_a_row_that_was_changed_lets_nothing_pass(gateway: Gateway, column: str) -> None:
     await allowed(gateway)
-    for change in (
-        "confirmed_by = 'rule:note'",
-        f"confirmed_by = '{OLGA}'",
-        "scope = replace(scope, '\"400\"', '\"900\"')",
-    ):
-        before = gateway.rows("SELECT scope, confirmed_by FROM standing_approvals")[0]
-        gateway.change(f"UPDATE standing_approvals SET {change}")
-        assert (await submit(gateway, "pay", {**PAY, "amount": "9"}, **S1))["decision"] == "ask"
-        gateway.change(
-            f"UPDATE standing_approvals SET scope = '{before['scope']}', confirmed_by = '{before['confirmed_by']}'"
-        )
+    [row] = gateway.rows("SELECT * FROM standing_approvals")
+    put(gateway, column, CHANGED.get(column) or row["scope"].replace('"400"', '"900"'))
+    assert (await submit(gateway, "pay", {**PAY, "amount": "9"}, **S1))["decision"] == "ask"
+    put(gateway, column, row[column])
     assert (await submit(gateway, "pay", {**PAY, "amount": "10"}, **S1))["decision"] == "allow"
+
+
+def put(g: Gateway, column: str, value: str) -> None:
+    with closing(sqlite3.connect(g.url.removeprefix("sqlite:///"))) as file, file:
+        file.execute(f"UPDATE standing_approvals SET {column} = ?", (value,))
