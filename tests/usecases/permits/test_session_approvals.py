@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
 from contextlib import closing
@@ -30,7 +31,7 @@ S1: dict[str, Any] = {"session": "s-1", "requester": DAVE}
 NOTE = {"to": "desk", "opts": 1, "text": "as ever"}
 TERMS = "session: {lasts: 30m, uses: 3, each: {CNY: 1500}}"
 OF_NOTES = "session: {lasts: 1h, uses: 2, differ: [text]}"
-OF_WIRES = "session: {lasts: 30m, uses: 3, each: {CNY: 1500}}"
+OF_WIRES = "session: {lasts: 30m, uses: 3, each: {CNY: 1400}}"
 WIRE = {"payee": "Acme Ltd", "amount": "400", "currency": "CNY"}
 ASKS = "    stages: [{of: [finance]}]\n    channels: [chat, api]\n"
 
@@ -214,6 +215,17 @@ async def test_a_file_that_lets_less_ends_it_and_that_it_lets_it_again_brings_no
     answer = (await submit(gateway, "pay", {**PAY, "amount": "8"}, **S1))["decision"]
     assert (answer, (await listed(gateway))[0]["state"]) == (("ask", "ended") if for_good else ("allow", "active"))
     assert (await gateway.verify())[1] is None
+
+
+@requirement("S-26", "S-27")
+async def test_less_by_the_file_counts_before_anything_has_ended_it(gateway: Gateway) -> None:
+    await allowed(gateway, await asked(gateway, "wire", WIRE))
+    let = (await submit(gateway, "wire", {**WIRE, "amount": "3"}, **S1))["request"]
+    gateway.rewrite(OF_WIRES, OF_WIRES.replace("1400", "399"))
+    assert await asyncio.to_thread(gateway.container.book.reload) == []  # and is not yet taken into use
+    assert (await submit(gateway, "wire", {**WIRE, "amount": "4"}, **S1))["decision"] == "ask"
+    assert [each["state"] for each in await listed(gateway)] == ["ended"]
+    assert (await gateway.claim(let, who="executor")).status_code == 409
 
 
 @requirement("S-26")
