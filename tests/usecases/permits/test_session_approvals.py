@@ -36,11 +36,8 @@ WIRE = {"payee": "Acme Ltd", "amount": "400", "currency": "CNY"}
 ASKS = "    stages: [{of: [finance]}]\n    channels: [chat, api]\n"
 
 
-@pytest.fixture
-def config(tmp_path: Path) -> Path:
-    """Write an org whose rules let an approver allow calls for a session."""
-    orgs = tmp_path / "orgs"
-    orgs.mkdir()
+def session_acme() -> str:
+    """Return the file of an org whose rules let an approver allow calls for a session."""
     text = STANDING_ACME
     for old, new in (
         (
@@ -55,7 +52,15 @@ def config(tmp_path: Path) -> Path:
     ):
         assert old in text
         text = text.replace(old, new)
-    (orgs / "acme.yaml").write_text(text)
+    return text
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """Write it."""
+    orgs = tmp_path / "orgs"
+    orgs.mkdir()
+    (orgs / "acme.yaml").write_text(session_acme())
     return with_url(orgs)
 
 
@@ -222,7 +227,7 @@ async def test_less_by_the_file_counts_before_anything_has_ended_it(gateway: Gat
     await allowed(gateway, await asked(gateway, "wire", WIRE))
     let = (await submit(gateway, "wire", {**WIRE, "amount": "3"}, **S1))["request"]
     gateway.rewrite(OF_WIRES, OF_WIRES.replace("1400", "399"))
-    assert await asyncio.to_thread(gateway.container.book.reload) == []  # and is not yet taken into use
+    assert not await asyncio.to_thread(gateway.container.book.reload)  # and is not yet taken into use
     assert (await submit(gateway, "wire", {**WIRE, "amount": "4"}, **S1))["decision"] == "ask"
     assert [each["state"] for each in await listed(gateway)] == ["ended"]
     assert (await gateway.claim(let, who="executor")).status_code == 409
