@@ -33,6 +33,7 @@ def policy_explain(  # noqa: PLR0917 - options of a command
     config: Config = HERE,
     org: Org = None,
     *,
+    verified: Annotated[bool, typer.Option("--verified", help="suppose that the person was proved to ask")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Tell which rules look at a call, with which values, which one decides, and whom it asks. Hooks are not run."""
@@ -45,6 +46,7 @@ def policy_explain(  # noqa: PLR0917 - options of a command
 
     loaded = _load(config, org)
     given = {"tool": tool, "args": _json(args, "--args"), "agent": agent, "user": user, "session": session, "at": at}
+    given = {**given, "verified": True} if verified else given
     raw = given if tool is not None else _json(sys.stdin.read(), "standard input")
     known = {key: value for key, value in raw.items() if value is not None and key != "cwd"}
     try:
