@@ -53,7 +53,8 @@ def policy_explain(  # noqa: PLR0917 - options of a command
         entry = CaseEntry.model_validate({**known, "it": "-", "expect": "ask"})
     except ValidationError as error:
         fault = error.errors(include_input=False, include_url=False)[0]
-        _refuse(f'this is no call: "{fault["loc"][0]}": {fault["msg"].removeprefix("Value error, ")}')
+        where = f'"{fault["loc"][0]}": ' if fault["loc"] else ""
+        _refuse(f"this is no call: {where}{fault['msg'].removeprefix('Value error, ')}")
     now = in_zone(entry.at, loaded.policy.zone) if entry.at else SystemClock().now()
     explanation = explain(loaded, call_of(entry, loaded.policy.org), now=now)
     if as_json:

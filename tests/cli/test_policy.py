@@ -390,7 +390,8 @@ default: deny
 url: https://assent.example
 people: {ann@acme.example: {name: Ann}}
 sign_in:
-  portal: {issuer: "https://id.example", client_id: a, client_secret: "${OIDC_SECRET}", requesters: {audiences: [a-portal]}}
+  portal: {issuer: "https://id.example", client_id: a, client_secret: "${OIDC_SECRET}",
+           requesters: {audiences: [a-portal]}}
 tools: {pay: {}}
 rules:
   - {id: proved, tools: [pay], then: allow, requester: verified}
