@@ -285,6 +285,7 @@ class Container:
             run_hooks=self.run_hooks,
             settle_by_call=SettleByCall(store=store, book=book),
             standing=StandingApprovals(store=store, book=book),
+            end_session_approvals=self.configuration.end_session_approvals,
             break_glass=self.break_glass,
             switches=self.switches,
             under_pause=UnderPause(store=store),
@@ -351,9 +352,8 @@ class Container:
         )
 
     def _build_hooks(self, loaded: LoadedPolicy) -> HookRegistry:
-        counters = CountCalls(self.store, loaded.policy.org)
-        supplies = Supplies(counters=counters, is_read_only=read_only_of_the_call, terms=self._terms)
-        return build_hooks(loaded, supplies=supplies)
+        counters, terms = CountCalls(self.store, loaded.policy.org), self._terms
+        return build_hooks(loaded, Supplies(counters=counters, is_read_only=read_only_of_the_call, terms=terms))
 
     async def __aenter__(self) -> Self:
         """Open the store, the channels and the loops; what waits is rows. Raises RestoredError, with nothing open."""

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
     from app.ports import Clock
     from app.usecases.reading.keys import NewKey
+    from assent.client.call import TokenSource
     from assent.client.pace import Pace
 
     Asgi = Callable[..., Awaitable[None]]
@@ -59,8 +60,12 @@ _log = logging.getLogger("assent")
 class EmbeddedGateway(AsyncGateway):
     """An `AsyncGateway` whose gateway is in this process. `app` is its ASGI application, `container` its insides."""
 
-    def __init__(self, inside: _Inside, *, app: Asgi, session: str | None, pace: Pace | None) -> None:
-        super().__init__(_URL, "held-by-the-transport", session=session, transport=inside, pace=pace)
+    def __init__(
+        self, inside: _Inside, *, app: Asgi, session: str | None, pace: Pace | None, token: TokenSource | None
+    ) -> None:
+        super().__init__(
+            *(_URL, "held-by-the-transport"), session=session, transport=inside, pace=pace, requester_token=token
+        )
         self.app = app
         self.container = inside.container
 
@@ -78,6 +83,7 @@ async def embedded_gateway(
     environ: Mapping[str, str] | None = None,
     clock: Clock | None = None,
     pace: Pace | None = None,
+    requester_token: TokenSource | None = None,
 ) -> AsyncGenerator[EmbeddedGateway]:
     """Run a gateway for as long as this lasts, and yield the agent's line to it.
 
@@ -85,7 +91,8 @@ async def embedded_gateway(
     agent, and may therefore not approve its calls. `secret` (several: newest first) seals buttons: it must be the same
     at every start; left out, it is ASSENT_SECRET. Secrets of channels and the other ASSENT_… settings come from
     `environ` (the process's own, if left out). The database is brought up to date first; the agent's key is made here,
-    lives in memory, and is revoked at the end.
+    lives in memory, and is revoked at the end. `requester_token` is the ID token of whom the agent acts for, or a
+    function that returns it for each call, as of any `AsyncGateway`.
 
     Raises StartRefusedError for settings and databases that will not do, PolicyFaultsError for a faulty configuration.
     """
@@ -106,7 +113,8 @@ async def embedded_gateway(
         inside = _Inside(app, container, org=chosen, agent=agent, owner=owner)
         stack.push_async_callback(inside.end)
         await inside.key()
-        yield await stack.enter_async_context(EmbeddedGateway(inside, app=app, session=session, pace=pace))
+        line = EmbeddedGateway(inside, app=app, session=session, pace=pace, token=requester_token)
+        yield await stack.enter_async_context(line)
 
 
 class _Inside(httpx2.AsyncBaseTransport):

@@ -76,7 +76,8 @@ LEDGER: dict[str, Promise] = {
     "S-24": _must("After a committed denial a request is never approved."),
     "S-25": _must("An approval is for one call: the same call again asks again, as a new request with a new card."),
     "S-26": _must(
-        "A standing approval is narrow, counted, limited in time, made by two people, and gone when it is revoked."
+        "A standing approval is narrow, counted, limited in time, made by two people (for a session by one, where the "
+        "rule's author lets one), and gone when it is revoked."
     ),
     "S-27": _must("Authority is checked again when an approval is used: who may no longer approve does not count."),
     "S-28": _must("People are known by immutable account ids alone; no name, e-mail or look-alike stands for one."),

@@ -122,6 +122,12 @@ def refuse_faults(config: Path, *, ending: str = "; nothing was started") -> Non
         raise typer.Exit(code=2)
 
 
+def _waiting_alone(line: str) -> None:
+    """Say nothing of the steps of a new database: `assent migrate` names them, and nothing was there to be changed."""
+    if not line.startswith("to "):
+        typer.echo(line)
+
+
 def check_schema(url: str, *, migrate_first: bool, writes: bool = False) -> None:
     """End with 2 unless the database answers and is at the newest schema, and, if it `writes`, may be written."""
     with database_or_exit(url):
@@ -129,11 +135,14 @@ def check_schema(url: str, *, migrate_first: bool, writes: bool = False) -> None
         if migrate_first:
             from migrations import run  # Alembic is loaded only when it has something to do
 
+            is_new = find_present(url) is None
             try:
-                run.bring(url, told=typer.echo)
+                run.bring(url, told=_waiting_alone if is_new else typer.echo)
             except run.RefusedError as refusal:
                 typer.echo(str(refusal), err=True)
                 raise typer.Exit(code=2) from None
+            if is_new:
+                typer.echo(f"the database is set up ({counted(len(run.known()), 'step')})")
         present = find_present(url)
     if present is None:
         typer.echo(NEW_DATABASE, err=True)

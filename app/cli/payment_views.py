@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from app.domain.rules.permits import Bounds, StandingTerms
     from app.domain.rules.policy import Policy
     from app.domain.rules.rule import Asking, Rule, Tier
+    from app.domain.rules.session_approval import SessionTerms
     from app.domain.rules.spending import Budget
     from app.usecases.judging.explain import Explanation
 
@@ -71,6 +72,24 @@ def standing_told(terms: StandingTerms) -> str:
     told += [f"up to {sums_told(terms.each)} each"] if terms.each else []
     told += [f"{sums_told(terms.total)} in all"] if terms.total else []
     return f"{', '.join(told)}, with the same {', '.join(terms.same)}"
+
+
+def view_session(terms: SessionTerms) -> dict[str, Any]:
+    """Return what one approver may allow for a session at most, as JSON."""
+    return {
+        "lasts_seconds": int(terms.lasts.total_seconds()),
+        "uses": terms.uses,
+        "each": {currency: plain(amount) for currency, amount in terms.each.items()},
+        "differ": list(terms.differ),
+    }
+
+
+def session_told(terms: SessionTerms) -> str:
+    """Tell the same in a few words."""
+    told = [f"for {span_told(terms.lasts)} at most", f"{terms.uses} uses"]
+    told += [f"up to {sums_told(terms.each)} each"] if terms.each else []
+    told += [f"{', '.join(terms.differ)} may differ"] if terms.differ else []
+    return ", ".join(told)
 
 
 def budget_told(budget: Budget) -> str:
@@ -131,7 +150,7 @@ def _rule_lines(rule: Rule) -> list[str]:
         tiers = [f"  tier {at}, {_tier_told(tier)}" for at, tier in enumerate(rule.tiers, start=1)]
         return [f"rule {rule.id}, by amount:", *tiers]
     asking = rule.asking
-    if asking is None or (asking.assurance is Assurance.L1 and asking.standing is None):
+    if asking is None or (asking.assurance is Assurance.L1 and asking.standing is None and asking.session is None):
         return []
     return [f"rule {rule.id}: asks {_asking_told(asking)}"]
 
@@ -145,4 +164,5 @@ def _tier_told(tier: Tier) -> str:
 def _asking_told(asking: Asking) -> str:
     who = ", then ".join(f"{stage.need} of {', '.join(stage.of)}" for stage in asking.stages)
     standing = f"; standing approvals {standing_told(asking.standing)}" if asking.standing else ""
-    return f"{who} at {asking.assurance.value}{standing}"
+    session = f"; for a session, beside an approval, {session_told(asking.session)}" if asking.session else ""
+    return f"{who} at {asking.assurance.value}{standing}{session}"

@@ -33,6 +33,7 @@ def policy_explain(  # noqa: PLR0917 - options of a command
     config: Config = HERE,
     org: Org = None,
     *,
+    verified: Annotated[bool, typer.Option("--verified", help="suppose that the person was proved to ask")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Tell which rules look at a call, with which values, which one decides, and whom it asks. Hooks are not run."""
@@ -45,13 +46,15 @@ def policy_explain(  # noqa: PLR0917 - options of a command
 
     loaded = _load(config, org)
     given = {"tool": tool, "args": _json(args, "--args"), "agent": agent, "user": user, "session": session, "at": at}
+    given = {**given, "verified": True} if verified else given
     raw = given if tool is not None else _json(sys.stdin.read(), "standard input")
     known = {key: value for key, value in raw.items() if value is not None and key != "cwd"}
     try:
         entry = CaseEntry.model_validate({**known, "it": "-", "expect": "ask"})
     except ValidationError as error:
         fault = error.errors(include_input=False, include_url=False)[0]
-        _refuse(f'this is no call: "{fault["loc"][0]}": {fault["msg"].removeprefix("Value error, ")}')
+        where = f'"{fault["loc"][0]}": ' if fault["loc"] else ""
+        _refuse(f"this is no call: {where}{fault['msg'].removeprefix('Value error, ')}")
     now = in_zone(entry.at, loaded.policy.zone) if entry.at else SystemClock().now()
     explanation = explain(loaded, call_of(entry, loaded.policy.org), now=now)
     if as_json:

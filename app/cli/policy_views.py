@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from app.cli.payment_views import payment_lines, standing_told, view_payments, view_standing
+from app.cli.payment_views import payment_lines, session_told, standing_told, view_payments, view_session, view_standing
 from app.domain.people.assurance import Assurance
 from app.domain.request.request import Risk
 from app.usecases.judging.explain import trace_lines
@@ -46,6 +46,7 @@ def _later(asking: Asking) -> list[str]:
     told = [f"risk: {asking.risk}"] if asking.risk is not Risk.NORMAL else []
     told += [f"assurance: {asking.assurance}"] if asking.assurance is not Assurance.L1 else []
     told += [f"a standing approval may be made: {standing_told(asking.standing)}"] if asking.standing else []
+    told += [f"for a session, beside an approval: {session_told(asking.session)}"] if asking.session else []
     for rung in asking.escalate:
         also = [", ".join(rung.to)] if rung.to else []
         also += [f"on {', '.join(rung.channels)}"] if rung.channels else []
@@ -81,6 +82,7 @@ def view_explanation(explanation: Explanation) -> dict[str, Any]:
             "risk": asking.risk.value,
             "assurance": asking.assurance.value,
             "standing": view_standing(asking.standing) if asking.standing else None,
+            "session": view_session(asking.session) if asking.session else None,
             "remind": list(asking.remind),
             "escalate": [
                 {

@@ -61,7 +61,11 @@ def deciding_router(c: ConsoleVerbs) -> Router:
             form = await form_of(request, fields=_FIELDS)
             sent = _other(form) if "do" in form else None
             language = language_of(request, policy)
-            if sent is not None:
+            if "end" in form:
+                refused = await c.decide_page.end_for_session(
+                    right, request_id, form["end"], form.get("press", ""), language
+                )
+            elif sent is not None:
                 refused = await c.do_other(right, request_id, sent, language)
             else:
                 refused = await _voted(c, right, request_id, form, language)
@@ -134,6 +138,8 @@ def values_of(
         "wants_two": glance.level is Assurance.L4,
         "to_inbox": False,
         "verbs": found.others,
+        "offer": found.offer,
+        "allowed": found.allowed,
         "opened": sent.action if sent else None,
         "kept": sent.fields if sent else {},
         "most_text": MOST,
@@ -165,6 +171,7 @@ def _wanted(form: dict[str, str], language: Language, proven: Proven | None) -> 
         press=form.get("press", ""),
         reason=reason or None,
         given=_given(form, proven),
+        allow=form.get("allow", ""),
     )
 
 

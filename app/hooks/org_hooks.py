@@ -59,7 +59,7 @@ class Supplies:
     """On what terms commands run; None: on nobody's."""
 
 
-def build_hooks(loaded: OrgFile, *, supplies: Supplies) -> HookRegistry:
+def build_hooks(loaded: OrgFile, supplies: Supplies) -> HookRegistry:
     """Return the hooks of an org, in a registry that knows its catalogue of tools.
 
     Raises DeclarationError or ValueError for what the check of the file has refused before.

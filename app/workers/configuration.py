@@ -16,6 +16,7 @@ import structlog
 from app.domain.errors import AssentError
 from app.domain.trail.audit import Kind, Record
 from app.storage.trail.policy_versions import remember_policy
+from app.usecases.permits.session_approval import EndSessionApprovals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -63,6 +64,7 @@ class Configuration:
         self._platforms = platforms
         self._work = work
         self._seal_standing = seal_standing
+        self.end_session_approvals = EndSessionApprovals(store=store, book=book)
         self._fetch_groups = fetch_groups
         self._renew_access = renew_access
         self._hide_secrets = hide_secrets
@@ -79,6 +81,7 @@ class Configuration:
             loaded = self._book.current(org)
             await self._seal_standing(org)
             await self._remember(org, loaded.policy.version, loaded.text)
+            await self.end_session_approvals.with_file(org)
             for name, settings in loaded.channel_settings.items():
                 known = self._built.get((org, name))
                 kept = known is not None and known[0] == settings

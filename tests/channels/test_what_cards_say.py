@@ -184,6 +184,8 @@ def test_evidence_is_named_on_a_card_as_the_agents_claim_and_nothing_of_its_name
     if platform_name == "slack":
         _, blocks = render(card)
         assert markup_in(blocks) == []
+        halves = [block["fields"] for block in blocks if "fields" in block]
+        assert "xn--bnk-5cd.example" not in json.dumps(halves), "names take the whole width"
     else:
         rendered = json.loads(render_content(card))
         assert '"tag": "markdown"' not in json.dumps(rendered)

@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING, Self
 import pytest
 from typer.testing import CliRunner
 
+from app.cli.beside_database import check_schema
 from app.cli.main import app
 from app.storage.engine.dialect import to_us
 from channels.slack.simulator.simulator import SlackSimulator
+from migrations.run import bring, known
 from migrations.state import NEWEST, find_present
 from tests.fixtures import forked
 from tests.fixtures.gateway import SECRET, SystemClock, query
@@ -548,3 +550,16 @@ async def test_the_doctor_spends_no_token_while_there_is_nowhere_to_keep_what_it
         for _ in range(2):
             assert "s: the token is good for workspace T9TK3CUKW" in await doctor()
         assert slack.rotation.exchanges == 1
+
+
+def test_of_a_new_database_one_line_says_how_many_steps_it_took_and_of_an_older_one_each(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = f"sqlite:///{tmp_path / 'new.db'}"
+    check_schema(url, migrate_first=True)
+    assert capsys.readouterr().out == f"the database is set up ({len(known())} steps)\n"
+    check_schema(url, migrate_first=True)
+    assert capsys.readouterr().out == ""
+    bring(url, known()[-2], may_lose=True)
+    check_schema(url, migrate_first=True)
+    assert capsys.readouterr().out.startswith(f"to {known()[-1]}: ")

@@ -380,3 +380,24 @@ async def test_rules_that_approvals_suggest_are_written_as_the_file_reads_them_a
     assert said.stdout.startswith("ALLOW by proposed-"), said.output
     told = json.loads((await asyncio.to_thread(run, *place, "--json")).stdout)
     assert [len(each["covers"]) for each in told["rules"]] == [5]
+
+
+def test_a_requester_may_be_supposed_to_be_proved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OIDC_SECRET", "s" * 40)
+    (tmp_path / "assent.yaml").write_text("""\
+org: acme
+default: deny
+url: https://assent.example
+people: {ann@acme.example: {name: Ann}}
+sign_in:
+  portal: {issuer: "https://id.example", client_id: a, client_secret: "${OIDC_SECRET}",
+           requesters: {audiences: [a-portal]}}
+tools: {pay: {}}
+rules:
+  - {id: proved, tools: [pay], then: allow, requester: verified}
+""")
+    call = ["explain", "--tool", "pay", "--user", "ann@acme.example", "-c", str(tmp_path)]
+    assert run(*call).stdout.startswith("DENY by proved")
+    assert run(*call, "--verified").stdout.startswith("ALLOW by proved")
+    nobody = run("explain", "--tool", "pay", "--verified", "-c", str(tmp_path))
+    assert (nobody.exit_code, "means nothing without" in nobody.stderr) == (2, True)

@@ -83,6 +83,9 @@ async def test_it_says_who_has_what_and_a_key_without_its_secret(gateway: Gatewa
     for told in ("administrator", "operator", "auditor", "app since", "assent-admins", key, "shop", "agent"):
         assert told in said
     assert gateway.keys["acme/agent:shop"] not in page.text
+    await gateway.key("admin")
+    assert "of –" not in (everything := texts((await olga.get(PAGE)).text))  # a key of nobody is said without an owner
+    assert "admin; made 2026-" in everything
     assert len(page.content) < 60_000
     found = texts((await olga.get(f"{PAGE}?q=ALICE")).text)
     assert ("alice@acme.example" in found, "dave@acme.example" in found, key in found) == (True, False, False)

@@ -297,3 +297,21 @@ async def test_a_faulty_configuration_is_refused_with_its_faults(
     with pytest.raises(PolicyFaultsError, match="rulez"):
         async with embedded(sqlite_url, config):
             pytest.fail("it started")
+
+
+@pytest.mark.usefixtures("platform")
+async def test_a_token_of_whom_the_agent_acts_for_is_asked_for_with_each_call_and_looked_at(
+    database_url: str, config: Path
+) -> None:
+    given: list[str] = []
+
+    async def token_of_now() -> str:
+        given.append("e30.e30.e30")
+        return given[-1]
+
+    async with embedded(database_url, config, requester_token=token_of_now) as gateway:
+        with structlog.testing.capture_logs() as logs:
+            for n in range(2):
+                await gateway.check(ToolCall(tool="by_api", arguments={"n": n}))
+    assert len(given) == 2
+    assert [line["event"] for line in logs].count("requester.unproven") == 2  # no issuer of the file signed such a one

@@ -58,6 +58,8 @@ def hooks_router(c: Services) -> Router:
         refuse_evaluation(key, wanted=body.evaluation)
         if isinstance(body, moments.PostToolUse | moments.PostToolUseFailure):
             return await _finished(c, key, moment, body)
+        if isinstance(body, moments.SessionEnd) and body.session is not None and not body.sub_agent:
+            await c.end_session_approvals.with_session(key.org, str(key.agent), body.session)
         ran = await c.run_hooks(_run(key, body), moment, **_subject(body))
         return answer(_view(moment, ran))
 

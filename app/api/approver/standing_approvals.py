@@ -63,9 +63,13 @@ class ConfirmBody(_Wire):
 
 
 class StandingApprovalView(BaseModel, defer_build=True):
-    """A standing approval as it stands. `state`: proposed, active, used up, ended, revoked."""
+    """A standing approval as it stands. `state`: proposed, active, used up, ended, revoked.
+
+    `kind`: "standing" where two people made it; "session" where one approver allowed it for a session.
+    """
 
     id: str
+    kind: str
     state: str
     scope: str = Field(description="what it allows, in one sentence")
     scope_zh: str
@@ -175,6 +179,7 @@ def _view(shown: ShownPermit) -> dict[str, object]:
     scope = scope_of(shown.permit)
     return {
         **view_people(shown),
+        "kind": "session" if shown.permit.for_session else "standing",
         "agent": scope.agent if scope else None,
         "tool": scope.tool if scope else None,
         "session": scope.session if scope else None,

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from app.usecases.pauses.under_pause import UnderPause
     from app.usecases.payments.payees import Payees
     from app.usecases.permits.break_glass import BreakGlass
+    from app.usecases.permits.session_approval import EndSessionApprovals
     from app.usecases.permits.standing import StandingApprovals
     from app.usecases.platforms.channel_book import ChannelBook
     from app.usecases.platforms.contact import Contact
@@ -70,6 +71,7 @@ class Services:
     switches: Switches
     payees: Payees
     standing: StandingApprovals
+    end_session_approvals: EndSessionApprovals
     break_glass: BreakGlass
     under_pause: UnderPause
     clicks: AnswerClick

@@ -118,7 +118,8 @@ def _lines(standing: Shown) -> list[str]:
     """Say what a person needs to know of one."""
     spent = ", ".join(f"{clean(code)} {clean(amount)}" for code, amount in standing["spent"].items())
     used = f"used {standing['used']} of {standing['uses'] if standing['uses'] is not None else '?'}"
-    by = f"{clean(standing['proposed_by'])} and {clean(standing['confirmed_by'] or 'nobody yet')}"
+    second = "" if standing["kind"] == "session" else f" and {clean(standing['confirmed_by'] or 'nobody yet')}"
+    by = f"{clean(standing['proposed_by'])}{second}"
     return [
         f"{clean(standing['id'])}  {standing['state']}",
         f"  {clean(standing['scope'])}",

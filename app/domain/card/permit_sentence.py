@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from app.domain.card.card_for import instant_text
 from app.domain.money.payment import plain
 from app.domain.rules.permits import WHOLE, GlassScope, StandingScope
+from app.domain.rules.session_approval import SessionScope
 from app.domain.text.language import Language
 from app.domain.text.paths import money_text
 from app.domain.text.visible import visible
@@ -21,9 +22,15 @@ _LONGEST = 300  # characters of one value
 _COMMA = {Language.EN: ", ", Language.ZH: "、"}
 
 
-def permit_sentence(scope: StandingScope | GlassScope, language: Language, zone: tzinfo) -> str:
+def permit_sentence(scope: StandingScope | SessionScope | GlassScope, language: Language, zone: tzinfo) -> str:
     """Return the sentence. Values are shown as inert text, and quoted."""
-    return _standing(scope, language, zone) if isinstance(scope, StandingScope) else _glass(scope, language)
+    match scope:
+        case StandingScope():
+            return _standing(scope, language, zone)
+        case SessionScope():
+            return _session(scope, language, zone)
+        case GlassScope():
+            return _glass(scope, language)
 
 
 def _standing(scope: StandingScope, language: Language, zone: tzinfo) -> str:
@@ -54,6 +61,26 @@ def _standing(scope: StandingScope, language: Language, zone: tzinfo) -> str:
         amounts=amounts,
         uses=uses,
         until=instant_text(scope.until, zone),
+    )
+
+
+def _session(scope: SessionScope, language: Language, zone: tzinfo) -> str:
+    stands = scope.stands
+    [(path, shown)] = stands.same.items()
+    named = ", ".join(map(visible, scope.differ))
+    differ = say(language, "standing.session.differ" if scope.differ else "standing.session.fixed", paths=named)
+    one = ".one" if stands.uses == 1 else ""
+    return say(
+        language,
+        f"standing.session.{'calls' if path == WHOLE else 'payments'}{one}",
+        count=stands.uses,
+        to=_quoted(shown.shown),
+        tool=_quoted(stands.tool),
+        each=_money(stands.each, language),
+        agent=_quoted(stands.agent),
+        session=_quoted(stands.session or ""),
+        until=instant_text(stands.until, zone),
+        differ=differ,
     )
 
 

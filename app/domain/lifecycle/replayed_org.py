@@ -20,6 +20,7 @@ MUST = ("key ", "policy ", "switch ", "standing ", "payee ", "factor of ", "pass
 _STATUS = {
     Kind.STANDING_PROPOSED: "proposed",
     Kind.STANDING_CONFIRMED: "active",
+    Kind.STANDING_ALLOWED: "active",
     Kind.STANDING_REVOKED: "revoked",
     Kind.GLASS_PROPOSED: "proposed",
     Kind.GLASS_BROKEN: "active",
@@ -139,6 +140,7 @@ _ACTS: Mapping[Kind, Act] = {
     Kind.SWITCH_SET: _switched,
     **{kind: _status(kind) for kind in _STATUS},
     Kind.STANDING_USED: _used,
+    Kind.STANDING_SESSION_USED: _used,
     Kind.GLASS_USED: _used,
     Kind.PAYEE_ADDED: _payee(is_known=True),
     Kind.PAYEE_REMOVED: _payee(is_known=False),

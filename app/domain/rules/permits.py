@@ -1,7 +1,8 @@
 """Permissions given beforehand: standing approvals for narrow, repeated calls, and break-glass for an emergency.
 
 Both are made by two people, say in a sentence what they allow before they hold, end by themselves, and can be revoked
-at once. Neither is ever made by an agent, and neither is offered on a card.
+at once. Neither is ever made by an agent, and neither is offered on a card. A third kind, for a session, is made by one
+approver where the file lets one: `session_approval.py`.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from app.domain.call.tool import Tool
     from app.domain.call.tool_call import ToolCall
     from app.domain.money.payment import Payment
+
+BY_RULE = "rule:"
+"""How the name begins of what confirmed a standing approval that one approver made for a session."""
 
 WHOLE = ""
 """The path that stands for all arguments together."""
@@ -118,7 +122,7 @@ class Permit:
     last_used_at: datetime | None = None
 
     def in_force(self, now: datetime) -> bool:
-        """Say whether it stands at `now`: confirmed by a second person, not revoked, not over."""
+        """Say whether it stands at `now`: confirmed by a second person (or role), not revoked, not over."""
         return (
             self.status is PermitStatus.ACTIVE
             and self.confirmed_by not in {None, self.proposed_by}
@@ -136,8 +140,20 @@ class Permit:
         return self.status.value
 
     @property
+    def for_session(self) -> bool:
+        """Whether one approver made it for a session: confirmed by a rule of the file, and of a scope of that kind.
+
+        To a gateway that knows of no such thing it is a standing approval whose second person is nobody it knows: it
+        lets nothing pass.
+        """
+        of_rule = self.confirmed_by is not None and self.confirmed_by.startswith(BY_RULE)
+        return self.kind is PermitKind.STANDING and of_rule and "fixed" in self.scope
+
+    @property
     def people(self) -> tuple[str, ...]:
-        """The two who made it."""
+        """Those who made it: two, or one for a session, which the file's author has confirmed beforehand."""
+        if self.for_session:
+            return (self.proposed_by,)
         return (self.proposed_by, *([self.confirmed_by] if self.confirmed_by else []))
 
 

@@ -26,10 +26,9 @@ from app.domain.request.quorum import stages_at
 from app.domain.rules.attention import Attention
 from app.domain.rules.condition import ConditionFailedError
 from app.domain.rules.condition_scope import look, values_seen
-from app.domain.rules.rule import Then, TraceStep
+from app.domain.rules.rule import Then, TraceStep, tier_for
 from app.domain.rules.ruling import Allow, Ask, Deny, Ruling
 from app.domain.rules.spending import PaymentTerms
-from app.domain.rules.tiers import tier_for
 from app.domain.text.language import Language
 from app.domain.trail.retention import Retention
 
@@ -273,7 +272,7 @@ def _in_doubt(policy: Policy, rule: Rule, call: ToolCall, trace: tuple[TraceStep
     reason = f"The condition of rule {rule.id} could not be evaluated, so people are asked."
     asking = rule.asking or policy.ask
     # What was permitted beforehand was permitted for what the rule is about, and that is not known here.
-    return ask_or_deny(policy, rule.id, reason, replace(asking, standing=None) if asking else None, trace)
+    return ask_or_deny(policy, rule.id, reason, asking.each_time if asking else None, trace)
 
 
 def _by_default(policy: Policy, trace: tuple[TraceStep, ...]) -> Ruling:

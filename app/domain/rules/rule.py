@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
+from app.domain.errors import BadArgumentsError
+from app.domain.money.payment import payments_of, totals
 from app.domain.people.assurance import Assurance
 from app.domain.request.request import Risk
 from app.domain.request.timetable import EPOCH, REMINDERS, timetable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from decimal import Decimal
 
     from app.domain.call.name_pattern import NamePattern
+    from app.domain.call.tool import Tool
     from app.domain.request.quorum import Stage
     from app.domain.request.timetable import Rung, Timer
     from app.domain.rules.condition import Condition
     from app.domain.rules.permits import StandingTerms
+    from app.domain.rules.session_approval import SessionTerms
+    from app.domain.text.canonical import JsonValue
 
 
 class Then(StrEnum):
@@ -46,6 +51,7 @@ class Asking:
     risk: Risk = Risk.NORMAL
     assurance: Assurance = Assurance.L1
     standing: StandingTerms | None = None  # what a standing approval may allow at most; None: there is none
+    session: SessionTerms | None = None  # what one approver may allow for a session beside an approval; None: nothing
     timers: tuple[Timer, ...] = field(init=False, repr=False, compare=False)
     """What is to happen while a request waits that begins at `EPOCH`: worked out once, for all that begin later."""
 
@@ -53,6 +59,16 @@ class Asking:
         """Work the timetable out."""
         timers = timetable(EPOCH, self.timeout, remind=self.remind, escalate=self.escalate)
         object.__setattr__(self, "timers", timers)
+
+    @property
+    def each_time(self) -> Asking:
+        """The same without anything that may be permitted beforehand: people are asked about every such call."""
+        return replace(self, standing=None, session=None)
+
+    @property
+    def by_one_click(self) -> bool:
+        """Whether one person's click decides: one stage that needs one, and no second factor."""
+        return self.assurance < Assurance.L3 and len(self.stages) == 1 and self.stages[0].need == 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +89,18 @@ class Tier:
         if self.up_to is None:
             return "the highest tier"
         return f"the tier up to {', '.join(f'{currency} {amount:f}' for currency, amount in self.up_to.items())}"
+
+
+def tier_for(tiers: Sequence[Tier], tool: Tool, arguments: Mapping[str, JsonValue]) -> int:
+    """Return the index of the tier that answers. Payments that cannot be read are above all of them."""
+    highest = len(tiers) - 1
+    if tool.payment is None:
+        return highest
+    try:
+        sums = totals(payments_of(tool.payment, arguments))
+    except BadArgumentsError:
+        return highest
+    return next((at for at, tier in enumerate(tiers) if tier.holds(sums)), highest)
 
 
 class TraceStep(NamedTuple):

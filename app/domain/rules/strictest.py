@@ -57,11 +57,11 @@ def at_least_ask(ruling: Ruling, wishes: Sequence[Wish], policy: Policy) -> Ruli
         return ruling
     reasons = "; ".join(dict.fromkeys(wish.reason for wish in wishes))
     if isinstance(ruling, Ask):
-        asking = replace(ruling.asking, standing=None)  # what was permitted beforehand is no answer to anybody's wish
+        asking = ruling.asking.each_time  # what was permitted beforehand is no answer to anybody's wish
         return replace(ruling, reason=f"{ruling.reason} Besides: {reasons}", asking=asking)
     asking = ruling.otherwise or policy.ask
-    asking = replace(asking, standing=None) if asking is not None else None
-    return ask_or_deny(policy, wishes[0].by, reasons, asking, ruling.trace)
+    each_time = asking.each_time if asking is not None else None
+    return ask_or_deny(policy, wishes[0].by, reasons, each_time, ruling.trace)
 
 
 def _otherwise(allowing: Sequence[Allow]) -> Asking | None:

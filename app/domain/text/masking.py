@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from app.domain.text.paths import steps_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from app.domain.text.canonical import JsonValue
 
@@ -26,8 +26,10 @@ def mask(value: JsonValue) -> str:
     return HIDDEN + last if long and last.isascii() and last.isalnum() else HIDDEN
 
 
-def masked(arguments: Mapping[str, JsonValue], sensitive: Collection[str]) -> dict[str, JsonValue]:
-    """Return the arguments with everything at or under a sensitive dotted path hidden.
+def masked(
+    arguments: Mapping[str, JsonValue], sensitive: Collection[str], by: Callable[[JsonValue], JsonValue] = mask
+) -> dict[str, JsonValue]:
+    """Return the arguments with everything at or under a sensitive dotted path hidden, each value as `by` hides it.
 
     Paths are compared key by key: an argument that is literally called ``a.b`` is not the ``b`` of ``a``.
     """
@@ -35,7 +37,7 @@ def masked(arguments: Mapping[str, JsonValue], sensitive: Collection[str]) -> di
 
     def shown(value: JsonValue, path: tuple[str, ...]) -> JsonValue:
         if path in hidden:
-            return mask(value)
+            return by(value)
         match value:
             case dict():
                 return {key: shown(item, (*path, key)) for key, item in value.items()}

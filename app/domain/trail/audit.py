@@ -85,16 +85,8 @@ class Kind(StrEnum):
         "{actor} changed the arguments; what was voted so far counts no longer",
         "{actor} 修改了调用内容，此前的表决不再有效",
     )
-    REVIEWED = (
-        "request.reviewed",
-        "{actor} looked at all of it, by way of {via}",
-        "{actor} 经由 {via} 查看了全部内容",
-    )
-    LINK_MADE = (
-        "person.link_made",
-        "{actor} made a sign-in link for {person}",
-        "{actor} 为 {person} 生成了登录链接",
-    )
+    REVIEWED = ("request.reviewed", "{actor} looked at all of it, by way of {via}", "{actor} 经由 {via} 查看了全部内容")
+    LINK_MADE = ("person.link_made", "{actor} made a sign-in link for {person}", "{actor} 为 {person} 生成了登录链接")
     SIGNED_IN = (
         "person.signed_in",
         "{actor} signed in to the console, by way of {via}",
@@ -111,11 +103,7 @@ class Kind(StrEnum):
         "{actor} looked through the trail ({form}): {search}",
         "{actor} 查阅审计记录（{form}）：{search}",
     )
-    RULES_READ = (
-        "rules.read",
-        "{actor} looked at the rules ({form}): {what}",
-        "{actor} 查看规则（{form}）：{what}",
-    )
+    RULES_READ = ("rules.read", "{actor} looked at the rules ({form}): {what}", "{actor} 查看规则（{form}）：{what}")
     REOPENED = (
         "request.reopened",
         "{actor} asked again for what had expired, as {successor}",
@@ -240,11 +228,7 @@ class Kind(StrEnum):
         "{actor} took the second factor of {person} away",
         "{actor} 移除了 {person} 的第二因素",
     )
-    PASSKEY_ADDED = (
-        "passkey.added",
-        "{actor} set up the passkey {passkey}",
-        "{actor} 设置了通行密钥 {passkey}",
-    )
+    PASSKEY_ADDED = ("passkey.added", "{actor} set up the passkey {passkey}", "{actor} 设置了通行密钥 {passkey}")
     PASSKEY_REMOVED = (
         "passkey.removed",
         "{actor} took the passkey {passkey} of {person} away",
@@ -259,6 +243,16 @@ class Kind(StrEnum):
         "standing.confirmed",
         "{actor} confirmed the standing approval {standing}: {scope}",
         "{actor} 确认长期授权 {standing}：{scope}",
+    )
+    STANDING_ALLOWED = (
+        "standing.allowed",
+        "{actor} allowed for the session, beside an approval, as the standing approval {standing}: {scope}",
+        "{actor} 在批准的同时允许本会话内的后续调用，长期授权 {standing}：{scope}",
+    )
+    STANDING_SESSION_USED = (
+        "standing.session_used",
+        "{actor} used the standing approval {standing}, which {allowed_by} gave for the session: {used} of {uses}",
+        "{actor} 使用 {allowed_by} 为本会话给出的长期授权 {standing}：第 {used} 次，共 {uses} 次",
     )
     STANDING_USED = (
         "standing.used",

@@ -95,6 +95,15 @@ EN: Mapping[str, str] = {
     "console.earlier.note": "The last call like this one: of the same agent and tool, to the same payee or in the same "
     "session.",
     "console.people": "Who decides, and what they said",
+    "console.session": "Allow for this session",
+    "console.session.why": "Approves this call, and lets the same go ahead without asking, as far as this says. "
+    "It can be ended here at any time; whatever is to be warned of is asked about all the same.",
+    "console.session.approve": "Approve, and allow for this session",
+    "console.session.hold": "Hold to approve and allow",
+    "console.session.other": "Nothing was recorded: what may be allowed for the session is no longer what the page "
+    "said. Read it again.",
+    "console.session.allowed": "{by} allowed for this session",
+    "console.session.end": "End it now",
     "console.others": "Something else",
     "console.other.extend": "People then have time until {until}.",
     "console.other.remind": "Those who have not decided yet hear of it again.",
@@ -276,6 +285,14 @@ ZH: Mapping[str, str] = {
     "console.earlier.more": "另有 {count} 处不同",
     "console.earlier.note": "上一次类似的调用：同一智能体、同一工具，且收款方相同或在同一会话中。",
     "console.people": "由谁决定，各方意见",
+    "console.session": "本会话内允许",
+    "console.session.why": "批准此调用，并在下述范围内放行同样的后续调用，不再询问。可随时在此终止；"
+    "凡有警告的调用仍会询问。",
+    "console.session.approve": "批准，并在本会话内允许",
+    "console.session.hold": "按住以批准并允许",
+    "console.session.other": "未作任何记录：本会话可允许的范围已与页面所示不同，请重新阅读。",
+    "console.session.allowed": "{by} 已在本会话内允许",
+    "console.session.end": "立即终止",
     "console.others": "其他操作",
     "console.other.extend": "决定时限将延长至 {until}。",
     "console.other.remind": "将再次通知尚未决定的人。",

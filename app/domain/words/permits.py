@@ -18,6 +18,16 @@ EN: Mapping[str, str] = {
     "standing.amounts": "{each} at most each, {total} in all; ",
     "standing.uses.one": "1 use",
     "standing.uses": "{count} uses",
+    "standing.session.payments": "Up to {count} more payments to {to} with {tool}, each at most {each}, by {agent} in "
+    "this session ({session}), until {until}; {differ}.",
+    "standing.session.payments.one": "1 more payment to {to} with {tool}, at most {each}, by {agent} in this session "
+    "({session}), until {until}; {differ}.",
+    "standing.session.calls": "Up to {count} more calls of {tool} with {to}, by {agent} in this session ({session}), "
+    "until {until}; {differ}.",
+    "standing.session.calls.one": "1 more call of {tool} with {to}, by {agent} in this session ({session}), until "
+    "{until}; {differ}.",
+    "standing.session.differ": "only {paths} may differ",
+    "standing.session.fixed": "nothing may differ",
     "glass.scope": "For {minutes} minutes {agent} may use {tools} without anybody being asked{bounds}.",
     "glass.bounds": ": {uses} at most",
     "glass.bounds.money": ": {uses} at most, {each} at most each, {total} in all, and nothing above the limits of the "
@@ -54,6 +64,16 @@ ZH: Mapping[str, str] = {
     "standing.amounts": "每笔最多 {each}，合计最多 {total}；",
     "standing.uses.one": "1 次",
     "standing.uses": "{count} 次",
+    "standing.session.payments": "本会话（{session}）中，{agent} 可用 {tool} 再向 {to} 付款最多 {count} 次，"
+    "每笔最多 {each}，{until} 之前有效；{differ}。",
+    "standing.session.payments.one": "本会话（{session}）中，{agent} 可用 {tool} 再向 {to} 付款 1 次，"
+    "最多 {each}，{until} 之前有效；{differ}。",
+    "standing.session.calls": "本会话（{session}）中，{agent} 可再调用 {tool} 最多 {count} 次，"
+    "参数为 {to}，{until} 之前有效；{differ}。",
+    "standing.session.calls.one": "本会话（{session}）中，{agent} 可再调用 {tool} 1 次，"
+    "参数为 {to}，{until} 之前有效；{differ}。",
+    "standing.session.differ": "仅 {paths} 可以不同",
+    "standing.session.fixed": "其余均不得改变",
     "glass.scope": "{minutes} 分钟内，{agent}可免审批使用{tools}{bounds}。",
     "glass.bounds": "，最多 {uses}",
     "glass.bounds.money": "，最多 {uses}，每笔最多 {each}，合计最多 {total}，且不超过两人各自的限额",

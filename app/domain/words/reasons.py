@@ -34,6 +34,8 @@ _ZH: Mapping[str, str] = {
     "The agent's side asks for confirmation (its own words): ": "智能体一方要求确认（其原话）：",
     "The standing approval {permit} covers it (use {used} of {uses})": "长期授权 {permit} 已涵盖（第 {used} 次，"
     "共 {uses} 次）",
+    "{allower} allowed it for the session, as the standing approval {permit} (use {used} of {uses})": "{allower} "
+    "已允许本会话内的此类调用，长期授权 {permit}（第 {used} 次，共 {uses} 次）",
     "BREAK-GLASS {permit}: nobody was asked. {people} broke it: ": "紧急放行 {permit}：未经任何人审批。"
     "由 {people} 开启，原因：",
     "An evaluation run: nobody was asked. ": "试运行：未询问任何人。",

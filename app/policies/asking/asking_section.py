@@ -11,7 +11,7 @@ from app.domain.request.quorum import FEWEST_AT_L4, stages_at
 from app.domain.rules.rule import Asking
 from app.policies.asking.ladder_section import read_ladder
 from app.policies.asking.stage_section import read_channel_names, read_stages
-from app.policies.asking.standing_section import read_standing
+from app.policies.asking.standing_section import read_session, read_standing, refuse_session_of_more
 from app.policies.marks.entries import read_entry
 from app.policies.models.file_models import AskEntry, OwnAskEntry
 
@@ -87,6 +87,8 @@ def read_asking(  # noqa: PLR0917 - what the entry may name, and what it builds 
     refuse_nobody(marked, path, entry, inherited)
     asking = merged(marked, path, entry, around, inherited, tools)
     refuse_unmet(marked, path, asking, around)
+    if entry.session is not None:
+        refuse_session_of_more(marked, (*path, "session"), asking)
     return asking
 
 
@@ -115,6 +117,9 @@ def merged(  # noqa: PLR0917 - as above
     standing = above.standing
     if entry.standing is not None:
         standing = read_standing(marked, (*path, "standing"), entry.standing, tools, around)
+    session = above.session
+    if entry.session is not None:
+        session = read_session(marked, (*path, "session"), entry.session, tools, around)
     asking = replace(
         above,
         stages=stages,
@@ -124,6 +129,7 @@ def merged(  # noqa: PLR0917 - as above
         lease=entry.lease or above.lease,
         assurance=entry.assurance or above.assurance,
         standing=standing,
+        session=session,
     )
     return read_ladder(marked, path, entry, asking, around.directory, around.channels)
 

@@ -30,6 +30,7 @@ _LONGEST_HOOK = 24 * 3600.0
 SHORTEST = timedelta(seconds=10)
 LONGEST = timedelta(days=30)
 _LONGEST_STANDING = timedelta(days=90)
+_LONGEST_SESSION = timedelta(hours=8)
 
 
 def parse_duration(value: object) -> timedelta:
@@ -135,6 +136,9 @@ After = Annotated[timedelta | float, BeforeValidator(parse_after)]
 StandingSpan = Annotated[
     timedelta, BeforeValidator(span_within(timedelta(minutes=1), _LONGEST_STANDING, "from 1m to 90d"))
 ]
+SessionSpan = Annotated[
+    timedelta, BeforeValidator(span_within(timedelta(minutes=1), _LONGEST_SESSION, "from 1m to 8h"))
+]
 Fraction = Annotated[float, BeforeValidator(parse_fraction)]
 Command = Annotated[str | tuple[str, ...], BeforeValidator(parse_command)]
 HookTimeout = Annotated[float, BeforeValidator(parse_hook_timeout)]
@@ -234,10 +238,19 @@ class StandingEntry(_Entry):
     same: list[FieldPath] = Field(default=[], max_length=20)
 
 
+class SessionEntry(_Entry):
+    """``{lasts: 30m, uses: 5, each: {CNY: 2000}}``: what one approver may allow for a session at most."""
+
+    lasts: SessionSpan
+    uses: int = Field(ge=1, le=50)
+    each: Sums | None = None
+    differ: list[FieldPath] = Field(default=[], max_length=20)
+
+
 class OwnAskEntry(LadderEntry):
     """What a rule, or one of its tiers, says of its own asking; what it leaves out is inherited.
 
-    Tiers, and what standing approvals may be, are read on their own, so that every fault of theirs has its line.
+    Tiers, and what may be permitted beforehand, are read on their own, so that every fault of theirs has its line.
     """
 
     stages: list[StageEntry] | None = None
@@ -246,6 +259,7 @@ class OwnAskEntry(LadderEntry):
     claim_within: Duration | None = None
     lease: Duration | None = None
     standing: dict[str, Any] | None = None
+    session: dict[str, Any] | None = None
 
 
 class TierEntry(OwnAskEntry):

@@ -96,6 +96,12 @@ def insert_permit(tx: Tx, permit: Permit) -> None:
     )
 
 
+def find_permit(tx: Tx, permit_id: str) -> Permit | None:
+    """Return one as it stands, without locking it: for showing."""
+    row = tx.one(_GET, for_org=tx.org, permit_id=permit_id)
+    return _from_row(row) if row is not None else None
+
+
 def lock_permit(tx: Tx, permit_id: str, *, kind: PermitKind | None = None) -> tuple[Permit, datetime] | None:
     """Lock one, and *then* read the clock: what ended while this waited is over. None: there is none of this kind."""
     row = tx.one(_LOCK if tx.locks_rows else _GET, for_org=tx.org, permit_id=permit_id)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, bindparam, delete, exists, literal_column, or_, select
 
 from app.domain.request.request import OPEN_STATES, DeliveryStatus, ExecutionStatus
+from app.domain.rules.permits import BY_RULE
 from app.storage.engine.dialect import to_us
 from app.storage.engine.transaction import Statement, Tx
 from app.storage.payments.spends import retire_spends
@@ -87,7 +88,13 @@ _FREE = (
         spends.c.request_id == requests.c.id,
         spends.c.standing_id == standing_approvals.c.id,
         or_(
-            standing_approvals.c.status == literal_column("'active'"),
+            and_(
+                standing_approvals.c.status == literal_column("'active'"),
+                or_(
+                    standing_approvals.c.confirmed_by.not_like(literal_column(f"'{BY_RULE}%'")),
+                    standing_approvals.c.expires_at > bindparam("at"),
+                ),
+            ),
             and_(
                 standing_approvals.c.kind == literal_column("'break_glass'"), standing_approvals.c.reviewed_at.is_(None)
             ),

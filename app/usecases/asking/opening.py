@@ -111,7 +111,8 @@ class Opening:
         denied = denied_before(tx, judged, ruling, found, of_digest=self._of_digest)
         if denied is not None:
             return self._turn_away(*denied)
-        beforehand = ruling.asking.standing is not None or judged.policy.break_glass is not None
+        may_stand = ruling.asking.standing is not None or ruling.asking.session is not None
+        beforehand = may_stand or judged.policy.break_glass is not None
         permit = permitted_before(tx, judged, ruling, cautions, now=self._now) if beforehand else None
         if permit is not None:
             allowed = Allow(

@@ -39,8 +39,10 @@ from app.storage.trail.audit_chain import get_head, list_of_request
 from app.usecases.console.glance import glance_at
 from app.usecases.console.other_forms import others_for
 from app.usecases.console.rows import facts_together
+from app.usecases.console.session_offer import allowed_for, end_beside, offer_for
 from app.usecases.deciding.decide import decide, withdraw_vote
 from app.usecases.pauses.stop_paused import pause_shown
+from app.usecases.permits.session_approval import allow_for_session, offer_digest, offered
 from app.usecases.proving.proof import NOTHING_GIVEN, worth_of
 from app.usecases.proving.second_factor import has_totp
 from app.usecases.reading.evidence import find_piece
@@ -54,12 +56,14 @@ if TYPE_CHECKING:
     from app.domain.identity.seals import Seals
     from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.policy import Policy
+    from app.domain.rules.session_approval import SessionScope
     from app.domain.text.language import Language
     from app.policies.file.policy_book import PolicyBook
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
     from app.usecases.console.glance import Glance
     from app.usecases.console.other_forms import Other
+    from app.usecases.console.session_offer import AllowedForSession, SessionOffer
     from app.usecases.console.sessions import Right
     from app.usecases.deciding.decide import Decided
     from app.usecases.proving.proof import Given
@@ -93,6 +97,8 @@ class DecidePage:
     by_passkey: bool
     head: int  # how far the trail had come: what is behind it has not been shown
     others: tuple[Other, ...] = ()  # what else this reader may do about it
+    offer: SessionOffer | None = None  # what may be allowed for the session beside an approval
+    allowed: tuple[AllowedForSession, ...] = ()  # what was
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +118,7 @@ class Wanted:
     reason: str | None = None
     given: Given = NOTHING_GIVEN
     together: bool = False  # in a list, beside others
+    allow: str = ""  # the digest of what is to be allowed for the session as well
 
 
 class DecideOnPage:
@@ -161,7 +168,10 @@ class DecideOnPage:
                 by_passkey=rp_id(policy.url) is not None and bool(list_passkeys(tx, email_key(right.person))),
                 head=get_head(tx)[0],
                 others=others_for(tx, request, policy, language, reader=right.person, now=now),
+                allowed=allowed_for(tx, request, policy, language, right.person, now),
             )
+            if page.glance.may.approve:
+                page = replace(page, offer=offer_for(request, policy, language, right.person, press.drawn_at, now))
             return page, right.request_id is not None or was_seen(tx, _LOOKED, looked)
 
         def note(tx: Tx) -> None:
@@ -204,6 +214,28 @@ class DecideOnPage:
         [refused] = await self._store.write(unit, org=right.org, about=request_id)
         return refused
 
+    async def end_for_session(
+        self, right: Right, request_id: str, standing_id: str, press: str, language: Language
+    ) -> Refused | None:
+        """End what was allowed for the session beside this request; None: it is over. Raises what `show` raises."""
+
+        def unit(tx: Tx) -> tuple[Refused | None] | AssentError:
+            policy, now = self._policy(right.org), tx.now()
+            request = find_request(tx, request_id)
+            refused = refusal_to_look(right, request, request_id, policy, now)
+            if refused is not None or request is None:
+                return refused or NotFoundError()
+            try:
+                parse_press(self._seals, press, session=right.name, request_id=request_id)
+            except BadTokenError:
+                return (Refused(sentence=say(language, "console.old_form")),)
+            if end_beside(tx, request, standing_id, policy, person=right.person, now=now):
+                return (None,)
+            return (Refused(sentence=say(language, "rules.standing.not")),)
+
+        [refused] = await self._store.write(unit, org=right.org, about=request_id)
+        return refused
+
     def _pressed(  # noqa: PLR0917 - what a press is made of
         self,
         tx: Tx,
@@ -231,11 +263,11 @@ class DecideOnPage:
             return what_became(
                 withdraw_vote(tx, request, now, policy, person=person, evidence=evidence), policy, language, press
             )
-        if verdict is Verdict.DENY:
-            fault = _reason_fault(wanted.reason, language)
-            if fault is not None:
-                return Refused(sentence=fault, press=press)
-        else:
+        allowing = _allowing(request, policy, language, person, wanted, press, now)
+        fault = _reason_fault(wanted.reason, language) if verdict is Verdict.DENY else None
+        if fault is not None or isinstance(allowing, Refused):
+            return allowing if isinstance(allowing, Refused) else Refused(sentence=fault or "", press=press)
+        if verdict is Verdict.APPROVE:
             worth = worth_of(
                 tx, self._seals, request, now, policy, person=person, given=wanted.given, evidence=evidence
             )
@@ -245,6 +277,8 @@ class DecideOnPage:
         decided = decide(
             tx, request, now, policy, person=person, verdict=verdict, reason=wanted.reason, evidence=evidence
         )
+        if allowing is not None and decided.refusal is None:
+            allow_for_session(tx, decided.request, allowing, policy, person=person, now=now)
         return what_became(decided, policy, language, press)
 
     def _policy(self, org: str) -> Policy:
@@ -269,6 +303,25 @@ def _earlier(
     until = request.settlement.at if request.settlement else now
     found = find_approved_alike(tx, request, until=until)
     return found if found is not None and may_look(found, policy, person, now=now) else None
+
+
+def _allowing(  # noqa: PLR0917 - what a press is made of
+    request: ConfirmationRequest,
+    policy: Policy,
+    language: Language,
+    person: str,
+    wanted: Wanted,
+    press: Press,
+    now: datetime,
+) -> SessionScope | Refused | None:
+    """Return what is to be allowed for the session as well; None: nothing. Another than was shown is refused."""
+    if not wanted.allow:
+        return None
+    scope = offered(request, policy, language, person=person, drawn_at=press.drawn_at, now=now)
+    as_shown = scope is not None and offer_digest(scope) == wanted.allow
+    if wanted.verdict is Verdict.APPROVE and not wanted.together and as_shown:
+        return scope
+    return Refused(sentence=say(language, "console.session.other"), press=press)
 
 
 def _reason_fault(reason: str | None, language: Language) -> str | None:

@@ -14,13 +14,17 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from app.domain.card.shown_call import texts_in
 from app.domain.errors import InvalidError, UnknownToolError
-from app.domain.money.payment import payments_of, totals
+from app.domain.money.amounts import has_too_many_decimals
+from app.domain.money.payment import payments_of, plain, totals
 from app.domain.people.assurance import Assurance
 from app.domain.people.people import email_key
 from app.domain.request.quorum import reachable
-from app.domain.rules.permits import GlassScope, Permit, PermitKind, StandingScope, permit_digest
+from app.domain.rules.permits import BY_RULE, GlassScope, Permit, PermitKind, StandingScope, permit_digest
 from app.domain.rules.policy import Allow, Ask, Deny
+from app.domain.rules.session_approval import SessionScope
+from app.domain.text.lookalike import find_lookalikes
 from app.domain.trail.audit import Kind, Record
 from app.storage.permits.permits import list_active, lock_permit, save_permit, spent_under
 from app.usecases.voters.electorate import amount_of, voters_for
@@ -69,7 +73,7 @@ def permitted_before(
     active = list_active(tx, after=now)
     if standing:
         for permit in active:
-            used = _use_standing(tx, permit, judged, ruling) if permit.kind is PermitKind.STANDING else None
+            used = _use(tx, permit, judged, ruling)
             if used is not None:
                 return used
     for permit in active:
@@ -93,11 +97,12 @@ def still_permits(
     if permit.kind is PermitKind.BREAK_GLASS:
         return not isinstance(ruling, Deny) and _glass_still_covers(tx, permit, call, ruling, policy)
     scope = scope_of(permit)
+    if scope is None or not isinstance(ruling, Ask) or wished:
+        return False
+    if permit.for_session:
+        return session_holds(permit, call, ruling, policy, now=now)
     return (
-        scope is not None
-        and isinstance(ruling, Ask)
-        and not wished
-        and ruling.rule_id == scope.rule
+        ruling.rule_id == scope.rule
         and scope.matches(call)
         and _within_terms(permit, scope, ruling, policy)
         and may_make_together(permit.people, call, ruling, policy, now=now)
@@ -127,11 +132,38 @@ def _is_of(call: ToolCall, person: str) -> bool:
 
 
 def scope_of(permit: Permit) -> StandingScope | None:
-    """Return what a standing approval allows; None for what cannot be read."""
+    """Return what a standing approval allows, of one for a session the part that all have; None: it cannot be read."""
     with suppress(KeyError, TypeError, ValueError, ArithmeticError, AttributeError):
         return StandingScope.read(permit.scope)
     log.error("standing.unreadable", permit=permit.id)
     return None
+
+
+def session_scope_of(permit: Permit) -> SessionScope | None:
+    """Return what one for a session allows; None for what cannot be read."""
+    with suppress(KeyError, TypeError, ValueError, ArithmeticError, AttributeError):
+        return SessionScope.read(permit.scope)
+    log.error("standing.unreadable", permit=permit.id)
+    return None
+
+
+def session_holds(permit: Permit, call: ToolCall, ruling: Ask, policy: Policy, *, now: datetime) -> bool:
+    """Say whether one for a session is of such a call by today's file, whose click alone would still decide it."""
+    scope, asking = session_scope_of(permit), ruling.asking
+    if scope is None or asking.session is None or scope.stands.rule != ruling.rule_id or not scope.matches(call):
+        return False
+    by_rule = permit.confirmed_by == f"{BY_RULE}{scope.stands.rule}"
+    if not by_rule or not asking.by_one_click or scope.stands.until != permit.expires_at:
+        return False
+    try:
+        tool = policy.whole_tool(call.tool)
+    except UnknownToolError:
+        return False
+    if tool.irreversible or tool.requires_confirmation:
+        return False
+    if scope.beyond(asking.session, tool, made_at=permit.proposed_at) is not None:
+        return False
+    return may_make_together(permit.people, call, ruling, policy, now=now)
 
 
 def glass_scope_of(permit: Permit) -> GlassScope | None:
@@ -203,12 +235,54 @@ def _may_stand(judged: Judged, ruling: Ask) -> bool:
     """Say whether any standing approval may answer this: one rule alone asks, permits it, and asks for a click."""
     asking = ruling.asking
     return (
-        asking.standing is not None
+        (asking.standing is not None or asking.session is not None)
         and asking.assurance < Assurance.L3
         and not judged.tool.irreversible
         and judged.sub_agent is None
         and judged.predecessor_id is None
     )
+
+
+def _use(tx: Tx, found: Permit, judged: Judged, ruling: Ask) -> Permitted | None:
+    if found.kind is PermitKind.BREAK_GLASS:
+        return None
+    return (_use_session if found.for_session else _use_standing)(tx, found, judged, ruling)
+
+
+def _use_session(tx: Tx, found: Permit, judged: Judged, ruling: Ask) -> Permitted | None:
+    policy, call = judged.policy, judged.call
+    if not session_holds(found, call, ruling, policy, now=tx.now()) or judged.offered or _looks_odd(judged):
+        return None
+    held = _held(tx, found.id)
+    if held is None:
+        return None
+    permit, now = held
+    scope = scope_of(permit)
+    if scope is None or not session_holds(permit, call, ruling, policy, now=now):
+        return None
+    if not scope.leaves_room(judged.payments, used=permit.used, spent=spent_under(tx, permit.id)):
+        return None
+    after = _counted(tx, permit, now)
+    facts: dict[str, object] = {
+        **_facts(judged, permit),
+        "used": after.used,
+        "uses": scope.uses,
+        "allowed_by": permit.proposed_by,
+        "approved_request": scope.request,
+        "rule": ruling.rule_id,
+    }
+    return Permitted(
+        standing_id=permit.id,
+        reason=f"{permit.proposed_by} allowed it for the session, as the standing approval {permit.id} "
+        f"(use {after.used} of {scope.uses}).",
+        record=Record(kind=Kind.STANDING_SESSION_USED, actor=f"agent:{call.agent}", facts=facts),
+    )
+
+
+def _looks_odd(judged: Judged) -> bool:
+    """Say whether people would be warned of how a text or an amount looks: what may differ was not seen by anybody."""
+    odd = any(find_lookalikes(text) for text in texts_in(dict(judged.call.arguments)))
+    return odd or any(has_too_many_decimals(plain(each.amount), each.currency) for each in judged.payments)
 
 
 def _use_standing(tx: Tx, found: Permit, judged: Judged, ruling: Ask) -> Permitted | None:

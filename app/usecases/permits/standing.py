@@ -28,7 +28,7 @@ from app.domain.text.language import Language
 from app.domain.trail.audit import Kind, Record
 from app.storage.permits.permits import insert_permit, list_permits, lock_permit, save_permit, spent_under
 from app.storage.requests.requests import find_request
-from app.usecases.permits.permit_before import is_intact, may_make, may_make_together, scope_of
+from app.usecases.permits.permit_before import is_intact, may_make, may_make_together, scope_of, session_scope_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.permits import StandingTerms
     from app.domain.rules.policy import Policy
+    from app.domain.rules.session_approval import SessionScope
     from app.policies.file.policy_book import PolicyBook
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
@@ -117,8 +118,8 @@ class StandingApprovals:
                 return refused
             permit = _proposed(tx, scope, proposal.reason, by=person, now=now)
             insert_permit(tx, permit)
-            shown = _shown(tx, permit, policy, now)
-            tx.append(_record(Kind.STANDING_PROPOSED, shown, by=person))
+            shown = shown_at(tx, permit, policy, now)
+            tx.append(record_of(Kind.STANDING_PROPOSED, shown, by=person))
             return shown
 
         return await self._store.write(unit, org=org)
@@ -140,7 +141,7 @@ class StandingApprovals:
             if refused is not None:
                 return refused
             if permit.status is PermitStatus.ACTIVE:
-                return _shown(tx, permit, policy, now)
+                return shown_at(tx, permit, policy, now)
             scope = scope_of(permit)
             base = _base(tx, scope.request, policy, now) if scope else None
             if scope is None or base is None:
@@ -156,8 +157,8 @@ class StandingApprovals:
                 return refused
             after = replace(permit, status=PermitStatus.ACTIVE, confirmed_by=person, confirmed_at=now)
             save_permit(tx, permit, after)
-            shown = _shown(tx, after, policy, now)
-            tx.append(_record(Kind.STANDING_CONFIRMED, shown, by=person))
+            shown = shown_at(tx, after, policy, now)
+            tx.append(record_of(Kind.STANDING_CONFIRMED, shown, by=person))
             return shown
 
         return await self._store.write(unit, org=org)
@@ -167,24 +168,9 @@ class StandingApprovals:
 
         Whoever made it may, and every approver of such calls. Raises NotFoundError, NotEligibleError.
         """
-
-        def unit(tx: Tx) -> ShownPermit | AssentError:
-            locked = lock_permit(tx, permit_id, kind=PermitKind.STANDING)
-            if locked is None:
-                return NotFoundError()
-            permit, now = locked
-            policy = self._policy(org)
-            if person is not None and not may_end(tx, permit, person, policy, now):
-                return NotEligibleError("only those who may approve such calls, or an administrator, may end it")
-            if permit.status is PermitStatus.REVOKED:
-                return _shown(tx, permit, policy, now)
-            after = replace(permit, status=PermitStatus.REVOKED, revoked_by=by, revoked_at=now)
-            save_permit(tx, permit, after)
-            shown = _shown(tx, after, policy, now)
-            tx.append(_record(Kind.STANDING_REVOKED, shown, by=by))
-            return shown
-
-        return await self._store.write(unit, org=org)
+        return await self._store.write(
+            lambda tx: revoke(tx, permit_id, self._policy(org), by=by, person=person), org=org
+        )
 
     async def list(self, *, org: str) -> list[ShownPermit]:
         """Return the org's, the newest first, also those that are over."""
@@ -197,7 +183,26 @@ class StandingApprovals:
 def list_shown(tx: Tx, policy: Policy) -> list[ShownPermit]:
     """Return the org's standing approvals, the newest first, also those that are over."""
     now = tx.now()
-    return [_shown(tx, permit, policy, now) for permit in list_permits(tx, PermitKind.STANDING)]
+    return [shown_at(tx, permit, policy, now) for permit in list_permits(tx, PermitKind.STANDING)]
+
+
+def revoke(
+    tx: Tx, permit_id: str, policy: Policy, *, by: str, person: str | None, why: str | None = None
+) -> ShownPermit | AssentError:
+    """End one for good, whoever made it and however many they were. `person` None: it is no approver that ends it."""
+    locked = lock_permit(tx, permit_id, kind=PermitKind.STANDING)
+    if locked is None:
+        return NotFoundError()
+    permit, now = locked
+    if person is not None and not may_end(tx, permit, person, policy, now):
+        return NotEligibleError("only those who may approve such calls, or an administrator, may end it")
+    if permit.status is PermitStatus.REVOKED:
+        return shown_at(tx, permit, policy, now)
+    after = replace(permit, status=PermitStatus.REVOKED, revoked_by=by, revoked_at=now)
+    save_permit(tx, permit, after)
+    shown = shown_at(tx, after, policy, now)
+    tx.append(record_of(Kind.STANDING_REVOKED, shown, by=by, why=why))
+    return shown
 
 
 def may_end(tx: Tx, permit: Permit, person: str, policy: Policy, now: datetime) -> bool:
@@ -295,23 +300,46 @@ def _proposed(tx: Tx, scope: StandingScope, reason: str, *, by: str, now: dateti
 def _is_approver(tx: Tx, permit: Permit, person: str, policy: Policy, now: datetime) -> bool:
     """Say whether somebody is in a group that is asked about such calls, barred from this one or not."""
     scope = scope_of(permit)
-    base = _base(tx, scope.request, policy, now) if scope else None
-    if not isinstance(base, _Ground):
+    request = find_request(tx, scope.request) if scope else None
+    if request is None:
         return False
-    return any(person in policy.directory.members(name) for stage in base.ruling.asking.stages for name in stage.of)
+    rulings = [ruling for _, ruling in rulings_of(policy, request.call, now=now) if isinstance(ruling, Ask)]
+    stages = [stage for ruling in rulings for stage in ruling.asking.stages]
+    return any(person in policy.directory.members(name) for stage in stages for name in stage.of)
 
 
-def _shown(tx: Tx, permit: Permit, policy: Policy, now: datetime) -> ShownPermit:
-    scope = scope_of(permit)
+def shown_at(tx: Tx, permit: Permit, policy: Policy, now: datetime) -> ShownPermit:
+    """Return one as it stands at an instant. One for a session is over once the file lets nobody make it any more."""
+    of_session = session_scope_of(permit) if permit.for_session else None
+    scope = of_session if permit.for_session else scope_of(permit)
+    state = permit.state(now) if scope else "unreadable"
+    if of_session is not None and not still_lets(policy, of_session, made_at=permit.proposed_at):
+        state = "ended" if state in {"active", "used up"} else state
     return ShownPermit(
         permit=permit,
-        state=permit.state(now) if scope else "unreadable",
+        state=state,
         sentences={language: permit_sentence(scope, language, policy.zone) if scope else "?" for language in Language},
         spent=spent_under(tx, permit.id),
     )
 
 
-def _record(kind: Kind, shown: ShownPermit, *, by: str) -> Record:
+def still_lets(policy: Policy, scope: SessionScope, *, made_at: datetime) -> bool:
+    """Say whether a file, some rule or tier of it, still lets an approver allow as much."""
+    stands = scope.stands
+    rule = next((each for each in policy.rules if each.id == stands.rule), None)
+    try:
+        tool = policy.whole_tool(stands.tool)
+    except UnknownToolError:
+        return False
+    if rule is None or tool.irreversible or tool.requires_confirmation:
+        return False
+    askings = (rule.asking, *(tier.asking for tier in rule.tiers))
+    terms = [asking.session for asking in askings if asking is not None and asking.session is not None]
+    return any(scope.beyond(each, tool, made_at=made_at) is None for each in terms)
+
+
+def record_of(kind: Kind, shown: ShownPermit, *, by: str, why: str | None = None) -> Record:
+    """Return what the trail is told of one. `why`: what ended it, where no person did."""
     permit = shown.permit
     facts: dict[str, object] = {
         "standing": permit.id,
@@ -322,5 +350,6 @@ def _record(kind: Kind, shown: ShownPermit, *, by: str) -> Record:
         "proposed_by": permit.proposed_by,
         "confirmed_by": permit.confirmed_by,
         "used": permit.used,
+        **({"why": why} if why is not None else {}),
     }
     return Record(kind=kind, actor=by, facts=facts)

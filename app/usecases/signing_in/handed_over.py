@@ -71,6 +71,7 @@ class ProveRequester:
             async with asyncio.timeout(self._seconds):
                 signed = await self.issuers.signed(provider, token)
         except TimeoutError:
+            self.issuers.leave_alone(provider)
             raise UnreachedError(f"no answer within {self._seconds:g} seconds") from None
         return proof_in(
             signed.claims,

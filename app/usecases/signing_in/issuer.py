@@ -75,6 +75,10 @@ class Issuers:
         async with self._one(provider):
             return await self._told_by(provider)
 
+    def leave_alone(self, provider: Provider) -> None:
+        """Ask it nothing for a moment: it did not answer for as long as somebody could wait."""
+        self._failed[provider.issuer] = self.clock.now()
+
     def _one(self, provider: Provider) -> asyncio.Lock:
         return self._asking.setdefault(provider.issuer, asyncio.Lock())
 
@@ -85,8 +89,8 @@ class Issuers:
             raise UnreachedError("it did not answer a moment ago")
         try:
             found = _object(await self.fetch("GET", address, private=provider.private))
-        except (UnreachedError, asyncio.CancelledError):  # whoever asked may have waited for as long as it can
-            self._failed[provider.issuer] = self.clock.now()
+        except UnreachedError:  # a caller that went away says nothing of the issuer
+            self.leave_alone(provider)
             raise
         self._failed.pop(provider.issuer, None)
         return found

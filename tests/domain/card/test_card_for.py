@@ -93,10 +93,10 @@ def test_a_card_says_that_there_is_evidence_and_where_and_shows_none_of_it() -> 
     brought = a_request(call=a_call(evidence=EVIDENCE))
     fact = next(fact for fact in card(brought, page="https://gate.example/r/req_1").facts if "Evidence" in fact.label)
     assert fact.label == "Evidence (from the agent, not verified)"
-    assert fact.value == "3 files, 2 links: “See all of it” shows them (invoice.pdf, photo.png, erp.acme.example, …)"
+    assert fact.value == "3 files, 2 links: “See all of it” shows them\ninvoice.pdf, photo.png, erp.acme.example, …"
     only = card(a_request(call=a_call(evidence=EVIDENCE[-1:])), language=Language.ZH)
     fact = next(fact for fact in only.facts if "附件" in fact.label)
-    assert fact.value.startswith("1 个文件：请通过网关查看此请求（a\\u{202E}b xxxx")
+    assert fact.value.startswith("1 个文件：请通过网关查看此请求\na\\u{202E}b xxxx")
     assert len(fact.value) < 80
     assert card(a_request()).facts == tuple(each for each in card(brought).facts if "Evidence" not in each.label)
     assert "orders/7" not in texts(card(brought)), "no address of an agent's is on a card"

@@ -22,8 +22,7 @@ from app.domain.money.payment import (
     plain,
     totals,
 )
-from app.domain.rules.rule import Then, Tier
-from app.domain.rules.tiers import tier_for
+from app.domain.rules.rule import Then, Tier, tier_for
 from app.domain.text.canonical import parse_json
 from tests.requirements import requirement
 

@@ -14,6 +14,7 @@ from app.domain.request.request import Risk
 from app.domain.rules.permits import Bounds, GlassTerms, StandingTerms
 from app.domain.rules.policy import Allow, Ask, Deny, judge
 from app.domain.rules.rule import Then
+from app.domain.rules.session_approval import SessionTerms
 from app.policies.file.policy_file import LoadedPolicy, load_policy
 from app.policies.marks.faults import PolicyFaultsError
 from tests.domain.samples import a_call
@@ -176,6 +177,48 @@ def test_standing_terms_are_read_and_tiers_inherit_them() -> None:
         None,
         None,
     ]
+
+
+OF_SESSION = "{lasts: 30m, uses: 5, each: {CNY: 2000}, differ: [memo]}"
+WITH_SESSION = FILE.replace("[pay, wire]", "[pay]").replace("timeout: 45m", f"timeout: 45m, session: {OF_SESSION}")
+
+
+@requirement("S-26")
+def test_what_an_approver_may_allow_for_a_session_is_read_from_the_tier_that_says_it() -> None:
+    terms = SessionTerms(lasts=timedelta(minutes=30), uses=5, each={"CNY": Decimal(2000)}, differ=("memo",))
+    found = [tier.asking.session if tier.asking else None for tier in rule("paying", WITH_SESSION).tiers]
+    assert found == [None, terms, None, None]
+    deploying = FILE.replace(
+        "standing: {lasts: 7d, uses: 20, same: [service]}", "session: {lasts: 8h, uses: 1, differ: [service]}"
+    )
+    asking = rule("deploying", deploying).asking
+    assert asking is not None
+    assert asking.session == SessionTerms(lasts=timedelta(hours=8), uses=1, each={}, differ=("service",))
+    assert asking.each_time.session is None
+
+
+@requirement("S-26")
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("lasts: 30m, uses: 5", "lasts: 9h, uses: 5", "rules[0].tiers[1].session.lasts: must be from 1m to 8h"),
+        ("uses: 5, each", "uses: 51, each", "rules[0].tiers[1].session.uses: should be less than or equal to 50"),
+        (", each: {CNY: 2000}", "", '23: rules[0].tiers[1].session: "each" is missing: the rule is about payments'),
+        ("differ: [memo]", "differs: [memo]", 'tiers[1].session.differs: unknown key "differs"'),
+        ("differ: [memo]", "differ: [payee]", "session.differ[0]: holds the payee of pay: that is never another"),
+        ("differ: [memo]", "differ: [iban]", "session.differ[0]: holds the account of pay"),
+        ("differ: [memo]", "differ: [currency]", "session.differ[0]: holds the currency of pay"),
+        ("tools: [pay]", 'tools: ["pa*"]', 'tiers[1].session: needs its tools by name: "pa*" could come to mean'),
+        ("timeout: 45m, session", "timeout: 45m, assurance: L3, session",
+         "tiers[1].session: is of calls that one person approves at L1 or L2: here it takes more"),
+        ("timeout: 45m, session", "timeout: 45m, stages: [{of: [finance], need: 2}], session",
+         "tiers[1].session: is of calls that one person approves at L1 or L2: here it takes more"),
+    ],
+)  # fmt: skip
+def test_what_nobody_could_allow_for_a_session_is_refused_at_its_line(old: str, new: str, expected: str) -> None:
+    assert old in WITH_SESSION
+    found = faults(WITH_SESSION.replace(old, new, 1))
+    assert [fault for fault in found if expected in fault], found
 
 
 def test_who_may_break_the_glass_is_read() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import warnings
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -18,6 +19,7 @@ from app.domain.call.requester_proof import RequesterProof, proof_from
 from app.domain.call.tool_call import binding_digest
 from tests.domain.samples import START, a_call
 from tests.fixtures.gateway import ManualClock
+from tests.fixtures.patience import eventually
 from tests.fixtures.second_factors import ALICE, BOB, OLGA
 from tests.requirements import requirement
 from tests.usecases.signing_in.handed import AGENT, ISSUER, PORTAL, Issuer, a_key, part, takes_tokens
@@ -231,6 +233,19 @@ async def test_an_issuer_that_is_away_proves_nobody_holds_nobody_up_and_is_not_a
         issuer.clock.advance(timedelta(seconds=6))
     issuer.answer = None
     assert (await post(gateway, issuer.token())).status_code == 202
+
+
+@requirement("S-88")
+async def test_a_caller_that_went_away_is_no_failure_of_the_issuer(gateway: Gateway, issuer: Issuer) -> None:
+    issuer.hangs = True
+    provider = gateway.container.book.current("acme").providers[0]
+    asking = asyncio.create_task(gateway.container.prove.issuers.signed(provider, issuer.token()))
+    await eventually(lambda: bool(issuer.asked))
+    asking.cancel()
+    with suppress(asyncio.CancelledError):
+        await asking
+    issuer.hangs = False
+    assert (await post(gateway, issuer.token())).status_code == 202  # at once, without a moment of leaving it alone
 
 
 @requirement("S-88")

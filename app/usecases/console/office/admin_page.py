@@ -230,7 +230,7 @@ class _Told:
         return KeyRow(
             id=key.id,
             scope=key.scope.value,
-            whose=visible(" · ".join(filter(None, (key.agent, key.person, tools))) or "–"),
+            whose=visible(" · ".join(filter(None, (key.agent, key.person, tools)))),
             label=visible(key.label),
             created=self._day(key.created_at),
             ends=self._day(key.expires_at) if key.expires_at else say(self.language, "admin.endless"),
