@@ -106,17 +106,18 @@ def test_no_ring_runs_what_has_a_suite_of_its_own() -> None:
 
 
 @pytest.mark.process
-def test_the_short_ring_leaves_out_only_what_is_heavy_or_tried_on_postgresql_and_that_has_targets_of_its_own() -> None:
+def test_the_middle_ring_leaves_out_what_has_a_target_of_its_own_and_nothing_else() -> None:
     for path, kind in itertools.product(FILES, KINDS):
         ring = times(lines_of("test"), path, kind)
         beyond = times(lines_of("twins"), path, kind) + times(lines_of("heavy"), path, kind)
-        is_first = "heavy" not in kind and ("postgres" not in kind or path.is_relative_to(BOTH_DATABASES))
-        assert ring == is_first, (path, sorted(kind))
-        assert beyond == bool(kind & {"heavy", "postgres"}), (path, sorted(kind))
+        is_slow = kind >= {"heavy", "process"}
+        is_within = not is_slow and ("postgres" not in kind or path.is_relative_to(BOTH_DATABASES))
+        assert ring == is_within, (path, sorted(kind))
+        assert beyond == (is_slow or "postgres" in kind), (path, sorted(kind))
 
 
 @pytest.mark.process
-def test_the_quick_ring_is_within_the_short_one() -> None:
+def test_the_inner_ring_is_within_the_middle_one() -> None:
     for path, kind in itertools.product(FILES, KINDS):
         assert times(lines_of("quick"), path, kind) <= times(lines_of("test"), path, kind), (path, sorted(kind))
 
