@@ -41,11 +41,12 @@ FRAMEWORKS := frameworks crewai
 
 # The tests stand on shelves, each a process of its own that collects only what it runs; make runs JOBS of them side by
 # side, the longest first. (Workers that are handed test by test cost half as much again, in collecting and reporting.)
-SHELVES := durability kills cli project frameworks api usecases sdk channels chats cards rest sabotage
+SHELVES := durability sdk kills cli rest project frameworks api usecases cards storage chats channels sabotage
 ON_kills := tests/durability/kills
 ON_durability := $(filter-out $(ON_kills),$(patsubst %/,%,$(wildcard tests/durability/*/)) $(wildcard tests/durability/test_*.py))
 ON_cli := tests/cli tests/console
-ON_project := tests/project tests/storage
+ON_project := tests/project
+ON_storage := tests/storage
 ON_channels := $(wildcard tests/channels/test_*.py)
 ON_chats := $(patsubst %/,%,$(wildcard tests/channels/*/))
 ON_api := tests/api
@@ -58,7 +59,16 @@ ON_rest := $(filter-out tests/usecases tests/channels tests/durability $(foreach
 PYTEST = $(BIN)/pytest -q
 # Whoever runs several shelves is one run: they share a PostgreSQL.
 IN_SHELVES = +@TESTS_RUN=$$$$-$$(date +%s) $(MAKE) --no-print-directory --keep-going --jobs $(JOBS) --output-sync=target
-QUICK := -m "not long and not claude and not agents and not heavy and not postgres and not process" --hypothesis-profile quick
+
+# Of each shelf a target runs a ring: `make quick` the innermost, `make test` the next, `make test ALL=1` everything.
+# What only the last one has, `make twins` and `make heavy` have by itself. `tests/project/test_shelves.py` holds them to it.
+RING := all
+OF_all := not long and not claude and not agents
+OF_test := $(OF_all) and not postgres and not (heavy and process)
+OF_quick := $(OF_all) and not postgres and not heavy and not process
+OF_twins := $(OF_all) and postgres
+OF_heavy := $(OF_all) and not postgres and heavy and process
+OF_traced := $(OF_all) and not postgres
 
 BOUNDED ?=
 LONG := -m "long and not claude" --timeout 3600 $(if $(BOUNDED),--bounded)
@@ -93,27 +103,36 @@ serve: $(INSTALLED)  ## the gateway with your ./assent.yaml (CONFIG=path for ano
 # a second time runs beside it untraced (the floor that speaks to databases, in tests/storage, is traced on both).
 TWINS := kills durability cli api usecases cards
 .PHONY: test
-test: $(INSTALLED)  ## all checks and all tests but the slow suites; what CI runs (COVERAGE=1: with what they reach, and its floor)
+test: $(INSTALLED)  ## the checks, and all tests but twins and heavy ones (ALL=1: all, as CI; COVERAGE=1: all, what they reach, and its floor)
 	@$(if $(COVERAGE),$(BIN)/coverage erase)
-	$(IN_SHELVES) $(addprefix shelf-,$(filter-out rest sabotage,$(SHELVES))) check shelf-rest shelf-sabotage \
-		$(if $(COVERAGE),$(addprefix twins-,$(TWINS)) PYTEST='$(BIN)/coverage run -m pytest -q')
+	$(IN_SHELVES) $(addprefix shelf-,durability sdk kills) check $(addprefix shelf-,$(filter-out durability sdk kills,$(SHELVES))) \
+		$(if $(COVERAGE),$(addprefix twins-,$(TWINS)) PYTEST='$(BIN)/coverage run -m pytest -q',$(if $(ALL),,RING=test))
 	@$(if $(COVERAGE),$(BIN)/coverage combine --quiet && $(BIN)/coverage report)
 
-$(if $(COVERAGE),$(addprefix shelf-,$(TWINS))): ARGS = -m "not long and not claude and not postgres"
+$(if $(COVERAGE),$(addprefix shelf-,$(TWINS))): RING = traced
+
+.PHONY: twins heavy
+twins:  ## what is tried on PostgreSQL, which is most of it a second time
+heavy:  ## the heavy tests that start processes: browsers, frameworks, the demo, days of work
+twins heavy: $(INSTALLED)
+	$(IN_SHELVES) $(addprefix shelf-,$(SHELVES)) RING=$@ OR_NONE='|| test $$$$? = 5'
 
 .PHONY: $(addprefix twins-,$(TWINS))
 $(addprefix twins-,$(TWINS)): twins-%: $(INSTALLED)
-	@echo "$* on PostgreSQL"; $(BIN)/pytest -q -m "postgres and not long and not claude" $(ON_$*)
+	@echo "$* on PostgreSQL"; $(BIN)/pytest -q -m "$(OF_twins)" $(ON_$*)
 
 # Without what is heavy or starts processes, tests wait for more of their time: six keep two cores busy.
 .PHONY: quick
 quick: JOBS = 6
 quick: $(INSTALLED)  ## the loop while working: no checks, no PostgreSQL, nothing heavy or that starts processes
-	$(IN_SHELVES) $(addprefix shelf-,$(filter-out kills durability sabotage,$(SHELVES))) ARGS='$(QUICK)'
+	$(IN_SHELVES) $(addprefix shelf-,$(filter-out kills durability sabotage,$(SHELVES))) RING=quick ARGS='--hypothesis-profile quick'
+
+# The floor that speaks to databases is tried on both by `make test`, too.
+shelf-storage: OF_test = $(OF_all) and not (heavy and process)
 
 .PHONY: $(addprefix shelf-,$(SHELVES))
 $(addprefix shelf-,$(SHELVES)): shelf-%: $(INSTALLED)
-	@echo "$*"; $(PYTEST) $(ARGS) $(ON_$*)
+	@echo "$*"; $(PYTEST) -m "$(OF_$(RING))" $(ARGS) $(ON_$*) $(OR_NONE)
 
 .PHONY: check
 check: $(INSTALLED)  ## format, lint, types, floors, budgets, unused dependencies

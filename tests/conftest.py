@@ -11,6 +11,7 @@ import functools
 import gc
 import os
 import shutil
+import signal
 import subprocess
 from importlib.util import find_spec
 from multiprocessing.process import BaseProcess
@@ -62,6 +63,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Let Hypothesis draw the same examples on every machine, however slow it is; put temporary folders into memory."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's job in the background
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # what it starts would not hear an interrupt either
     hypothesis.settings.register_profile("assent", deadline=None, derandomize=True, database=None, print_blob=True)
     hypothesis.settings.register_profile("quick", hypothesis.settings.get_profile("assent"), max_examples=10)
     to_find = (hypothesis.Phase.explicit, hypothesis.Phase.generate)  # `make sabotage` asks only whether there is one
@@ -103,8 +106,10 @@ def _speaks_to_feishu(item: pytest.Item) -> bool:
 
 
 def pytest_collection_finish() -> None:
-    """Take all that is there before the first test out of the collector's sight: it stays to the end."""
-    gc.collect()
+    """Take all that is there before the first test out of the collector's sight: it stays to the end.
+
+    It is not looked through first, which costs a third of a second a process: what of it is garbage is little.
+    """
     gc.freeze()
 
 

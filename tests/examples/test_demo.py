@@ -49,6 +49,7 @@ async def until(so: Callable[[], object]) -> None:
             await asyncio.sleep(0.05)
 
 
+@pytest.mark.heavy
 @requirement("S-29", "S-31", "F-09")
 @pytest.mark.timeout(300)
 def test_the_demo_plays_itself_and_finds_everything_so() -> None:
@@ -240,6 +241,7 @@ async def test_approve_pressed_in_the_page_lets_the_agent_pay_and_settles_both_c
     assert len(stage.ledger.entries()) == 1
 
 
+@pytest.mark.heavy
 @needs_chromium
 @puts_a_database_up
 @pytest.mark.timeout(120)
@@ -259,6 +261,7 @@ async def test_a_reason_typed_in_feishu_survives_the_pages_updates_and_reaches_t
     assert stage.ledger.entries() == []
 
 
+@pytest.mark.heavy
 @needs_chromium
 @puts_a_database_up
 @pytest.mark.timeout(120)
@@ -282,6 +285,7 @@ async def test_an_order_behind_a_waiting_one_is_seen_at_once_and_carried_out_aft
         await expect(page.locator("#steps li.skipped")).to_have_text(["–On hold, cards sent", "–A person decides"])
 
 
+@pytest.mark.heavy
 @needs_chromium
 @puts_a_database_up
 @pytest.mark.timeout(120)
@@ -298,6 +302,7 @@ async def test_a_page_that_is_still_open_when_the_demo_ends_says_so(stage: Stage
             await expect(page.locator("main")).to_have_attribute("inert", "")
 
 
+@pytest.mark.heavy
 @needs_chromium
 @puts_a_database_up
 @pytest.mark.timeout(120)

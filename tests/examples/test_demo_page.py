@@ -84,6 +84,7 @@ async def be(page: Page, name: str) -> None:
     await page.locator(".person", has_text=name).click()
 
 
+@pytest.mark.heavy
 async def test_the_console_stands_beside_both_chats_and_a_press_there_settles_them(stage: Stage) -> None:
     async with serve_page(stage) as url, open_page(url) as page:
         await waiting(page)
@@ -104,6 +105,7 @@ async def test_the_console_stands_beside_both_chats_and_a_press_there_settles_th
     assert len(stage.ledger.entries()) == 1
 
 
+@pytest.mark.heavy
 async def test_a_denial_in_the_console_takes_its_reason_to_the_agent(stage: Stage) -> None:
     async with serve_page(stage) as url, open_page(url) as page:
         await waiting(page)
@@ -155,6 +157,7 @@ async def test_the_page_looks_at_nothing_but_the_gateway(stage: Stage) -> None:
     assert "mallory@acme.example is not under people" in stranger.json()["error"]
 
 
+@pytest.mark.heavy
 async def test_whoever_owns_the_agent_and_is_alone_decides_with_a_second_factor_and_nobody_else(stage: Stage) -> None:
     async with serve_page(stage) as url, open_page(url) as page:
         await waiting(page)
@@ -178,6 +181,7 @@ async def test_whoever_owns_the_agent_and_is_alone_decides_with_a_second_factor_
         await expect(digits).to_contain_text("used")
 
 
+@pytest.mark.heavy
 async def test_one_switch_changes_the_page_both_cards_and_the_console_while_it_waits(stage: Stage) -> None:
     async with serve_page(stage) as url, open_page(url) as page:
         await waiting(page)

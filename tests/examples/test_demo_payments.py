@@ -131,6 +131,7 @@ async def approve_in_feishu(page: Page) -> None:
     await approve.click()
 
 
+@pytest.mark.heavy
 @pytest.mark.process
 @needs_chromium
 @puts_a_database_up
@@ -151,6 +152,7 @@ async def test_every_button_asks_for_what_it_says_in_both_languages(stage: Stage
         await expect(page.locator(".unknown")).to_have_count(0)
 
 
+@pytest.mark.heavy
 @requirement("S-29")
 @pytest.mark.process
 @needs_chromium
@@ -178,6 +180,7 @@ async def test_in_the_page_a_new_payee_takes_what_is_typed_and_not_a_click(stage
     assert len(stage.paid()) == 2
 
 
+@pytest.mark.heavy
 @pytest.mark.process
 @needs_chromium
 @puts_a_database_up

@@ -58,6 +58,7 @@ async def measured(browser: Browser, platform: str, sheet: str, language: Langua
     return {str(each["name"]): each for each in found}
 
 
+@pytest.mark.heavy
 @requirement("F-70")
 @needs_chromium
 @pytest.mark.process

@@ -1,25 +1,128 @@
-"""`make test` runs the tests shelf by shelf; every file of them stands on exactly one shelf."""
+"""The tests stand on shelves and in rings. What runs where is held here, for a test that nobody runs is never red.
+
+`make quick` is within `make test`, and that within `make test ALL=1`, which CI calls. What only the last one runs has
+targets of its own. Each line of theirs names folders and says by markers what of them it runs. That is worked out here
+for every file and for every choice of the markers that a test of it may have: no test needs to be collected for it.
+"""
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
+import shlex
 import subprocess
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
 
 import pytest
+from _pytest.mark.expression import Expression
 
 from tests.places import ROOT
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+CHOSEN_BY = ("postgres", "process", "heavy")
+"""The markers by which a ring leaves tests out. (Another three are of suites that no ring has.)"""
+OF_OTHER_SUITES = ("long", "claude", "agents")
+KINDS = tuple(frozenset(chosen) for many in range(4) for chosen in itertools.combinations(CHOSEN_BY, many))
+FILES = tuple(sorted((ROOT / "tests").rglob("test_*.py")))
+BOTH_DATABASES = ROOT / "tests/storage"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One run of pytest: of which folders, and which tests of them."""
+
+    paths: frozenset[str]
+    marks: str
+
+    def runs(self, path: Path, marks: frozenset[str]) -> bool:
+        """Whether it runs the tests of a file that have these markers."""
+        return not self.paths.isdisjoint(_at_and_above(path)) and _chooses(self.marks, marks)
+
+
+@cache
+def _at_and_above(path: Path) -> frozenset[str]:
+    tests = ROOT / "tests"
+    return frozenset(str(each.relative_to(ROOT)) for each in (path, *path.parents) if each.is_relative_to(tests))
+
+
+@cache
+def _chooses(expression: str, marks: frozenset[str]) -> bool:
+    """Whether `-m` with this expression chooses a test that has these markers: pytest's own word."""
+    return Expression.compile(expression).evaluate(lambda name, /, **_: name in marks)
+
+
+@cache
+def lines_of(*words: str) -> tuple[Line, ...]:
+    """Return the runs of pytest that `make` with these words would begin."""
+    # Of the plain run, whatever make started this one with.
+    given = {"ALL", "COVERAGE", "RING"}
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("MAKE") and name not in given}
+    dry = subprocess.run(["make", "-n", *words], cwd=ROOT, env=plain, capture_output=True, text=True, check=True)
+    runs = [line for line in dry.stdout.splitlines() if re.search(r"pytest .*tests/", line)]
+    assert runs, words
+    return tuple(map(_line, runs))
+
+
+def _line(run: str) -> Line:
+    words = shlex.split(run.rpartition(";")[2])
+    paths = [word for word in words if word.startswith("tests/")]
+    given = words[next(place for place, word in enumerate(words) if word.endswith("pytest")) + 1 :]
+    options = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["addopts"] + given
+    marks = [value for option, value in itertools.pairwise(options) if option == "-m"]  # the last one wins
+    return Line(paths=frozenset(paths), marks=marks[-1])
+
+
+def times(lines: Iterator[Line] | tuple[Line, ...], path: Path, kind: frozenset[str]) -> int:
+    """How often these lines run the tests of a file that have such markers."""
+    return sum(line.runs(path, kind) for line in lines)
+
+
+def called_by_ci() -> tuple[str, ...]:
+    """Return the words with which `.ci/run` calls `make` for the rings."""
+    [words] = re.findall(r"^make (test\b.*)$", (ROOT / ".ci/run").read_text(), re.MULTILINE)
+    return tuple(words.split())
+
 
 @pytest.mark.process
-def test_every_test_stands_on_one_shelf() -> None:
-    """A folder that none of them names would be run by nobody, and nothing would be red."""
-    # Of the plain run, whatever make started this one with: COVERAGE=1 runs the PostgreSQL twins on lines of their own.
-    plain = {name: value for name, value in os.environ.items() if not name.startswith("MAKE") and name != "COVERAGE"}
-    dry = subprocess.run(["make", "-n", "test"], cwd=ROOT, env=plain, capture_output=True, text=True, check=True)
-    runs = [line for line in dry.stdout.splitlines() if re.search(r"pytest .*tests/", line)]
-    assert len(runs) > 5
-    named = [word for line in runs for word in line.split() if word.startswith("tests/")]
-    for path in (ROOT / "tests").rglob("test_*.py"):
-        above = {str(each.relative_to(ROOT)) for each in (path, *path.parents) if each.is_relative_to(ROOT / "tests")}
-        assert len([word for word in named if word in above]) == 1, path
+def test_what_ci_calls_runs_every_test_once() -> None:
+    """A folder or a kind of tests that no line has would be run by nobody, and nothing would be red."""
+    for words in (called_by_ci(), ("test", "ALL=1")):
+        for path, kind in itertools.product(FILES, KINDS):
+            assert times(lines_of(*words), path, kind) == 1, (words, path, sorted(kind))
+
+
+@pytest.mark.process
+def test_no_ring_runs_what_has_a_suite_of_its_own() -> None:
+    for words in (called_by_ci(), ("test",), ("twins",), ("heavy",), ("quick",)):
+        for path, kind, mark in itertools.product(FILES, KINDS, OF_OTHER_SUITES):
+            assert times(lines_of(*words), path, kind | {mark}) == 0, (words, path, mark)
+
+
+@pytest.mark.process
+def test_the_middle_ring_leaves_out_what_has_a_target_of_its_own_and_nothing_else() -> None:
+    for path, kind in itertools.product(FILES, KINDS):
+        ring = times(lines_of("test"), path, kind)
+        beyond = times(lines_of("twins"), path, kind) + times(lines_of("heavy"), path, kind)
+        is_slow = kind >= {"heavy", "process"}
+        is_within = not is_slow and ("postgres" not in kind or path.is_relative_to(BOTH_DATABASES))
+        assert ring == is_within, (path, sorted(kind))
+        assert beyond == (is_slow or "postgres" in kind), (path, sorted(kind))
+
+
+@pytest.mark.process
+def test_the_inner_ring_is_within_the_middle_one() -> None:
+    for path, kind in itertools.product(FILES, KINDS):
+        assert times(lines_of("quick"), path, kind) <= times(lines_of("test"), path, kind), (path, sorted(kind))
+
+
+def test_whoever_reads_the_readme_is_told_what_ci_calls() -> None:
+    for page in ("README.md", "README.zh-CN.md", "CONTRIBUTING.md"):
+        assert "make test ALL=1" in (ROOT / page).read_text(encoding="utf-8"), page
+    assert called_by_ci()[:2] == ("test", "ALL=1")

@@ -44,6 +44,7 @@ def test_what_was_found_once_stays_within_the_bound(name: str) -> None:
                 assert seconds(name, text) < MOST_SECONDS, shape
 
 
+@pytest.mark.heavy
 @requirement("S-61")
 @pytest.mark.process
 def test_no_text_takes_more_than_64_mib() -> None:
