@@ -111,7 +111,7 @@ class Spec:
     setup: Setup | None = None
     starter: Starter | None = None
     has_departments: bool = False
-    verifies_members: bool = False  # its channels are `app.directories.IdentifyingChannel`s
+    verifies_members: bool = False  # its channels are `app.abilities.directories.IdentifyingChannel`s
     loggers: tuple[str, ...] = ()
     secret_shapes: tuple[str, ...] = ()
 

@@ -7,7 +7,7 @@ import secrets
 from contextlib import suppress
 from typing import TYPE_CHECKING, Literal, assert_never
 
-from app.directories import Member
+from app.abilities.directories import Member
 from app.domain.text.language import Language
 from app.ports import (
     Account,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from datetime import datetime, timedelta
 
-    from app.directories import ReportsTo
+    from app.abilities.directories import ReportsTo
     from app.domain.card.card import Card
     from app.domain.card.form import Form
     from app.ports import Click, ClickOutcome, Finding, Inbound, InboundCall, Notice, Post

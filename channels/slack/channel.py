@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from datetime import datetime
 
-    from app.directories import Member, ReportsTo
+    from app.abilities.directories import Member, ReportsTo
+    from app.abilities.renewal import Access, AccessKeeper
     from app.domain.card.card import Card
     from app.domain.card.form import Form
     from app.domain.text.language import Language
     from app.ports import Account, Click, ClickOutcome, Finding, Inbound, InboundCall, Notice, Post
-    from app.renewal import Access, AccessKeeper
     from channels.slack.settings import SlackSettings
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)

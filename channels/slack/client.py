@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import aiohttp
     from slack_sdk.web.async_client import AsyncWebClient
 
-    from app.renewal import Access, AccessKeeper
+    from app.abilities.renewal import Access, AccessKeeper
     from channels.slack.settings import SlackSettings
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)

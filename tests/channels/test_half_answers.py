@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.directories import ReportsTo
+from app.abilities.directories import ReportsTo
 from app.ports import Account, AccountStatus, ChannelRefusedError, ChannelUnavailableError, Post
 from channels.feishu.details.people import STATUS_SCOPE
 from tests.channels.feishu.conformance_feishu import feishu_stage

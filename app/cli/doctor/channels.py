@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from app.abilities.renewal import RenewingChannel
 from app.cli.doctor.managers import look_at_managers
 from app.cli.doctor.members import look_at_members
 from app.clock import SystemClock
@@ -14,7 +15,6 @@ from app.domain.errors import AssentError
 from app.domain.identity.seals import Seals
 from app.identifiers import RandomIds
 from app.ports import AccountStatus, ChannelRefusedError, ChannelUnavailableError, Finding, Severity
-from app.renewal import RenewingChannel
 from app.storage.make_store import dialect_for, make_store
 from app.usecases.platforms.renew_access import MEND, RenewAccess
 from app.workers.supervisor import Supervisor

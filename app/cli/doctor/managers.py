@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.directories import ReportingChannel
+from app.abilities.directories import ReportingChannel
 from app.ports import ChannelRefusedError, ChannelUnavailableError, Finding, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from app.directories import ReportsTo
+    from app.abilities.directories import ReportsTo
     from app.domain.people.people import Directory
     from app.ports import Account, Channel
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from app.directories import IdentifyingChannel
+from app.abilities.directories import IdentifyingChannel
 from app.domain.people.people import email_key
 from app.ports import ChannelRefusedError, ChannelUnavailableError, Finding, Severity
 from app.usecases.platforms.know_members import TAKEN, UNVERIFIED, why_not
@@ -13,7 +13,7 @@ from app.usecases.platforms.know_members import TAKEN, UNVERIFIED, why_not
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from app.directories import Member
+    from app.abilities.directories import Member
     from app.domain.people.people import Directory, GroupSource
     from app.ports import Account, Channel
 

@@ -14,7 +14,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from app.directories import ReportingChannel, ReportsTo
+from app.abilities.directories import ReportingChannel, ReportsTo
 from app.domain.people.people import Told, email_key
 from app.ports import AccountStatus
 from app.storage.cards.accounts import list_of_channel

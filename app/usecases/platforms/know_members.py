@@ -15,7 +15,7 @@ import unicodedata
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from app.directories import IdentifyingChannel, Member
+from app.abilities.directories import IdentifyingChannel, Member
 from app.domain.people.people import Person, Staff
 from app.domain.trail.audit import Kind, Record
 from app.ports import AccountStatus

@@ -18,19 +18,19 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from app.abilities.renewal import RenewalSpentError, RenewingChannel
 from app.domain.errors import UnavailableError
 from app.failpoints import failpoint
 from app.ports import ChannelRefusedError, ChannelUnavailableError
-from app.renewal import RenewalSpentError, RenewingChannel
 from app.storage.identity.platform_tokens import find_kept, lock_kept, open_pair, put_kept, seal_pair
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from datetime import datetime
 
+    from app.abilities.renewal import Access
     from app.domain.identity.seals import Seals
     from app.ports import Channel, Clock, IdFactory
-    from app.renewal import Access
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
     from app.storage.identity.platform_tokens import Kept
@@ -154,7 +154,7 @@ class RenewAccess:
 
 
 class Keeper:
-    """One channel's tokens. See `app.renewal.AccessKeeper`."""
+    """One channel's tokens. See `app.abilities.renewal.AccessKeeper`."""
 
     def __init__(self, all_of: RenewAccess, org: str, name: str, channel: RenewingChannel) -> None:
         """Remember no token yet."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from app.directories import ReportsTo
+from app.abilities.directories import ReportsTo
 from channels.feishu.details.members import list_people
 from channels.feishu.details.people import PERSON_PREFIX
 

@@ -6,9 +6,9 @@ import re
 from datetime import timedelta
 from typing import Final, NoReturn, cast
 
+from app.abilities.renewal import RenewalSpentError
 from app.domain.text.unreached import why_unreached
 from app.ports import ChannelRefusedError, ChannelUnavailableError, ContentRefusedError, EditClosedError
-from app.renewal import RenewalSpentError
 
 _HTTP_OK: Final = 200
 _HTTP_BROKEN: Final = 500

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, cast
 
-from app.directories import Member
+from app.abilities.directories import Member
 from app.ports import Account, AccountStatus, ChannelRefusedError, ChannelUnavailableError
 from channels.slack.details.forms import PERSON_ID
 

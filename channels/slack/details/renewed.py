@@ -6,8 +6,8 @@ import re
 from datetime import timedelta
 from typing import Final, cast
 
+from app.abilities.renewal import Access
 from app.ports import ChannelUnavailableError
-from app.renewal import Access
 
 _TOKEN: Final = re.compile(r"xoxe\.xoxb-[\x21-\x7e]{4,500}")
 _RENEWAL: Final = re.compile(r"xoxe-[\x21-\x7e]{4,500}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
-from app.directories import ReportsTo
+from app.abilities.directories import ReportsTo
 from app.ports import ChannelUnavailableError
 from channels.slack.details.failures import SCIM
 from channels.slack.details.forms import PERSON_ID

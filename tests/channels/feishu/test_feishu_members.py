@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.directories import IdentifyingChannel, Member
+from app.abilities.directories import IdentifyingChannel, Member
 from app.ports import AccountStatus, ChannelUnavailableError
 from channels.feishu.details.people import STATUS_SCOPE
 from channels.feishu.simulator.simulator import Fault

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.directories import ReportingChannel, ReportsTo
+from app.abilities.directories import ReportingChannel, ReportsTo
 from app.ports import ChannelRefusedError, ChannelUnavailableError
 from channels.feishu.channel import build
 from channels.feishu.details.reporting import REPORTING_SCOPE

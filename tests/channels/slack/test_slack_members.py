@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.directories import IdentifyingChannel
+from app.abilities.directories import IdentifyingChannel
 from app.ports import AccountStatus, ChannelRefusedError, ChannelUnavailableError
 from channels.slack.simulator.simulator import Fault
 from tests.channels.slack.conformance_slack import ALICE, SlackStage, slack_stage
@@ -15,7 +15,7 @@ from tests.requirements import requirement
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from app.directories import Member
+    from app.abilities.directories import Member
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.directories import ReportingChannel, ReportsTo
+from app.abilities.directories import ReportingChannel, ReportsTo
 from app.ports import ChannelRefusedError, ChannelUnavailableError
 from channels.slack.channel import SlackChannel, build
 from channels.slack.details.reporting import ENTERPRISE

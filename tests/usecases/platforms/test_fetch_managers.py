@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.directories import ReportsTo
+from app.abilities.directories import ReportsTo
 from app.ports import AccountStatus, ChannelRefusedError, ChannelUnavailableError
 from app.usecases.platforms import hearing
 from app.usecases.platforms.hearing import EVERY, TRUSTED_FOR

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.directories import Member, ReportsTo
+from app.abilities.directories import Member, ReportsTo
 from app.domain.text.language import Language
 from app.domain.words.say import say
 from app.ports import Account, AccountStatus, ChannelUnavailableError

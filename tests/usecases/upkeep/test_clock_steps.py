@@ -12,7 +12,7 @@ from apscheduler.schedulers import base
 from apscheduler.triggers import interval
 from structlog.testing import capture_logs
 
-from app.directories import ReportsTo
+from app.abilities.directories import ReportsTo
 from app.usecases.platforms.fetch_groups import FetchGroups
 from app.usecases.platforms.hearing import Hearing
 from app.workers.timers import Timers, _Interval  # pyright: ignore[reportPrivateUsage]
