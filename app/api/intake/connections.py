@@ -66,8 +66,8 @@ class Corked:
         self._held.append(data)
 
     def _send(self) -> None:
-        if self._held:
-            held, self._held = self._held, []
+        held, self._held = self._held, []
+        if held and not self._transport.is_closing():  # it may have been cut off in between
             self._transport.write(b"".join(held))
 
     def close(self) -> None:

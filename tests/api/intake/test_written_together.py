@@ -29,8 +29,11 @@ class Pipe:
     def close(self) -> None:
         self.done.append("closed")
 
+    def abort(self) -> None:
+        self.done.append("aborted")
+
     def is_closing(self) -> bool:
-        return "closed" in self.done
+        return not {"closed", "aborted"}.isdisjoint(self.done)
 
 
 async def test_what_is_written_in_one_turn_is_sent_once_and_in_its_order() -> None:
@@ -54,6 +57,15 @@ async def test_who_closes_loses_nothing_of_what_was_written() -> None:
     assert corked.is_closing()
     await asyncio.sleep(0)
     assert pipe.done == [b"the last word", "closed"]
+
+
+async def test_nothing_is_written_to_what_was_cut_off() -> None:
+    pipe = Pipe()
+    corked = Corked(cast("asyncio.Transport", pipe), asyncio.get_running_loop())
+    corked.write(b"too late")
+    corked.abort()
+    await asyncio.sleep(0)
+    assert pipe.done == ["aborted"]
 
 
 async def test_a_stream_comes_as_it_is_written_and_an_answer_comes_whole() -> None:
