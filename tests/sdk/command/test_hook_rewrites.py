@@ -62,8 +62,8 @@ def test_a_megabyte_of_arguments_is_judged_and_claimed_as_little_is(real: RealGa
     hook = HookLine(url=real.url, key=real.key, folder=tmp_path)
     text = "one more line, with 'quotes' and \\n in it" * 23_000
     assert hook.run(event(tool="free", arguments={"text": text})).decision == "allow"
-    waiting = hook.begin(event(tool="pay", call_id="toolu_large", arguments={"text": text}))
-    asked = real.pending()
+    waiting = hook.begin(event(tool="pay", session="large", call_id="toolu_large", arguments={"text": text}))
+    asked = real.pending(session="large")
     assert asked["arguments"] == {"text": text}
     real.decide(asked, "approve")
     assert finish(waiting).decision == "allow"
