@@ -128,6 +128,8 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[Steps]:
         steps.longest = max(steps.longest, time.thread_time() - began)
 
     monkeypatch.setattr(asyncio.events.Handle, "_run", run)
+    if sys.gettrace() is not None:  # a page takes coverage so long, beside others, that the database is held for silent
+        monkeypatch.setattr("app.storage.engine.watch.Watch._look", lambda _: None)
     gc.collect()
     gc.freeze()  # what the tests before left behind is looked through by no step of this one
     yield steps
@@ -190,10 +192,8 @@ BIG = {
 @pytest.mark.may_block
 @pytest.mark.parametrize("shape", BIG)
 async def test_a_call_of_a_megabyte_holds_the_loop_nowhere_on_its_way(
-    sqlite_url: str, config: Path, platform: MemoryPlatform, steps: Steps, shape: str, monkeypatch: pytest.MonkeyPatch
+    sqlite_url: str, config: Path, platform: MemoryPlatform, steps: Steps, shape: str
 ) -> None:
-    if sys.gettrace() is not None:  # a page takes coverage so long, beside others, that the database is held for silent
-        monkeypatch.setattr("app.storage.engine.watch.Watch._look", lambda _: None)
     file = with_url(config) / "acme.yaml"
     asks = "{id: any, tools: [u], then: ask, stages: [{of: [finance], allow_editor: true}], channels: [chat, api]}"
     text = file.read_text().replace("default: deny\n", "default: deny\nguards: on\n")
