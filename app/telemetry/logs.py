@@ -159,12 +159,16 @@ def log_act(event: str, **facts: str | float | None) -> None:
     plain word, or look like a secret, are left out.
     """
     if _acts.handlers:
-        said = {name: fact for name, fact in facts.items() if _may_be_said(fact)}
-        record = logging.LogRecord.__new__(logging.LogRecord)
-        now = time.time()  # noqa: TID251 - when the line was written, as in every other one
-        vars(record).update(_BLANK, msg=event, said=said, created=now)
-        for handler in _acts.handlers:
-            handler.handle(record)
+        _log_acts([(event, facts)])
+
+
+def _log_acts(acts: Iterable[tuple[str, Mapping[str, object]]]) -> None:
+    said = [(event, {name: fact for name, fact in facts.items() if _may_be_said(fact)}) for event, facts in acts]
+    record = logging.LogRecord.__new__(logging.LogRecord)
+    now = time.time()  # noqa: TID251 - when the lines were written, as in every other one
+    vars(record).update(_BLANK, msg=said[0][0], said=said, created=now)
+    for handler in _acts.handlers:
+        handler.handle(record)
 
 
 _REPEATED = ("tool", "rule", "channel", "verdict", "status", "why")
@@ -196,12 +200,16 @@ class Committed(Protocol):
 
 
 def log_records(records: Mapping[str, Iterable[Committed]]) -> None:
-    """Say in one line each what a commit put into the trails, by their orgs."""
+    """Say in one line each what a commit put into the trails, by their orgs: all of them in one write."""
+    if not _acts.handlers or not records:
+        return
+    acts: list[tuple[str, Mapping[str, object]]] = []
     for org, committed in records.items():
         for item in committed:
             record = item.record
             said = {name: fact for name in _REPEATED if isinstance(fact := record.facts.get(name), str)}
-            log_act(record.kind.value, org=org, actor=record.actor, request=item.request_id, **said)
+            acts.append((record.kind.value, {"org": org, "actor": record.actor, "request": item.request_id, **said}))
+    _log_acts(acts)
 
 
 def _may_be_said(fact: object) -> bool:
@@ -222,9 +230,12 @@ class _ActFormatter(logging.Formatter):
         self._as_json = log_format == "json"
 
     def format(self, record: logging.LogRecord) -> str:
-        said: Mapping[str, object] = getattr(record, "said", {})
+        said: Iterable[tuple[str, Mapping[str, object]]] = getattr(record, "said", ())
         at = f"{datetime.fromtimestamp(record.created, UTC).replace(tzinfo=None).isoformat(timespec='microseconds')}Z"
+        return "\n".join([self._line(event, facts, at) for event, facts in said])
+
+    def _line(self, event: str, said: Mapping[str, object], at: str) -> str:
         if self._as_json:
-            return json.dumps({"event": record.msg, **said, "level": "info", "timestamp": at})
-        facts = " ".join(f"{name}={fact}" for name, fact in said.items())
-        return f"{at} [info     ] {record.msg:<30} {facts}"
+            return json.dumps({"event": event, **said, "level": "info", "timestamp": at})
+        facts = " ".join([f"{name}={fact}" for name, fact in said.items()])
+        return f"{at} [info     ] {event:<30} {facts}"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from app.telemetry.logs import log_records
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from app.domain.request.request import ConfirmationRequest
     from app.storage.engine.transaction import Batch
     from app.telemetry.figures import Telemetry
     from app.usecases.platforms.send_webhooks import SendWebhooks
@@ -32,7 +35,7 @@ class AfterCommit:
 
     def __call__(self, batch: Batch) -> None:
         """Tell of a commit of ours."""
-        self.waiters.wake(batch.changed)
+        self.waiters.wake(cast("Mapping[tuple[str, str], ConfirmationRequest]", batch.changed))
         self.feed.touch(batch.records)
         if batch.records:
             self.webhooks.nudge()
@@ -45,10 +48,10 @@ class AfterCommit:
 
     def heard(self, changed: list[tuple[str, str]]) -> None:
         """Tell of what another gateway says that it changed."""
-        self.waiters.wake(changed)
+        self.waiters.wake(dict.fromkeys(changed))
         self.feed.touch(org for org, _ in changed)
 
     def missed(self) -> None:
         """Have everybody look for themselves: what others said may have been lost."""
-        self.waiters.wake(list(self.waiters.waited_for()))
+        self.waiters.wake(dict.fromkeys(self.waiters.waited_for()))
         self.feed.touch_all()

@@ -15,11 +15,12 @@ While it is held a call is one future in a dictionary (`app/usecases/reading/wai
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from starlette.requests import ClientDisconnect
 
-from app.api.wire.bodies import answer
+from app.api.wire.bodies import answer, is_gone
 from app.api.wire.queries import number_of, text_of
 from app.api.wire.verdicts import answer_judged, caller_of, view_claimed, view_said, view_shown
 from app.domain.card.card_for import message_for_claimer
@@ -65,6 +66,8 @@ class Standing(NamedTuple):
 
     request_id: str
     given: dict[str, object]
+    opened: int = 0
+    """The version in which this very call has opened it, to wait for people; 0: it has not."""
 
 
 async def judge_held(c: Services, key: ApiKey, submission: Submission, held: Held) -> Response | Standing:
@@ -77,7 +80,9 @@ async def judge_held(c: Services, key: ApiKey, submission: Submission, held: Hel
     request_id = found.request.id
     if found.attached and held.claim_id is not None:
         await _refuse_foreign(c, key, request_id)
-    return Standing(request_id, {"attached": found.attached, **view_said(found.said)})
+    is_new = not found.attached and found.request.state is State.PENDING
+    given = {"attached": found.attached, **view_said(found.said)}
+    return Standing(request_id, given, found.request.version if is_new else 0)
 
 
 async def answer_return(c: Services, key: ApiKey, request: Request, request_id: str) -> Response:
@@ -92,7 +97,7 @@ async def answer_return(c: Services, key: ApiKey, request: Request, request_id: 
 
 async def answer_held(c: Services, key: ApiKey, request: Request, standing: Standing, held: Held) -> Response:
     """Hold a caller until people have decided. Raises what `Claim.take` raises."""
-    request_id, given = standing
+    request_id, given, opened = standing
     request.state.held = True  # its time is people's, and in no figure of ours
     request.state.request_id = request_id
     try:
@@ -104,7 +109,8 @@ async def answer_held(c: Services, key: ApiKey, request: Request, standing: Stan
             since=held.since,
             confirm=_confirm(c, request),
             who=key.id,
-            gone=request.is_disconnected if key.scope in AGENTS else None,
+            gone=partial(is_gone, request) if key.scope in AGENTS else None,
+            opened=opened,
         )
     except AssentError as error:
         error.more.setdefault("request_id", request_id)
@@ -126,7 +132,7 @@ async def answer_held(c: Services, key: ApiKey, request: Request, standing: Stan
 
 async def expect_back(c: Services, key: ApiKey, request: Request, found: ConfirmationRequest) -> ConfirmationRequest:
     """Remember that a caller who is still there is told how its request stands: it will wait again, or claim it."""
-    if found.attachable and key.scope in AGENTS and not await request.is_disconnected():
+    if found.attachable and key.scope in AGENTS and not await is_gone(request):
         c.waiters.expect(key.org, found.id, found.version, decided=found.status.final)
     return found
 
@@ -135,7 +141,7 @@ def _confirm(c: Services, request: Request) -> Callable[[], Awaitable[None]]:
     """Return what asks whether the caller is still there, and its key still good: a claim is for nobody else."""
 
     async def confirm() -> None:
-        if await request.is_disconnected():
+        if await is_gone(request):
             raise ClientDisconnect
         if not await c.access.still_holds(request):
             raise UnauthenticatedError

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from app.api.agents.one_call import LONGEST_WAIT, Held, answer_held, answer_return, expect_back, judge_held
 from app.api.wire import schemas
-from app.api.wire.bodies import answer, read_model
+from app.api.wire.bodies import answer, is_gone, read_model
 from app.api.wire.operations import asks, takes
 from app.api.wire.queries import ListQuery, cursor_behind, number_of, parameter
 from app.api.wire.routes import Request, Response, Router
@@ -116,7 +117,7 @@ def requests_router(c: Services) -> Router:  # noqa: C901 - a router is a list o
             seconds=seconds,
             since=None if since is None else int(since),
             who=key.id,
-            gone=request.is_disconnected if key.scope in AGENTS else None,
+            gone=partial(is_gone, request) if key.scope in AGENTS else None,
         )
         return answer(await shown(await expect_back(c, key, request, found), key))
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec import json as fast_json
 from pydantic import BaseModel, ValidationError
 from starlette.responses import JSONResponse
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from app.domain.errors import BadJsonError, InvalidError, TooLargeError, TooSlowError
 from app.domain.text.canonical import MAX_VALUES, parse_json
@@ -51,6 +52,8 @@ async def read_body(request: Request, *, most: int = MOST_BYTES, seconds: float 
         raise TooLargeError(f"the body may have {most} bytes", limit=most)
     if request.headers.get("content-encoding", "identity") != "identity":
         raise InvalidError("a compressed body is not accepted", path="")
+    if (served := _served_by(request)) is not None and not served.more_body:
+        return await _received(request, most)  # it is all there: most calls come in one piece
     try:
         async with asyncio.timeout(MOST_SECONDS if seconds is None else seconds):
             return await _received(request, most)
@@ -67,6 +70,18 @@ async def _received(request: Request, most: int) -> bytes:
             raise TooLargeError(f"the body may have {most} bytes", limit=most)
         parts.append(part)
     return b"".join(parts)
+
+
+async def is_gone(request: Request) -> bool:
+    """Say whether the caller's connection is closed."""
+    served = _served_by(request)
+    return await request.is_disconnected() if served is None else served.disconnected
+
+
+def _served_by(request: Request) -> RequestResponseCycle | None:
+    """Return how uvicorn answers a call: it knows what the protocol tells nobody without a task and a message."""
+    served = getattr(request.receive, "__self__", None)
+    return served if isinstance(served, RequestResponseCycle) else None
 
 
 async def read_model(request: Request, model: type[M], *, most: int = MOST_BYTES) -> M:

@@ -131,7 +131,7 @@ class Batch:
     """What the units of one commit leave to be done together: audit events before it, wake-ups after it."""
 
     records: dict[str, list[Pending]] = field(default_factory=dict[str, list[Pending]])
-    changed: dict[tuple[str, str], None] = field(default_factory=dict[tuple[str, str], None])
+    changed: dict[tuple[str, str], object] = field(default_factory=dict[tuple[str, str], object])
     outbox_filled: bool = False
     locked: dict[str, list[Row]] = field(default_factory=dict[str, "list[Row]"])
     """Requests that were locked and read for the whole batch, by id; a unit takes what is its own."""
@@ -391,9 +391,9 @@ class Tx:
         """Say that what was committed before is not what this database has."""
         self._batch.has_forked = True
 
-    def changed(self, request_id: str) -> None:
-        """Wake whoever waits for this request, after the commit."""
-        self._batch.changed[self.org, request_id] = None
+    def changed(self, request_id: str, after: object) -> None:
+        """Wake whoever waits for this request, after the commit, and hand it on `after` what was written."""
+        self._batch.changed[self.org, request_id] = after
 
     def outbox_filled(self) -> None:
         """Nudge the outbox worker, after the commit."""

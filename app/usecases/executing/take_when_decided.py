@@ -45,12 +45,14 @@ class TakeWhenDecided:
         confirm: Callable[[], Awaitable[None]],
         who: str,
         gone: Callable[[], Awaitable[bool]] | None = None,
+        opened: int = 0,
     ) -> ConfirmationRequest | Claimed:
         """Return what was claimed; or the request, where it is pending (the time is up, or the process stops) or ended.
 
         Without a `claim_id` only wait. With `since`, a pending request whose version is above it is returned as well.
         `gone` asks whether the caller has gone; `confirm` is called before anything is claimed, and raises where it
-        has, or may no more. Raises that, and what `Claim.take` raises.
+        has, or may no more. `opened` is the version in which the caller has just opened it, if it is pending. Raises
+        that, and what `Claim.take` raises.
         """
 
         def refused(request: ConfirmationRequest) -> AssentError | None:
@@ -62,7 +64,14 @@ class TakeWhenDecided:
             return request.state is not State.PENDING or (since is not None and request.version > since)
 
         request = await self._wait.held(
-            caller.org, request_id, refused=refused, answered=answered, seconds=seconds, who=who, gone=gone
+            caller.org,
+            request_id,
+            refused=refused,
+            answered=answered,
+            seconds=seconds,
+            who=who,
+            gone=gone,
+            opened=opened,
         )
         if claim_id is None or request.state is State.PENDING or request.state in NOT_TO_RUN:
             return request

@@ -3,11 +3,13 @@
 A waiter is a future in a dictionary: no thread, no task and no query of its own. Whoever commits a change resolves it
 (in this process right after the commit, in another by one NOTIFY per group commit); a slow poll, one query for all
 waiters, stands behind both. The row is the truth: a waiter registers first, then reads, and reads again when woken.
+Only what this process has just written itself is not read: a waiter is handed that.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from typing import TYPE_CHECKING, NamedTuple
 
 from app.domain.errors import NotFoundError, UnavailableError
@@ -17,17 +19,22 @@ from app.storage.requests.requests import find_request
 from app.usecases.reading.shares import Shares
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable, Mapping
 
     from app.domain.errors import AssentError
     from app.domain.request.request import ConfirmationRequest
     from app.storage.engine.store import Store
 
     Gone = Callable[[], Awaitable[bool]]
+    Ring = asyncio.Future[ConfirmationRequest | None]
+    """Rung with the request as it was committed here; with None where the waiter is to look for itself."""
 
 
 _COMES_BACK_WITHIN = 1.0
 """Seconds in which a caller asks again that was told how its request stands."""
+
+_MOST_UNHEARD = 4_096
+"""Changes that nobody waited for and that are remembered: it takes a caller some turns of the loop to begin to wait."""
 
 
 class _Told(NamedTuple):
@@ -45,7 +52,8 @@ class Waiters:
     def __init__(self, *, most: int) -> None:
         """`most`: beyond so many, a caller is answered at once with what is so now, and asks again."""
         self._places = Shares(most)
-        self._by_request: dict[tuple[str, str], dict[asyncio.Future[None], Gone | None]] = {}
+        self._by_request: dict[tuple[str, str], dict[Ring, Gone | None]] = {}
+        self._unheard: OrderedDict[tuple[str, str], None] = OrderedDict()
         self._expected: dict[tuple[str, str], _Told] = {}
         self._seen: dict[tuple[str, str], int] = {}
         self._stopping = False
@@ -63,9 +71,9 @@ class Waiters:
         """Whether the process is going away: callers are told to try again."""
         return self._stopping
 
-    def register(self, org: str, request_id: str, who: str = "", *, gone: Gone | None = None) -> asyncio.Future[None]:
+    def register(self, org: str, request_id: str, who: str = "", *, gone: Gone | None = None) -> Ring:
         """Begin to wait, with a key; `forget` must follow. `gone` asks whether the caller's connection is closed."""
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        future: Ring = asyncio.get_running_loop().create_future()
         if self._stopping:
             future.set_result(None)
         self._by_request.setdefault((org, request_id), {})[future] = gone
@@ -73,7 +81,7 @@ class Waiters:
         self._places.take(who)
         return future
 
-    def forget(self, org: str, request_id: str, future: asyncio.Future[None], who: str = "") -> None:
+    def forget(self, org: str, request_id: str, future: Ring, who: str = "") -> None:
         """Stop waiting."""
         waiting = self._by_request.get((org, request_id))
         if waiting is not None:
@@ -118,17 +126,27 @@ class Waiters:
             told.timer.cancel()
             told.over.set_result(None)
 
-    def wake(self, changed: Iterable[tuple[str, str]]) -> None:
-        """Let those who wait for these requests look at the row. Call it on the loop."""
-        for key in changed:
-            for future in self._by_request.get(key, ()):
+    def wake(self, changed: Mapping[tuple[str, str], ConfirmationRequest | None]) -> None:
+        """Tell those who wait for these requests what was committed; None: they look. Call it on the loop."""
+        for key, after in changed.items():
+            waiting = self._by_request.get(key)
+            if waiting is None:
+                self._unheard[key] = None
+                if len(self._unheard) > _MOST_UNHEARD:
+                    self._unheard.popitem(last=False)
+                continue
+            for future in waiting:
                 if not future.done():
-                    future.set_result(None)
+                    future.set_result(after)
+
+    def went_unheard(self, org: str, request_id: str) -> bool:
+        """Say whether a request has changed lately while nobody waited for it."""
+        return (org, request_id) in self._unheard
 
     def stop(self) -> None:
         """Send everyone away, politely: the process is stopping."""
         self._stopping = True
-        self.wake(list(self._by_request))
+        self.wake(dict.fromkeys(self._by_request))
 
     def saw(self, org: str, request_id: str, version: int) -> None:
         """Remember the oldest version that somebody who waits has read: the poll wakes them if the row has another."""
@@ -191,11 +209,13 @@ class Wait:
         seconds: float,
         who: str,
         gone: Gone | None = None,
+        opened: int = 0,
     ) -> ConfirmationRequest:
         """Return the request once it is `answered`, or as it stands when the time is up or the process stops.
 
-        `refused` says why this caller may not look at it, `gone` whether it still listens. Raises what `refused` says,
-        and NotFoundError.
+        `refused` says why this caller may not look at it, `gone` whether it still listens. `opened`: in which
+        version the caller itself has just opened it, not `answered`; 0: it has not. Raises what `refused` says, and
+        NotFoundError.
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
@@ -204,22 +224,29 @@ class Wait:
             # Asked here, not behind the read: whoever comes meanwhile takes nobody's place.
             crowded = self._waiters.crowded(who)
             try:
-                request = await self._store.read(lambda tx: find_request(tx, request_id), org=org)
-                fault = NotFoundError() if request is None else refused(request)
-                if request is None or fault is not None:
-                    raise fault or NotFoundError()
-                left = until - loop.time()
-                if answered(request) or left <= 0 or crowded or self._waiters.stopping:
+                version = 0 if crowded or seconds <= 0 or self._waiters.went_unheard(org, request_id) else opened
+                request = None if version else await self._look(org, request_id, refused)
+                over = crowded or loop.time() >= until or self._waiters.stopping
+                if request is not None and (over or answered(request)):
                     return request
-                self._waiters.saw(org, request_id, request.version)
-                del request  # ten thousand waiters need not keep ten thousand rows
-                timer = loop.call_later(left, _ring, future)
-                try:
-                    await future
-                finally:
-                    timer.cancel()
+                self._waiters.saw(org, request_id, version if request is None else request.version)
+                request, opened = None, 0  # ten thousand waiters need not keep ten thousand rows
+                told = await _rung(future, until - loop.time())
             finally:
                 self._waiters.forget(org, request_id, future, who)
+            if told is not None and (fault := refused(told)) is not None:
+                raise fault
+            if told is not None and answered(told):
+                return told
+
+    async def _look(
+        self, org: str, request_id: str, refused: Callable[[ConfirmationRequest], AssentError | None]
+    ) -> ConfirmationRequest:
+        request = await self._store.read(lambda tx: find_request(tx, request_id), org=org)
+        fault = NotFoundError() if request is None else refused(request)
+        if request is None or fault is not None:
+            raise fault or NotFoundError()
+        return request
 
     async def poll(self) -> int:
         """Look once for everyone: wake those whose request changed unheard. Return how many requests were looked at."""
@@ -231,12 +258,19 @@ class Wait:
             for start in range(0, len(ids), MOST_VERSIONS):
                 part = ids[start : start + MOST_VERSIONS]
                 found = await self._store.read(lambda tx, part=part: list_versions(tx, part), org=org, long=True)
-                self._waiters.wake(
-                    (org, found_id) for found_id, version in found if waited_for[org, found_id] != version
-                )
+                changed = [(org, found_id) for found_id, version in found if waited_for[org, found_id] != version]
+                self._waiters.wake(dict.fromkeys(changed))
         return len(waited_for)
 
 
-def _ring(future: asyncio.Future[None]) -> None:
+async def _rung(future: Ring, seconds: float) -> ConfirmationRequest | None:
+    timer = asyncio.get_running_loop().call_later(seconds, _ring, future)
+    try:
+        return await future
+    finally:
+        timer.cancel()
+
+
+def _ring(future: Ring) -> None:
     if not future.done():
         future.set_result(None)

@@ -95,7 +95,7 @@ def _follow(tx: Tx, request: ConfirmationRequest, effect: Effect, chats: Mapping
         case RefreshCards():
             refresh_cards(tx, request)
         case Wake():
-            tx.changed(request.id)
+            tx.changed(request.id, request)
         case PostMore():
             plan_channels(tx, request, effect.channels, chats=chats)
             plan_people(tx, request, effect.people)

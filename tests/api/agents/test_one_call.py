@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from app.domain.identity.api_key import Scope
+from app.domain.request.decision import Verdict
 from tests.api.agents.held_calls import held
+from tests.api.agents.test_streams import counted_reads
 from tests.fixtures.enforced import CALL, EXECUTOR, approved, enforce
 from tests.requirements import requirement
 
@@ -295,3 +297,22 @@ async def test_the_time_of_people_is_in_no_figure_of_the_gateways(
     await call.answer()
     assert (await g.call("GET", f"/v1/requests/{request['id']}?claim_id=claim-1&wait=50")).status_code == 200
     assert counted == [("/v1/requests", 200), ("/v1/requests/{request_id}/decisions", 200)]  # the list, and the vote
+
+
+async def test_a_held_call_reads_nothing_between_its_opening_and_its_claim(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await gateway.key("agent:shop")
+    await gateway.key("alice@acme.example")
+    call, request = await waiting(gateway)
+    looks = counted_reads(gateway, monkeypatch)
+    await gateway.container.decide(
+        org="acme",
+        request_id=request["id"],
+        person="alice@acme.example",
+        verdict=Verdict.APPROVE,
+        reason=None,
+        digest=request["digest"],
+    )
+    assert (await call.answer()).body["decision"] == "claimed"
+    assert looks == []  # it was handed what the decision committed, and the claim reads behind its lock

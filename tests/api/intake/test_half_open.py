@@ -271,6 +271,7 @@ class _Endless:
     def __init__(self, began: asyncio.Semaphore) -> None:
         self.headers: dict[str, str] = {}
         self.client = None
+        self.receive = None
         self._began = began
 
     async def stream(self) -> AsyncIterator[bytes]:

@@ -1,0 +1,94 @@
+"""What uvicorn knows of a call is believed without asking: that its body is there, and that its caller is not."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import uvicorn
+from starlette.requests import Request
+
+from app.api.intake.connections import ConnectionWatch
+from app.api.wire.bodies import is_gone, read_body
+from app.domain.errors import TooSlowError
+from tests.fixtures.patience import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+HEAD = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n"
+
+
+@contextlib.asynccontextmanager
+async def served(answer: Callable[[Request], Awaitable[object]]) -> AsyncIterator[int]:
+    """Serve calls by `answer` on a loopback port; nothing is sent back."""
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        assert scope["type"] == "http"
+        await answer(Request(scope, receive, send))
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body"})
+
+    config = uvicorn.Config(app, port=0, lifespan="off", log_config=None, http=ConnectionWatch(10).protocol())
+    server = uvicorn.Server(config)
+    serving = asyncio.create_task(server.serve())
+    await eventually(lambda: server.started)
+    try:
+        yield server.servers[0].sockets[0].getsockname()[1]
+    finally:
+        server.should_exit = True
+        await serving
+
+
+async def test_a_caller_that_hangs_up_is_gone_and_one_that_waits_is_not() -> None:
+    seen: list[bool] = []
+    hung_up = asyncio.Event()
+
+    async def answer(request: Request) -> None:
+        assert await read_body(request) == b"body"
+        seen.append(await is_gone(request))
+        await hung_up.wait()
+        while not await is_gone(request):
+            await asyncio.sleep(0.01)
+        seen.append(True)
+
+    async with served(answer) as port:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(HEAD + b"body")
+        await eventually(lambda: seen == [False])
+        writer.close()
+        hung_up.set()
+        await eventually(lambda: seen == [False, True])
+
+
+@pytest.mark.parametrize("pieces", [[HEAD + b"body"], [HEAD, b"body"], [HEAD + b"bo", b"dy"]])
+async def test_a_body_is_read_whole_in_however_many_pieces_it_comes(pieces: list[bytes]) -> None:
+    read: list[bytes] = []
+
+    async def answer(request: Request) -> None:
+        read.append(await read_body(request))
+
+    async with served(answer) as port:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        for piece in pieces:
+            writer.write(piece)
+            await asyncio.sleep(0.05)
+        await eventually(lambda: read == [b"body"])
+        writer.close()
+
+
+async def test_a_body_of_which_a_part_is_there_still_has_its_time() -> None:
+    slow: list[object] = []
+
+    async def answer(request: Request) -> None:
+        with pytest.raises(TooSlowError) as refused:
+            await read_body(request, seconds=0.1)
+        slow.append(refused.value)
+
+    async with served(answer) as port:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(HEAD + b"bo")
+        await eventually(lambda: len(slow) == 1)
+        writer.close()
