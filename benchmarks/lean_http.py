@@ -27,11 +27,12 @@ class Answer(NamedTuple):
         return json.loads(self.content)
 
 
-def encode(method: str, path: str, *, key: str = "", body: object = None) -> bytes:
-    """Write a request down."""
+def encode(method: str, path: str, *, key: str = "", body: object = None, brief: bool = False) -> bytes:
+    """Write a request down; `brief`: its answer is not read."""
     content = b"" if body is None else json.dumps(body, separators=(",", ":")).encode()
     authorization = f"authorization: Bearer {key}\r\n" if key else ""
-    head = f"{method} {path} HTTP/1.1\r\nhost: x\r\n{authorization}content-type: application/json\r\n"
+    prefer = "prefer: return=minimal\r\n" if brief else ""
+    head = f"{method} {path} HTTP/1.1\r\nhost: x\r\n{authorization}{prefer}content-type: application/json\r\n"
     return f"{head}content-length: {len(content)}\r\n\r\n".encode() + content
 
 

@@ -70,7 +70,7 @@ class GatewayTalk:
 
     def decide(self, opened: Opened) -> bytes:
         verdict = {"verdict": "approve", "digest": opened.digest}
-        return encode("POST", f"{opened.path}/decisions", key=self._keys.approver, body=verdict)
+        return encode("POST", f"{opened.path}/decisions", key=self._keys.approver, body=verdict, brief=True)
 
     def finish(self, opened: Opened, claim_id: str) -> list[bytes]:
         claim = {"digest": opened.digest, "claim_id": claim_id}
@@ -92,7 +92,7 @@ class GatewayTalk:
     def outcome(self, path: str, claim_id: str) -> bytes:
         """Say that it was done."""
         body = {"claim_id": claim_id, "status": "succeeded", "result": {"ok": True}}
-        return encode("POST", f"{path}/outcome", key=self._keys.agent, body=body)
+        return encode("POST", f"{path}/outcome", key=self._keys.agent, body=body, brief=True)
 
 
 class FloorTalk:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from app.api.agents.one_call import LONGEST_WAIT, Held, answer_held, answer_return, expect_back, judge_held
 from app.api.wire import schemas
 from app.api.wire.bodies import answer, is_gone, read_model
-from app.api.wire.operations import asks, takes
+from app.api.wire.operations import asks, changes, takes
 from app.api.wire.queries import ListQuery, cursor_behind, number_of, parameter
 from app.api.wire.routes import Request, Response, Router
 from app.api.wire.verdicts import (
     access_to,
     answer_call,
+    answer_changed,
     caller_of,
     submitted,
     view_all,
@@ -121,7 +122,7 @@ def requests_router(c: Services) -> Router:  # noqa: C901 - a router is a list o
         )
         return answer(await shown(await expect_back(c, key, request, found), key))
 
-    @router.post("/v1/requests/{request_id}/decisions", **takes(schemas.Decision, schemas.RequestView))
+    @router.post("/v1/requests/{request_id}/decisions", **changes(schemas.Decision))
     async def decide(request_id: str, request: Request) -> Response:
         """Decide, or take one's vote back, as the person whose key this is.
 
@@ -129,16 +130,16 @@ def requests_router(c: Services) -> Router:  # noqa: C901 - a router is a list o
         """
         key = await c.access(request, Scope.APPROVER)
         body = await read_model(request, schemas.Decision, most=c.max_call_bytes)
-        return answer(await shown(await _decided(c, key, request_id, body), key))
+        return await answer_changed(c, key, request, await _decided(c, key, request_id, body))
 
-    @router.post("/v1/requests/{request_id}/cancel", **takes(schemas.CancelBody, schemas.RequestView))
+    @router.post("/v1/requests/{request_id}/cancel", **changes(schemas.CancelBody))
     async def cancel(request_id: str, request: Request) -> Response:
         """Withdraw a pending request."""
         key = await access_to(c, request, request_id, *AGENTS, Scope.ADMIN)
         body = await read_model(request, schemas.CancelBody)
         by = f"agent:{key.agent}" if key.agent else f"key:{key.id}"
         found = await c.cancel(org=key.org, request_id=request_id, agent=key.agent, by=by, reason=body.reason)
-        return answer(await shown(found, key))
+        return await answer_changed(c, key, request, found)
 
     @router.post("/v1/requests/{request_id}/claim", **takes(schemas.ClaimBody, schemas.ClaimView))
     async def claim(request_id: str, request: Request) -> Response:
@@ -154,7 +155,7 @@ def requests_router(c: Services) -> Router:  # noqa: C901 - a router is a list o
         taken = await c.claim.take(caller_of(key), request_id=request_id, digest=body.digest, claim_id=body.claim_id)
         return answer(view_claimed(taken))
 
-    @router.post("/v1/requests/{request_id}/outcome", **takes(schemas.OutcomeBody, schemas.RequestView))
+    @router.post("/v1/requests/{request_id}/outcome", **changes(schemas.OutcomeBody))
     async def outcome(request_id: str, request: Request) -> Response:
         """Report what the tool did. `unknown` if you cannot say: it is then reconciled, never run again.
 
@@ -171,7 +172,7 @@ def requests_router(c: Services) -> Router:  # noqa: C901 - a router is a list o
             error=body.error,
             elsewhere=body.place,
         )
-        return answer(await shown(found, key))
+        return await answer_changed(c, key, request, found)
 
     return router
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.api.wire.bodies import answer, read_model
-from app.api.wire.operations import takes
+from app.api.wire.bodies import read_model
+from app.api.wire.operations import changes
 from app.api.wire.routes import Request, Response, Router
-from app.api.wire.schemas import Email, NothingBody, RequestView
-from app.api.wire.verdicts import access_to, view_shown
+from app.api.wire.schemas import Email, NothingBody
+from app.api.wire.verdicts import access_to, answer_changed
 from app.domain.card.form import MOST
 from app.domain.identity.api_key import AGENTS, Scope
 from app.domain.lifecycle.wishes import Wish
@@ -74,11 +74,13 @@ def consulting_router(c: Services) -> Router:
     """Build the routes under /v1/requests/{request_id}."""
     router = Router(tags=["requests"])
 
-    async def consult(key: ApiKey, request_id: str, wish: Wish, digest: str | None = None) -> Response:
+    async def consult(
+        request: Request, key: ApiKey, request_id: str, wish: Wish, digest: str | None = None
+    ) -> Response:
         found = await c.consult(
             org=key.org, request_id=request_id, wish=wish, by=_who(key), agent=key.agent, digest=digest
         )
-        return answer(await view_shown(c, key, found))
+        return await answer_changed(c, key, request, found)
 
     def add_route(verb: Verb) -> None:
         body_of = body_for(verb)
@@ -87,39 +89,39 @@ def consulting_router(c: Services) -> Router:
         async def act(request_id: str, request: Request) -> Response:
             key = await access_to(c, request, request_id, *scopes)
             body = await read_model(request, body_of)
-            return await consult(key, request_id, _wish(verb, body), getattr(body, "digest", None))
+            return await consult(request, key, request_id, _wish(verb, body), getattr(body, "digest", None))
 
         path = f"/v1/requests/{{request_id}}/{verb.route}"
-        described = takes(body_of, RequestView)
+        described = changes(body_of)
         router.add(path, act, methods=["POST"], name=verb.action.value, description=verb.does, **described)
 
     for verb in VERBS:
         if verb.does:
             add_route(verb)
 
-    @router.post("/v1/requests/{request_id}/questions/{question_id}/answer", **takes(AnswerBody, RequestView))
+    @router.post("/v1/requests/{request_id}/questions/{question_id}/answer", **changes(AnswerBody))
     async def answer_question(request_id: str, question_id: str, request: Request) -> Response:
         """Answer a question, as the request's agent or its requester. The same answer again is harmless."""
         key = await access_to(c, request, request_id, *scopes_of(VERB_OF[Action.ANSWER]))
         body = await read_model(request, AnswerBody)
         wish = Wish(action=Action.ANSWER, text=body.text.strip(), question_id=question_id)
-        return await consult(key, request_id, wish)
+        return await consult(request, key, request_id, wish)
 
-    @router.post("/v1/requests/{request_id}/extend", **takes(NothingBody, RequestView))
+    @router.post("/v1/requests/{request_id}/extend", **changes(NothingBody))
     async def extend(request_id: str, request: Request) -> Response:
         """Give people as much time again as they had at first, three times at most."""
         key = await c.access(request, *scopes_of(VERB_OF[Action.EXTEND]))
         await read_model(request, NothingBody)
         found = await c.extend.extend(org=key.org, request_id=request_id, by=_who(key), person=key.person)
-        return answer(await view_shown(c, key, found))
+        return await answer_changed(c, key, request, found)
 
-    @router.post("/v1/requests/{request_id}/reopen", **takes(NothingBody, RequestView))
+    @router.post("/v1/requests/{request_id}/reopen", **changes(NothingBody))
     async def reopen(request_id: str, request: Request) -> Response:
         """Ask again what expired: answers the new request, which names the old one as its predecessor."""
         key = await c.access(request, *scopes_of(VERB_OF[Action.REOPEN]))
         await read_model(request, NothingBody)
         found = await c.reopen.reopen(org=key.org, request_id=request_id, person=str(key.person))
-        return answer(await view_shown(c, key, found))
+        return await answer_changed(c, key, request, found)
 
     return router
 

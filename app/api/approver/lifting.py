@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.api.wire import schemas
-from app.api.wire.bodies import answer, read_model
-from app.api.wire.operations import takes
+from app.api.wire.bodies import read_model
+from app.api.wire.operations import changes
 from app.api.wire.routes import Request, Response, Router
-from app.api.wire.verdicts import view_shown
+from app.api.wire.verdicts import answer_changed
 from app.domain.identity.api_key import Scope
 
 if TYPE_CHECKING:
@@ -32,12 +31,12 @@ def lifting_router(c: Services) -> Router:
     """Build the route."""
     router = Router(tags=["requests"])
 
-    @router.post("/v1/requests/{request_id}/lift", **takes(LiftBody, schemas.RequestView))
+    @router.post("/v1/requests/{request_id}/lift", **changes(LiftBody))
     async def lift(request_id: str, request: Request) -> Response:
         """Let the call of a denied request be asked about again. The request itself stays denied; nothing runs."""
         key = await c.access(request, Scope.APPROVER)
         body = await read_model(request, LiftBody)
         found = await c.lift(org=key.org, request_id=request_id, person=str(key.person), reason=body.reason)
-        return answer(await view_shown(c, key, found))
+        return await answer_changed(c, key, request, found)
 
     return router

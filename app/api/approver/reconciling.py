@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.api.wire import schemas
-from app.api.wire.bodies import answer, read_model
-from app.api.wire.operations import takes
+from app.api.wire.bodies import read_model
+from app.api.wire.operations import changes
 from app.api.wire.routes import Request, Response, Router
-from app.api.wire.verdicts import access_to, caller_of, view_shown
+from app.api.wire.verdicts import access_to, answer_changed, caller_of
 from app.domain.identity.api_key import AGENTS, Scope
 from app.domain.request.request import ExecutionStatus
 from app.domain.text.canonical import canonical
@@ -21,7 +21,7 @@ def reconciling_router(c: Services) -> Router:
     """Build the route."""
     router = Router(tags=["requests"])
 
-    @router.post("/v1/requests/{request_id}/reconcile", **takes(schemas.ReconcileBody, schemas.RequestView))
+    @router.post("/v1/requests/{request_id}/reconcile", **changes(schemas.ReconcileBody))
     async def reconcile(request_id: str, request: Request) -> Response:
         """Settle an outcome that is unknown, or waits at the service, with a note on the evidence. Nothing runs.
 
@@ -38,6 +38,6 @@ def reconciling_router(c: Services) -> Router:
             note=body.note,
             elsewhere=body.place,
         )
-        return answer(await view_shown(c, key, found))
+        return await answer_changed(c, key, request, found)
 
     return router

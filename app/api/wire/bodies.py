@@ -40,6 +40,7 @@ if one had. A head costs an attacker nothing, so where a lane is full, room is m
 _FRESH_SECONDS = 300
 
 _STAMP = re.compile(r"[0-9]{10}", re.ASCII)
+_MINIMAL = re.compile(r"(?:^|,)\s*return\s*=\s*(?:minimal|\"minimal\")\s*(?=[,;]|$)", re.ASCII | re.IGNORECASE)
 _SIGNATURE = re.compile(r"(?:v[0-9]=)?[0-9a-f]{64}", re.ASCII)
 
 M = TypeVar("M", bound=BaseModel)
@@ -70,6 +71,11 @@ async def _received(request: Request, most: int) -> bytes:
             raise TooLargeError(f"the body may have {most} bytes", limit=most)
         parts.append(part)
     return b"".join(parts)
+
+
+def prefers_minimal(request: Request) -> bool:
+    """Say whether a caller prefers to be told no more than it must be: `Prefer: return=minimal` (RFC 7240)."""
+    return _MINIMAL.search(request.headers.get("prefer", "")) is not None
 
 
 async def is_gone(request: Request) -> bool:

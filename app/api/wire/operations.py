@@ -9,6 +9,7 @@ from types import UnionType
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from app.api.wire import schemas
+from app.api.wire.request_view import RequestView, StandingView
 from app.domain.call.file_type import MediaType
 
 if TYPE_CHECKING:
@@ -23,12 +24,26 @@ _Mode = Literal["validation", "serialization"]
 
 _UNTOLD: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
 
+_PREFER = {
+    "name": "Prefer",
+    "in": "header",
+    "required": False,
+    "schema": {"type": "string"},
+    "description": "`return=minimal` (RFC 7240): answer with how the request stands, not with all of it",
+}
 _named: dict[str, tuple[Any, _Mode]] = {schemas.ProblemView.__name__: (schemas.ProblemView, "serialization")}
 
 
 def takes(body: type[Any] | tuple[type[Any], ...], back: Any, *more: int) -> dict[str, Any]:
     """Describe a route that reads its own body (strictly): one model, or one of several."""
     return {**reads(*(body if isinstance(body, tuple) else (body,))), "responses": answers(back, *more)}
+
+
+def changes(body: type[Any]) -> dict[str, Any]:
+    """Describe a route that changes a request, and answers with all of it or, if that is preferred, how it stands."""
+    described = takes(body, RequestView | StandingView)
+    described["openapi_extra"]["parameters"] = [_PREFER]
+    return described
 
 
 def reads(*bodies: type[Any]) -> dict[str, Any]:

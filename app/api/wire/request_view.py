@@ -206,6 +206,16 @@ class RequestView(TypedDict):
     message: str
 
 
+class StandingView(TypedDict):
+    """How a request stands: the answer to a change of it where `Prefer: return=minimal` was sent along."""
+
+    id: str
+    state: str
+    status: str
+    version: int
+    digest: str
+
+
 def _view_proof(proof: RequesterProof | None) -> RequesterProofView | None:
     if proof is None:
         return None

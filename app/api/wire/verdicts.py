@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from app.api.wire.bodies import answer
+from app.api.wire.bodies import answer, prefers_minimal
 from app.api.wire.request_view import view_request
 from app.api.wire.schemas import HeldBody
 from app.domain.call.submission import Submission
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from app.api.wire.request_view import RequestView
+    from app.api.wire.request_view import RequestView, StandingView
     from app.api.wire.schemas import CallBody, ClaimView
     from app.api.wire.services import Services
     from app.domain.identity.api_key import ApiKey
@@ -101,6 +101,20 @@ async def view_all(c: Services, key: ApiKey, requests: Sequence[ConfirmationRequ
         return [view_request(each, _tally(c, each), whole=whole) for each in requests]
     warned = await c.read.warned(key.org, requests)
     return [view_request(each, _tally(c, each), told, whole=whole) for each, told in zip(requests, warned, strict=True)]
+
+
+async def answer_changed(c: Services, key: ApiKey, request: Request, found: ConfirmationRequest) -> Response:
+    """Answer whoever changed a request: with all of it, or, as they may prefer (RFC 7240), with how it now stands."""
+    if not prefers_minimal(request):
+        return answer(await view_shown(c, key, found))
+    standing: StandingView = {
+        "id": found.id,
+        "state": found.state.value,
+        "status": found.status.value,
+        "version": found.version,
+        "digest": found.digest,
+    }
+    return answer(standing, headers={"Preference-Applied": "return=minimal"})
 
 
 def with_event(shown: RequestView, key: ApiKey, request: ConfirmationRequest) -> RequestView:

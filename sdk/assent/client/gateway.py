@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from assent.client.questions import OnQuestion
 
 _PAGE = 100
+_MINIMAL = {"Prefer": "return=minimal"}
 _UNKNOWN_TO_OLD = ("wait: Extra inputs", "claim_id: Extra inputs")
 """How a gateway from before there was the one call refuses its members."""
 
@@ -269,6 +270,20 @@ class AsyncGateway:
         """Say what became of an execution; `elsewhere` goes with `PENDING_ELSEWHERE`. Repeating it is harmless."""
         body = {"claim_id": claim_id, "status": status.value, "result": result, "error": error, **_placed(elsewhere)}
         return parse_request(await self._wire.ask("POST", f"/v1/requests/{request_id}/outcome", body=body))
+
+    async def report_briefly(
+        self,
+        request_id: str,
+        claim_id: str,
+        status: OutcomeStatus,
+        *,
+        result: Any = None,
+        error: str | None = None,
+        elsewhere: Elsewhere | None = None,
+    ) -> None:
+        """Do as `report` does, for whoever does not look at the request again: its arguments do not come back."""
+        body = {"claim_id": claim_id, "status": status.value, "result": result, "error": error, **_placed(elsewhere)}
+        await self._wire.ask("POST", f"/v1/requests/{request_id}/outcome", body=body, headers=_MINIMAL)
 
     async def reconcile(
         self,

@@ -66,6 +66,10 @@ def persist(
             pause(attempt, at_least=away.retry_after, at_most=left)
 
 
+MINIMAL = "Prefer: return=minimal\r\n"
+"""A header for whoever does not read the answer: without it, it holds all arguments again."""
+
+
 def exchange(
     identity: Identity, method: str, path: str, body: object = None, *, headers: str = "", within: float
 ) -> dict[str, Any]:

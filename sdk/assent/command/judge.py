@@ -27,7 +27,7 @@ from assent.client.messages import (
     run_by_executor,
     still_waiting,
 )
-from assent.command.exchange import exchange, pause, persist, quote
+from assent.command.exchange import MINIMAL, exchange, pause, persist, quote
 from assent.command.faults import AwayError, HookError, RefusedError
 from assent.command.hosts.event import plain, same
 from assent.command.hosts.row import LONGEST_REASON
@@ -284,7 +284,8 @@ class Judge:
             "error": "the hook could not hand on the approval; the tool did not run",
         }
         try:
-            exchange(self._identity, "POST", f"{self._path()}/outcome", body, within=GOODBYE_WITHIN)
+            path = f"{self._path()}/outcome"
+            exchange(self._identity, "POST", path, body, headers=MINIMAL, within=GOODBYE_WITHIN)
         except (AwayError, RefusedError):
             return  # the lease will mark it unknown
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 
-from assent.command.exchange import exchange, quote
+from assent.command.exchange import MINIMAL, exchange, quote
 from assent.command.identity import load_identity
 from assent.command.shapes import as_list, as_object, text
 
@@ -37,7 +37,8 @@ def report(options: Options, event: Event, *, within: float) -> int:
         request_id = _find(identity, event.session or "", claim_id, end)
         if request_id is not None:
             path = f"/v1/requests/{quote(request_id)}/outcome"
-            exchange(identity, "POST", path, {"claim_id": claim_id, **outcome}, within=_left(end))
+            body = {"claim_id": claim_id, **outcome}
+            exchange(identity, "POST", path, body, headers=MINIMAL, within=_left(end))
     except Exception:  # noqa: BLE001 - the tool has run; nothing here may reach the model
         return 0  # the lease will mark it unknown, where people can see it
     return 0
@@ -51,7 +52,8 @@ def withdraw(options: Options, event: Event, *, within: float) -> int:
         for item in _open(identity, event.session, end) if event.session else ():
             if item.get("state") == "pending":
                 path = f"/v1/requests/{quote(str(item['id']))}/cancel"
-                exchange(identity, "POST", path, {"reason": "the agent's session is over"}, within=_left(end))
+                body = {"reason": "the agent's session is over"}
+                exchange(identity, "POST", path, body, headers=MINIMAL, within=_left(end))
     except Exception:  # noqa: BLE001 - nobody is there to be told
         return 0  # it expires by itself
     return 0

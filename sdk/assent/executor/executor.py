@@ -333,7 +333,7 @@ class Executor:
         request = await self._gateway.get(request.id)
         if self._claimed_in_vain(request):
             error = f"{NOT_RUN}the executor was stopped"
-            await self._gateway.report(
+            await self._gateway.report_briefly(
                 request.id, self._claim_id(request.id), OutcomeStatus.FAILED, result=None, error=error
             )
 

@@ -67,7 +67,7 @@ class Waiting:
         taken = request.execution
         if request.state is State.EXECUTING and taken is not None and taken.claim_id == claim_id:
             error = f"{NOT_RUN}its caller was gone when it was approved"
-            await self._gateway.report(request.id, claim_id, OutcomeStatus.FAILED, error=error)
+            await self._gateway.report_briefly(request.id, claim_id, OutcomeStatus.FAILED, error=error)
 
 
 class Wait:

@@ -136,7 +136,7 @@ class Gate:
         if permission.claimed is None:
             return
         claimed = permission.claimed
-        report = partial(self.gateway.report, claimed.request_id, claimed.claim_id)
+        report = partial(self.gateway.report_briefly, claimed.request_id, claimed.claim_id)
         try:
             try:
                 if elsewhere is not None:

@@ -141,7 +141,7 @@ async def _report_lost(gateway: AsyncGateway, request: Request) -> Outcome:
     if execution.claim_id.startswith(EXECUTORS):
         return LeftAlone(why="an executor runs it, and settles it")
     try:
-        await gateway.report(
+        await gateway.report_briefly(
             request.id,
             execution.claim_id,
             OutcomeStatus.UNKNOWN,
