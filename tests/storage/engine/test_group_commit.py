@@ -127,7 +127,7 @@ async def staged(url: str) -> AsyncIterator[WatchedStore]:
 def note(name: str) -> Callable[[Tx], str]:
     def unit(tx: Tx) -> str:
         tx.append(Record(kind=Kind.POLICY_LOADED, actor=name, facts={}))
-        tx.changed(name)
+        tx.changed(name, None)
         return name
 
     return unit

@@ -65,7 +65,7 @@ async def test_another_replica_hears_of_a_commit_that_changed_something(postgres
 @pytest.mark.postgres
 async def test_what_was_rolled_back_is_not_told(postgres_url: str) -> None:
     def broken(tx: object) -> None:
-        tx.changed("req_ghost")  # type: ignore[attr-defined]
+        tx.changed("req_ghost", None)  # type: ignore[attr-defined]
         raise ZeroDivisionError
 
     with psycopg.connect(postgres_url, autocommit=True) as listening:
@@ -73,6 +73,6 @@ async def test_what_was_rolled_back_is_not_told(postgres_url: str) -> None:
         async with open_store(postgres_url, ManualClock(START)) as store:
             with pytest.raises(ZeroDivisionError):
                 await store.write(broken, org=ORG)
-            await store.write(lambda tx: tx.changed("req_real"), org=ORG)
+            await store.write(lambda tx: tx.changed("req_real", None), org=ORG)
         told = [note.payload for note in listening.notifies(timeout=5, stop_after=1)]
     assert told == ['[["acme", "req_real"]]']
