@@ -72,9 +72,8 @@ OF_twins := $(OF_all) and postgres
 OF_heavy := $(OF_all) and not postgres and ($(LEFT_OUT))
 OF_traced := $(OF_all) and not postgres
 # Properties draw all their examples in the last one alone (and in what only it has).
-DRAWN := --hypothesis-profile quick
-DRAWN_test := $(DRAWN)
-DRAWN_quick := $(DRAWN)
+DRAWN_test := --hypothesis-profile quick
+DRAWN_quick := $(DRAWN_test)
 
 BOUNDED ?=
 LONG := -m "long and not claude" --timeout 3600 $(if $(BOUNDED),--bounded)
@@ -120,7 +119,7 @@ $(if $(COVERAGE),$(addprefix shelf-,$(TWINS))): RING = traced
 
 .PHONY: twins heavy
 twins:  ## what is tried on PostgreSQL, which is most of it a second time
-heavy:  ## the heavy tests that start processes: browsers, frameworks, the demo, days of work
+heavy:  ## the heavy tests that start processes (browsers, frameworks, the demo, days of work), and all of what is sampled
 twins heavy: $(INSTALLED)
 	$(IN_SHELVES) $(addprefix shelf-,$(SHELVES)) RING=$@ OR_NONE='|| test $$$$? = 5'
 
