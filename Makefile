@@ -12,7 +12,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # The first Python that is new enough; PYTHON=… for another.
 PYTHON ?= $(or $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done),$(error Python 3.11 or newer is needed))
-# Tests wait for a third of their time: two cores keep four processes busy, and six where nothing heavy is among them.
+# Tests wait for a third of their time: two cores keep four processes busy, and more where the heavy ones are not among them.
 JOBS ?= 4
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -41,7 +41,7 @@ FRAMEWORKS := frameworks crewai
 
 # The tests stand on shelves, each a process of its own that collects only what it runs; make runs JOBS of them side by
 # side, the longest first. (Workers that are handed test by test cost half as much again, in collecting and reporting.)
-SHELVES := sdk kills durability rest cli rules api usecases cards storage chats project channels sabotage frameworks
+SHELVES := sdk hosts kills durability rest cli rules api usecases cards storage chats project channels sabotage frameworks
 ON_kills := tests/durability/kills
 ON_durability := $(filter-out $(ON_kills),$(patsubst %/,%,$(wildcard tests/durability/*/)) $(wildcard tests/durability/test_*.py))
 ON_cli := tests/cli tests/console
@@ -52,11 +52,12 @@ ON_chats := $(patsubst %/,%,$(wildcard tests/channels/*/))
 ON_api := tests/api
 ON_cards := $(addprefix tests/usecases/,cards permits upkeep voters)
 ON_usecases := $(filter-out $(ON_cards),$(patsubst %/,%,$(wildcard tests/usecases/*/)) $(wildcard tests/usecases/test_*.py))
-ON_sdk := tests/sdk
+ON_hosts := $(addprefix tests/sdk/,command gate sandbox)
+ON_sdk := $(filter-out $(ON_hosts),$(patsubst %/,%,$(wildcard tests/sdk/*/)))
 ON_rules := tests/domain tests/policies
 ON_sabotage := tests/sabotage
 ON_frameworks := tests/frameworks
-ON_rest := $(filter-out tests/usecases tests/channels tests/durability $(foreach shelf,$(filter-out rest,$(SHELVES)),$(ON_$(shelf))),$(patsubst %/,%,$(wildcard tests/*/)))
+ON_rest := $(filter-out tests/usecases tests/channels tests/durability tests/sdk $(foreach shelf,$(filter-out rest,$(SHELVES)),$(ON_$(shelf))),$(patsubst %/,%,$(wildcard tests/*/)))
 PYTEST = $(BIN)/pytest -q
 # Whoever runs several shelves is one run: they share a PostgreSQL.
 IN_SHELVES = +@TESTS_RUN=$$$$-$$(date +%s) $(MAKE) --no-print-directory --keep-going --jobs $(JOBS) --output-sync=target
@@ -108,7 +109,7 @@ serve: $(INSTALLED)  ## the gateway with your ./assent.yaml (CONFIG=path for ano
 # a second time runs beside it untraced (the floor that speaks to databases, in tests/storage, is traced on both).
 TWINS := kills durability cli api usecases cards
 .PHONY: test
-$(if $(ALL)$(COVERAGE),,test): JOBS = 6
+$(if $(ALL)$(COVERAGE),,test): JOBS = 8
 test: $(INSTALLED)  ## the checks, and all tests but twins and heavy ones (ALL=1: all, as CI; COVERAGE=1: all, what they reach, and its floor)
 	@$(if $(COVERAGE),$(BIN)/coverage erase)
 	$(IN_SHELVES) check $(addprefix shelf-,$(SHELVES)) \
