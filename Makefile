@@ -12,7 +12,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # The first Python that is new enough; PYTHON=… for another.
 PYTHON ?= $(or $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done),$(error Python 3.11 or newer is needed))
-# Tests wait for a third of their time: two cores keep four processes busy.
+# Tests wait for a third of their time: two cores keep four processes busy, and more where the heavy ones are not among them.
 JOBS ?= 4
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -41,7 +41,7 @@ FRAMEWORKS := frameworks crewai
 
 # The tests stand on shelves, each a process of its own that collects only what it runs; make runs JOBS of them side by
 # side, the longest first. (Workers that are handed test by test cost half as much again, in collecting and reporting.)
-SHELVES := durability sdk kills cli rest project frameworks api usecases cards storage chats channels sabotage
+SHELVES := sdk hosts kills durability rest cli rules api usecases cards storage chats project channels sabotage frameworks
 ON_kills := tests/durability/kills
 ON_durability := $(filter-out $(ON_kills),$(patsubst %/,%,$(wildcard tests/durability/*/)) $(wildcard tests/durability/test_*.py))
 ON_cli := tests/cli tests/console
@@ -52,10 +52,12 @@ ON_chats := $(patsubst %/,%,$(wildcard tests/channels/*/))
 ON_api := tests/api
 ON_cards := $(addprefix tests/usecases/,cards permits upkeep voters)
 ON_usecases := $(filter-out $(ON_cards),$(patsubst %/,%,$(wildcard tests/usecases/*/)) $(wildcard tests/usecases/test_*.py))
-ON_sdk := tests/sdk tests/domain tests/policies
+ON_hosts := $(addprefix tests/sdk/,command gate sandbox)
+ON_sdk := $(filter-out $(ON_hosts),$(patsubst %/,%,$(wildcard tests/sdk/*/)))
+ON_rules := tests/domain tests/policies
 ON_sabotage := tests/sabotage
 ON_frameworks := tests/frameworks
-ON_rest := $(filter-out tests/usecases tests/channels tests/durability $(foreach shelf,$(filter-out rest,$(SHELVES)),$(ON_$(shelf))),$(patsubst %/,%,$(wildcard tests/*/)))
+ON_rest := $(filter-out tests/usecases tests/channels tests/durability tests/sdk $(foreach shelf,$(filter-out rest,$(SHELVES)),$(ON_$(shelf))),$(patsubst %/,%,$(wildcard tests/*/)))
 PYTEST = $(BIN)/pytest -q
 # Whoever runs several shelves is one run: they share a PostgreSQL.
 IN_SHELVES = +@TESTS_RUN=$$$$-$$(date +%s) $(MAKE) --no-print-directory --keep-going --jobs $(JOBS) --output-sync=target
@@ -64,11 +66,15 @@ IN_SHELVES = +@TESTS_RUN=$$$$-$$(date +%s) $(MAKE) --no-print-directory --keep-g
 # What only the last one has, `make twins` and `make heavy` have by itself. `tests/project/test_shelves.py` holds them to it.
 RING := all
 OF_all := not long and not claude and not agents
-OF_test := $(OF_all) and not postgres and not (heavy and process)
-OF_quick := $(OF_all) and not postgres and not heavy and not process
+LEFT_OUT := whole or (heavy and process)
+OF_test := $(OF_all) and not postgres and not ($(LEFT_OUT))
+OF_quick := $(OF_test) and not heavy and not process
 OF_twins := $(OF_all) and postgres
-OF_heavy := $(OF_all) and not postgres and heavy and process
+OF_heavy := $(OF_all) and not postgres and ($(LEFT_OUT))
 OF_traced := $(OF_all) and not postgres
+# Properties draw all their examples in the last one alone (and in what only it has).
+DRAWN_test := --hypothesis-profile quick
+DRAWN_quick := $(DRAWN_test)
 
 BOUNDED ?=
 LONG := -m "long and not claude" --timeout 3600 $(if $(BOUNDED),--bounded)
@@ -103,9 +109,10 @@ serve: $(INSTALLED)  ## the gateway with your ./assent.yaml (CONFIG=path for ano
 # a second time runs beside it untraced (the floor that speaks to databases, in tests/storage, is traced on both).
 TWINS := kills durability cli api usecases cards
 .PHONY: test
+$(if $(ALL)$(COVERAGE),,test): JOBS = 8
 test: $(INSTALLED)  ## the checks, and all tests but twins and heavy ones (ALL=1: all, as CI; COVERAGE=1: all, what they reach, and its floor)
 	@$(if $(COVERAGE),$(BIN)/coverage erase)
-	$(IN_SHELVES) $(addprefix shelf-,durability sdk kills) check $(addprefix shelf-,$(filter-out durability sdk kills,$(SHELVES))) \
+	$(IN_SHELVES) check $(addprefix shelf-,$(SHELVES)) \
 		$(if $(COVERAGE),$(addprefix twins-,$(TWINS)) PYTEST='$(BIN)/coverage run -m pytest -q',$(if $(ALL),,RING=test))
 	@$(if $(COVERAGE),$(BIN)/coverage combine --quiet && $(BIN)/coverage report)
 
@@ -113,7 +120,7 @@ $(if $(COVERAGE),$(addprefix shelf-,$(TWINS))): RING = traced
 
 .PHONY: twins heavy
 twins:  ## what is tried on PostgreSQL, which is most of it a second time
-heavy:  ## the heavy tests that start processes: browsers, frameworks, the demo, days of work
+heavy:  ## the heavy tests that start processes (browsers, frameworks, the demo, days of work), and all of what is sampled
 twins heavy: $(INSTALLED)
 	$(IN_SHELVES) $(addprefix shelf-,$(SHELVES)) RING=$@ OR_NONE='|| test $$$$? = 5'
 
@@ -121,18 +128,17 @@ twins heavy: $(INSTALLED)
 $(addprefix twins-,$(TWINS)): twins-%: $(INSTALLED)
 	@echo "$* on PostgreSQL"; $(BIN)/pytest -q -m "$(OF_twins)" $(ON_$*)
 
-# Without what is heavy or starts processes, tests wait for more of their time: six keep two cores busy.
 .PHONY: quick
 quick: JOBS = 6
 quick: $(INSTALLED)  ## the loop while working: no checks, no PostgreSQL, nothing heavy or that starts processes
-	$(IN_SHELVES) $(addprefix shelf-,$(filter-out kills durability sabotage,$(SHELVES))) RING=quick ARGS='--hypothesis-profile quick'
+	$(IN_SHELVES) $(addprefix shelf-,$(filter-out kills durability sabotage,$(SHELVES))) RING=quick
 
 # The floor that speaks to databases is tried on both by `make test`, too.
-shelf-storage: OF_test = $(OF_all) and not (heavy and process)
+shelf-storage: OF_test = $(OF_all) and not ($(LEFT_OUT))
 
 .PHONY: $(addprefix shelf-,$(SHELVES))
 $(addprefix shelf-,$(SHELVES)): shelf-%: $(INSTALLED)
-	@echo "$*"; $(PYTEST) -m "$(OF_$(RING))" $(ARGS) $(ON_$*) $(OR_NONE)
+	@echo "$*"; $(PYTEST) -m "$(OF_$(RING))" $(DRAWN_$(RING)) $(ON_$*) $(OR_NONE)
 
 .PHONY: check
 check: $(INSTALLED)  ## format, lint, types, floors, budgets, unused dependencies

@@ -207,6 +207,7 @@ def test_a_bad_line_is_told_with_its_number_and_the_others_go_on(desk: Desk) -> 
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.heavy
 def test_each_answer_comes_before_the_next_call_is_asked(desk: Desk) -> None:
     words = [sys.executable, "-m", "app.cli.main", "check", "-c", "rules.yaml"]
     with subprocess.Popen(
@@ -222,7 +223,7 @@ def test_each_answer_comes_before_the_next_call_is_asked(desk: Desk) -> None:
         assert process.wait(timeout=BOUND) == 0
 
 
-@pytest.mark.parametrize("words", [(), ("--config", "rules.yaml")])
+@pytest.mark.parametrize("words", [(), pytest.param(("--config", "rules.yaml"), marks=pytest.mark.heavy)])
 def test_checking_loads_neither_server_nor_database_nor_chat(desk: Desk, words: tuple[str, ...]) -> None:
     done = desk.run("check", *words, stdin='{"tool": "note", "args": {}}\n', flags=("-X", "importtime"))
     loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines()}

@@ -480,6 +480,7 @@ def test_what_no_start_waits_for_is_there_for_the_first_who_asks(desk: Desk) -> 
                 assert line.recv(1000).startswith(answered), asked
 
 
+@pytest.mark.heavy
 @pytest.mark.process
 def test_a_taken_port_is_said_before_anything_starts(desk: Desk) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:

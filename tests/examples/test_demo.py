@@ -66,6 +66,7 @@ def test_the_demo_plays_itself_and_finds_everything_so() -> None:
         assert any(promised in line for line in played.stdout.splitlines() if "✓" in line)
 
 
+@pytest.mark.heavy
 def test_the_demo_prints_one_link_and_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
     environ = {**os.environ, "PYTHONUTF8": "1", "TMPDIR": str(tmp_path)}
     with subprocess.Popen(

@@ -119,6 +119,7 @@ async def test_a_denial_in_the_console_takes_its_reason_to_the_agent(stage: Stag
     assert stage.paid() == []
 
 
+@pytest.mark.heavy
 async def test_it_opens_signed_in_in_a_tab_of_its_own_by_a_link_that_works_once(stage: Stage) -> None:
     async with serve_page(stage) as url, open_page(url) as page:
         await waiting(page)

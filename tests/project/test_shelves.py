@@ -26,10 +26,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-CHOSEN_BY = ("postgres", "process", "heavy")
+CHOSEN_BY = ("postgres", "process", "heavy", "whole")
 """The markers by which a ring leaves tests out. (Another three are of suites that no ring has.)"""
 OF_OTHER_SUITES = ("long", "claude", "agents")
-KINDS = tuple(frozenset(chosen) for many in range(4) for chosen in itertools.combinations(CHOSEN_BY, many))
+KINDS = tuple(
+    frozenset(chosen) for many in range(len(CHOSEN_BY) + 1) for chosen in itertools.combinations(CHOSEN_BY, many)
+)
 FILES = tuple(sorted((ROOT / "tests").rglob("test_*.py")))
 BOTH_DATABASES = ROOT / "tests/storage"
 
@@ -40,6 +42,8 @@ class Line:
 
     paths: frozenset[str]
     marks: str
+    profile: str | None
+    """Of Hypothesis: how many examples its properties draw; without one all."""
 
     def runs(self, path: Path, marks: frozenset[str]) -> bool:
         """Whether it runs the tests of a file that have these markers."""
@@ -76,7 +80,8 @@ def _line(run: str) -> Line:
     given = words[next(place for place, word in enumerate(words) if word.endswith("pytest")) + 1 :]
     options = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["addopts"] + given
     marks = [value for option, value in itertools.pairwise(options) if option == "-m"]  # the last one wins
-    return Line(paths=frozenset(paths), marks=marks[-1])
+    profiles = [value for option, value in itertools.pairwise(options) if option == "--hypothesis-profile"]
+    return Line(paths=frozenset(paths), marks=marks[-1], profile=profiles[-1] if profiles else None)
 
 
 def times(lines: Iterator[Line] | tuple[Line, ...], path: Path, kind: frozenset[str]) -> int:
@@ -110,7 +115,7 @@ def test_the_middle_ring_leaves_out_what_has_a_target_of_its_own_and_nothing_els
     for path, kind in itertools.product(FILES, KINDS):
         ring = times(lines_of("test"), path, kind)
         beyond = times(lines_of("twins"), path, kind) + times(lines_of("heavy"), path, kind)
-        is_slow = kind >= {"heavy", "process"}
+        is_slow = "whole" in kind or kind >= {"heavy", "process"}
         is_within = not is_slow and ("postgres" not in kind or path.is_relative_to(BOTH_DATABASES))
         assert ring == is_within, (path, sorted(kind))
         assert beyond == (is_slow or "postgres" in kind), (path, sorted(kind))
@@ -120,6 +125,14 @@ def test_the_middle_ring_leaves_out_what_has_a_target_of_its_own_and_nothing_els
 def test_the_inner_ring_is_within_the_middle_one() -> None:
     for path, kind in itertools.product(FILES, KINDS):
         assert times(lines_of("quick"), path, kind) <= times(lines_of("test"), path, kind), (path, sorted(kind))
+
+
+@pytest.mark.process
+def test_what_ci_calls_draws_every_example_and_the_rings_within_a_few() -> None:
+    for words in (called_by_ci(), ("test", "ALL=1"), ("twins",), ("heavy",)):
+        assert {line.profile for line in lines_of(*words)} == {None}, words
+    for words in (("test",), ("quick",)):
+        assert {line.profile for line in lines_of(*words)} == {"quick"}, words
 
 
 def test_whoever_reads_the_readme_is_told_what_ci_calls() -> None:

@@ -144,7 +144,12 @@ def test_every_reader_has_its_call() -> None:
 @pytest.mark.heavy
 @pytest.mark.may_block
 @pytest.mark.parametrize(
-    "sizes", [(28_000, LARGEST), pytest.param(SIZES, marks=[pytest.mark.long, pytest.mark.timeout(3600)], id="all")]
+    "sizes",
+    [
+        pytest.param((28_000,), id="small"),
+        pytest.param((LARGEST,), marks=pytest.mark.whole, id="largest"),
+        pytest.param(SIZES, marks=[pytest.mark.long, pytest.mark.timeout(3600)], id="all"),
+    ],
 )
 async def test_no_call_holds_the_loop_for_longer_than_a_neighbour_may_wait(
     sqlite_url: str, config: Path, platform: MemoryPlatform, steps: Steps, sizes: tuple[int, ...]
@@ -185,12 +190,15 @@ BIG = {
     "marks": "e\u0301",
 }
 """Of each as much as makes a megabyte of a body."""
+SAMPLE = {"lines", "far"}
 
 
 @requirement("S-61", "S-32")
 @pytest.mark.heavy
 @pytest.mark.may_block
-@pytest.mark.parametrize("shape", BIG)
+@pytest.mark.parametrize(
+    "shape", [pytest.param(shape, marks=() if shape in SAMPLE else pytest.mark.whole) for shape in BIG]
+)
 async def test_a_call_of_a_megabyte_holds_the_loop_nowhere_on_its_way(
     sqlite_url: str, config: Path, platform: MemoryPlatform, steps: Steps, shape: str
 ) -> None:

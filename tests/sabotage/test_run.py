@@ -76,6 +76,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @requirement("D-31")
+@pytest.mark.heavy
 @pytest.mark.process
 def test_each_fate_is_told_as_what_it_is_and_nothing_is_left_behind(checkout: Path, tmp_path: Path) -> None:
     results = {result.row.name: result.fate for result in sabotage(checkout, [*ROWS.values()], jobs=2)}

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from aiohttp import web
 
+from tests.fixtures.patience import accepted_are_met
 from tests.sdk.stub_faults import problem, strike
 
 if TYPE_CHECKING:
@@ -92,6 +93,13 @@ def _moved(row: Row, since: str | None) -> bool:
     return row.state != "pending" if since is None else row.version > int(since)
 
 
+def _abort_all(server: web.Server) -> None:
+    for connection in server.connections:
+        transport = connection.transport
+        if transport is not None and not transport.is_closing():  # a closed one of TLS cannot be aborted
+            transport.abort()
+
+
 class StubGateway:
     """Start it with `with StubGateway() as gateway`; `rules` maps a tool to allow, deny, route or ask (the default)."""
 
@@ -114,7 +122,6 @@ class StubGateway:
         self._came = threading.Condition()
         self._loop = asyncio.new_event_loop()
         self._changed = asyncio.Condition()
-        self._transports: set[asyncio.Transport] = set()
         self._runner: web.AppRunner | None = None
         self._thread = threading.Thread(target=self._loop.run_forever, name="stub-gateway")
 
@@ -188,17 +195,17 @@ class StubGateway:
 
     async def _stop(self) -> None:
         runner, self._runner = self._runner, None
-        if runner is None:
+        if runner is None or (server := runner.server) is None:
             return
-        for transport in list(self._transports):
-            if not transport.is_closing():  # a closed one of TLS cannot be aborted
-                transport.abort()
+        await accepted_are_met()
+        for site in list(runner.sites):
+            await site.stop()
+        _abort_all(server)
         await runner.cleanup()
 
     async def _meet(self, kind: str, request: web.Request) -> tuple[dict[str, Any], web.StreamResponse | None, bool]:
         """Read the call, count it; an answer instead of the real one, or whether the real one gets lost."""
         assert request.transport is not None
-        self._transports.add(request.transport)
         body: dict[str, Any] = await request.json() if request.can_read_body else dict(request.query)
         self.seen.append((kind, body, dict(request.headers)))
         with self._came:

@@ -278,6 +278,7 @@ def test_a_provider_is_there_only_if_the_environment_asks_for_one(
         provider.shutdown()
 
 
+@pytest.mark.heavy
 @pytest.mark.process
 @pytest.mark.parametrize(("environ", "says"), [({}, "None False"), (ENDPOINT, "Spans True")])
 def test_nothing_of_the_sdk_is_imported_until_the_environment_asks_for_it(environ: dict[str, str], says: str) -> None:

@@ -23,6 +23,7 @@ from app.domain.text.canonical import (
     parse_json,
     plain_canonical,
 )
+from tests.fixtures.examples import examples
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
@@ -272,7 +273,7 @@ VECTORS = {
 @pytest.mark.heavy
 @requirement("S-42")
 @given(values)
-@settings(max_examples=1_000)
+@settings(max_examples=examples(1_000))
 def test_an_independent_encoder_writes_the_same_bytes(value: Any) -> None:
     assert canonical(value) == independent(value).encode()
 
@@ -280,7 +281,7 @@ def test_an_independent_encoder_writes_the_same_bytes(value: Any) -> None:
 @pytest.mark.heavy
 @requirement("S-42")
 @given(st.floats(allow_nan=False, allow_infinity=False))
-@settings(max_examples=3_000)
+@settings(max_examples=examples(3_000))
 def test_every_number_is_written_as_the_standard_says(number: float) -> None:
     assert rfc8785.dumps(number).decode() == _as_ecmascript(number)
 

@@ -184,6 +184,7 @@ async def play(url: str, folder: Path, deaths: int, *, seed: int) -> Town:
     return town
 
 
+@pytest.mark.heavy
 @requirement("F-08", "F-09", "S-01", "S-03")
 @pytest.mark.seeds(4711)
 @pytest.mark.timeout(180)

@@ -60,6 +60,7 @@ async def cut_off(gateway: Gateway) -> list[str]:
     return said["cut_off"]
 
 
+@pytest.mark.heavy
 @requirement("S-80", "F-02")
 async def test_a_gateway_killed_before_it_kept_the_tokens_says_what_is_lost_and_takes_a_new_one(
     database_url: str, tmp_path: Path

@@ -18,6 +18,7 @@ from app.domain.rules.policy import Allow, judge
 from app.policies.file.policy_file import LoadedPolicy, load_policy
 from app.usecases.judging.propose import FEWEST, propose
 from tests.domain.samples import START, a_call, a_decision, a_request
+from tests.fixtures.examples import examples
 from tests.requirements import requirement
 
 FILE = """\
@@ -144,7 +145,7 @@ _MARKS: list[dict[str, Any]] = [
 
 @pytest.mark.heavy
 @requirement("S-97")
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(
     st.lists(_ARGUMENTS, min_size=1, max_size=3),
     st.lists(st.tuples(st.integers(0, 2), st.sampled_from(_MARKS)), min_size=5, max_size=24),

@@ -11,6 +11,7 @@ from aiohttp import web
 
 from assent.executor.executor import ToolFailed, ToolSucceeded
 from assent.executor.http_tool import HttpTool
+from tests.fixtures.patience import accepted_are_met
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -88,4 +89,5 @@ async def served(bank: AskingBank) -> AsyncIterator[AskingBank]:
     try:
         yield bank
     finally:
+        await accepted_are_met()
         await runner.cleanup()

@@ -155,6 +155,7 @@ async def a_person_says_it_failed(gateway: Gateway, request: dict[str, Any]) -> 
 
 
 @requirement("F-08", "F-09")
+@pytest.mark.heavy
 async def test_killed_at_any_step_there_is_one_payment_or_none_and_every_unknown_is_found_and_settled(
     database_url: str, tmp_path: Path
 ) -> None:

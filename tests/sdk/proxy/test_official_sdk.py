@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.process, pytest.mark.may_block]  # ledgers are read
 
 BANK = Path(__file__).parent / "bank_server.py"
-ERAS = ("legacy", "auto")
+ERAS = ("auto", pytest.param("legacy", marks=pytest.mark.heavy))
 
 
 async def answer(context: Any, params: Any) -> ElicitResult:
@@ -115,6 +115,7 @@ async def test_what_the_server_asks_the_user_passes_and_the_call_is_approved_onc
     assert len(bank.gateway.rows) == 1
 
 
+@pytest.mark.heavy
 async def test_calls_run_beside_one_another_and_each_gets_its_own_answer(bank: Bank) -> None:
     bank.gateway.rules = {"mcp__Bank_of_Tests__environment": "allow"}
     async with bank.client() as client:
@@ -128,6 +129,7 @@ async def test_calls_run_beside_one_another_and_each_gets_its_own_answer(bank: B
     assert sorted(bank.did()) == sorted(f"pay ACME {n}" for n in range(1, 20, 2))
 
 
+@pytest.mark.heavy
 async def test_whoever_asks_for_it_hears_that_people_are_asked(bank: Bank) -> None:
     heard: list[tuple[float, str | None]] = []
     twice = anyio.Event()
@@ -146,6 +148,7 @@ async def test_whoever_asks_for_it_hears_that_people_are_asked(bank: Bank) -> No
     assert {said for _, said in heard} == {"Waiting for people to approve mcp__Bank_of_Tests__pay."}
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("tool", "state", "error"), [("fail", "failed", "the vault is closed"), ("die", "unknown", "")]
 )
@@ -183,6 +186,7 @@ async def test_a_client_that_cancels_or_leaves_leaves_no_card_behind(bank: Bank,
 
 
 @requirement("F-76")
+@pytest.mark.heavy
 async def test_what_the_server_had_when_it_was_cancelled_is_unknown(bank: Bank) -> None:
     async with bank.client(era="legacy") as client, anyio.create_task_group() as group:
         group.start_soon(client.call_tool, "endless", {})
@@ -194,6 +198,7 @@ async def test_what_the_server_had_when_it_was_cancelled_is_unknown(bank: Bank) 
 
 
 @requirement("F-32")
+@pytest.mark.heavy
 async def test_without_a_gateway_nothing_runs_and_all_else_goes_on(bank: Bank) -> None:
     bank.gateway.stop()
     async with bank.client("--tools", "pay*") as client:

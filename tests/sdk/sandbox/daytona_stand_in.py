@@ -16,6 +16,8 @@ from typing import Any, Self
 
 from aiohttp import web
 
+from tests.fixtures.patience import accepted_are_met
+
 KEY = "dtn_0123456789abcdef"
 _OUT, _ERR = b"\x01\x01\x01", b"\x02\x02\x02"  # they label each piece of a log
 _CREATE_FIELDS = {
@@ -79,6 +81,7 @@ class DaytonaStandIn:
         self._closing.set()
         for sandbox in self.alive.values():
             await _end(sandbox)
+        await accepted_are_met()
         await self._runner.cleanup()
 
     async def arrival(self, call: str) -> None:

@@ -19,6 +19,8 @@ from typing import Any, Self
 
 from aiohttp import web
 
+from tests.fixtures.patience import accepted_are_met
+
 KEY = "e2b_0123456789abcdef"
 TOKEN = "envd-token"
 _CREATE_FIELDS = {
@@ -67,6 +69,7 @@ class E2BStandIn:
         self._closing.set()
         for id_ in list(self._groups):
             self._end(id_)
+        await accepted_are_met()
         await self._runner.cleanup()
 
     async def arrival(self, call: str) -> None:
