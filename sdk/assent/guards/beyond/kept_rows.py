@@ -24,9 +24,9 @@ aws s3|s3api rb
 aws rm s3://(?!\S*(?:test|tmp|dev|staging|preview))[^/]+/? -recursive
 aws s3 sync|mv -delete .*\b(?:empty|null)\b.*
 aws (?:delete|terminate|purge|batch-delete)-(?!message|tags?$|item$|object$|object-tagging|alarms|rule|log-stream|listener).* !-dry-run
-aws (?:schedule-key-deletion|disable-key|remove-.*|cancel-key-.*|stop-logging|release-address)
+aws (?:schedule-key-deletion|disable-key|remove-.*|cancel-key-.*|stop-logging|release-address|close-account|leave-organization|deregister-.*)
 aliyun|tccli|bce|oci|ibmcloud|openstack|yc|scw|exo|vultr-cli|ovhcloud|nova|linode-cli|hcloud|doctl|civo|upctl (?:delete|terminate|destroy|remove|rm|purge|release).*|.*-(?:delete|rm|destroy)|\w*(?:Delete|Terminate|Release)\w*
-gcloud (?:delete|purge|destroy) !revisions|versions|tags|builds|operations
+gcloud (?:delete|purge|destroy) !revisions|tags|builds|operations|images
 gcloud storage rm -r|-recursive|-.*r.*
 gsutil rm -r|-.*[rR].*|.*\*.*
 gsutil rb
@@ -96,13 +96,14 @@ virsh undefine|destroy|vol-delete|vol-wipe|pool-delete|snapshot-delete|managedsa
 qm|pct|pveum|pvesm|xe|esxcli|govc|prlctl|vmrun|vboxmanage|vim-cmd|bhyvectl|vm|iocage|bastille|ezjail-admin|jail|zonecfg|xl|onevm|cloudstack (?:destroy|delete|unregistervm|deletevm|vm\.destroy|vm-destroy|vdi-destroy|uninstall|vmsvc/destroy|object\.destroy|datastore\.rm|closemedium|free|-destroy)
 lxc|incus delete|rm -f|-force
 lxc|incus|lxd storage|project|network|cluster|snapshot delete|remove|rm
+zfs rollback -r\w*
 lxc-destroy .*
 gpart|geli|gmirror|graid|bcdedit|bsdlabel destroy|delete|kill|clear|stop|remove|-f|/delete
 gh|glab repo|release|project|secret|variable|gpg-key|ssh-key|ruleset delete
 gh|glab repo archive|rename|transfer
 gh|glab api -x|-method|-xdelete|-method=delete delete|-xdelete|-method=delete
 hub|tea|bb|codeberg-cli|forgejo|gitea delete|repos?-delete
-git push -f|-force \+?(?:\S*[:/])?(?:main|master|trunk|develop|prod\w*|release\S*)
+git push -\w{0,4}f\w{0,4}|-force \+?(?:\S*[:/])?(?:main|master|trunk|develop|prod\w*|release\S*)
 git push \+(?:\S*[:/])?(?:main|master|trunk|develop|prod\w*|release\S*)
 git push (?:-f|-force)(?:$) -all|-mirror|-tags
 git push -mirror
@@ -110,7 +111,7 @@ git push -d|-delete (?:\S*/)?(?:main|master|trunk|develop|prod\w*|release\S*)
 git push :(?:refs/heads/)?(?:main|master|trunk|develop|prod\w*|release\S*)
 npm|pnpm|yarn unpublish|deprecate
 npm|yarn owner|access|team|profile|token rm|remove|revoke|destroy|add|grant
-cargo|gem|dotnet|nuget|hex|mix yank|owner|delete|hex\.(?:retire|owner)
+cargo|gem|dotnet|nuget|hex|mix yank|owner|delete|hex\.(?:retire|owner) !-list
 twine|pypi-cleanup|pypi delete|-do-it
 skopeo|crane|oras|regctl|docker-ls delete|rm|tag\.delete
 aws stop-instances|stop-db-.*|reboot-.*|deactivate-.*
@@ -159,7 +160,7 @@ systemctl|service|rc-service|initctl|sv|launchctl mask|stop|disable|down|bootout
 umount -a|-fl|-f|-l|-lf /|-a|/(?:usr|var|home|boot|etc)
 mount .*\bremount,.*ro\b.* /|/(?:usr|var|home|boot|etc)
 mount -o .*\bremount,ro\b.*
-modprobe|rmmod|kmod -r|-f|-remove|unload|ext4|xfs|btrfs|nvme|e1000e?|virtio\w* ext4|xfs|btrfs|nvme|e1000e?|virtio\w*
+modprobe|kmod -r|-remove|unload ext4|xfs|btrfs|nvme|e1000e?|virtio\w*
 ip link|l down
 ip route|r|addr|address|a|rule|neigh flush
 ip route|r del|delete default
@@ -171,6 +172,7 @@ networksetup -setnetworkserviceenabled|-setairportpower off
 netplan|wpa_cli|resolvectl apply|terminate|disable_network|revert|flush-caches -state|terminate|disable_network
 pkill|killall -f|-u|-kill|-9|-u .|\.\*|root
 tc qdisc .*loss.*|loss 100%|\d{2,3}%
+rename|prename|perl-rename|mmv .* /(?:etc|usr|bin|sbin|lib\w*|boot|var)/.*
 lftp -c|-e .*\|\s?(?:ba|z|da)?sh\b.*|.*!.*
 """
 
