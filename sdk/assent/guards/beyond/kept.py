@@ -32,6 +32,11 @@ _ENDS_DATA = re.compile(
     rf"|(?:^|;)\s{{0,5}}truncate\s{{1,5}}(?:table\s{{1,5}})?{_OBJECT}"
     rf"|(?:^|;)\s{{0,5}}delete\s{{1,5}}from\s{{1,5}}{_OBJECT}[\"'`\]]?\s{{0,5}}(?:;|$|where\s{{1,5}}(?:1\s?=\s?1|true)\b)"
     rf"|\bupdate\s{{1,5}}{_OBJECT}\s{{1,5}}set\s{{1,5}}[^;]{{1,200}}where\s{{1,5}}(?:1\s?=\s?1|true)\b"
+    r"|\bdrop\s{1,5}(?:table|database|schema)\s{1,5}(?:if\s{1,5}exists\s{1,5})?(?:['\"]\s{0,3}(?:\|\||,)|\{|%|\x00)"
+    r"|\bpurge\s{1,5}(?:binary|master)\s{1,5}logs\b|\breset\s{1,5}(?:master|binary\s{1,5}logs)\b|\bpg_terminate_backend\s{0,3}\("
+    r"|\balter\s{1,5}system\s{1,5}set\s{1,5}(?:archive_|fsync|full_page|shared_preload|session_preload|ssl|log_)"
+    r"|\bset\s{1,5}global\s{1,5}\w{0,40}(?:log_file|_file|secure_)\b|\binto\s{1,5}(?:out|dump)file\s{1,5}['\"]/(?!tmp/)"
+    r"|\bshutdownServer\s{0,3}\("
     r"|\bdropDatabase\s{0,3}\(|\.drop(?:Indexes)?\s{0,3}\(|\b(?:deleteMany|remove)\s{0,3}\(\s{0,3}\{\s{0,3}\}|\bDETACH\s{1,5}DELETE\b",
     re.IGNORECASE,
 )
@@ -108,7 +113,7 @@ def _made_anew(name: str, text: str) -> bool:
 def _over_http(command: Command) -> Iterator[Finding]:
     """Indexes, keys and buckets of a store that is spoken to over HTTP."""
     texts = [word.text[:2000] for word in command.argv[1:]]
-    ends = any("_delete_by_query" in text for text in texts)
+    ends = any(asked in text for text in texts for asked in ("_delete_by_query", "destructive_requires_name"))
     if ends or any(text in {"DELETE", "-XDELETE", "--request=DELETE", "--method=DELETE"} for text in texts):
         stored = [text for text in texts if _STORES.search(text)]
         if stored and not all(_TRIAL.fullmatch(text.rsplit("/", 1)[-1]) for text in stored):

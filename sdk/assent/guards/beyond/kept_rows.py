@@ -65,7 +65,7 @@ dropdb .*
 mysqladmin|mariadb-admin drop
 pg_dropcluster|pg_resetwal|pg_resetxlog .*
 createdb|initdb -force
-redis-cli|valkey-cli|keydb-cli flushall
+redis-cli|valkey-cli|keydb-cli flushall !get|set|ttl|type|exists|expire|del|help
 redis-cli|valkey-cli shutdown|debug nosave|segfault
 rails|rake|bundle db:(?:drop|reset|purge|migrate:reset|drop:all)(?::\w+)?
 prisma|npx|pnpm|yarn|bunx migrate|db reset|-force-reset
@@ -123,7 +123,32 @@ kubectl|oc patch .*finalizers"?:\s?(?:\[\]|null).*
 redis-cli|valkey-cli eval|eval_ro|fcall .*flush(?:all|db).*
 git branch -d|-delete main|master|trunk|develop|prod\w*|release\S*
 git update-ref -d|-delete
+terraform|tofu|terragrunt taint|force-unlock|destroy-all
+terraform|tofu|terragrunt workspace delete -force
+mongorestore -drop
+restic forget (?:latest|[0-9a-f]{8,64})
+docker|podman stack|service rm|remove|down
+docker swarm|node leave|rm|demote
+ctr rm|remove|del .*\0.*
+kubectl|oc|k delete kube-system
+kubectl|oc|k taint|rollout -all|-a
+# takes away what could bring back what is kept elsewhere
+aws -backup-retention-period 0
+aws -backup-retention-period=0
+aws put-bucket-versioning .*suspended.*
+aws put-bucket-lifecycle(?:-configuration)? .*expiration.*
+gcloud patch|update -no-backup|-no-deletion-protection|-no-versioning|-no-enable-.*|-clear-.*
+az update|set -enable-soft-delete|-enable-delete-retention|-retention-days|-enable-versioning false|0
+# stops what others use
+gcloud instances stop|suspend|reset|restart
+az stop|deallocate|power-off
+flyctl|fly scale count 0
+heroku (?:ps:scale|ps:stop|maintenance:on|ps:kill) .*
+salt .* system\.(?:poweroff|halt|reboot|shutdown|init)
+redis-cli|valkey-cli|keydb-cli replicaof|slaveof|module|acl (?!no$|list$|whoami$|cat$|getuser$|help$|log$|users$).*
+gh workflow disable
 # opens to others what is kept elsewhere
+aws mv s3://(?!\S*(?:test|tmp|dev|staging|preview))[^/]+/? -recursive
 aws put-bucket-policy|put-resource-policy|set-queue-attributes|put-repository-policy|put-key-policy|add-permission .*"\*".*|\*
 aws .* -acl public-read.*
 aws authorize-security-group-ingress|create-network-acl-entry 0\.0\.0\.0/0|::/0|.*0\.0\.0\.0/0.*
@@ -161,7 +186,7 @@ umount -a|-fl|-f|-l|-lf /|-a|/(?:usr|var|home|boot|etc)
 mount .*\bremount,.*ro\b.* /|/(?:usr|var|home|boot|etc)
 mount -o .*\bremount,ro\b.*
 modprobe|kmod -r|-remove|unload ext4|xfs|btrfs|nvme|e1000e?|virtio\w*
-ip link|l down
+ip link|l|route|r|addr|a|rule|netns down|del|delete !veth\w*|docker0|dummy\w*|tun\w*|tap\w*|br-\w*
 ip route|r|addr|address|a|rule|neigh flush
 ip route|r del|delete default
 ifconfig|ifdown|ifup|wg-quick (?:en|eth|wlan|ens|enp|bond|br)\w*|-a down|-a
