@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from assent.guards.beyond.approving import on_approving
 from assent.guards.beyond.doors import on_doors, on_installing
+from assent.guards.beyond.kept import on_kept
 from assent.guards.beyond.leaks import on_leaks, on_stored_leaks
 from assent.guards.beyond.reaching import on_reaching
 from assent.guards.beyond.remote import on_backdoors, on_fetched_files, on_remote_code
@@ -60,6 +61,7 @@ _RULES = (
     on_doors,
     on_installing,
     on_leaks,
+    on_kept,
     on_approving,
 )
 

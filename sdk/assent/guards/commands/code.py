@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from assent.guards.commands.findings import doubtful
 from assent.guards.commands.places import device, normal, of_the_system, protected, system_file
 from assent.shell.inside.texts import EVALUATORS
+from assent.shell.lists import listed
 from assent.shell.programs.programs import language_of
 
 if TYPE_CHECKING:
@@ -17,12 +18,15 @@ if TYPE_CHECKING:
     from assent.shell.words.script import Command
 
 _VERB = (
-    r"(?:\b(?:rm(?:dir|tree|Sync|dirSync)?|rm_rf?|unlink\w{0,8}|[eE]rase|truncate|wipe|remove(?:_\w{1,12}|Sync|All|Item\w{0,3})?|Remove\w{0,12}"
-    r"|move|rename|mv|delete(?:_\w{1,12}|Directory|File|Recursively|Sync)?|Delete\w{0,12}|file\.remove|rmtree|shred)\b)"
+    r"(?:\b(?:rm(?:dir|dir_all|tree|Sync|dirSync)?|rm_rf?|unlink\w{0,8}|[eE]rase|truncate|wipe|remove(?:_\w{1,12}|Sync|All|Dir|File|Tree|Item\w{0,3})?|Remove\w{0,12}"
+    r"|move|rename|mv|delete(?:_\w{1,12}|(?:Directory|File|Recursively|Sync|Tree|Dir)\w{0,12})?|Delete\w{0,12}|file\.remove|rmtree|shred)\b)"
 )
 _PATH = r"[\"'`]((?:/|~)[^\"'`\n]{0,200})[\"'`]"
 _BESIDE = re.compile(rf"{_VERB}[^\n\"'`]{{0,80}}{_PATH}|{_PATH}[^\n\"'`;]{{0,120}}?{_VERB}")
-_OTHERS = frozenset({"pwsh", "powershell", "dotnet", "csi", "fsi", "mix", "rebar3", "groovysh", "amm", "jbang"})
+_OTHERS = listed(
+    "pwsh powershell dotnet csi fsi mix rebar3 groovysh amm jbang nim chpl v zig janet fennel pike rexx gforth maxima octave gp "
+    "sage ghci stack cabal purs idris2 hy coffee ts-node tsx zx go rust-script tcc kotlinc"
+)
 _LONGEST = 20_000
 
 

@@ -1,0 +1,120 @@
+"""A rule on what others keep: data and machines in clouds, clusters, databases, forges, backups, and the system's packages.
+
+What is deleted there is no file here, so nothing of the shell's shows it; it is gone all the same. People are asked. A
+name that says that it is for trying (`dropdb app_test`) is left alone, as is the deleting of single small things.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import TYPE_CHECKING
+
+from assent.guards.beyond.kept_rows import ENDINGS
+from assent.guards.commands.findings import doubtful
+from assent.shell.lists import listed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from assent.guards.commands.findings import Finding
+    from assent.shell.words.script import Command
+
+_TRIAL = re.compile(
+    r"(?:.{0,80}[-_./:@])?(?:tests?|testing|tmp|temp|dev|demo|scratch|sandbox|preview|ci|local|examples?|staging"
+    r")(?:[-_./:\d].{0,80})?",
+    re.IGNORECASE,
+)
+_OBJECT = r"(?:if\s{1,5}exists\s{1,5})?[\"'`\[]?([\w.$-]{1,80})"
+_ENDS_DATA = re.compile(
+    rf"\bdrop\s{{1,5}}(?:database|schema|keyspace|owned\s{{1,5}}by|tablespace|role|user|collection|bucket|measurement)\s{{1,5}}{_OBJECT}"
+    rf"|\bdrop\s{{1,5}}table\s{{1,5}}{_OBJECT}"
+    rf"|(?:^|;)\s{{0,5}}truncate\s{{1,5}}(?:table\s{{1,5}})?{_OBJECT}"
+    rf"|(?:^|;)\s{{0,5}}delete\s{{1,5}}from\s{{1,5}}{_OBJECT}[\"'`\]]?\s{{0,5}}(?:;|$|where\s{{1,5}}(?:1\s?=\s?1|true)\b)"
+    rf"|\bupdate\s{{1,5}}{_OBJECT}\s{{1,5}}set\s{{1,5}}[^;]{{1,200}}where\s{{1,5}}(?:1\s?=\s?1|true)\b"
+    r"|\bdrop\s{1,5}(?:table|database|schema)\s{1,5}(?:if\s{1,5}exists\s{1,5})?(?:['\"]\s{0,3}(?:\|\||,)|\{|%|\x00)"
+    r"|\bpurge\s{1,5}(?:binary|master)\s{1,5}logs\b|\breset\s{1,5}(?:master|binary\s{1,5}logs)\b|\bpg_terminate_backend\s{0,3}\("
+    r"|\balter\s{1,5}system\s{1,5}set\s{1,5}(?:archive_|fsync|full_page|shared_preload|session_preload|ssl|log_)"
+    r"|\bset\s{1,5}global\s{1,5}\w{0,40}(?:log_file|_file|secure_)\b|\binto\s{1,5}(?:out|dump)file\s{1,5}['\"]/(?!tmp/)"
+    r"|\bshutdownServer\s{0,3}\("
+    r"|\bdropDatabase\s{0,3}\(|\.drop(?:Indexes)?\s{0,3}\(|\b(?:deleteMany|remove)\s{0,3}\(\s{0,3}\{\s{0,3}\}|\bDETACH\s{1,5}DELETE\b",
+    re.IGNORECASE,
+)
+_CHANGES_ALL = re.compile(
+    rf"(?:^|;)\s{{0,5}}update\s{{1,5}}{_OBJECT}[\"'`]?\s{{1,5}}set\b(?:(?!\bwhere\b)[^;]){{1,300}}(?:;|$)",
+    re.IGNORECASE,
+)
+"""Every row is changed; a file of one's own (sqlite3) often has but one."""
+_IN_FILES = frozenset({"sqlite3", "litecli", "duckdb"})
+_DATABASES = listed(
+    "psql pgcli mysql mycli mariadb mongo mongosh sqlite3 litecli duckdb clickhouse-client clickhouse cqlsh usql sqlcmd isql "
+    "tsql sqlplus cockroach snowsql snow bq beeline hive impala-shell presto trino spark-sql cypher-shell influx vertica vsql "
+    "db2 osql mssql-cli iredis rqlite surreal edgedb gel arangosh questdb tdengine taos ysqlsh crash"
+)
+_STORES = re.compile(r":(?:9200|9201|5984|8983|8086|2379|8500|8200|6333|7474|8123|15672|19530|9090|7700|8108)(?:/|$)")
+_SENDERS = frozenset({"curl", "http", "https", "xh", "wget", "curlie", "httpie"})
+_LONGEST, _MOST = 20_000, 400
+
+
+def on_kept(command: Command) -> Iterator[Finding]:
+    """Ask before data, machines and packages go that others keep, where nothing can be put back."""
+    program = command.program.removesuffix(".sh").casefold()
+    for row in ENDINGS.get(program, ()):
+        words = _words(command)
+        if "-help" not in words and row.fits(words) and not _for_trying(row.names(words), command):
+            yield doubtful(f"{program} {' '.join(word for word in words[:4] if word)[:60]}: {row.why}")
+            return
+    if program in _DATABASES:
+        yield from _in_databases(command)
+    elif program in _SENDERS:
+        yield from _over_http(command)
+
+
+def _words(command: Command) -> list[str]:
+    """Return the words as rows name them: options with one dash, and without the value that is attached to them."""
+    words: list[str] = []
+    for word in command.argv[1 : _MOST + 1]:
+        text = word.text[:_MOST]
+        words.append(text)
+        if text.startswith("-"):
+            words.append(f"-{text.lstrip('-')}".partition("=")[0].casefold())
+            words.append(f"-{text.lstrip('-')}".casefold())
+    return words
+
+
+def _for_trying(names: list[str], command: Command) -> bool:
+    """Whether all that is named says that it is for trying, or the framework's own variable does (`RAILS_ENV=test`)."""
+    if any(name.endswith("_ENV") and word.text in {"test", "development"} for name, word in command.environment):
+        return True
+    return bool(names) and all(_TRIAL.fullmatch(name) and not name.startswith(("/", "~", ".")) for name in names)
+
+
+def _in_databases(command: Command) -> Iterator[Finding]:
+    for text in (*(word.text for word in command.argv[1:]), command.fed_text or ""):
+        ends = _ENDS_DATA.finditer(text[:_LONGEST])
+        changes = () if command.program in _IN_FILES else _CHANGES_ALL.finditer(text[:_LONGEST])
+        for found in itertools.chain(ends, changes):
+            named = next((name for name in found.groups() if name), "")
+            if not (named and (_TRIAL.fullmatch(named) or len(named) == 1 or _made_anew(named, text))):
+                yield doubtful(f"{command.program} deletes or changes data for good: {found[0].strip()[:60]}")
+                return
+
+
+def _made_anew(name: str, text: str) -> bool:
+    """Whether the same text makes the table that it drops, as what sets up a schema does."""
+    return (
+        re.search(
+            rf"\bcreate\s{{1,5}}(?:table|temp\w{{0,5}})\b[^;]{{0,60}}{re.escape(name)}", text[:_LONGEST], re.IGNORECASE
+        )
+        is not None
+    )
+
+
+def _over_http(command: Command) -> Iterator[Finding]:
+    """Indexes, keys and buckets of a store that is spoken to over HTTP."""
+    texts = [word.text[:2000] for word in command.argv[1:]]
+    ends = any(asked in text for text in texts for asked in ("_delete_by_query", "destructive_requires_name"))
+    if ends or any(text in {"DELETE", "-XDELETE", "--request=DELETE", "--method=DELETE"} for text in texts):
+        stored = [text for text in texts if _STORES.search(text)]
+        if stored and not all(_TRIAL.fullmatch(text.rsplit("/", 1)[-1]) for text in stored):
+            yield doubtful(f"{command.program} deletes what a database keeps")
