@@ -312,7 +312,7 @@ async def test_a_stopped_store_takes_nothing_more_but_finishes_what_it_has(datab
         stopping = asyncio.ensure_future(stage.store.stop())
         await asyncio.sleep(0)
         with pytest.raises(UnavailableError):
-            await stage.store.write(note("late"), org=ORG)
+            await asyncio.wait_for(stage.store.write(note("late"), org=ORG), 1)
         stage.gate.set()
         assert len(await asyncio.wait_for(asyncio.gather(*waiting), 5)) == 5
         await asyncio.wait_for(stopping, 5)
