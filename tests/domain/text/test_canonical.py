@@ -212,6 +212,22 @@ def test_the_fast_form_of_our_own_values_is_the_canonical_one(value: dict[str, o
     assert plain_canonical(value) == rfc8785.dumps(check_value(value))
 
 
+@given(_plain_value)
+def test_the_fast_form_of_a_simple_value_is_the_canonical_one(value: Any) -> None:
+    assert canonical(value) == rfc8785.dumps(check_value(value))
+
+
+def test_every_character_is_written_alike_by_each_encoder() -> None:
+    text = "".join(map(chr, [*range(0xD800), *range(0xE000, 0x110000)]))
+    assert canonical(text) == plain_canonical({"": text})[4:-1] == rfc8785.dumps(text)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_the_trail_takes_no_number_that_json_has_not(value: float) -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        plain_canonical({"deep": [value]})
+
+
 @given(values)
 def test_whichever_encoder_writes_it_the_form_is_that_of_rfc_8785(value: Any) -> None:
     assert canonical(value) == rfc8785.dumps(check_value(value))
