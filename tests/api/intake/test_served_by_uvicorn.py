@@ -38,7 +38,7 @@ async def served(answer: Callable[[Request], Awaitable[object]]) -> AsyncIterato
     try:
         yield server.servers[0].sockets[0].getsockname()[1]
     finally:
-        server.should_exit = True
+        server.should_exit = server.force_exit = True  # an answer that never comes is not waited for
         await serving
 
 
@@ -55,12 +55,12 @@ async def test_a_caller_that_hangs_up_is_gone_and_one_that_waits_is_not() -> Non
     async with served(answer) as port:
         _, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(HEAD + b"body")
-        await eventually(lambda: seen == [False])
+        await eventually(lambda: seen == [False], seconds=10)
         writer.close()
         await writer.wait_closed()
         await asyncio.sleep(0.1)  # the server hears of it
         hung_up.set()
-        await eventually(lambda: seen == [False, True])
+        await eventually(lambda: seen == [False, True], seconds=10)
 
 
 @pytest.mark.parametrize("pieces", [[HEAD + b"body"], [HEAD, b"body"], [HEAD + b"bo", b"dy"]])
@@ -90,5 +90,5 @@ async def test_a_body_of_which_a_part_is_there_still_has_its_time() -> None:
     async with served(answer) as port:
         _, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(HEAD + b"bo")
-        await eventually(lambda: len(slow) == 1)
+        await eventually(lambda: len(slow) == 1, seconds=10)
         writer.close()

@@ -5,11 +5,16 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, cast
 
+import pytest
+
+from app.domain.errors import WrongScopeError
 from app.domain.request.request import State, Status
+from app.domain.values import evolve
 from app.usecases.reading.wait import Wait, Waiters
 from tests.domain.samples import a_request, settled
 
 if TYPE_CHECKING:
+    from app.domain.errors import AssentError
     from app.domain.request.request import ConfirmationRequest
     from app.storage.engine.store import Store
 
@@ -53,7 +58,10 @@ def _held(store: Counting, waiters: Waiters, **more: Any) -> asyncio.Future[Conf
     def is_answered(request: ConfirmationRequest) -> bool:
         return request.state is not State.PENDING
 
-    held = wait.held("acme", "req_1", refused=lambda _: None, answered=is_answered, seconds=60, who="", **more)
+    def refused(request: ConfirmationRequest) -> AssentError | None:
+        return WrongScopeError() if request.enforced else None
+
+    held = wait.held("acme", "req_1", refused=refused, answered=is_answered, seconds=60, who="", **more)
     return asyncio.ensure_future(held)
 
 
@@ -93,3 +101,22 @@ async def test_of_changes_that_nobody_waited_for_only_so_many_are_remembered() -
     waiters.wake({("acme", f"req_{n}"): None for n in range(5_000)})
     assert waiters.went_unheard("acme", "req_4999")
     assert not waiters.went_unheard("acme", "req_0")
+
+
+async def test_what_is_handed_on_is_refused_to_whom_it_may_not_be_shown() -> None:
+    store, waiters = Counting(a_request("req_1")), Waiters(most=10)
+    held = _held(store, waiters, opened=1)
+    await asyncio.sleep(0.01)
+    waiters.wake({("acme", "req_1"): evolve(settled(Status.DENIED), enforced=True)})
+    with pytest.raises(WrongScopeError):
+        await asyncio.wait_for(held, 5)
+    assert len(waiters) == 0
+
+
+async def test_who_has_just_opened_it_looks_again_after_what_does_not_answer() -> None:
+    store, waiters = Counting(settled(Status.DENIED)), Waiters(most=10)  # denied already, in a moment that nobody heard
+    held = _held(store, waiters, opened=1)
+    await asyncio.sleep(0.01)
+    waiters.wake({("acme", "req_1"): a_request("req_1")})
+    assert (await asyncio.wait_for(held, 5)).state is State.DENIED
+    assert store.reads == 1
