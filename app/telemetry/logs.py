@@ -201,7 +201,7 @@ class Committed(Protocol):
 
 def log_records(records: Mapping[str, Iterable[Committed]]) -> None:
     """Say in one line each what a commit put into the trails, by their orgs: all of them in one write."""
-    if not _acts.handlers or not records:
+    if not _acts.handlers:
         return
     acts: list[tuple[str, Mapping[str, object]]] = []
     for org, committed in records.items():
@@ -209,7 +209,8 @@ def log_records(records: Mapping[str, Iterable[Committed]]) -> None:
             record = item.record
             said = {name: fact for name in _REPEATED if isinstance(fact := record.facts.get(name), str)}
             acts.append((record.kind.value, {"org": org, "actor": record.actor, "request": item.request_id, **said}))
-    _log_acts(acts)
+    if acts:
+        _log_acts(acts)
 
 
 def _may_be_said(fact: object) -> bool:

@@ -56,9 +56,10 @@ _UNKNOWN_TO_OLD = ("wait: Extra inputs", "claim_id: Extra inputs")
 """How a gateway from before there was the one call refuses its members."""
 
 
-def _placed(elsewhere: Elsewhere | None) -> Json:
-    """Name the place only where there is one: a gateway from before there were any knows no such member."""
-    return {} if elsewhere is None else {"elsewhere": {"id": elsewhere.id, "link": elsewhere.link}}
+def _outcome(status: OutcomeStatus, result: Any, error: str | None, elsewhere: Elsewhere | None) -> Json:
+    """Say what became of a run. The place is named only where there is one: an older gateway knows no such member."""
+    place = {} if elsewhere is None else {"elsewhere": {"id": elsewhere.id, "link": elsewhere.link}}
+    return {"status": status.value, "result": result, "error": error, **place}
 
 
 class AsyncGateway:
@@ -268,7 +269,7 @@ class AsyncGateway:
         elsewhere: Elsewhere | None = None,
     ) -> Request:
         """Say what became of an execution; `elsewhere` goes with `PENDING_ELSEWHERE`. Repeating it is harmless."""
-        body = {"claim_id": claim_id, "status": status.value, "result": result, "error": error, **_placed(elsewhere)}
+        body = {"claim_id": claim_id, **_outcome(status, result, error, elsewhere)}
         return parse_request(await self._wire.ask("POST", f"/v1/requests/{request_id}/outcome", body=body))
 
     async def report_briefly(
@@ -282,7 +283,7 @@ class AsyncGateway:
         elsewhere: Elsewhere | None = None,
     ) -> None:
         """Do as `report` does, for whoever does not look at the request again: its arguments do not come back."""
-        body = {"claim_id": claim_id, "status": status.value, "result": result, "error": error, **_placed(elsewhere)}
+        body = {"claim_id": claim_id, **_outcome(status, result, error, elsewhere)}
         await self._wire.ask("POST", f"/v1/requests/{request_id}/outcome", body=body, headers=_MINIMAL)
 
     async def reconcile(
@@ -299,7 +300,7 @@ class AsyncGateway:
 
         It succeeded, or failed; or what was unknown waits `elsewhere`. Raises `ClaimRefusedError` when it is settled.
         """
-        body = {"status": status.value, "result": result, "error": error, "note": note, **_placed(elsewhere)}
+        body = {"note": note, **_outcome(status, result, error, elsewhere)}
         answer = await self._wire.ask("POST", f"/v1/requests/{request.id}/reconcile", body=body)
         return same(request, parse_request(answer))
 

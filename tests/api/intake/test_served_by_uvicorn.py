@@ -22,7 +22,7 @@ HEAD = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n"
 
 
 @contextlib.asynccontextmanager
-async def served(answer: Callable[[Request], Awaitable[object]]) -> AsyncIterator[int]:
+async def served(answer: Callable[[Request], Awaitable[object]]) -> AsyncIterator[uvicorn.Server]:
     """Serve calls by `answer` on a loopback port; nothing is sent back."""
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -36,10 +36,14 @@ async def served(answer: Callable[[Request], Awaitable[object]]) -> AsyncIterato
     serving = asyncio.create_task(server.serve())
     await eventually(lambda: server.started)
     try:
-        yield server.servers[0].sockets[0].getsockname()[1]
+        yield server
     finally:
         server.should_exit = server.force_exit = True  # an answer that never comes is not waited for
         await serving
+
+
+async def connected(server: uvicorn.Server) -> asyncio.StreamWriter:
+    return (await asyncio.open_connection("127.0.0.1", server.servers[0].sockets[0].getsockname()[1]))[1]
 
 
 async def test_a_caller_that_hangs_up_is_gone_and_one_that_waits_is_not() -> None:
@@ -52,13 +56,12 @@ async def test_a_caller_that_hangs_up_is_gone_and_one_that_waits_is_not() -> Non
         await hung_up.wait()
         seen.append(await is_gone(request))
 
-    async with served(answer) as port:
-        _, writer = await asyncio.open_connection("127.0.0.1", port)
+    async with served(answer) as server:
+        writer = await connected(server)
         writer.write(HEAD + b"body")
         await eventually(lambda: seen == [False], seconds=10)
         writer.close()
-        await writer.wait_closed()
-        await asyncio.sleep(0.1)  # the server hears of it
+        await eventually(lambda: not server.server_state.connections)
         hung_up.set()
         await eventually(lambda: seen == [False, True], seconds=10)
 
@@ -66,15 +69,17 @@ async def test_a_caller_that_hangs_up_is_gone_and_one_that_waits_is_not() -> Non
 @pytest.mark.parametrize("pieces", [[HEAD + b"body"], [HEAD, b"body"], [HEAD + b"bo", b"dy"]])
 async def test_a_body_is_read_whole_in_however_many_pieces_it_comes(pieces: list[bytes]) -> None:
     read: list[bytes] = []
+    begun = asyncio.Event()
 
     async def answer(request: Request) -> None:
+        begun.set()
         read.append(await read_body(request))
 
-    async with served(answer) as port:
-        _, writer = await asyncio.open_connection("127.0.0.1", port)
-        for piece in pieces:
-            writer.write(piece)
-            await asyncio.sleep(0.05)
+    async with served(answer) as server:
+        writer = await connected(server)
+        writer.write(pieces[0])
+        await begun.wait()  # so that the rest comes apart
+        writer.writelines(pieces[1:])
         await eventually(lambda: read == [b"body"])
         writer.close()
 
@@ -87,8 +92,8 @@ async def test_a_body_of_which_a_part_is_there_still_has_its_time() -> None:
             await read_body(request, seconds=0.1)
         slow.append(refused.value)
 
-    async with served(answer) as port:
-        _, writer = await asyncio.open_connection("127.0.0.1", port)
+    async with served(answer) as server:
+        writer = await connected(server)
         writer.write(HEAD + b"bo")
         await eventually(lambda: len(slow) == 1, seconds=10)
         writer.close()

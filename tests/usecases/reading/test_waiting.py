@@ -12,6 +12,7 @@ from app.domain.request.request import State, Status
 from app.domain.values import evolve
 from app.usecases.reading.wait import Wait, Waiters
 from tests.domain.samples import a_request, settled
+from tests.fixtures.patience import eventually
 
 if TYPE_CHECKING:
     from app.domain.errors import AssentError
@@ -68,9 +69,9 @@ def _held(store: Counting, waiters: Waiters, **more: Any) -> asyncio.Future[Conf
 async def test_who_waits_is_handed_what_was_committed_here_and_reads_nothing_more() -> None:
     store, waiters = Counting(a_request("req_1")), Waiters(most=10)
     held = _held(store, waiters)
-    await asyncio.sleep(0.01)
+    await eventually(waiters.waited_for)
     waiters.wake({("acme", "req_1"): a_request("req_1")})  # somebody votes, and one vote is not enough
-    await asyncio.sleep(0.01)
+    await eventually(lambda: store.reads == 2 and waiters.waited_for())
     assert not held.done()
     denied = settled(Status.DENIED)
     waiters.wake({("acme", "req_1"): denied})
@@ -81,7 +82,7 @@ async def test_who_waits_is_handed_what_was_committed_here_and_reads_nothing_mor
 async def test_who_has_just_opened_it_reads_nothing_at_all() -> None:
     store, waiters = Counting(a_request("req_1")), Waiters(most=10)
     held = _held(store, waiters, opened=1)
-    await asyncio.sleep(0.01)
+    await eventually(waiters.waited_for)
     assert waiters.waited_for() == {("acme", "req_1"): 1}  # the poll knows which version was seen
     denied = settled(Status.DENIED)
     waiters.wake({("acme", "req_1"): denied})
@@ -106,7 +107,7 @@ async def test_of_changes_that_nobody_waited_for_only_so_many_are_remembered() -
 async def test_what_is_handed_on_is_refused_to_whom_it_may_not_be_shown() -> None:
     store, waiters = Counting(a_request("req_1")), Waiters(most=10)
     held = _held(store, waiters, opened=1)
-    await asyncio.sleep(0.01)
+    await eventually(waiters.waited_for)
     waiters.wake({("acme", "req_1"): evolve(settled(Status.DENIED), enforced=True)})
     with pytest.raises(WrongScopeError):
         await asyncio.wait_for(held, 5)
@@ -116,7 +117,7 @@ async def test_what_is_handed_on_is_refused_to_whom_it_may_not_be_shown() -> Non
 async def test_who_has_just_opened_it_looks_again_after_what_does_not_answer() -> None:
     store, waiters = Counting(settled(Status.DENIED)), Waiters(most=10)  # denied already, in a moment that nobody heard
     held = _held(store, waiters, opened=1)
-    await asyncio.sleep(0.01)
+    await eventually(waiters.waited_for)
     waiters.wake({("acme", "req_1"): a_request("req_1")})
     assert (await asyncio.wait_for(held, 5)).state is State.DENIED
     assert store.reads == 1

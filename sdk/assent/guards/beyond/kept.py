@@ -10,7 +10,7 @@ import itertools
 import re
 from typing import TYPE_CHECKING
 
-from assent.guards.beyond.kept_rows import ENDINGS
+from assent.guards.beyond.kept_rows import rows_of
 from assent.guards.commands.findings import doubtful
 from assent.shell.lists import listed
 
@@ -59,9 +59,10 @@ _LONGEST, _MOST = 20_000, 400
 def on_kept(command: Command) -> Iterator[Finding]:
     """Ask before data, machines and packages go that others keep, where nothing can be put back."""
     program = command.program.removesuffix(".sh").casefold()
-    for row in ENDINGS.get(program, ()):
-        words = _words(command)
-        if "-help" not in words and row.fits(words) and not _for_trying(row.names(words), command):
+    rows = rows_of(program)
+    words = _words(command) if rows else []
+    for row in rows if "-help" not in words else ():
+        if row.fits(words) and not _for_trying(row.names(words), command):
             yield doubtful(f"{program} {' '.join(word for word in words[:4] if word)[:60]}: {row.why}")
             return
     if program in _DATABASES:

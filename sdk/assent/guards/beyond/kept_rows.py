@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ consul kv|acl|snapshot -recurse|delete|restore
 vault (?:delete|destroy|disable|revoke|seal|unseal) !token/test
 vault kv|secrets|auth|token|lease|operator (?:delete|destroy|disable|revoke|seal|metadata|rotate|step-down)
 rabbitmqctl|rabbitmqadmin|rabbitmq-queues (?:reset|force_reset|delete_vhost|delete_queue|purge_queue|delete_user|stop_app|delete|purge|forget_cluster_node)
-kafka-topics(?:\.sh)?|kafka-delete-records(?:\.sh)?|kafka-consumer-groups(?:\.sh)? -delete|-delete-offsets|-offset-json-file
+kafka-topics|kafka-delete-records|kafka-consumer-groups -delete|-delete-offsets|-offset-json-file
 rpk|nats|pulsar-admin|mosquitto_ctrl|kcat delete|rm|purge|delete-records|trim-prefix
 nomad stop|gc|purge -purge|.*
 influx|influxd delete|bucket|org|wipe delete|-predicate|-start|-force
@@ -223,22 +224,30 @@ class Row:
         return [word for word in words[begin + 1 :] if not word.startswith("-")]
 
 
-def _read(text: str) -> Mapping[str, Sequence[Row]]:
-    """Return the rows under the name of each program."""
-    rows: dict[str, list[Row]] = {}
+def _read(text: str) -> Mapping[str, Sequence[tuple[str, Sequence[str]]]]:
+    """Return why people are asked and what is wanted, row by row, under the name of each program."""
+    rows: dict[str, list[tuple[str, Sequence[str]]]] = {}
     why = ""
     for line in filter(None, text.splitlines()):
         if line.startswith("# "):
             why = line[2:]
             continue
         programs, *wanted = line.split()
-        never = next((word[1:] for word in wanted if word.startswith("!")), "")
-        needs = tuple(re.compile(word, re.IGNORECASE) for word in wanted if not word.startswith("!"))
-        row = Row(why=why, needs=needs, never=re.compile(never) if never else None)
-        for program in programs.replace(r"(?:\.sh)?", "").split("|"):
-            rows.setdefault(program, []).append(row)
+        for program in programs.split("|"):
+            rows.setdefault(program, []).append((why, wanted))
     return rows
 
 
-ENDINGS = _read(_ROWS)
-"""The rows of each program, by its name in lower case."""
+_BY_PROGRAM = _read(_ROWS)
+
+
+@lru_cache(maxsize=512)
+def rows_of(program: str) -> tuple[Row, ...]:
+    """Return the rows of a program, by its name in lower case. Their patterns are made when it is first met."""
+    return tuple(_row(why, wanted) for why, wanted in _BY_PROGRAM.get(program, ()))
+
+
+def _row(why: str, wanted: Sequence[str]) -> Row:
+    never = next((word[1:] for word in wanted if word.startswith("!")), "")
+    needs = tuple(re.compile(word, re.IGNORECASE) for word in wanted if not word.startswith("!"))
+    return Row(why=why, needs=needs, never=re.compile(never) if never else None)
