@@ -17,6 +17,7 @@ from typing import Any, Self
 from aiohttp import web
 
 from tests.fixtures.patience import accepted_are_met
+from tests.sdk.sandbox.shells import Shells
 
 KEY = "dtn_0123456789abcdef"
 _OUT, _ERR = b"\x01\x01\x01", b"\x02\x02\x02"  # they label each piece of a log
@@ -69,7 +70,7 @@ class DaytonaStandIn:
         app.router.add_post(session + "/{session}/exec", self._exec)
         app.router.add_get(session + "/{session}/command/{command}/logs", self._logs)
         app.router.add_get(session + "/{session}/command/{command}", self._command)
-        self._closing = asyncio.Event()
+        self._closing, self._shells = asyncio.Event(), Shells()
         self._runner = web.AppRunner(app, shutdown_timeout=0.1, handler_cancellation=True)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", 0).start()
@@ -83,6 +84,9 @@ class DaytonaStandIn:
             await _end(sandbox)
         await accepted_are_met()
         await self._runner.cleanup()
+        for sandbox in self.alive.values():  # some call may have started one meanwhile
+            await _end(sandbox)
+        await self._shells.end_left()
 
     async def arrival(self, call: str) -> None:
         """Wait until such a call has come."""
@@ -173,16 +177,8 @@ class DaytonaStandIn:
         if asked.get("runAsync") is not True or not isinstance(asked.get("command"), str):
             return self._refuse(400, "a command to run is wanted")
         sandbox = self.alive[id_]
-        process = await asyncio.create_subprocess_exec(
-            "/bin/sh",
-            "-c",
-            asked["command"],
-            cwd="/",
-            env={"PATH": os.environ["PATH"], **sandbox.asked.get("env", {})},
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
-        )
+        env = {"PATH": os.environ["PATH"], **sandbox.asked.get("env", {})}
+        process = await self._shells.start("/bin/sh", "-c", asked["command"], cwd="/", env=env)
         sandbox.commands.append(Command(asked["command"], process))
         self.commands.append(asked["command"])
         return web.json_response({"cmdId": str(len(sandbox.commands) - 1)}, status=202)
@@ -220,8 +216,9 @@ def _problem(status: int, message: str) -> web.Response:
 
 async def _end(sandbox: Sandbox) -> None:
     for command in sandbox.commands:
-        with suppress(ProcessLookupError):
-            os.killpg(command.process.pid, signal.SIGKILL)
+        if command.process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(command.process.pid, signal.SIGKILL)
         await command.process.wait()
 
 

@@ -20,6 +20,7 @@ from typing import Any, Self
 from aiohttp import web
 
 from tests.fixtures.patience import accepted_are_met
+from tests.sdk.sandbox.shells import Shells
 
 KEY = "e2b_0123456789abcdef"
 TOKEN = "envd-token"
@@ -56,7 +57,7 @@ class E2BStandIn:
         app.router.add_post("/door/process.Process/Start", self._start)
         app.router.add_get("/door/health", self._health)
         self._groups: dict[str, int] = {}
-        self._closing = asyncio.Event()
+        self._closing, self._shells = asyncio.Event(), Shells()
         self._runner = web.AppRunner(app, shutdown_timeout=0.1, handler_cancellation=True)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", 0)
@@ -71,6 +72,7 @@ class E2BStandIn:
             self._end(id_)
         await accepted_are_met()
         await self._runner.cleanup()
+        await self._shells.end_left()
 
     async def arrival(self, call: str) -> None:
         """Wait until such a call has come."""
@@ -149,15 +151,12 @@ class E2BStandIn:
     async def _stream(self, request: web.Request, id_: str, asked: dict[str, Any]) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "application/connect+json"})
         await response.prepare(request)
-        process = await asyncio.create_subprocess_exec(
+        process = await self._shells.start(
             asked["cmd"],
             *asked["args"],
             cwd=asked.get("cwd") or "/",
             env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", **asked.get("envs", {})},
             stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
         )
         self._groups[id_] = process.pid
         try:
