@@ -25,7 +25,8 @@ _PLAIN = re.compile(r"[ -\[\]-~\u4e00-\u9fff]*")  # ASCII without the backslash,
 _SPACES = re.compile(r" {3,}")
 _BREAKS = re.compile(r"(?:⏎\n){3,}|(?:→\t){3,}")
 _STRIKING = frozenset(map(chr, range(0x334, 0x339)))  # marks that strike a letter through: another letter, or none
-_MOST_MARKS = 2  # marks on one letter: as many as Vietnamese needs; a flood of them would paint over other lines
+# Two marks on one letter are as many as Vietnamese needs; a flood of them would paint over other lines. Of `_kind`s.
+_MARK_TOO_MANY = re.compile(r"(?<!l)(?<!lm)m")
 _OTHER_SPACES = frozenset(
     "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 )
@@ -37,7 +38,8 @@ def visible(text: str) -> str:
         return text
     letters = set(text)  # each is looked at once: an argument may have a million of them
     marked = any(unicodedata.category(char) == "Mn" for char in letters)
-    shown = _thinned(text) if marked else text.translate({ord(char): _show(char) for char in letters})
+    table = {char: _show(char) for char in letters}
+    shown = _thinned(text, table) if marked else text.translate(str.maketrans(table))
     # A long run of blanks or breaks can push what matters out of sight: its length is written instead.
     shown = _BREAKS.sub(lambda run: f"{run[0][0]}×{len(run[0]) // 2}{run[0][1]}", shown)
     return _SPACES.sub(lambda run: f" \\u{{20}}×{len(run.group()) - 1} ", shown)
@@ -65,20 +67,19 @@ def escaped(text: str) -> str:
     return "".join(f"\\u{{{ord(char):X}}}" for char in text)
 
 
-def _thinned(text: str) -> str:
+def _thinned(text: str, shown: dict[str, str]) -> str:
     """Show `text`, with at most two combining marks on each letter; the others, and those on nothing, by number."""
-    pieces: list[str] = []
-    marks = _MOST_MARKS  # at the start there is no letter to stand on
-    for char in text:
-        if unicodedata.category(char) in {"Mn", "Me"}:
-            marks += 1
-            pieces.append(escaped(char) if marks > _MOST_MARKS else _show(char))
-        else:
-            pieces.append(_show(char))
-            marks = 0
-        if pieces[-1] != char or char == " ":
-            marks = _MOST_MARKS  # what is written by its number carries no marks
-    return "".join(pieces)
+    kinds = {char: _kind(char, to) for char, to in shown.items()}
+    number = {char: escaped(char) for char, kind in kinds.items() if kind == "m"}
+    places = zip(text, _MARK_TOO_MANY.sub("x", text.translate(str.maketrans(kinds))), strict=True)
+    return "".join([number[char] if kind == "x" else shown[char] for char, kind in places])
+
+
+def _kind(char: str, shown: str) -> str:
+    """Say what a character is to the marks behind it: m is a mark, l a letter that bears some, - bears none."""
+    if shown != char or char == " ":
+        return "-"  # what is written by its number carries no marks
+    return "m" if unicodedata.category(char) == "Mn" else "l"
 
 
 def hides(text: str) -> bool:
