@@ -1,21 +1,16 @@
-"""A request with its decisions, grant and execution as one SELECT, and back as one value.
-
-What a request asks is made of its row once: nearly no change touches it, and each unit about the request needs it. It
-is known again by all that the row says there: every column is compared as it is kept, its ciphertexts and its digest
-with it. A row that anybody changed is another one, and is read and judged anew.
-"""
+"""A request with its decisions, grant and execution as one SELECT, and back as one value."""
 
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import bindparam, select
 
 from app.storage.engine.transaction import Statement
 from app.storage.identity.vault import show
+from app.storage.requests.known import Known, find_known, kept_of, moved_of, remember
 from app.storage.tables.request_columns import DECISION, EXECUTION, GRANT, REQUEST
 from app.storage.tables.tables import decisions, executions, grants, requests
 from app.telemetry.tracing import Met
@@ -42,34 +37,24 @@ ASKS: Final = [
     if not (column.often or column.derived or column.key or column.name in YOUNGER_ASKED)
 ]
 _asks: Callable[[Any], tuple[object, ...]] = itemgetter(*ASKS)
-_kept: Callable[[Any], tuple[object, ...]] = itemgetter(*REQUEST.lasting, "bound_digest")
-
-_MOST: Final = 512
-_LONGEST: Final = 16_384
-"""Characters of a row: longer ones are read each time, so that what is remembered stays within some megabytes."""
 
 
-class Asked(NamedTuple):
-    """What is remembered of a row: how it is kept, what it says, and the digest of that."""
-
-    kept: tuple[object, ...]
-    fields: Row
-    digest: str
-
-
-def read_asked(tx: Tx, row: Row) -> Asked:
-    """Return what a request's row asks. What else is encrypted in the row is decrypted in place."""
-    memory = tx.vault.shown if tx.vault is not None else OrderedDict[str, object]()
-    kept, known = _kept(row), cast("Asked | None", memory.get(row["id"]))
-    if known is not None and known.kept == kept:
-        show(tx, row, ((EXECUTION.hidden, "execution_"),))
+def read_known(tx: Tx, rows: Sequence[Row]) -> Known:
+    """Return what is known of a request's rows, or what they ask. What else is encrypted is decrypted in place."""
+    row = rows[0]  # the others repeat it
+    kept, known = kept_of(row, row["bound_digest"]), find_known(tx, row["id"])
+    if known is None or known.kept != kept:
+        known = None
+    elif known.moved == (row["seal"], moved_of(rows)):
+        row["unread"] = None  # nothing of it is encrypted but what was read before
         return known
+    if known is not None and known.fields is not None:
+        show(tx, row, ((EXECUTION.hidden, "execution_"),))
+        return known._replace(moved=None, request=None)
     show(tx, row, ((REQUEST.hidden, ""), (EXECUTION.hidden, "execution_")))
-    found = Asked(kept, REQUEST.read_lasting(row), digest_of(row["id"], row["org"], row))
-    if row["unread"] is None and sum(len(each) for each in kept if isinstance(each, str)) <= _LONGEST:
-        memory[row["id"]] = found
-        if len(memory) > _MOST:
-            memory.popitem(last=False)
+    found = Known(kept, digest_of(row["id"], row["org"], row), REQUEST.read_lasting(row))
+    if row["unread"] is None:
+        remember(tx, row["id"], found)
     return found
 
 
@@ -110,12 +95,12 @@ def find_trace(tx: Tx, request_id: str | None) -> str | None:
 
 def request_from_rows(tx: Tx, rows: Sequence[Row]) -> ConfirmationRequest:
     """Build the aggregate of its rows; what is encrypted in them is decrypted in place first."""
-    row = rows[0]  # the others repeat it
-    asked: Asked = row.get("asked") or read_asked(tx, row)
-    row["asked"] = asked
-    request = REQUEST.read(
+    row = rows[0]
+    known: Known = row.get("known") or read_known(tx, rows)
+    row["known"] = known
+    request = known.request or REQUEST.read(
         row,
-        asked.fields,
+        known.fields,
         decisions=tuple([DECISION.read(each) for each in rows if each["decision_id"]]),
         grant=GRANT.read(row) if row["grant_id"] else None,
         execution=EXECUTION.read(row) if row["execution_id"] else None,

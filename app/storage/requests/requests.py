@@ -12,6 +12,7 @@ from app.storage.engine.dialect import from_us
 from app.storage.engine.transaction import Row, Statement, Tx
 from app.storage.identity.vault import hidden
 from app.storage.requests.decisions import drop_decision
+from app.storage.requests.known import Known, find_known, forget, kept_of, moved_to, remember
 from app.storage.requests.request_rows import AGGREGATE, request_from_rows
 from app.storage.requests.sealing import read_sealed, seals_of
 from app.storage.statements.together import Rank, inserting, saving
@@ -133,9 +134,14 @@ _PENDING_HOLDS = {on_cards: _holds(on_cards=on_cards) for on_cards in (False, Tr
 def insert_request(tx: Tx, request: ConfirmationRequest) -> None:
     """Write a new request."""
     columns = REQUEST.inserted(request)
-    sealed = seals_of(tx, request, columns, whole=True)
+    moved = moved_to(request, columns)
+    sealed = seals_of(tx, request, moved, asked=columns)
+    kept = _hidden(tx, request, columns)
     traceparent = tx.traced.parent if tx.traced is not None else None
-    tx.gather(OPENED, **_hidden(tx, request, columns), **sealed, traceparent=traceparent)
+    tx.gather(OPENED, **kept, **sealed._asdict(), traceparent=traceparent)
+    if sealed.seal is not None and sealed.bound_digest is not None:
+        row = kept_of(kept, sealed.bound_digest)
+        remember(tx, request.id, Known(row, sealed.bound_digest, None, (sealed.seal, moved), request))
 
 
 def find_request(tx: Tx, request_id: str) -> ConfirmationRequest | None:
@@ -252,9 +258,19 @@ def save_request(tx: Tx, before: ConfirmationRequest, after: ConfirmationRequest
     more = whole or REQUEST.apart(before, after)  # nearly every change moves the state alone
     statement, written = (_SAVE_ALL, REQUEST.saved) if more else (_SAVE, REQUEST.often)
     columns = written(after)
-    sealed = seals_of(tx, after, columns, whole=more)
-    kept = _hidden(tx, after, columns) if more else columns
-    tx.gather(statement, request_id=before.id, old_version=before.version, **kept, **sealed)
+    known = find_known(tx, before.id)
+    if known is not None and known.request is not before:
+        known = None
+    moved = moved_to(after, columns, known)
+    sealed = seals_of(tx, after, moved, asked=columns if more else None)
+    if more:
+        kept = {**_hidden(tx, after, columns), **sealed._asdict()}
+        forget(tx, before.id)
+    else:
+        kept = {**columns, "seal": sealed.seal}
+        if known is not None and sealed.seal is not None:
+            remember(tx, after.id, known._replace(moved=(sealed.seal, moved), request=after))
+    tx.gather(statement, request_id=before.id, old_version=before.version, **kept)
     if before.decisions:
         still = {decision.person for decision in after.decisions}
         for person in sorted({decision.person for decision in before.decisions} - still):

@@ -11,8 +11,7 @@ on one without a seal is refused, unless nothing can come of it any more.
 
 from __future__ import annotations
 
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
 
@@ -22,15 +21,17 @@ from app.domain.lifecycle.restored import is_open
 from app.domain.trail.audit import Kind, Record
 from app.storage.exhibits.exhibits import exhibits_fault
 from app.storage.identity.vault import DESTROYED
+from app.storage.requests.known import EXECUTED, OFTEN, YOUNGER, moved_of, remember
 from app.storage.requests.request_rows import ASKS, digest_of, request_from_rows
-from app.storage.tables.request_columns import DECISION, EXECUTION, GRANT, REQUEST
+from app.storage.tables.request_columns import DECISION, GRANT
 from app.storage.trail.audit_chain import was_said
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from app.domain.request.request import ConfirmationRequest
     from app.storage.engine.transaction import Row, Tx
+    from app.storage.requests.known import Known, Moved
 
 log = structlog.get_logger(__name__)
 
@@ -38,65 +39,37 @@ ROW = "row"
 """The purpose that the key of these seals is derived for."""
 
 
-def _several(names: Iterable[str]) -> Callable[[Any], tuple[object, ...]]:
-    """Get several columns at once; there are always more than one."""
-    return itemgetter(*names)
+class Seal(NamedTuple):
+    """What stands in the columns of the same names."""
+
+    seal: str | None
+    bound_digest: str | None
 
 
-_OFTEN = [column.name for column in REQUEST.kept if column.often and not column.derived]
-_often = _several(_OFTEN)
-_YOUNGER = ("claimed_by", "elsewhere_id", "elsewhere_link")
-"""Columns of an execution that are younger than seals: sealed where they say something, so that older seals hold."""
-_EXECUTED = [name for name in EXECUTION.inserted.names if name not in _YOUNGER]
-_of_grant = _several(GRANT.inserted.names)
-_of_execution = _several(_EXECUTED)
-_of_younger = _several(_YOUNGER)
-_of_decision = _several(DECISION.inserted.names)
-_read_rest: Callable[[Any], tuple[object, ...]] = itemgetter(
-    *(f"grant_{name}" for name in GRANT.inserted.names), *(f"execution_{name}" for name in _EXECUTED)
-)
-_read_younger = _several(f"execution_{name}" for name in _YOUNGER)
-_read_decision: Callable[[Any], tuple[object, ...]] = itemgetter(
-    *(f"decision_{name}" for name in DECISION.inserted.names)
-)
 ALWAYS_SEALED: dict[str, Sequence[str]] = {
-    "requests": [*ASKS, *_OFTEN],
+    "requests": [*ASKS, *OFTEN],
     "decisions": DECISION.inserted.names,
     "grants": GRANT.inserted.names,
-    "executions": _EXECUTED,
+    "executions": EXECUTED,
 }
 """What a seal covers whatever it says, by table: no column younger than seals may be among it, or what was sealed
 before it was there would be taken for forged."""
-_NO_GRANT = (None,) * len(GRANT.inserted.names)
-_NO_EXECUTION = (None,) * len(_EXECUTED)
-_NOTHING_YOUNGER = (None,) * len(_YOUNGER)
-_first: Callable[[tuple[object, ...]], Any] = itemgetter(0)
+_NOTHING_YOUNGER = (None,) * len(YOUNGER)
 
 
-def seals_of(
-    tx: Tx, request: ConfirmationRequest, columns: Mapping[str, object], *, whole: bool
-) -> dict[str, str | None]:
-    """Return what seals a request as it is to be written in `columns`; not `whole`: what it asks stays as it is.
+def seals_of(tx: Tx, request: ConfirmationRequest, moved: Moved, *, asked: Mapping[str, object] | None) -> Seal:
+    """Return what seals a request as it is to be written. `asked` are its columns where what it asks is written anew.
 
     Without a key (a tool beside the database) it has no seal, and is refused wherever something could come of it.
     """
-    if whole:
-        tx.bound[request.id] = digest_of(request.id, request.call.org, columns)
+    if asked is not None:
+        tx.bound[request.id] = digest_of(request.id, request.call.org, asked)
     bound = tx.bound.get(request.id)
     seal = None
     if tx.seals is not None and bound is not None:
-        grant, execution = request.grant, request.execution
-        executed = EXECUTION.inserted(execution) if execution else None
-        state = (
-            *_often(columns),
-            *(_of_grant(GRANT.inserted(grant)) if grant else _NO_GRANT),
-            *(_of_execution(executed) if executed else _NO_EXECUTION),
-            *(_said(_of_younger(executed)) if executed else ()),
-        )
-        decisions = [_of_decision(DECISION.inserted(decision)) for decision in request.decisions]
-        key_id, mac = tx.seals.seal(ROW, _state(request.id, bound, state, decisions))
+        key_id, mac = tx.seals.seal(ROW, _text(request.id, bound, moved))
         seal = f"s1.{key_id}.{mac}"
-    return {"seal": seal, "bound_digest": bound} if whole else {"seal": seal}
+    return Seal(seal, bound)
 
 
 def read_sealed(tx: Tx, rows: Sequence[Row]) -> ConfirmationRequest | None:
@@ -109,6 +82,8 @@ def read_sealed(tx: Tx, rows: Sequence[Row]) -> ConfirmationRequest | None:
     try:
         request = request_from_rows(tx, rows)
         why = None if tx.seals is None else row["unread"] or _fault(tx, rows, request)
+        if why is None and tx.seals is not None and row["seal"] is not None and row["known"].request is None:
+            remember(tx, request.id, row["known"]._replace(moved=(row["seal"], moved_of(rows)), request=request))
     except (ValueError, KeyError, TypeError, ArithmeticError, AssentError):
         request, why = None, "it cannot be read"
     if why is None:
@@ -142,25 +117,27 @@ def _fault(tx: Tx, rows: Sequence[Row], request: ConfirmationRequest) -> str | N
         return "it has no seal" if is_open(request) else None
     if row["said_version"] is not None and row["said_version"] > request.version:
         return "it was set back: the trail has a later version of it"
-    if row["asked"].digest != bound:
+    known: Known = row["known"]
+    if known.digest != bound:
         return "what it asks is not what was asked"
-    decisions = [_read_decision(each) for each in rows if each["decision_id"]]
+    if known.request is None and (why := _seal_fault(tx, request.id, bound, seal, moved_of(rows))) is not None:
+        return why
+    return exhibits_fault(tx, request.id, request.call.evidence) if request.call.evidence else None
+
+
+def _seal_fault(tx: Tx, request_id: str, bound: str, seal: str, moved: Moved) -> str | None:
     parts = seal.split(".")
     if len(parts) != 3 or parts[0] != "s1" or tx.seals is None:
         return "its seal is none of a gateway's"
     try:
-        rest = (*_read_rest(row), *_said(_read_younger(row)))
-        state = _state(request.id, bound, (*_often(row), *rest), decisions)
-        tx.seals.verify_text(ROW, state, key_id=parts[1], mac=parts[2])
+        tx.seals.verify_text(ROW, _text(request_id, bound, moved), key_id=parts[1], mac=parts[2])
     except BadTokenError:
         return "its seal does not match what it says, or was made with another secret"
-    return exhibits_fault(tx, request.id, request.call.evidence) if request.call.evidence else None
+    return None
 
 
-def _said(younger: tuple[object, ...]) -> tuple[object, ...]:
-    return () if younger == _NOTHING_YOUNGER else younger
-
-
-def _state(request_id: str, bound: str, state: tuple[object, ...], decisions: list[tuple[object, ...]]) -> str:
-    decisions.sort(key=_first)
+def _text(request_id: str, bound: str, moved: Moved) -> str:
+    state, decisions = moved
+    if state[-len(YOUNGER) :] == _NOTHING_YOUNGER:
+        state = state[: -len(YOUNGER)]
     return ascii((request_id, bound, state, decisions))

@@ -211,18 +211,28 @@ class Written:
             for part in parts
         ]
         self.nothing: Mapping[str, object] = dict.fromkeys(self.names)
+        self._last: tuple[object, Mapping[str, object]] = (None, self.nothing)
 
     def __call__(self, value: object) -> Mapping[str, object]:
-        """Return what the columns keep of a value; of a part that is absent, nothing."""
-        if value is None:
-            return self.nothing
+        """Return what the columns keep of a value; of a part that is absent, nothing.
+
+        A step's decision, grant and execution are sealed first and written then: the last value is known again.
+        """
+        last, found = self._last
+        if value is not last and value is not None:
+            found = self.written(value)
+            self._last = (value, found)
+        return self.nothing if value is None else found
+
+    def written(self, value: object) -> Mapping[str, object]:
+        """Do the same for a value that is there, and may have changed since."""
         found: dict[str, object] = dict(zip(self._plain, self._plain_of(value), strict=True))
         for name, get, encode in self._made:
             raw = get(value)
             found[name] = None if raw is None else encode(raw)
         for get, part in self._parts:
             within = get(value)
-            found.update(part.nothing if within is None else part(within))
+            found.update(part.nothing if within is None else part.written(within))
         return found
 
 

@@ -1,0 +1,132 @@
+"""What this process knows of requests' rows: whoever reads one that is as it was last read or written here, gets that.
+
+Nearly no change touches what a request asks, and most rows are read again soon after they were written here. A row is
+known by all that it says: each column is compared as it is kept, ciphertexts, digest and seal with it. So what is
+remembered of a commit that did not happen is never found again, and a row that anybody changed is another one, which
+is read and judged anew.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+
+from app.storage.tables.request_columns import DECISION, EXECUTION, GRANT, REQUEST
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from app.domain.request.request import ConfirmationRequest
+    from app.storage.engine.transaction import Row, Tx
+
+OFTEN: Final = [column.name for column in REQUEST.kept if column.often and not column.derived]
+YOUNGER: Final = ("claimed_by", "elsewhere_id", "elsewhere_link")
+"""Columns of an execution that are younger than seals: sealed where they say something, so that older seals hold."""
+EXECUTED: Final = [name for name in EXECUTION.inserted.names if name not in YOUNGER]
+
+_lasting: Callable[[Any], tuple[object, ...]] = itemgetter(*list(REQUEST.lasting))
+_state: Callable[[Any], tuple[object, ...]] = itemgetter(
+    *OFTEN,
+    *(f"grant_{name}" for name in GRANT.inserted.names),
+    *(f"execution_{name}" for name in (*EXECUTED, *YOUNGER)),
+)
+_decision: Callable[[Any], tuple[object, ...]] = itemgetter(*(f"decision_{name}" for name in DECISION.inserted.names))
+_written_often: Callable[[Any], tuple[object, ...]] = itemgetter(*OFTEN)
+_written_grant: Callable[[Any], tuple[object, ...]] = itemgetter(*list(GRANT.inserted.names))
+_written_execution: Callable[[Any], tuple[object, ...]] = itemgetter(*EXECUTED, *YOUNGER)
+_written_decision: Callable[[Any], tuple[object, ...]] = itemgetter(*list(DECISION.inserted.names))
+_NO_GRANT: Final = (None,) * len(GRANT.inserted.names)
+_NO_EXECUTION: Final = (None,) * (len(EXECUTED) + len(YOUNGER))
+_first: Callable[[tuple[object, ...]], Any] = itemgetter(0)
+
+_MOST: Final = 512
+_LONGEST: Final = 16_384
+"""Characters of a row: longer ones are read each time, so that what is remembered stays within some megabytes."""
+
+
+class Moved(NamedTuple):
+    """What a step of a request's life changes: of its row, its grant and its execution, and its decisions by id."""
+
+    state: tuple[object, ...]
+    decisions: list[tuple[object, ...]]
+
+
+class Known(NamedTuple):
+    """What is remembered of a row: how it is kept, and what it says."""
+
+    kept: tuple[object, ...]
+    digest: str
+    """Of what it asks."""
+    fields: Row | None
+    """What it asks; None: it was written here, and not read since."""
+    moved: tuple[object, Moved] | None = None
+    """The rest of it with its seal, where the whole is known: it was written here, or its seal was verified."""
+    request: ConfirmationRequest | None = None
+
+
+def moved_of(rows: Sequence[Row]) -> Moved:
+    """Return what steps have changed, as the rows say it."""
+    decisions = [_decision(each) for each in rows if each["decision_id"]]
+    decisions.sort(key=_first)
+    return Moved(_state(rows[0]), decisions)
+
+
+def moved_to(request: ConfirmationRequest, columns: Mapping[str, object], before: Known | None = None) -> Moved:
+    """Return the same of a request that is about to be written in `columns`, as its rows will say it.
+
+    `before` is what is known of it: the decisions that a step leaves alone are not written out again.
+    """
+    grant, execution = request.grant, request.execution
+    state = (
+        *_written_often(columns),
+        *(_written_grant(GRANT.inserted(grant)) if grant else _NO_GRANT),
+        *(_written_execution(EXECUTION.inserted(execution)) if execution else _NO_EXECUTION),
+    )
+    if before is not None and before.moved and before.request and before.request.decisions is request.decisions:
+        return Moved(state, before.moved[1].decisions)
+    decisions = [_written_decision(DECISION.inserted(decision)) for decision in request.decisions]
+    decisions.sort(key=_first)
+    return Moved(state, decisions)
+
+
+def kept_of(row: Mapping[str, object], bound_digest: object) -> tuple[object, ...]:
+    """Return what of a request's row stays as it is, as it is kept."""
+    return (*_lasting(row), bound_digest)
+
+
+def find_known(tx: Tx, request_id: str) -> Known | None:
+    """Return what is remembered of a request."""
+    return cast("Known | None", _memory(tx).get(request_id))
+
+
+def remember(tx: Tx, request_id: str, known: Known) -> None:
+    """Remember a row, if it is not too long; what was remembered of it before is forgotten."""
+    memory = _memory(tx)
+    before = cast("Known | None", memory.pop(request_id, None))
+    if known.request is not None and not _reads_back(known.request):
+        return
+    if (before is None or before.kept is not known.kept) and len(repr(known.kept)) > _LONGEST:
+        return
+    memory[request_id] = known
+    if len(memory) > _MOST:
+        memory.popitem(last=False)
+
+
+def forget(tx: Tx, request_id: str) -> None:
+    """Forget a row: what it asks is written anew."""
+    _memory(tx).pop(request_id, None)
+
+
+def _reads_back(request: ConfirmationRequest) -> bool:
+    """Say whether a request is what its rows say: a decision has more at first, which only the trail keeps.
+
+    A result is encrypted in the row, and of any length; and little is done with a request behind its outcome.
+    """
+    execution = request.execution
+    told = execution is not None and (execution.result is not None or execution.error is not None)
+    return not told and all(decision.evidence.shown_at is None for decision in request.decisions)
+
+
+def _memory(tx: Tx) -> OrderedDict[str, object]:
+    return tx.vault.shown if tx.vault is not None else OrderedDict[str, object]()
