@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchmarks import references
@@ -15,7 +16,29 @@ from benchmarks.run import known
 from benchmarks.talks import CALL, FloorTalk, GatewayTalk
 
 if TYPE_CHECKING:
+    from benchmarks.cycles import Tally
     from benchmarks.run import Run
+
+
+@dataclass(slots=True)
+class Cost:
+    """What a server's processor time brought about."""
+
+    cycles: int = 0
+    busy: float = 0.0  # seconds
+    wall: float = 0.0
+
+    def add(self, tally: Tally, busy: float) -> None:
+        """Count one round."""
+        self.cycles += tally.total
+        self.busy += busy
+        self.wall += tally.total / tally.rate if tally.rate else 0.0
+
+    @property
+    def each(self) -> float:
+        """Seconds a cycle."""
+        return self.busy / self.cycles if self.cycles else 0.0
+
 
 _IDS = {"sqlite": "P1", "postgresql": "P2"}
 _PEERS = ("Restate", "LangGraph", "DBOS", "floor")
@@ -34,13 +57,15 @@ async def measure_cycles(run: Run, kind: str) -> list[Row]:
     server = await gateway(run.databases.folder / f"cycles-{kind}", url)
     births = Births(url)
     spans: list[float] = []
+    cost, bare_cost = Cost(), Cost()
 
     async with server, references.floor_server(run.databases.new(kind, migrated=False)) as floor:
 
         async def ours() -> float:
-            talk = GatewayTalk(server)
+            talk, before = GatewayTalk(server), server.busy()
             tally = await run_one_call(talk, births=births, concurrent=sizes.concurrent, seconds=sizes.seconds)
             spans.extend(tally.spans)
+            cost.add(tally, server.busy() - before)
             return tally.rate
 
         async def five() -> float:
@@ -51,7 +76,10 @@ async def measure_cycles(run: Run, kind: str) -> list[Row]:
             return (await run_cycles(talk, concurrent=sizes.concurrent, seconds=sizes.seconds, whole=False)).rate
 
         async def of_floor() -> float:
-            return (await run_cycles(FloorTalk(floor), concurrent=sizes.concurrent, seconds=sizes.seconds)).rate
+            talk, before = FloorTalk(floor), floor.busy()
+            tally = await run_cycles(talk, concurrent=sizes.concurrent, seconds=sizes.seconds)
+            bare_cost.add(tally, floor.busy() - before)
+            return tally.rate
 
         async def of_dbos() -> float | None:
             url = run.databases.new(kind, migrated=False)
@@ -85,7 +113,7 @@ async def measure_cycles(run: Run, kind: str) -> list[Row]:
             },
         )
     births.close()
-    return [_row(goal, name, kind, taken, spans), *_read_only(goal, name, taken)]
+    return [_row(goal, name, kind, taken, spans), *_read_only(goal, name, taken), _cost(goal, name, cost, bare_cost)]
 
 
 def _row(goal: str, name: str, kind: str, taken: dict[str, float | None], spans: list[float]) -> Row:
@@ -142,3 +170,16 @@ def _read_only(goal: str, name: str, taken: dict[str, float | None]) -> list[Row
             figures={"assent": mine * 3, "fastapi": plain},
         ),
     ]
+
+
+def _cost(goal: str, name: str, cost: Cost, bare: Cost) -> Row:
+    """Say what bounds the rate: one interpreter runs one thread at a time, so a busy one is won by less work alone."""
+    share = cost.busy / cost.wall if cost.wall else 0.0
+    return Row(
+        id=f"{goal}p",
+        title=f"processor time of the gateway a cycle, {name}",
+        measured=f"{milliseconds(cost.each)}, {share:.0%} of one processor",
+        reference=f"floor {milliseconds(bare.each)}",
+        ratio=times(cost.each, bare.each or None),
+        figures={"assent": cost.each, "share": share, "floor": bare.each},
+    )

@@ -136,6 +136,13 @@ class Server:
         except subprocess.TimeoutExpired:
             self.kill()
 
+    def busy(self) -> float:
+        """Return the processor time of all its threads until now, in seconds (proc(5), Linux)."""
+        assert self.process is not None
+        stat = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii")
+        user, system = stat.rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
     def resident(self) -> int:
         """Return the bytes of memory that belong to this process (its proportional share)."""
         assert self.process is not None
