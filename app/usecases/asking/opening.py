@@ -137,7 +137,8 @@ class Opening:
                 record=True,
             )
             return self._turn_away(nobody, ruled(judged, nobody, allowed=False))
-        request = evolve(self._build(ruling.asking, ruling.rule_id, why(ruling)), cautions=tuple(cautions))
+        request = self._build(ruling.asking, ruling.rule_id, why(ruling))
+        request = evolve(request, cautions=tuple(cautions)) if cautions else request
         full = self._place.take(tx, on_cards=any(name != API for name in ruling.asking.channels))
         if full is not None:
             return full  # nothing was written yet

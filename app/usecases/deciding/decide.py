@@ -34,6 +34,7 @@ from app.usecases.writing.refused_click import refused_click
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from app.domain.request.quorum import Electorate
     from app.domain.request.request import ConfirmationRequest
     from app.domain.rules.policy import Policy
     from app.storage.engine.transaction import Tx
@@ -59,10 +60,15 @@ class Decided:
     """The request as it stands after a verdict, and why the verdict changed nothing, if it did not."""
 
     request: ConfirmationRequest
-    tally: Tally
+    voters: Electorate
     refusal: Refusal | None
     verdict: Verdict | None = None  # None: a vote was withdrawn
     wait_seconds: int = 0  # after which an approval that came too soon will count
+
+    @property
+    def tally(self) -> Tally:
+        """How far its stages have come."""
+        return count(self.request.stages, self.request.decisions, self.voters)
 
 
 def decide(
@@ -95,9 +101,8 @@ def decide(
     after = carry_out(tx, request, step)
     if step.refusal in _RECORDED:
         tx.append(refused_click(evidence, why=str(step.refusal), person=person), request_id=request.id)
-    tally = count(after.stages, after.decisions, voters)
     seconds = math.ceil(wait.total_seconds())
-    return Decided(request=after, tally=tally, refusal=step.refusal, verdict=verdict, wait_seconds=seconds)
+    return Decided(request=after, voters=voters, refusal=step.refusal, verdict=verdict, wait_seconds=seconds)
 
 
 def withdraw_vote(
@@ -107,7 +112,7 @@ def withdraw_vote(
     step = advance(request, VoteWithdrawn(person=person, evidence=evidence), now=now)
     after = carry_out(tx, request, step)
     voters = voters_when(tx, after, now, policy, speaking=person)
-    return Decided(request=after, tally=count(after.stages, after.decisions, voters), refusal=step.refusal)
+    return Decided(request=after, voters=voters, refusal=step.refusal)
 
 
 def raise_refusal(decided: Decided, policy: Policy, person: str, verdict: Verdict | None) -> None:

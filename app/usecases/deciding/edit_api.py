@@ -19,7 +19,7 @@ from app.domain.errors import (
 )
 from app.domain.lifecycle.step import Refusal
 from app.domain.request.decision import Evidence, Verdict
-from app.domain.request.quorum import Tally
+from app.domain.request.quorum import Electorate
 from app.domain.request.request import API
 from app.domain.rules.name_of import name_of
 from app.domain.text.canonical import canonical
@@ -196,8 +196,8 @@ class EditByApi:
             case EditRefused(refusal=Refusal.NOT_ELIGIBLE):
                 raise NotEligibleError
             case EditRefused(request=request, refusal=refusal):
-                nothing = Tally(have=(), stage=0, met=False)
-                raise_refusal(Decided(request=request, tally=nothing, refusal=refusal), policy, person, None)
+                nobody = Electorate(stages=(), barred=frozenset())
+                raise_refusal(Decided(request=request, voters=nobody, refusal=refusal), policy, person, None)
                 return request
 
 

@@ -275,10 +275,12 @@ def acts_for(person: str, request: ConfirmationRequest, voters: Electorate) -> s
     spoken = {decision.person for decision in request.decisions}
     principals = sorted(absent for (delegate, absent), places in voters.acting.items() if delegate == person and places)
     free = [absent for absent in principals if absent not in spoken]
+    if not free:
+        return None
     own = voters.places_of(person, None)
     at = count(request.stages, request.decisions, voters).stage
     now_asked = next((step for step in steps(request.stages) if at in step), frozenset[int]())
-    if own & now_asked or not free:
+    if own & now_asked:
         return None
     wanted = next((absent for absent in free if voters.acting[person, absent] & now_asked), None)
     return wanted or (None if own else free[0])
