@@ -1,1 +1,1 @@
-"""Rows of requests: written, locked, read back, found when they are due."""
+"""Rows of requests: written, locked, read back, known again, found when they are due."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from app.domain.rules.attention import LOOK_BACK, RubberStamp, rubber_stamps
-from app.storage.requests.answers import list_answers
+from app.storage.searching.answers import list_answers
 
 if TYPE_CHECKING:
     from app.storage.engine.store import Store
