@@ -96,6 +96,8 @@ def _is_simple(value: object, max_depth: int = MAX_DEPTH, max_values: int | None
         is_leaf = True
         for part in level:
             kind = type(part)
+            if isinstance(part, str) and part.isascii():
+                continue  # most are
             if kind is list:
                 within.extend(cast("list[object]", part))
                 is_leaf = False
