@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 KEY = "ak_stub_key"
 OPEN = {"pending", "approved", "executing", "unknown"}
+STANDING = {"id", "state", "status", "version", "digest"}
 STATUSES = {
     "executing": "approved",
     "succeeded": "approved",
@@ -333,8 +334,12 @@ class StubGateway:
             return problem(404, "unknown_request", "no such request")
         if self.one_call and "claim_id" in request.query:
             return await self._taken(request, row, dict(request.query), lost=lost)
-        await self._hold(row, float(request.query.get("wait", "0")), request.query.get("since"))
-        return await self._answer(request, row.as_json(), status=200, lost=lost)
+        since = request.query.get("since")
+        await self._hold(row, float(request.query.get("wait", "0")), since)
+        known = row.state == "pending" if since is None else row.version == int(since)
+        brief = "wait" in request.query and known and request.headers.get("prefer") == "return=minimal"
+        shown = {name: value for name, value in row.as_json().items() if not brief or name in STANDING}
+        return await self._answer(request, shown, status=200, lost=lost)
 
     async def _act(self, request: web.Request) -> web.StreamResponse:
         verb = request.match_info["verb"]

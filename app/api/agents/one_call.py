@@ -21,8 +21,17 @@ from typing import TYPE_CHECKING, NamedTuple
 from starlette.requests import ClientDisconnect
 
 from app.api.wire.bodies import answer, is_gone
-from app.api.wire.queries import number_of, text_of
-from app.api.wire.verdicts import answer_judged, caller_of, view_claimed, view_said, view_shown
+from app.api.wire.queries import number_of, text_of, version_of
+from app.api.wire.verdicts import (
+    BRIEFLY,
+    answer_judged,
+    caller_of,
+    is_known,
+    view_claimed,
+    view_said,
+    view_shown,
+    view_standing,
+)
 from app.domain.card.card_for import message_for_claimer
 from app.domain.errors import AssentError, UnauthenticatedError
 from app.domain.identity.api_key import AGENTS, Scope
@@ -54,6 +63,8 @@ class Held(NamedTuple):
     seconds: float
     claim_id: str | None
     since: int | None = None
+    comes_back: bool = False
+    """It has been told of the request before."""
 
     @staticmethod
     def of(body: HeldBody) -> Held:
@@ -88,9 +99,8 @@ async def judge_held(c: Services, key: ApiKey, submission: Submission, held: Hel
 async def answer_return(c: Services, key: ApiKey, request: Request, request_id: str) -> Response:
     """Answer whoever comes back to a request as its call would have been. Raises what `Claim.take` raises."""
     claim_id = text_of(request, "claim_id", most=200)
-    since = number_of(request, "since", most=2**31)
     seconds = number_of(request, "wait", most=LONGEST_WAIT) or 0.0
-    held = Held(seconds, claim_id, None if since is None else int(since))
+    held = Held(seconds, claim_id, version_of(request), comes_back=True)
     await _refuse_foreign(c, key, request_id)
     return await answer_held(c, key, request, Standing(request_id, {}), held)
 
@@ -119,18 +129,30 @@ async def answer_held(c: Services, key: ApiKey, request: Request, standing: Stan
         shown, message = await view_shown(c, key, found.request), message_for_claimer(found.request)
         body = {"decision": "claimed", "message": message, **given, "request": shown, "claimed": view_claimed(found)}
         return answer(body, headers={"Cache-Control": "no-store"})
-    shown = await view_shown(c, key, found)
     if found.state in NOT_TO_RUN:
+        shown = await view_shown(c, key, found)
         settled = found.settlement if found.state is not State.LAPSED else None  # there it is the approval's
         reason = settled.reason if settled else found.revoked_why
         return answer({"decision": "deny", "reason": reason, "message": shown["message"], **given, "request": shown})
-    found = await expect_back(c, key, request, found)
+    found = await _expect_back(c, key, request, found)
     stopping = found.state is State.PENDING and c.waiters.stopping
-    headers = {"Retry-After": "1"} if stopping else None
-    return answer({"decision": "ask", **given, "request": shown}, 202, headers)
+    headers = {"Retry-After": "1"} if stopping else {}
+    if held.comes_back and is_known(request, found, since=held.since):
+        return answer({"decision": "ask", "request": view_standing(found)}, 202, headers | BRIEFLY)
+    return answer({"decision": "ask", **given, "request": await view_shown(c, key, found)}, 202, headers)
 
 
-async def expect_back(c: Services, key: ApiKey, request: Request, found: ConfirmationRequest) -> ConfirmationRequest:
+async def answer_waited(
+    c: Services, key: ApiKey, request: Request, found: ConfirmationRequest, *, since: int | None
+) -> Response:
+    """Answer whoever waited without a claim: with all of the request, or with how it stands if they want no more."""
+    found = await _expect_back(c, key, request, found)
+    if is_known(request, found, since=since):
+        return answer(view_standing(found), headers=BRIEFLY)
+    return answer(await view_shown(c, key, found))
+
+
+async def _expect_back(c: Services, key: ApiKey, request: Request, found: ConfirmationRequest) -> ConfirmationRequest:
     """Remember that a caller who is still there is told how its request stands: it will wait again, or claim it."""
     if found.attachable and key.scope in AGENTS and not await is_gone(request):
         c.waiters.expect(key.org, found.id, found.version, decided=found.status.final)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from app.api.agents.one_call import LONGEST_WAIT, Held, answer_held, answer_return, expect_back, judge_held
+from app.api.agents.one_call import LONGEST_WAIT, Held, answer_held, answer_return, answer_waited, judge_held
 from app.api.wire import schemas
 from app.api.wire.bodies import answer, is_gone, read_model
-from app.api.wire.operations import asks, changes, takes
-from app.api.wire.queries import ListQuery, cursor_behind, number_of, parameter
+from app.api.wire.operations import PREFER, asks, changes, takes
+from app.api.wire.queries import ListQuery, cursor_behind, number_of, parameter, version_of
+from app.api.wire.request_view import RequestView, StandingView
 from app.api.wire.routes import Request, Response, Router
 from app.api.wire.verdicts import (
     access_to,
@@ -30,7 +31,6 @@ from app.domain.text.canonical import canonical
 from app.usecases.proving.proof import Given
 
 if TYPE_CHECKING:
-    from app.api.wire.request_view import RequestView
     from app.api.wire.services import Services
     from app.domain.request.request import ConfirmationRequest
 
@@ -38,7 +38,9 @@ _WAIT_PARAMETERS = [
     parameter("wait", "number", "seconds to hold, 60 at most"),
     parameter("since", "integer", "hold until the version is above this"),
     parameter("claim_id", "string", "spend the approval as soon as it is there: the answer is that to a call"),
+    PREFER,
 ]
+_WAITED = RequestView | StandingView | schemas.AnswerView
 _LIST_PARAMETERS = [
     parameter("status", "string"),
     parameter("state", "string"),
@@ -95,11 +97,15 @@ def requests_router(c: Services) -> Router:  # noqa: C901 - a router is a list o
         following = cursor_behind(found[-1]) if len(found) == query.most else None
         return answer({"items": await view_all(c, key, found), "next_cursor": following})
 
-    @router.get("/v1/requests/{request_id}", **asks(_WAIT_PARAMETERS, schemas.RequestView | schemas.AnswerView, 202))
+    @router.get(
+        "/v1/requests/{request_id}",
+        **asks(_WAIT_PARAMETERS, _WAITED, 202),
+    )
     async def read(request_id: str, request: Request) -> Response:
         """Read a request, or hold up to `wait` seconds until it is settled (or its version is above `since`).
 
-        With `claim_id`, an agent or an executor that comes back gets the answer that its call would have got.
+        With `claim_id`, an agent or an executor that comes back gets the answer that its call would have got. Who waits
+        and prefers `return=minimal` is told all of a request when there is something new to be told.
         """
         key = await c.access(request, *Scope)
         if "claim_id" in request.query_params:
@@ -109,18 +115,18 @@ def requests_router(c: Services) -> Router:  # noqa: C901 - a router is a list o
         if not seconds:
             found = await c.read.get(key.org, request_id, agent=key.agent, runs=runs)
             return answer(with_event(await shown(found, key), key, found))
-        since = number_of(request, "since", most=2**31)
+        since = version_of(request)
         found = await c.wait(
             org=key.org,
             request_id=request_id,
             agent=key.agent,
             runs=runs,
             seconds=seconds,
-            since=None if since is None else int(since),
+            since=since,
             who=key.id,
             gone=partial(is_gone, request) if key.scope in AGENTS else None,
         )
-        return answer(await shown(await expect_back(c, key, request, found), key))
+        return await answer_waited(c, key, request, found, since=since)
 
     @router.post("/v1/requests/{request_id}/decisions", **changes(schemas.Decision))
     async def decide(request_id: str, request: Request) -> Response:

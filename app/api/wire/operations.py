@@ -24,7 +24,7 @@ _Mode = Literal["validation", "serialization"]
 
 _UNTOLD: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
 
-_PREFER = {
+PREFER = {
     "name": "Prefer",
     "in": "header",
     "required": False,
@@ -42,7 +42,7 @@ def takes(body: type[Any] | tuple[type[Any], ...], back: Any, *more: int) -> dic
 def changes(body: type[Any]) -> dict[str, Any]:
     """Describe a route that changes a request, and answers with all of it or, if that is preferred, how it stands."""
     described = takes(body, RequestView | StandingView)
-    described["openapi_extra"]["parameters"] = [_PREFER]
+    described["openapi_extra"]["parameters"] = [PREFER]
     return described
 
 

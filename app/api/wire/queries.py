@@ -42,6 +42,12 @@ def number_of(request: Request, name: str, *, most: float) -> float | None:
     return min(number, most)
 
 
+def version_of(request: Request) -> int | None:
+    """Return `since`, the version of a request that its caller knows. Raises InvalidError."""
+    since = number_of(request, "since", most=2**31)
+    return None if since is None else int(since)
+
+
 def text_of(request: Request, name: str, *, most: int) -> str:
     """Return a text that must be there, as a body's would. Raises InvalidError."""
     text = request.query_params.get(name, "")

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NotRequired, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from typing_extensions import TypedDict
 
-from app.api.wire.request_view import RequestView
+from app.api.wire.request_view import RequestView, StandingView
 from app.domain.request.elsewhere import LONGEST_ID, LONGEST_LINK, Elsewhere, checked_elsewhere
 
 # No text here may hold NUL: PostgreSQL has none.
@@ -280,7 +280,7 @@ class AnswerView(_View):
     reason: str | None = None
     message: str | None = None
     attached: bool | None = None
-    request: RequestView | None = None
+    request: RequestView | StandingView | None = None
     claimed: ClaimView | None = None
     arguments: dict[str, Any] | None = None
     context: list[str] | None = None

@@ -14,6 +14,7 @@ from app.api.wire.schemas import HeldBody
 from app.domain.call.submission import Submission
 from app.domain.errors import InvalidError, WrongScopeError
 from app.domain.identity.api_key import AGENTS, Scope
+from app.domain.request.request import State
 from app.usecases.asking.submit import Answered
 from app.usecases.executing.claim import Caller
 from app.usecases.hooks.hook_records import presentable
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from app.usecases.judging.judge_call import Said
 
 
+BRIEFLY = {"Preference-Applied": "return=minimal"}
+"""A header that says why an answer is no more than how a request stands."""
 _OF_A_CLIENT = re.compile(r"(?:idem|hook|gate)_[0-9a-f]{32,64}", re.ASCII)
 """Keys under which Assent's own clients repeat one submission: they name it, and keep it off no request."""
 
@@ -107,14 +110,27 @@ async def answer_changed(c: Services, key: ApiKey, request: Request, found: Conf
     """Answer whoever changed a request: with all of it, or, as they may prefer (RFC 7240), with how it now stands."""
     if not prefers_minimal(request):
         return answer(await view_shown(c, key, found))
-    standing: StandingView = {
+    return answer(view_standing(found), headers=BRIEFLY)
+
+
+def is_known(request: Request, found: ConfirmationRequest, *, since: int | None) -> bool:
+    """Say whether a caller that waited, and prefers to be told no more than it must be, has nothing new to be told.
+
+    It waits still; or, where it named the version `since` which it waits, that is the one.
+    """
+    known = found.state is State.PENDING if since is None else found.version == since
+    return known and prefers_minimal(request)
+
+
+def view_standing(found: ConfirmationRequest) -> StandingView:
+    """Show how a request stands, without its call."""
+    return {
         "id": found.id,
         "state": found.state.value,
         "status": found.status.value,
         "version": found.version,
         "digest": found.digest,
     }
-    return answer(standing, headers={"Preference-Applied": "return=minimal"})
 
 
 def with_event(shown: RequestView, key: ApiKey, request: ConfirmationRequest) -> RequestView:

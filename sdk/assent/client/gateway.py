@@ -19,7 +19,7 @@ from assent.client.errors import (
     GatewayError,
     NotEntitledError,
 )
-from assent.client.holding import hold_within, same, wait_for_decision, wait_for_outcome
+from assent.client.holding import MINIMAL, hold_within, same, wait_for_decision, wait_for_outcome
 from assent.client.models import (
     OutcomeStatus,
     Pending,
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from assent.client.questions import OnQuestion
 
 _PAGE = 100
-_MINIMAL = {"Prefer": "return=minimal"}
 _UNKNOWN_TO_OLD = ("wait: Extra inputs", "claim_id: Extra inputs")
 """How a gateway from before there was the one call refuses its members."""
 
@@ -284,7 +283,7 @@ class AsyncGateway:
     ) -> None:
         """Do as `report` does, for whoever does not look at the request again: its arguments do not come back."""
         body = {"claim_id": claim_id, **_outcome(status, result, error, elsewhere)}
-        await self._wire.ask("POST", f"/v1/requests/{request_id}/outcome", body=body, headers=_MINIMAL)
+        await self._wire.ask("POST", f"/v1/requests/{request_id}/outcome", body=body, headers=MINIMAL)
 
     async def reconcile(
         self,

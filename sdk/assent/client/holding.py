@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     from assent.client.models import Request
     from assent.client.pace import Pace
     from assent.client.questions import Answer, Answerer
+    from assent.client.wire import Answer as Said
     from assent.client.wire import Wire
 
+MINIMAL = {"Prefer": "return=minimal"}
+"""A header for whoever does not read the answer, or has it: without it, it holds all arguments again."""
 HANDED_ON = frozenset({State.APPROVED, State.EXECUTING})
 """States in which an executor owes an outcome: each ends by itself, by the grant's time or the lease's."""
 _LAG = 0.25
@@ -91,9 +94,9 @@ async def wait_for_decision(
         asked_at = pace.monotonic()
         since = request.version if answerer.listens else None
         path = f"/v1/requests/{request.id}" + query(wait=round(hold, 3), since=since, claim_id=claim_id)
-        said = await wire.try_once("GET", path, hold=hold, end=end)
+        said, stands = await _poll(wire, path, request, hold=hold, end=end)
         moved, away = False, said.body is None
-        if said.body is not None:
+        if said.body is not None and not stands:
             found = parse_request(said.body) if claim_id is None else parse_return(said.body, claim_id=claim_id)
             if isinstance(found, Taken):
                 same(request, found.request)
@@ -126,9 +129,9 @@ async def wait_for_outcome(wire: Wire, pace: Pace, request: Request, *, end: flo
             left = min(left, given)
         hold, asked_at = min(hold_within(pace, given), left), pace.monotonic()
         path = f"/v1/requests/{request.id}" + query(wait=round(hold, 3), since=request.version)
-        answer = await wire.try_once("GET", path, hold=hold, end=end)
+        answer, stands = await _poll(wire, path, request, hold=hold, end=end)
         moved, away = False, answer.body is None
-        if answer.body is not None:
+        if answer.body is not None and not stands:
             found = same(request, parse_request(answer.body))
             moved, request = found.version > request.version, found
         if moved or (not away and pace.monotonic() - asked_at >= hold / 2):
@@ -144,6 +147,22 @@ def same(asked: Request, found: Request) -> Request:
     if found.id != asked.id:
         raise UnexpectedAnswerError(f"the gateway answered for request {found.id} when asked for {asked.id}")
     return found
+
+
+async def _poll(wire: Wire, path: str, known: Request, *, hold: float, end: float | None) -> tuple[Said, bool]:
+    """Hold for a request that is known; return the answer, and whether it says that it stands so still, and no more.
+
+    An answer that is no more than that, and does not bear out what is known, is nothing to go by: all of it is read.
+    """
+    said = await wire.try_once("GET", path, headers=MINIMAL, hold=hold, end=end)
+    if said.body is None:
+        return said, False
+    told = said.body if said.body.get("decision") is None else parse_object(said.body.get("request"), "request")
+    if "arguments" in told:
+        return said, False
+    if all(told.get(name) == getattr(known, name) for name in ("id", "state", "version", "digest")):
+        return said, True
+    return await wire.try_once("GET", f"/v1/requests/{known.id}", end=end), False
 
 
 def _end_of(request: Request) -> datetime:

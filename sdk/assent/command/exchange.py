@@ -67,7 +67,7 @@ def persist(
 
 
 MINIMAL = "Prefer: return=minimal\r\n"
-"""A header for whoever does not read the answer: without it, it holds all arguments again."""
+"""A header for whoever does not read the answer, or has it: without it, it holds all arguments again."""
 
 
 def exchange(

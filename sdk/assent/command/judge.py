@@ -167,6 +167,10 @@ class Judge:
             raise AwayError("an answer that is no request")
         if self._request and request["id"] != self._request["id"]:
             raise HookError("the gateway answered with another request")
+        if self._request and "arguments" not in request:  # no more than how it stands: as it is known, or not at all
+            if request["state"] != self._request["state"]:
+                raise AwayError("an answer that is no request")
+            return
         self._request = request
 
     def _path(self) -> str:
@@ -180,7 +184,13 @@ class Judge:
             after = 0.0
             try:
                 self._remember(
-                    exchange(self._identity, "GET", f"{self._path()}{self._hold(hold)}", within=hold + _ANSWERED_WITHIN)
+                    exchange(
+                        self._identity,
+                        "GET",
+                        f"{self._path()}{self._hold(hold)}",
+                        headers=MINIMAL,
+                        within=hold + _ANSWERED_WITHIN,
+                    )
                 )
             except AwayError as away:
                 after = away.retry_after

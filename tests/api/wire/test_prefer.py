@@ -53,3 +53,49 @@ async def test_a_refusal_is_the_same_problem_for_everybody(gateway: Gateway) -> 
     path = f"/v1/requests/{request['id']}/decisions"
     said = await gateway.call("POST", path, verdict, who="alice@acme.example", prefer="return=minimal")
     assert (said.status_code, said.json()["code"]) == (409, "digest_mismatch")
+
+
+async def test_who_waits_in_vain_is_told_that_it_still_waits_and_all_of_it_at_the_end(gateway: Gateway) -> None:
+    request = await gateway.ask()
+    path = f"/v1/requests/{request['id']}?wait=0.01"
+    for query in (path, f"{path}&since={request['version']}"):
+        said = await gateway.call("GET", query, prefer="return=minimal")
+        assert (said.status_code, said.headers["preference-applied"]) == (200, "return=minimal")
+        assert said.json() == {name: request[name] for name in STANDING}
+        assert (await gateway.call("GET", query)).json()["arguments"] == request["arguments"]
+    await gateway.decide(request)
+    said = await gateway.call("GET", path, prefer="return=minimal")
+    assert (said.json()["state"], said.json()["arguments"]) == ("approved", request["arguments"])
+    assert "preference-applied" not in said.headers
+    now = said.json()["version"]
+    said = await gateway.call("GET", f"{path}&since={now}", prefer="return=minimal")
+    assert (said.json().keys(), said.json()["state"]) == (STANDING, "approved")
+
+
+async def test_what_changed_above_the_version_that_is_known_is_told_whole(gateway: Gateway) -> None:
+    request = await gateway.ask()
+    asked = {"text": "whose account?", "digest": request["digest"]}
+    path = f"/v1/requests/{request['id']}"
+    assert (await gateway.call("POST", f"{path}/questions", asked, who="alice@acme.example")).status_code == 200
+    said = await gateway.call("GET", f"{path}?wait=5&since={request['version']}", prefer="return=minimal")
+    assert (said.json()["state"], said.json()["questions"][0]["text"]) == ("pending", "whose account?")
+
+
+async def test_whoever_comes_back_to_the_one_call_is_told_as_much_and_claims_with_all_of_it(gateway: Gateway) -> None:
+    request = await gateway.ask()
+    path = f"/v1/requests/{request['id']}?claim_id=run-1&wait=0.01"
+    said = await gateway.call("GET", path, prefer="return=minimal")
+    assert (said.status_code, said.headers["preference-applied"]) == (202, "return=minimal")
+    assert said.json() == {"decision": "ask", "request": {name: request[name] for name in STANDING}}
+    await gateway.decide(request)
+    said = (await gateway.call("GET", path, prefer="return=minimal")).json()
+    assert (said["decision"], said["claimed"]["arguments"]) == ("claimed", request["arguments"])
+    assert said["request"]["arguments"] == request["arguments"]
+
+
+async def test_a_call_that_is_new_is_told_whole_and_so_is_a_plain_reading(gateway: Gateway) -> None:
+    body = {"tool": "pay", "arguments": {"payee": "Acme", "amount": 100, "currency": "CNY"}, "wait": 0.01}
+    said = await gateway.call("POST", "/v1/requests", body, prefer="return=minimal")
+    assert (said.status_code, said.json()["request"]["arguments"]) == (202, body["arguments"])
+    said = await gateway.call("GET", f"/v1/requests/{said.json()['request']['id']}", prefer="return=minimal")
+    assert said.json()["arguments"] == body["arguments"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ import httpx2
 import pytest
 
 from assent import AsyncGateway, Pending, StillPendingError, ToolCall
+from assent.client.errors import UnexpectedAnswerError
 from assent.client.models import parse_request
 from tests.sdk.gateway_stub import KEY, Row
 from tests.sdk.pace import ManualSeconds, manual_pace
@@ -85,3 +87,56 @@ async def test_a_gateway_that_is_away_is_not_tried_again_beyond_the_deadline() -
         with pytest.raises(StillPendingError):
             await client.wait(parse_request(row().as_json()), within=3)
         assert 2.9 <= seconds.now - started <= 3.0
+
+
+def briefly(known: Row, *, whole: Row, holds: int) -> tuple[httpx2.MockTransport, list[str]]:
+    """A gateway that says `holds` times how a request stands, and shows all of it to whoever then reads it."""
+    seen: list[str] = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        seen.append(request.url.query.decode())
+        brief = "wait" in request.url.params and len(seen) <= holds
+        assert request.headers.get("prefer") == ("return=minimal" if "wait" in request.url.params else None)
+        told = known.as_json() if brief else whole.as_json()
+        names = ("id", "state", "status", "version", "digest")
+        return httpx2.Response(200, json={name: told[name] for name in names} if brief else told)
+
+    return httpx2.MockTransport(answer), seen
+
+
+async def test_a_request_that_stands_as_it_is_known_is_not_carried_over_again() -> None:
+    seconds = ManualSeconds()
+    transport, seen = briefly(row(), whole=replace(row(), state="approved", version=2), holds=2)
+    async with AsyncGateway("http://gateway", KEY, transport=transport, pace=manual_pace(seconds)) as client:
+        found = await client.wait(parse_request(row().as_json()))
+    assert (found.state, found.arguments) == ("approved", {})
+    assert len(seen) == 3
+
+
+@pytest.mark.parametrize("moved", [{"version": 2}, {"state": "approved"}, {"arguments": {"amount": 1}}])
+async def test_what_a_brief_answer_does_not_bear_out_is_read_whole(moved: dict[str, object]) -> None:
+    """More time, say: without it a wait would end too early. And nothing is approved by such an answer."""
+    seconds = ManualSeconds()
+    now = replace(row(), **moved)
+    whole = replace(now, expires_at=NOW + timedelta(hours=9))
+    transport, seen = briefly(now, whole=whole, holds=1)
+    async with AsyncGateway("http://gateway", KEY, transport=transport, pace=manual_pace(seconds)) as client:
+        request = parse_request(row().as_json())
+        if whole.state == "approved":
+            found = await client.wait(request)
+        else:
+            with pytest.raises(StillPendingError) as told:
+                await client.wait(request, within=2)
+            found = told.value.request
+    assert (found.expires_at, found.version, found.arguments) == (whole.expires_at, whole.version, whole.arguments)
+    assert seen[1] == ""
+
+
+async def test_an_answer_that_is_never_whole_approves_nothing() -> None:
+    seconds = ManualSeconds()
+    told = replace(row(), state="approved").as_json()
+    del told["arguments"]
+    transport = httpx2.MockTransport(lambda _: httpx2.Response(200, json=told))
+    async with AsyncGateway("http://gateway", KEY, transport=transport, pace=manual_pace(seconds)) as client:
+        with pytest.raises(UnexpectedAnswerError, match="arguments"):
+            await client.wait(parse_request(row().as_json()))

@@ -57,6 +57,16 @@ def test_whoever_waits_longer_than_one_call_comes_back(gateway: StubGateway, hoo
     assert gateway.count("claim") == 1
 
 
+def test_a_hook_that_comes_back_is_not_told_its_arguments_again(gateway: StubGateway, hook: HookLine) -> None:
+    gateway.honour_wait = False
+    process = hook.begin(event())
+    gateway.arrived("get", 2)
+    assert {headers["Prefer"] for kind, _, headers in gateway.seen if kind == "get"} == {"return=minimal"}
+    gateway.only.arguments = {"command": "pay 8000"}
+    gateway.decide("req_0001", "approved")
+    assert finish(process).answer["updatedInput"] == {"command": "pay 8000"}
+
+
 @requirement("F-07")
 def test_a_lost_answer_is_asked_for_again_under_the_same_key(gateway: StubGateway, hook: HookLine) -> None:
     gateway.faults["check"].append("lost")

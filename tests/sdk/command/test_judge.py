@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from assent.command import judge as judging
-from assent.command.faults import HookError
+from assent.command.faults import AwayError, HookError
 from assent.command.judge import Judge
 
 
@@ -56,3 +56,14 @@ def test_the_requesters_token_goes_along_where_there_is_one(monkeypatch: pytest.
         assert asking._submit() == {"decision": "allow"}
     assert sent[0]["requester_token"] == "eyJ.of.rita"
     assert "requester_token" not in sent[1]
+
+
+def test_a_brief_answer_leaves_what_is_known_and_approves_nothing() -> None:
+    asking = Judge.__new__(Judge)
+    known = {"id": "req_1", "state": "pending", "version": 1, "arguments": {}}
+    asking._request = known
+    asking._remember({"id": "req_1", "state": "pending", "version": 2, "digest": "d"})
+    assert asking._request is known
+    with pytest.raises(AwayError, match="no request"):
+        asking._remember({"id": "req_1", "state": "approved", "version": 2, "digest": "d"})
+    assert asking._request is known
