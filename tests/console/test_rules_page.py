@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from app.usecases.console.office import rules_page
 from app.usecases.console.office.proposed_file import MOST_TEXT
 from tests.console.test_office import give, in_office, post, rows_of, seal_in
 from tests.console.test_signed_in import ALICE, DAVE, OLGA, Person
 from tests.fixtures.gateway import PAY
 from tests.fixtures.review_visits import URL, ReadPage, with_url
 from tests.fixtures.second_factors import STEPS_UP
-from tests.fixtures.standing import STANDING_ACME, standing
+from tests.fixtures.standing import STANDING_ACME, approved, standing
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
@@ -227,6 +228,23 @@ async def test_a_standing_approval_is_ended_from_the_page_by_whom_it_concerns_an
     assert (await post(alice, path, seal=seal_in(page))).status_code == 303
     assert ("standing.revoked", ALICE) in gateway.trail()
     assert "ended by somebody" in (await alice.get("/console/rules")).text
+
+
+async def test_the_page_says_that_there_are_more_standing_approvals_than_it_shows(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (gateway.config / "acme.yaml").write_text(f"url: {URL}\n{STANDING_ACME}")
+    await gateway.reload()
+    base = await approved(gateway)
+    await standing(gateway, base)
+    await give(gateway, auditor=ALICE)
+    alice = await Person.signed_in(gateway, ALICE)
+    assert "There are more" not in (await alice.get("/console/rules")).text
+    await standing(gateway, base)
+    monkeypatch.setattr(rules_page, "MOST_STANDING", 1)
+    page = (await alice.get("/console/rules")).text
+    assert "There are more: assent standing list shows them." in page
+    assert page.count("never used") == 1
 
 
 async def test_rules_that_approvals_suggest_are_shown_to_who_may_read_the_calls_and_none_comes_into_force(

@@ -9,7 +9,7 @@ from app.api.agents.one_call import LONGEST_WAIT, Held, answer_held, answer_retu
 from app.api.wire import schemas
 from app.api.wire.bodies import answer, is_gone, read_model
 from app.api.wire.operations import PREFER, asks, changes, takes
-from app.api.wire.queries import ListQuery, cursor_behind, number_of, parameter, version_of
+from app.api.wire.queries import PAGE_PARAMETERS, ListQuery, cursor_behind, number_of, parameter, version_of
 from app.api.wire.request_view import RequestView, StandingView
 from app.api.wire.routes import Request, Response, Router
 from app.api.wire.verdicts import (
@@ -47,8 +47,7 @@ _LIST_PARAMETERS = [
     parameter("agent", "string"),
     parameter("session", "string"),
     parameter("open", "boolean", "only requests that are still owed something"),
-    parameter("limit", "integer", "items, 200 at most"),
-    parameter("cursor", "string", "`next_cursor` of the page before"),
+    *PAGE_PARAMETERS,
 ]
 
 

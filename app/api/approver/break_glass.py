@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from app.api.approver.standing_approvals import Digest, view_people
 from app.api.wire.bodies import answer, read_model
 from app.api.wire.operations import asks, takes
+from app.api.wire.queries import PAGE_PARAMETERS, cursor_at, parse_permit_page
 from app.api.wire.routes import Request, Response, Router
 from app.api.wire.schemas import Id, NothingBody, Totp
 from app.domain.identity.api_key import Scope
@@ -89,9 +90,10 @@ class GlassView(BaseModel, defer_build=True):
 
 
 class GlassesView(BaseModel, defer_build=True):
-    """All of them: what is not reviewed yet first, then the newest first."""
+    """A page of them: what is not reviewed yet first, then the newest first."""
 
     items: list[GlassView]
+    next_cursor: str | None
 
 
 """The models of bodies, for OpenAPI."""
@@ -101,11 +103,13 @@ def break_glass_router(c: Services) -> Router:
     """Build the routes."""
     router = Router(tags=["break-glass"])
 
-    @router.get("/v1/break-glass", **asks([], GlassesView))
+    @router.get("/v1/break-glass", **asks(PAGE_PARAMETERS, GlassesView))
     async def page(request: Request) -> Response:
         """List when the glass was broken, by whom and why; what is not reviewed yet comes first."""
         key = await c.access(request, Scope.APPROVER, Scope.ADMIN, Scope.AUDITOR)
-        return answer({"items": [_view(each) for each in await c.break_glass.list(org=key.org)]})
+        behind, most = parse_permit_page(request)
+        page = await c.break_glass.page(org=key.org, most=most, behind=behind)
+        return answer({"items": list(map(_view, page.shown)), "next_cursor": page.behind and cursor_at(*page.behind)})
 
     @router.post("/v1/break-glass", status_code=201, **takes(EmergencyBody, GlassView, 201))
     async def ask(request: Request) -> Response:

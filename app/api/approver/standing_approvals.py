@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from app.api.wire.bodies import answer, read_model
 from app.api.wire.operations import asks, takes
+from app.api.wire.queries import PAGE_PARAMETERS, cursor_at, parse_permit_page
 from app.api.wire.routes import Request, Response, Router
 from app.api.wire.schemas import PROBLEMS, Id
 from app.domain.identity.api_key import Scope
@@ -96,9 +97,10 @@ class StandingApprovalView(BaseModel, defer_build=True):
 
 
 class StandingApprovalsView(BaseModel, defer_build=True):
-    """All of them, the newest first."""
+    """A page of them: those that may still hold come first, then those that are over; the newest first."""
 
     items: list[StandingApprovalView]
+    next_cursor: str | None
 
 
 """The models of bodies, for OpenAPI."""
@@ -108,11 +110,13 @@ def standing_router(c: Services) -> Router:
     """Build the routes."""
     router = Router(tags=["standing approvals"])
 
-    @router.get("/v1/standing-approvals", **asks([], StandingApprovalsView))
+    @router.get("/v1/standing-approvals", **asks(PAGE_PARAMETERS, StandingApprovalsView))
     async def page(request: Request) -> Response:
         """List the org's standing approvals, also those that are over, with their uses and what was spent."""
         key = await c.access(request, Scope.APPROVER, Scope.ADMIN, Scope.AUDITOR)
-        return answer({"items": [_view(each) for each in await c.standing.list(org=key.org)]})
+        behind, most = parse_permit_page(request)
+        page = await c.standing.page(org=key.org, most=most, behind=behind)
+        return answer({"items": list(map(_view, page.shown)), "next_cursor": page.behind and cursor_at(*page.behind)})
 
     @router.post("/v1/standing-approvals", status_code=201, **takes(StandingApprovalBody, StandingApprovalView, 201))
     async def propose(request: Request) -> Response:

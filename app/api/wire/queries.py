@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 MOST_ITEMS = 200
 _NAMES = frozenset({"status", "state", "agent", "session", "open", "limit", "cursor"})
+_PAGED = ("limit", "cursor")
 _LATEST = 2**63 - 1  # what both databases can compare with
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
@@ -26,6 +27,12 @@ _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 def parameter(name: str, kind: str, description: str = "") -> dict[str, object]:
     """Describe a query parameter to OpenAPI."""
     return {"name": name, "in": "query", "required": False, "schema": {"type": kind}, "description": description}
+
+
+PAGE_PARAMETERS = [
+    parameter("limit", "integer", "items, 200 at most"),
+    parameter("cursor", "string", "`next_cursor` of the page before"),
+]
 
 
 def number_of(request: Request, name: str, *, most: float) -> float | None:
@@ -94,18 +101,41 @@ class ListQuery:
 
 def cursor_behind(request: ConfirmationRequest) -> str:
     """Name the place in the list behind a request."""
-    at, request_id = place_of(request)
-    return base64.urlsafe_b64encode(f"{at}:{request_id}".encode()).decode()
+    return cursor_at(*place_of(request))
 
 
 def _parse_cursor(cursor: str | None) -> tuple[int, str] | None:
     if cursor is None:
         return None
+    (at,), request_id = _place(cursor, numbers=1)
+    return at, request_id
+
+
+def parse_permit_page(request: Request) -> tuple[tuple[int, int, str] | None, int]:
+    """Return behind which place a page of permits begins, and how many it has at most. Raises InvalidError."""
+    for name in request.query_params:
+        if name not in _PAGED:
+            raise InvalidError(f"unknown parameter; there are {', '.join(_PAGED)}", path=f"query.{name}")
+    cursor, limit = request.query_params.get("cursor"), number_of(request, "limit", most=MOST_ITEMS)
+    most = max(1, int(limit if limit is not None else 50))
+    if cursor is None:
+        return None, most
+    (first, at), permit_id = _place(cursor, numbers=2)
+    return (first, at, permit_id), most
+
+
+def cursor_at(*place: object) -> str:
+    """Name a place in a list."""
+    return base64.urlsafe_b64encode(":".join(map(str, place)).encode()).decode()
+
+
+def _place(cursor: str, *, numbers: int) -> tuple[tuple[int, ...], str]:
     try:
-        at, _, request_id = base64.urlsafe_b64decode(cursor.encode()).decode().partition(":")
-        before = int(at), request_id
+        *parts, last = base64.urlsafe_b64decode(cursor.encode()).decode().split(":", numbers)
+        place = tuple(map(int, parts)), last
     except (ValueError, binascii.Error, UnicodeDecodeError):
-        before = -1, ""
-    if not 0 <= before[0] <= _LATEST or "\x00" in before[1]:
+        place = (), ""
+    counted = len(place[0]) == numbers and all(0 <= each <= _LATEST for each in place[0])
+    if not counted or "\x00" in place[1]:
         raise InvalidError("not a cursor of ours", path="query.cursor")
-    return before
+    return place

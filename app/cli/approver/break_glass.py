@@ -8,7 +8,7 @@ import typer
 
 from app.cli.approver.decide import ask_totp
 from app.cli.approver.requests import Desk, Shown, clean, is_problem, open_desk, part
-from app.cli.approver.standing_approvals import confirm_scope, found_in, instant
+from app.cli.approver.standing_approvals import Most, confirm_scope, found_in, instant, say_end
 
 break_glass_app = typer.Typer(no_args_is_help=True, help="For an emergency: calls run without anybody being asked.")
 _GLASS = "/v1/break-glass"
@@ -59,13 +59,12 @@ def review(glass_id: GlassId, note: Annotated[str, typer.Option(help="what you f
 
 
 @break_glass_app.command("list")
-def list_glasses() -> None:
+def list_glasses(*, limit: Most = 50) -> None:
     """List when the glass was broken, by whom and why; what nobody has reviewed yet comes first."""
-    items = open_desk().call("GET", "", under=_GLASS)["items"]
-    for each in items:
+    page = open_desk().call("GET", "", under=_GLASS, query={"limit": str(limit)})
+    for each in page["items"]:
         _say(each)
-    if not items:
-        typer.echo("it was never broken")
+    say_end(page, limit, none="it was never broken")
 
 
 def _with_factor(desk: Desk, path: str, body: Shown) -> Shown:

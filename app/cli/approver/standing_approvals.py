@@ -15,20 +15,20 @@ _UNITS = {"m": 60, "h": 3_600, "d": 86_400}
 
 StandingId = Annotated[str, typer.Argument(help="its id, as `assent standing list` shows it")]
 Yes = Annotated[bool, typer.Option("--yes", help="do not ask (for scripts that have read it)")]
+Most = Annotated[int, typer.Option("--limit", help="how many", min=1, max=200)]
 Amounts = Annotated[list[str] | None, typer.Option(help="such as CNY=500; once a currency")]
 
 Shown = dict[str, Any]
 
 
 @standing_app.command("list")
-def list_standing() -> None:
+def list_standing(*, limit: Most = 50) -> None:
     """List them: who made each, what it allows, how often and for how much it was used, and until when it holds."""
-    items = open_desk().call("GET", "", under=_STANDING)["items"]
-    for each in items:
+    page = open_desk().call("GET", "", under=_STANDING, query={"limit": str(limit)})
+    for each in page["items"]:
         for line in _lines(each):
             typer.echo(line)
-    if not items:
-        typer.echo("there are none")
+    say_end(page, limit, none="there are none")
 
 
 @standing_app.command("propose")
@@ -74,13 +74,25 @@ def revoke(standing_id: StandingId) -> None:
     typer.echo(f"{clean(ended['id'])}: {ended['state']}")
 
 
+def say_end(page: Shown, limit: int, *, none: str) -> None:
+    """Say that a list is empty, or that it goes on."""
+    if not page["items"]:
+        typer.echo(none)
+    elif page["next_cursor"]:
+        typer.echo(f"there are more than {limit}: --limit shows more")
+
+
 def found_in(desk: Desk, under: str, permit_id: str) -> Shown:
-    """Return one of those that the gateway lists, or say that there is none and end with 1."""
-    items: list[Shown] = desk.call("GET", "", under=under)["items"]
-    found = next((each for each in items if each["id"] == permit_id), None)
-    if found is None:
-        end("there is none of this id here: nothing was done", code=1)
-    return found
+    """Return one of those that the gateway lists, page by page, or say that there is none and end with 1."""
+    query = {"limit": "200"}
+    while True:
+        page = desk.call("GET", "", under=under, query=query)
+        found: Shown | None = next((each for each in page["items"] if each["id"] == permit_id), None)
+        if found is not None:
+            return found
+        if not page["next_cursor"]:
+            end("there is none of this id here: nothing was done", code=1)
+        query["cursor"] = page["next_cursor"]
 
 
 def confirm_scope(found: Shown, *, yes: bool) -> None:

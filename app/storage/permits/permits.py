@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
-from sqlalchemy import BigInteger, bindparam, func, insert, select, update
+from sqlalchemy import BigInteger, Integer, and_, bindparam, case, func, insert, or_, select, tuple_, update
 from sqlalchemy import cast as sql_cast
 
 from app.domain.rules.permits import Permit, PermitKind, PermitStatus
@@ -20,6 +20,18 @@ if TYPE_CHECKING:
 
     from app.domain.text.canonical import JsonValue
 
+Place: TypeAlias = tuple[int, int, str]
+"""A place in the list: 1 among what comes first, 0 among the rest; when that one was proposed, in µs; and its id."""
+
+
+class PermitPage(NamedTuple):
+    """A page of the list, and the place behind it; None where nothing is behind it."""
+
+    permits: list[Permit]
+    behind: Place | None
+
+
+_BEFORE_ALL: Place = (2, 0, "")
 _UNIT = Decimal(10) ** -4  # amounts are stored in ten-thousandths
 
 _T = standing_approvals
@@ -27,17 +39,21 @@ _ONE = (_T.c.org == bindparam("for_org"), _T.c.id == bindparam("permit_id"))
 _INSERT = Statement(insert(_T))
 _GET = Statement(select(_T).where(*_ONE))
 _LOCK = Statement(select(_T).where(*_ONE).with_for_update())
-_LIST = Statement(
-    select(_T)
-    .where(_T.c.org == bindparam("for_org"), _T.c.kind == bindparam("of_kind"))
-    .order_by(_T.c.proposed_at.desc(), _T.c.id)
+_OF_KIND = select(_T).where(_T.c.org == bindparam("for_org"), _T.c.kind == bindparam("of_kind"))
+_MAY_HOLD = and_(_T.c.kind == "standing", _T.c.status != "revoked", _T.c.expires_at > bindparam("now"))
+_UNREVIEWED = and_(_T.c.kind == "break_glass", _T.c.confirmed_by.is_not(None), _T.c.reviewed_by.is_(None))
+_FIRST = case((or_(_MAY_HOLD, _UNREVIEWED), 1), else_=0)
+_PAGE = Statement(
+    _OF_KIND.add_columns(_FIRST.label("comes_first"))
+    .where(
+        tuple_(_FIRST, _T.c.proposed_at, _T.c.id)
+        < tuple_(bindparam("first", type_=Integer), bindparam("before_at"), bindparam("before_id"))
+    )
+    .order_by(_FIRST.desc(), _T.c.proposed_at.desc(), _T.c.id.desc())
+    .limit(bindparam("most"))
 )
-_LOCK_ALL = Statement(
-    select(_T)
-    .where(_T.c.org == bindparam("for_org"), _T.c.kind == bindparam("of_kind"))
-    .order_by(_T.c.id)
-    .with_for_update()
-)
+_ALL = Statement(_OF_KIND.order_by(_T.c.id))
+_LOCK_ALL = Statement(_OF_KIND.order_by(_T.c.id).with_for_update())
 _ACTIVE = Statement(
     select(_T)
     .where(
@@ -113,13 +129,29 @@ def lock_permit(tx: Tx, permit_id: str, *, kind: PermitKind | None = None) -> tu
 
 def lock_permits(tx: Tx, kind: PermitKind) -> tuple[list[Permit], datetime]:
     """Lock all of a kind in the order of their ids, and *then* read the clock."""
-    rows = tx.all(_LOCK_ALL if tx.locks_rows else _LIST, for_org=tx.org, of_kind=kind.value)
+    rows = tx.all(_LOCK_ALL if tx.locks_rows else _ALL, for_org=tx.org, of_kind=kind.value)
     return [_from_row(row) for row in rows], tx.lock_now() if tx.locks_rows else tx.now()
 
 
-def list_permits(tx: Tx, kind: PermitKind) -> list[Permit]:
-    """Return the org's, the newest first."""
-    return [_from_row(row) for row in tx.all(_LIST, for_org=tx.org, of_kind=kind.value)]
+def list_permits(tx: Tx, kind: PermitKind, *, most: int, behind: Place | None = None) -> PermitPage:
+    """Return a page of the org's, the newest first.
+
+    Those come before all others that may still hold, of standing approvals, or that wait for a review, of glasses.
+    """
+    first, at, permit_id = behind or _BEFORE_ALL
+    rows = tx.all(
+        _PAGE,
+        for_org=tx.org,
+        of_kind=kind.value,
+        now=to_us(tx.now()),
+        first=first,
+        before_at=at,
+        before_id=permit_id,
+        most=most + 1,
+    )
+    last = rows[most - 1] if len(rows) > most else None
+    place = (last["comes_first"], last["proposed_at"], last["id"]) if last is not None else None
+    return PermitPage([_from_row(row) for row in rows[:most]], place)
 
 
 def list_active(tx: Tx, *, after: datetime) -> list[Permit]:

@@ -43,7 +43,7 @@ from app.storage.permits.permits import (
 )
 from app.usecases.permits.glass_terms import Emergency, may_break, may_review, not_askable, takes_factor
 from app.usecases.permits.permit_before import glass_channels, glass_scope_of, is_intact
-from app.usecases.permits.standing import ShownPermit
+from app.usecases.permits.standing import ShownPage, ShownPermit
 from app.usecases.proving.proof import prove_factor
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from app.policies.file.policy_book import PolicyBook
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
+    from app.storage.permits.permits import Place
     from app.usecases.platforms.announce import Announce
 
 log = structlog.get_logger(__name__)
@@ -193,15 +194,15 @@ class BreakGlass:
 
         return await self._store.write(unit, org=org)
 
-    async def list(self, *, org: str) -> list[ShownPermit]:
-        """Return the org's: what is not reviewed yet first, then the newest first."""
+    async def page(self, *, org: str, most: int, behind: Place | None = None) -> ShownPage:
+        """Return a page of the org's: what is not reviewed yet first, then the newest first."""
 
-        def unit(tx: Tx) -> list[ShownPermit]:
+        def unit(tx: Tx) -> ShownPage:
             now, policy = tx.now(), self._policy(org)
-            return [_shown(tx, permit, policy, now) for permit in list_permits(tx, PermitKind.BREAK_GLASS)]
+            page = list_permits(tx, PermitKind.BREAK_GLASS, most=most, behind=behind)
+            return ShownPage([_shown(tx, permit, policy, now) for permit in page.permits], page.behind)
 
-        found = await self._store.read(unit, org=org)
-        return sorted(found, key=lambda each: not awaits_review(each.permit))
+        return await self._store.read(unit, org=org)
 
     async def end_over(self) -> int:
         """Say of each whose time is over that it has ended, in every org. Return how many there were."""

@@ -7,7 +7,7 @@ may have asked for it or answer for its agent. What it allows is spelled out and
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from app.domain.card.permit_sentence import permit_sentence
 from app.domain.errors import (
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from app.policies.file.policy_book import PolicyBook
     from app.storage.engine.store import Store
     from app.storage.engine.transaction import Tx
+    from app.storage.permits.permits import Place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +67,13 @@ class ShownPermit:
     state: str
     sentences: Mapping[Language, str] = field(hash=False)
     spent: Mapping[str, Decimal] = field(default_factory=dict[str, "Decimal"], hash=False)
+
+
+class ShownPage(NamedTuple):
+    """A page of them, and the place behind it; None where nothing is behind it."""
+
+    shown: list[ShownPermit]
+    behind: Place | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,18 +180,20 @@ class StandingApprovals:
             lambda tx: revoke(tx, permit_id, self._policy(org), by=by, person=person), org=org
         )
 
-    async def list(self, *, org: str) -> list[ShownPermit]:
-        """Return the org's, the newest first, also those that are over."""
-        return await self._store.read(lambda tx: list_shown(tx, self._policy(org)), org=org, long=True)
+    async def page(self, *, org: str, most: int, behind: Place | None = None) -> ShownPage:
+        """Return a page of the org's: those that may still hold come first, then those that are over; newest first."""
+        return await self._store.read(
+            lambda tx: page_shown(tx, self._policy(org), most=most, behind=behind), org=org, long=True
+        )
 
     def _policy(self, org: str) -> Policy:
         return self._book.current(org).policy
 
 
-def list_shown(tx: Tx, policy: Policy) -> list[ShownPermit]:
-    """Return the org's standing approvals, the newest first, also those that are over."""
-    now = tx.now()
-    return [shown_at(tx, permit, policy, now) for permit in list_permits(tx, PermitKind.STANDING)]
+def page_shown(tx: Tx, policy: Policy, *, most: int, behind: Place | None = None) -> ShownPage:
+    """Return a page of the org's standing approvals: those that may still hold come first; newest first."""
+    now, page = tx.now(), list_permits(tx, PermitKind.STANDING, most=most, behind=behind)
+    return ShownPage([shown_at(tx, permit, policy, now) for permit in page.permits], page.behind)
 
 
 def revoke(

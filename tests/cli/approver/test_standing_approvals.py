@@ -9,6 +9,7 @@ import httpx2
 import pytest
 from typer.testing import CliRunner
 
+from app.api.wire import queries
 from app.cli.main import app
 from tests.fixtures.across import Across
 from tests.fixtures.standing import ALICE, BOB, RITA, approved, submit, write_standing
@@ -121,3 +122,19 @@ async def test_the_glass_is_broken_ended_and_reviewed_from_the_command_line(gate
     assert (refused.exit_code, "neither of the two" in refused.stderr) == (1, True)
     done = await assent("break-glass", "review", glass, "--note", "all was payroll", who=RITA)
     assert f"reviewed by {RITA}: all was payroll" in done.stdout
+
+
+async def test_a_long_list_says_that_it_goes_on_and_what_is_further_down_is_found(
+    gateway: Gateway, assent: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queries, "MOST_ITEMS", 2)
+    base = await approved(gateway)
+    made = [id_in(await assent("standing", "propose", base["id"], *TERMS)) for _ in range(5)]
+    listed = (await assent("standing", "list", "--limit", "2")).stdout
+    assert listed.count("proposed") == 2
+    assert listed.endswith("there are more than 2: --limit shows more\n")
+    for each in made:
+        said = await assent("standing", "confirm", each, "--yes", who=BOB)
+        assert said.stdout.splitlines()[-1].startswith(f"{each}: active")
+    nowhere = await assent("standing", "confirm", "sta_x", "--yes", who=BOB)
+    assert (nowhere.exit_code, "none of this id" in nowhere.stderr) == (1, True)

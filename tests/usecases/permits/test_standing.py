@@ -236,6 +236,36 @@ async def test_one_pair_of_eyes_is_refused_by_the_use_case_and_by_the_database(e
     assert (await submit(g))["decision"] == "ask"
 
 
+async def test_a_list_comes_in_pages_and_what_may_still_hold_is_on_the_first(either_gateway: Gateway) -> None:
+    g = either_gateway
+    base = await approved(g)
+    made = [await standing(g, base) if each == 0 else (await propose(g, base)).json() for each in range(6)]
+    for each in made[2:5]:
+        await g.call("DELETE", f"/v1/standing-approvals/{each['id']}", who="admin")
+    seen: list[str] = []
+    page, query = {"next_cursor": ""}, "?limit=2"
+    for _ in range(3):
+        page = (await g.call("GET", f"/v1/standing-approvals{query}", who="auditor")).json()
+        assert len(page["items"]) == 2
+        seen += [each["id"] for each in page["items"]]
+        query = f"?limit=2&cursor={page['next_cursor']}"
+    assert page["next_cursor"] is None
+    holding, over = {made[0]["id"], made[1]["id"], made[5]["id"]}, {each["id"] for each in made[2:5]}
+    assert (set(seen[:3]), set(seen[3:])) == (holding, over)
+    assert len(seen) == len(set(seen))
+    assert (await g.call("GET", "/v1/break-glass", who="auditor")).json() == {"items": [], "next_cursor": None}
+
+
+@pytest.mark.parametrize("path", ["/v1/standing-approvals", "/v1/break-glass"])
+@pytest.mark.parametrize(
+    ("query", "fault"),
+    [("cursor=eHg=", "cursor"), ("cursor=MToyOg==&limit=x", "limit"), ("cursor=LTE6MTp4", "cursor"), ("all=1", "all")],
+)
+async def test_a_page_that_nobody_can_mean_is_refused(gateway: Gateway, path: str, query: str, fault: str) -> None:
+    said = await gateway.call("GET", f"{path}?{query}", who="auditor")
+    assert (said.status_code, said.json()["path"]) == (422, f"query.{fault}")
+
+
 @requirement("S-16", "S-26")
 async def test_no_key_of_an_agent_opens_any_of_it_and_an_administrators_only_ends_it(gateway: Gateway) -> None:
     base = await approved(gateway)

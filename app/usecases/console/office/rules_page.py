@@ -24,7 +24,7 @@ from app.usecases.console.office.call_form import call_in, fields_for
 from app.usecases.console.rights import Page
 from app.usecases.console.sessions import pages_of, refusal_for
 from app.usecases.judging.explain import explain
-from app.usecases.permits.standing import StandingApprovals, list_shown, may_end
+from app.usecases.permits.standing import StandingApprovals, may_end, page_shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -122,6 +122,7 @@ class RulesPage:
     more_rules: int
     default: str
     standing: tuple[Standing, ...]
+    more_standing: bool
     tools: tuple[str, ...]
     tool: str
     fields: tuple[Asked, ...]
@@ -190,14 +191,16 @@ class Rules:
 
 def _page(tx: Tx, right: Right, policy: Policy, language: Language, tool: str) -> RulesPage:
     pages, known = pages_of(right), policy.tools.get(tool)
-    shown = sorted(list_shown(tx, policy), key=lambda each: each.state not in {"active", "proposed"})
+    page = page_shown(tx, policy, most=MOST_STANDING)
+    shown = sorted(page.shown, key=lambda each: each.state not in {"active", "proposed"})
     return RulesPage(
         runs=policy.version,
         versions=tuple(_version(each, policy) for each in list_policies(tx, most=MOST_VERSIONS)),
         rules=tuple(_rule(each, policy, language) for each in policy.rules[:MOST_RULES]),
         more_rules=max(0, len(policy.rules) - MOST_RULES),
         default=policy.default.value,
-        standing=tuple(_standing(tx, each, right, policy, language) for each in shown[:MOST_STANDING]),
+        standing=tuple(_standing(tx, each, right, policy, language) for each in shown),
+        more_standing=page.behind is not None,
         tools=tuple(sorted(policy.tools)[:_MOST_TOOLS]),
         tool=tool,
         fields=fields_for(known, language.value) if known else (),
